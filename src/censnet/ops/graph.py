@@ -1,0 +1,307 @@
+"""A graph, and many small graphs packed end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
+from censnet.ops.incidence import Incidence, Slots
+from censnet.ops.sums import Bags, Pairs, offsets, ranges
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes and edges with their features, each undirected edge once; or a union of many such graphs.
+
+    Args:
+        nodes: features of the nodes, dense or sparse CSR.
+        edges: features of the edges.
+        ends: the two nodes of each edge, numbered from 0, in any order.
+        owner: which graph each node is in, when this is a union.
+        num_graphs: how many graphs that is.
+
+    Shape:
+        nodes (N, d_v), edges (E, d_e), ends (2, E), owner (N,).
+
+    Example:
+        >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
+        >>> path
+        Graph(3 nodes x 4, 2 edges x 1)
+        >>> Graph.union([path, path])
+        Graph(6 nodes x 4, 4 edges x 1, 2 graphs)
+    """
+
+    nodes: Tensor
+    edges: Tensor
+    ends: Tensor
+    owner: Tensor | None = None
+    num_graphs: int = 1
+
+    def __post_init__(self) -> None:
+        check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
+        check_floating("nodes", self.nodes)
+        if self.nodes.shape[0] == 0:
+            raise ValueError("nodes has no row, expected at least one: a graph without nodes has nothing to embed")
+        if self.nodes.layout not in (torch.strided, torch.sparse_csr):
+            raise ValueError(f"nodes has layout {self.nodes.layout}, expected dense or CSR: call nodes.to_sparse_csr()")
+        check_shape("ends", self.ends, (2, None), "(2, E), one column for each edge")
+        check_shape("edges", self.edges, (self.ends.shape[1], None), "(E, edge_width), a row for each column of ends")
+        check_floating("edges", self.edges)
+        check_same_device("edges", self.edges, "nodes", self.nodes)
+        check_same_device("ends", self.ends, "nodes", self.nodes)
+        self.incidence  # noqa: B018 - checks the numbering of ends and owner
+
+    def __repr__(self) -> str:
+        sparse = " sparse" if self.nodes.layout == torch.sparse_csr else ""
+        graphs = f", {self.num_graphs} graphs" if self.owner is not None else ""
+        nodes, edges = f"{self.num_nodes} nodes x {self.node_width}", f"{self.num_edges} edges x {self.edge_width}"
+        return f"Graph({nodes}{sparse}, {edges}{graphs})"
+
+    @property
+    def num_nodes(self) -> int:
+        return self.nodes.shape[0]
+
+    @property
+    def num_edges(self) -> int:
+        return self.ends.shape[1]
+
+    @property
+    def node_width(self) -> int:
+        return self.nodes.shape[1]
+
+    @property
+    def edge_width(self) -> int:
+        return self.edges.shape[1]
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """T, whose sorted order and degrees are computed once for this graph."""
+        return Incidence(self.ends, self.num_nodes, self.owner, self.num_graphs)
+
+    def to(self, device: torch.device | str) -> Graph:
+        """The same graph on another device."""
+        owner = None if self.owner is None else self.owner.to(device)
+        return Graph(self.nodes.to(device), self.edges.to(device), self.ends.to(device), owner, self.num_graphs)
+
+    @staticmethod
+    def union(graphs: Sequence[Graph]) -> Graph:
+        """The graphs side by side, as one, in order."""
+        every = GraphSet.pack(graphs)
+        return every.batch(torch.arange(len(every), device=every.nodes.device))
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSet:
+    """Many small graphs packed end to end, from which a batch is gathered without a loop over graphs, on any device.
+
+    Each graph numbers its own nodes from 0 in `ends`. Graph g has the nodes `node_offset[g]:node_offset[g + 1]` and the
+    edges `edge_offset[g]:edge_offset[g + 1]`. The sorted order of the incidence and the degrees are computed once for
+    the whole set; a batch gathers them along with its features.
+
+    Shape:
+        nodes (sum N, d_v), edges (sum E, d_e), ends (2, sum E), node_offset and edge_offset (G + 1,).
+
+    Example:
+        >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
+        >>> dot = Graph(torch.ones(1, 4), torch.ones(0, 1), torch.empty(2, 0, dtype=torch.long))
+        >>> molecules = GraphSet.pack([path, dot, path])
+        >>> molecules
+        GraphSet(3 graphs, 7 nodes x 4, 4 edges x 1)
+        >>> batch = molecules.batch(torch.tensor([2, 1]))
+        >>> batch, batch.owner.tolist()
+        (Graph(4 nodes x 4, 2 edges x 1, 2 graphs), [0, 0, 0, 1])
+    """
+
+    nodes: Tensor
+    edges: Tensor
+    ends: Tensor
+    node_offset: Tensor
+    edge_offset: Tensor
+
+    def __post_init__(self) -> None:
+        check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
+        check_shape("edges", self.edges, (None, None), "(E, edge_width)")
+        check_floating("nodes", self.nodes)
+        check_floating("edges", self.edges)
+        check_shape("ends", self.ends, (2, len(self.edges)), "(2, E), one column for each edge")
+        if self.nodes.layout != torch.strided:
+            raise ValueError(f"nodes has layout {self.nodes.layout}, expected dense: the rows of a batch are gathered")
+        for name, rows in (("node_offset", len(self.nodes)), ("edge_offset", len(self.edges))):
+            offset: Tensor = getattr(self, name)
+            check_shape(name, offset, (None,), "(G + 1,), where each graph begins and the last one ends")
+            least = 1 if name == "node_offset" else 0
+            steps = offset.diff()
+            if len(offset) < 2 or int(offset[0]) != 0 or int(offset[-1]) != rows or int(steps.min()) < least:
+                raise ValueError(
+                    f"{name} is {_brief(offset)}, expected to rise from 0 to {rows}, by at least {least} for each graph"
+                )
+        check_shape("edge_offset", self.edge_offset, (len(self.node_offset),), "(G + 1,), as node_offset")
+        check_numbering("ends", self.ends, len(self.nodes), "node")
+        size = self.node_offset.diff().repeat_interleave(self.edge_offset.diff())
+        bad = (self.ends >= size).any(0).nonzero()
+        if len(bad):
+            edge = int(bad[0])
+            raise ValueError(
+                f"ends[:, {edge}] is {self.ends[:, edge].tolist()}, expected nodes from 0 to {int(size[edge]) - 1}: "
+                "each graph numbers its own nodes from 0"
+            )
+
+    def __repr__(self) -> str:
+        nodes, edges = f"{len(self.nodes)} nodes x {self.node_width}", f"{len(self.edges)} edges x {self.edge_width}"
+        return f"GraphSet({len(self)} graphs, {nodes}, {edges})"
+
+    def __len__(self) -> int:
+        return len(self.node_offset) - 1
+
+    def __getitem__(self, number: int) -> Graph:
+        """One graph."""
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"graph {number} was asked for, expected one from 0 to {len(self) - 1}")
+        number %= len(self)
+        nodes = slice(int(self.node_offset[number]), int(self.node_offset[number + 1]))
+        edges = slice(int(self.edge_offset[number]), int(self.edge_offset[number + 1]))
+        return Graph(self.nodes[nodes], self.edges[edges], self.ends[:, edges])
+
+    @property
+    def node_width(self) -> int:
+        return self.nodes.shape[1]
+
+    @property
+    def edge_width(self) -> int:
+        return self.edges.shape[1]
+
+    def to(self, device: torch.device | str) -> GraphSet:
+        """The same set on another device."""
+        return GraphSet(*(part.to(device) for part in self._parts))
+
+    @property
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        return self.nodes, self.edges, self.ends, self.node_offset, self.edge_offset
+
+    @staticmethod
+    def pack(graphs: Sequence[Graph]) -> GraphSet:
+        """Pack a list of single graphs."""
+        if len(graphs) == 0:
+            raise ValueError("graphs is empty, expected at least one: a set without graphs has no feature widths")
+        for number, graph in enumerate(graphs):
+            if (graph.node_width, graph.edge_width) != (graphs[0].node_width, graphs[0].edge_width):
+                raise ValueError(
+                    f"graph {number} has node and edge widths {graph.node_width}, {graph.edge_width}, expected "
+                    f"{graphs[0].node_width}, {graphs[0].edge_width} as graph 0: a set has the same features throughout"
+                )
+            if graph.owner is not None:
+                raise ValueError(f"graph {number} is a union of {graph.num_graphs}, expected single graphs")
+        device = graphs[0].nodes.device
+        return GraphSet(
+            nodes=torch.cat([graph.nodes for graph in graphs]),
+            edges=torch.cat([graph.edges for graph in graphs]),
+            ends=torch.cat([graph.ends for graph in graphs], dim=1),
+            node_offset=offsets(torch.tensor([graph.num_nodes for graph in graphs], device=device)),
+            edge_offset=offsets(torch.tensor([graph.num_edges for graph in graphs], device=device)),
+        )
+
+    def batch(self, numbers: Tensor) -> Graph:
+        """The graphs with these numbers as one graph, in this order; a number may come twice.
+
+        The batch's incidence comes with its sorted order and degrees, gathered from those of the set.
+        """
+        chosen = self._choose(numbers)
+        owner = torch.repeat_interleave(torch.arange(len(numbers), device=chosen.rows.device), chosen.node_count)
+        first_node = offsets(chosen.node_count)[:-1]
+        shift = torch.repeat_interleave(first_node, chosen.edge_count)
+        graph = Graph.__new__(Graph)  # what is gathered from a checked set needs no second check
+        graph.__dict__.update(
+            nodes=self.nodes.index_select(0, chosen.rows),
+            edges=self.edges.index_select(0, chosen.edge_rows),
+            ends=self.ends.index_select(1, chosen.edge_rows) + shift,
+            owner=owner,
+            num_graphs=len(numbers),
+        )
+        graph.__dict__["incidence"] = self._batch_incidence(graph, chosen, first_node)
+        return graph
+
+    def subset(self, numbers: Tensor) -> GraphSet:
+        """The graphs with these numbers as a set, in this order."""
+        chosen = self._choose(numbers)
+        return GraphSet(
+            nodes=self.nodes.index_select(0, chosen.rows),
+            edges=self.edges.index_select(0, chosen.edge_rows),
+            ends=self.ends.index_select(1, chosen.edge_rows),
+            node_offset=offsets(chosen.node_count),
+            edge_offset=offsets(chosen.edge_count),
+        )
+
+    def _choose(self, numbers: Tensor) -> _Chosen:
+        check_shape("numbers", numbers, (None,), "(B,), the graphs of the batch")
+        if len(numbers) == 0:
+            raise ValueError("numbers is empty, expected at least one graph")
+        check_numbering("numbers", numbers, len(self), "graph")
+        numbers = numbers.to(self.nodes.device, torch.int64)
+        node_start, edge_start = self.node_offset[numbers], self.edge_offset[numbers]
+        node_count, edge_count = self.node_offset[numbers + 1] - node_start, self.edge_offset[numbers + 1] - edge_start
+        return _Chosen(
+            ranges(node_start, node_count), ranges(edge_start, edge_count), node_count, edge_start, edge_count
+        )
+
+    @cached_property
+    def _union(self) -> Incidence:
+        """The incidence of the whole set."""
+        shift = torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
+        return Incidence(self.ends + shift, len(self.nodes))
+
+    @cached_property
+    def _local(self) -> tuple[Tensor, Tensor]:
+        """Around each node of the set, in sorted order, the edges and other ends, numbered within their own graph."""
+        slots = self._union.slots
+        graph = torch.repeat_interleave(torch.arange(len(self), device=self.ends.device), 2 * self.edge_offset.diff())
+        return slots.edge.index - self.edge_offset[graph], slots.other.index - self.node_offset[graph]
+
+    def _batch_incidence(self, graph: Graph, chosen: _Chosen, first_node: Tensor) -> Incidence:
+        """Each edge has two entries in T and graphs are contiguous: graph g has the entries from 2 * edge_offset[g]."""
+        incidence = Incidence.__new__(Incidence)
+        incidence.__dict__.update(
+            ends=graph.ends, num_nodes=graph.num_nodes, owner=graph.owner, num_graphs=graph.num_graphs
+        )
+        whole = self._union
+        if whole.slots.edge.pieces is not None:  # a hub was cut, and its pieces stand elsewhere
+            return incidence
+        entries = ranges(2 * chosen.edge_start, 2 * chosen.edge_count)
+        first_edge = offsets(chosen.edge_count)[:-1]
+        edge, other = (part.index_select(0, entries) for part in self._local)
+        integer = incidence._integer
+        edge = (edge + torch.repeat_interleave(first_edge, 2 * chosen.edge_count)).to(integer)
+        other = (other + torch.repeat_interleave(first_node, 2 * chosen.edge_count)).to(integer)
+        count = whole._count_entries.index_select(0, chosen.rows)
+        offset = offsets(count).to(integer)
+        incidence.__dict__.update(
+            slots=Slots(Bags(edge, offset), Bags(other, offset)),
+            pairs=Pairs(graph.ends.t().reshape(-1).to(integer)),
+            _count_entries=count,
+            node_degree=whole.node_degree.index_select(0, chosen.rows),
+            edge_degree=whole.edge_degree.index_select(0, chosen.edge_rows),
+            multiplicity=whole.multiplicity.index_select(0, chosen.edge_rows),
+        )
+        if whole.is_loop is None:
+            incidence.__dict__["is_loop"] = None
+        return incidence
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Where the rows of some graphs of a set are."""
+
+    rows: Tensor
+    edge_rows: Tensor
+    node_count: Tensor
+    edge_start: Tensor
+    edge_count: Tensor
+
+
+def _brief(values: Tensor) -> str:
+    text = ", ".join(map(str, values[:4].tolist()))
+    return f"[{text}{', ...' if len(values) > 4 else ''}]"

@@ -1,0 +1,210 @@
+"""The incidence matrix T of a graph, never built: who touches whom, in sorted order, and the degrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from censnet.ops import fused
+from censnet.ops.checks import check_numbering, check_shape
+from censnet.ops.sums import Bags, Pairs, cut, linear_map, sum_bags, sum_pairs
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The 2E entries of T in row order: around each node its edges, and the node at the other end of each."""
+
+    edge: Bags
+    other: Bags
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """Which nodes each edge touches: the N x E matrix T with T[i, e] = 1 if e touches i, kept as its entries.
+
+    An edge is given once, by its two ends in any order. Parallel edges are edges of their own. A loop has one end, so
+    its column of T has a single 1. What depends on the ends alone (the sorted order, the degrees, the scalings) is
+    computed when first asked for, and kept.
+
+    Args:
+        ends: the two nodes of each edge, numbered from 0.
+        num_nodes: N, isolated nodes included.
+        owner: which graph each node is in, when this is a union of many. No edge joins two graphs.
+        num_graphs: how many graphs that is.
+
+    Shape:
+        ends (2, E), owner (N,).
+
+    Example:
+        >>> path = Incidence(ends=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+        >>> path
+        Incidence(3 nodes, 2 edges)
+        >>> path.gather(torch.tensor([[1.0], [2.0], [3.0]])).tolist()
+        [[3.0], [5.0]]
+        >>> path.scatter(torch.tensor([[1.0], [10.0]])).tolist()
+        [[1.0], [11.0], [10.0]]
+        >>> path.node_degree.tolist(), path.edge_degree.tolist()
+        ([2, 3, 2], [2, 2])
+    """
+
+    ends: Tensor
+    num_nodes: int
+    owner: Tensor | None = None
+    num_graphs: int = 1
+
+    def __post_init__(self) -> None:
+        check_shape("ends", self.ends, (2, None), "(2, E), one column for each edge")
+        if torch.compiler.is_compiling():
+            return  # values cannot be looked at while a program is traced
+        check_numbering("ends", self.ends, self.num_nodes, "node")
+        if self.owner is not None:
+            check_shape("owner", self.owner, (self.num_nodes,), "(N,), one graph for each node")
+            check_numbering("owner", self.owner, self.num_graphs, "graph")
+        if self.ends.dtype != torch.int64:
+            object.__setattr__(self, "ends", self.ends.long())
+
+    def __repr__(self) -> str:
+        graphs = f", {self.num_graphs} graphs" if self.owner is not None else ""
+        return f"Incidence({self.num_nodes} nodes, {self.num_edges} edges{graphs})"
+
+    @property
+    def num_edges(self) -> int:
+        return self.ends.shape[1]
+
+    def to(self, device: torch.device | str) -> Incidence:
+        """The same incidence on another device; what was computed is computed there again."""
+        owner = None if self.owner is None else self.owner.to(device)
+        return Incidence(self.ends.to(device), self.num_nodes, owner, self.num_graphs)
+
+    # -- T and its transpose ------------------------------------------------------------------------------------
+
+    def gather(self, nodes: Tensor) -> Tensor:
+        """T^t x: on each edge, the sum over its two ends. (N, d) -> (E, d)."""
+        check_shape("nodes", nodes, (self.num_nodes, None), "(N, d)")
+        return linear_map(nodes, self._gather, self._scatter)
+
+    def scatter(self, edges: Tensor) -> Tensor:
+        """T z: on each node, the sum over its edges. (E, d) -> (N, d)."""
+        check_shape("edges", edges, (self.num_edges, None), "(E, d)")
+        return linear_map(edges, self._scatter, self._gather)
+
+    def _gather(self, nodes: Tensor) -> Tensor:
+        return sum_pairs(nodes, self.pairs, self.pair_mask)
+
+    def _scatter(self, edges: Tensor) -> Tensor:
+        return sum_bags(edges, self.slots.edge, self.slot_mask)
+
+    # -- the order of the entries -------------------------------------------------------------------------------
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The entries of T^t in row order: edge e's two ends. A GPU visits them sorted by end, for its cache."""
+        if fused.takes(self.ends):
+            order = self.sorted_pairs[1]
+            if bool((order[1:] < order[:-1]).any()):
+                ends = self.ends[:, order]
+                return Pairs(ends.t().reshape(-1).to(self._integer), row=order.to(self._integer))
+        return Pairs(self.ends.t().reshape(-1).to(self._integer))
+
+    @cached_property
+    def slots(self) -> Slots:
+        """The entries of T in row order; sorted once."""
+        order = torch.argsort(self.ends.reshape(-1), stable=True)
+        cut_order, offset, pieces = cut(self._count_entries)
+        if cut_order is not None:
+            order = order[cut_order]
+        offset = offset.to(self._integer)
+        edge = (order % max(self.num_edges, 1)).to(self._integer)
+        other = self.ends.flip(0).reshape(-1)[order].to(self._integer)
+        return Slots(Bags(edge, offset, pieces), Bags(other, offset, pieces))
+
+    @cached_property
+    def is_loop(self) -> Tensor | None:
+        """Which edges are loops, or None if none is."""
+        loops = self.ends[0] == self.ends[1]
+        return loops if bool(loops.any()) else None
+
+    @cached_property
+    def pair_mask(self) -> Tensor | None:
+        """For each entry of `pairs`, 1, or 0 for the second end of a loop; None if all are 1."""
+        if self.is_loop is None:
+            return None
+        loop = self.is_loop if self.pairs.row is None else self.is_loop[self.pairs.row]
+        return torch.stack([torch.ones_like(loop), ~loop], dim=1).reshape(-1)
+
+    @cached_property
+    def slot_mask(self) -> Tensor | None:
+        """For each entry of `slots`, 1, or 0 for the second one of a loop; None if all are 1."""
+        if self.is_loop is None:
+            return None
+        order = torch.argsort(self.slots.edge.index.long(), stable=True)  # brings the two entries of an edge together
+        mask = torch.ones_like(order, dtype=torch.bool)
+        mask[order[1::2]] = ~self.is_loop
+        return mask
+
+    @property
+    def _integer(self) -> torch.dtype:
+        return torch.int32 if 2 * self.num_edges < 2**31 and self.num_nodes < 2**31 else torch.int64
+
+    # -- degrees ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _count_entries(self) -> Tensor:
+        """Entries around each node, a loop's two among them."""
+        ones = torch.ones_like(self.ends.reshape(-1))
+        return torch.zeros(self.num_nodes, dtype=torch.int64, device=ones.device).index_add(
+            0, self.ends.reshape(-1), ones
+        )
+
+    @cached_property
+    def sorted_pairs(self) -> tuple[Tensor, Tensor]:
+        """A number for each unordered pair of ends, and the edges sorted by it."""
+        key = self.ends.amin(0) * self.num_nodes + self.ends.amax(0)
+        return key, torch.argsort(key, stable=True)
+
+    @cached_property
+    def edge_count(self) -> Tensor:
+        """How many edges touch each node, a loop once. (N,)"""
+        loops = (self.ends[0] == self.ends[1]).long()
+        return self._count_entries.index_add(0, self.ends[0], -loops)
+
+    @cached_property
+    def multiplicity(self) -> Tensor:
+        """How many edges have the same two ends, itself included. (E,)"""
+        key, order = self.sorted_pairs
+        ordered = key[order]
+        return torch.searchsorted(ordered, key, right=True) - torch.searchsorted(ordered, key)
+
+    @cached_property
+    def node_degree(self) -> Tensor:
+        """D_v: 1 + the number of distinct neighbours. (N,)"""
+        key, order = self.sorted_pairs
+        ordered = key[order]
+        first = torch.cat([torch.ones_like(ordered[:1], dtype=torch.bool), ordered[1:] != ordered[:-1]])
+        low, high = self.ends[:, order]
+        new = (first & (low != high)).long()
+        return torch.ones_like(self._count_entries).index_add(0, low, new).index_add(0, high, new)
+
+    @cached_property
+    def edge_degree(self) -> Tensor:
+        """D_e: 1 + the number of other edges that share a node; deg u + deg v - m_uv, and deg u for a loop. (E,)"""
+        low, high = self.edge_count[self.ends]
+        return torch.where(self.ends[0] == self.ends[1], low, low + high - self.multiplicity)
+
+    # -- what the degrees become in a propagation, kept -----------------------------------------------------------
+
+    @cached_property
+    def _kept(self) -> dict[tuple[object, ...], Tensor]:
+        return {}
+
+    def keep(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
+        """What `make` gives, made once for each key. Only for what follows from the ends alone."""
+        if torch.compiler.is_compiling():
+            return make()
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]

@@ -1,0 +1,82 @@
+"""The rules as printed in the paper, and as in the authors' released code, dense: for readers and for tests.
+
+Everything here is O(E^2) or worse. Nothing outside the tests calls it. Letters are the paper's: T the incidence matrix,
+A_v and A_e the adjacency of the nodes and of the line graph, w = H_e p_e the edge gates, u = H_v p_v the node gates.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def incidence_matrix(ends: Tensor, num_nodes: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    """T (N, E): T[i, e] = 1 if edge e touches node i. The column of a loop has a single 1."""
+    T = torch.zeros(num_nodes, ends.shape[1], dtype=dtype, device=ends.device)
+    every = torch.arange(ends.shape[1], device=ends.device)
+    T[ends[0], every] = 1
+    T[ends[1], every] = 1
+    return T
+
+
+def node_adjacency(T: Tensor) -> Tensor:
+    """A_v (N, N): 1 where two different nodes are the ends of one edge."""
+    return _without_diagonal((T @ T.t() > 0).to(T.dtype))
+
+
+def edge_adjacency(T: Tensor) -> Tensor:
+    """A_e (E, E), the adjacency of the line graph: 1 where two different edges share a node."""
+    return _without_diagonal((T.t() @ T > 0).to(T.dtype))
+
+
+def normalize(A: Tensor, normalization: str = "symmetric", loop: float = 1.0) -> Tensor:
+    """A~ = D^-1/2 (A + I) D^-1/2, or D^-1 (A + I); `loop` is what is put on the diagonal."""
+    A = A + loop * torch.eye(len(A), dtype=A.dtype, device=A.device)
+    D = A.sum(1)
+    if normalization == "row":
+        return A / D.unsqueeze(1)
+    return D.rsqrt().unsqueeze(1) * A * D.rsqrt().unsqueeze(0)
+
+
+def with_self_weight(fused: Tensor, self_weight: str | float) -> Tensor:
+    """The fused matrix with its own diagonal ("incident"), or with a number there ("one" is 1)."""
+    if self_weight == "incident":
+        return fused
+    value = 1.0 if self_weight == "one" else float(self_weight)
+    return _without_diagonal(fused) + value * torch.eye(len(fused), dtype=fused.dtype, device=fused.device)
+
+
+def node_operator(
+    T: Tensor, w: Tensor, self_weight: str | float = "incident", normalization: str = "symmetric"
+) -> Tensor:
+    """T diag(w) T^t * A~_v: the matrix that the node layer multiplies H_v W_v with."""
+    return with_self_weight(T @ torch.diag(w) @ T.t(), self_weight) * normalize(node_adjacency(T), normalization)
+
+
+def edge_operator(
+    T: Tensor, u: Tensor, self_weight: str | float = "incident", normalization: str = "symmetric"
+) -> Tensor:
+    """T^t diag(u) T * A~_e: the matrix that the edge layer multiplies H_e W_e with."""
+    return with_self_weight(T.t() @ torch.diag(u) @ T, self_weight) * normalize(edge_adjacency(T), normalization)
+
+
+def released_node_operator(T: Tensor, w: Tensor) -> Tensor:
+    """The released node layer: row normalisation, and 1 on the diagonal of the gates."""
+    return node_operator(T, w, self_weight="one", normalization="row")
+
+
+def released_edge_operator(T: Tensor, u: Tensor) -> Tensor:
+    """The released edge layer: also a self loop of 2 on the line graph, and columns divided by their maxima."""
+    gates = with_self_weight(T.t() @ torch.diag(u) @ T, "one")
+    product = gates * normalize(edge_adjacency(T), "row", loop=2.0)
+    return product / product.max(dim=0, keepdim=True).values if len(product) else product
+
+
+def multiply(operator: Tensor, x: Tensor) -> Tensor:
+    """S x where S is one matrix, or one for each head and its share of the channels: (heads, n, n), (n, d)."""
+    heads = operator if operator.dim() == 3 else operator.unsqueeze(0)
+    return torch.cat([S @ share for S, share in zip(heads, x.chunk(len(heads), dim=1), strict=True)], dim=1)
+
+
+def _without_diagonal(A: Tensor) -> Tensor:
+    return A * (1 - torch.eye(len(A), dtype=A.dtype, device=A.device))
