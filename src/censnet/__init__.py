@@ -1,7 +1,7 @@
 """Co-embedding of the nodes and edges of a graph, exactly and in linear time."""
 
+from censnet.nn import CensNet, CensNetVAE, EdgeLayer, NodeLayer
 from censnet.ops.graph import Graph, GraphSet
-from censnet.ops.incidence import Incidence
 
 __version__ = "0.1.0"
-__all__ = ["Graph", "GraphSet", "Incidence"]
+__all__ = ["CensNet", "CensNetVAE", "EdgeLayer", "Graph", "GraphSet", "NodeLayer"]

@@ -30,47 +30,52 @@ def takes_heads(width: int, heads: int) -> bool:
     return heads == 1 or heads == width or width & (width - 1) == 0
 
 
-def _tile(width: int, dtype: torch.dtype) -> dict[str, int]:
-    """How many columns and entries are in flight at once: 16 bytes a thread and load, two loads (measured, H200)."""
-    columns = min(1 << (width - 1).bit_length(), 256)
-    elements, warps = (512, 2) if dtype.itemsize >= 4 else (256, 1)
-    return {"COLUMNS": columns, "ENTRIES": max(1, min(elements // columns, 32)), "num_warps": warps}
+def _columns(width: int) -> int:
+    return min(1 << (width - 1).bit_length(), 256)
+
+
+def _launch(
+    kernel: Any, programs: int, arguments: tuple[Any, ...], like: Tensor, entries: int, warps: int, **meta: int
+) -> None:
+    """Run `programs` programs for each block of channels; each has `entries` rows in flight."""
+    width = like.shape[1]
+    with torch.cuda.device(like.device):
+        kernel[(programs, -(-width // _columns(width)))](
+            *arguments,
+            WIDTH=width,
+            DOUBLE=like.dtype == torch.float64,
+            COLUMNS=_columns(width),
+            ENTRIES=entries,
+            num_warps=warps,
+            **meta,
+        )
+
+
+def _entries(width: int, elements: int, most: int = 1024) -> int:
+    """How many rows fill a tile of so many numbers. The sizes asked for below were the fastest on an H200."""
+    return max(1, min(elements // _columns(width), most))
 
 
 def sum_bags(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
     """out[r] = sum of weight[k] * table[index[k]] for offset[r] <= k < offset[r + 1]."""
-    rows, width = len(offset) - 1, table.shape[1]
-    out = table.new_empty(rows, width)
-    if rows:
-        tile = _tile(width, table.dtype)
-        with torch.cuda.device(table.device):
-            kernels.sum_bags[(rows, -(-width // tile["COLUMNS"]))](
-                table, index, offset, weight, out, WIDTH=width, DOUBLE=table.dtype == torch.float64, **tile
-            )
+    out = table.new_empty(len(offset) - 1, table.shape[1])
+    if len(out):
+        elements, warps = (512, 2) if table.dtype.itemsize >= 4 else (256, 1)
+        entries = _entries(table.shape[1], elements, most=32)
+        _launch(kernels.sum_bags, len(out), (table, index, offset, weight, out), table, entries, warps)
     return out
 
 
 def sum_pairs(
-    table: Tensor,
-    index: Tensor,
-    row: Tensor | None,
-    weight: Tensor | None,
-    own: Tensor | None,
-    own_weight: Tensor | None,
+    table: Tensor, index: Tensor, weight: Tensor | None, own: Tensor | None, own_weight: Tensor | None
 ) -> Tensor:
-    """out[e] = sum over the two ends of e of weight * table[end], + own_weight[e] * own[e]; bag k is edge row[k]."""
+    """out[e] = sum over the two ends of e of weight * table[end], + own_weight[e] * own[e]."""
     edges, width = len(index) // 2, table.shape[1]
     out = table.new_empty(edges, width)
-    heads = 1 if own_weight is None else own_weight.shape[1]
     if edges:
-        columns = min(1 << (width - 1).bit_length(), 256)
-        entries = max(1, 1024 // columns)
-        with torch.cuda.device(table.device):
-            kernels.sum_pairs[(-(-edges // entries), -(-width // columns))](
-                table, index, row, weight, own, own_weight, out, edges,
-                WIDTH=width, HEADS=heads, DOUBLE=table.dtype == torch.float64, COLUMNS=columns, ENTRIES=entries,
-                num_warps=1,
-            )  # fmt: skip
+        entries, heads = _entries(width, 1024), 1 if own_weight is None else own_weight.shape[1]
+        arguments = (table, index, weight, own, own_weight, out, edges)
+        _launch(kernels.sum_pairs, -(-edges // entries), arguments, table, entries, 1, HEADS=heads)
     return out
 
 
@@ -80,30 +85,42 @@ def node_product(y: Tensor, w: Tensor, others: Bags, edge: Tensor, incident: boo
     Further pieces of hubs are rows after the last node; the caller adds them.
     """
     y, w = y.contiguous(), w.contiguous()
-    rows, (nodes, width) = len(others.offset) - 1, y.shape
-    out = y.new_empty(rows, width)
-    tile = _tile(width, y.dtype)
+    nodes, width = y.shape
+    out = y.new_empty(len(others.offset) - 1, width)
     hub = None if others.pieces is None else others.pieces.hub
-    with torch.cuda.device(y.device):
-        kernels.node_product[(rows, -(-width // tile["COLUMNS"]))](
-            y, w, others.index, edge, others.offset, hub, out, nodes,
-            WIDTH=width, HEADS=w.shape[1], INCIDENT=incident, DOUBLE=y.dtype == torch.float64, **tile,
-        )  # fmt: skip
+    arguments = (y, w, others.index, edge, others.offset, hub, out, nodes)
+    entries = _entries(width, 512, most=32)
+    _launch(kernels.node_product, len(out), arguments, y, entries, 1, HEADS=w.shape[1], INCIDENT=incident)
     return out
 
 
-def edge_dots(y: Tensor, h: Tensor, index: Tensor, row: Tensor | None, heads: int) -> Tensor:
+def edge_dots(y: Tensor, h: Tensor, index: Tensor, heads: int) -> Tensor:
     """out[e, k] = (y_i + y_j) . (h_i + h_j) over the channels of head k, for each edge i-j that is not a loop."""
-    y, h = y.contiguous(), h.contiguous()
-    edges, width = len(index) // 2, y.shape[1]
-    out = y.new_empty(edges, heads)
-    if edges:
-        columns = 1 << (width - 1).bit_length()
-        entries = max(1, 1024 // columns)
-        with torch.cuda.device(y.device):
-            kernels.edge_dots[(-(-edges // entries),)](
-                y, h, index, row, out, edges,
-                WIDTH=width, HEADS=heads, DOUBLE=y.dtype == torch.float64, COLUMNS=columns, ENTRIES=entries,
-                num_warps=2,
-            )  # fmt: skip
+    out = y.new_empty(len(index) // 2, heads)
+    _launch_dots(kernels.edge_dots, (y.contiguous(), h.contiguous(), index, out, len(out)), y, out)
     return out
+
+
+def row_dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
+    """out[r, k] = a_r . b_r over the channels of head k."""
+    out = a.new_empty(len(a), heads)
+    _launch_dots(kernels.row_dots, (a.contiguous(), b.contiguous(), out, len(out)), a, out)
+    return out
+
+
+def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Tensor) -> None:
+    """A dot product needs the whole row in one tile."""
+    rows, heads = out.shape
+    columns = 1 << (like.shape[1] - 1).bit_length()
+    entries = max(1, 1024 // columns)
+    if rows:
+        with torch.cuda.device(like.device):
+            kernel[(-(-rows // entries),)](
+                *arguments,
+                WIDTH=like.shape[1],
+                HEADS=heads,
+                DOUBLE=like.dtype == torch.float64,
+                COLUMNS=columns,
+                ENTRIES=entries,
+                num_warps=2,
+            )

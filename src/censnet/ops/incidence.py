@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from censnet.ops import fused
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.sums import Bags, Pairs, cut, linear_map, sum_bags, sum_pairs
 
@@ -102,25 +102,24 @@ class Incidence:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The entries of T^t in row order: edge e's two ends. A GPU visits them sorted by end, for its cache."""
-        if fused.takes(self.ends):
-            order = self.sorted_pairs[1]
-            if bool((order[1:] < order[:-1]).any()):
-                ends = self.ends[:, order]
-                return Pairs(ends.t().reshape(-1).to(self._integer), row=order.to(self._integer))
+        """The entries of T^t in row order: edge e's two ends."""
         return Pairs(self.ends.t().reshape(-1).to(self._integer))
 
     @cached_property
     def slots(self) -> Slots:
         """The entries of T in row order; sorted once."""
-        order = torch.argsort(self.ends.reshape(-1), stable=True)
-        cut_order, offset, pieces = cut(self._count_entries)
+        entries = self._bags_by(self.ends.reshape(-1), self._count_entries)
+        other = self.ends.flip(0).reshape(-1)[entries.index].to(self._integer)
+        edge = entries.index % max(self.num_edges, 1)
+        return Slots(replace(entries, index=edge), replace(entries, index=other))
+
+    def _bags_by(self, group: Tensor, lengths: Tensor) -> Bags:
+        """The positions that belong to each group, in their order; `lengths` says how many."""
+        order = torch.argsort(group, stable=True)
+        cut_order, offset, pieces = cut(lengths)
         if cut_order is not None:
             order = order[cut_order]
-        offset = offset.to(self._integer)
-        edge = (order % max(self.num_edges, 1)).to(self._integer)
-        other = self.ends.flip(0).reshape(-1)[order].to(self._integer)
-        return Slots(Bags(edge, offset, pieces), Bags(other, offset, pieces))
+        return Bags(order.to(self._integer), offset.to(self._integer), pieces)
 
     @cached_property
     def is_loop(self) -> Tensor | None:
@@ -133,8 +132,7 @@ class Incidence:
         """For each entry of `pairs`, 1, or 0 for the second end of a loop; None if all are 1."""
         if self.is_loop is None:
             return None
-        loop = self.is_loop if self.pairs.row is None else self.is_loop[self.pairs.row]
-        return torch.stack([torch.ones_like(loop), ~loop], dim=1).reshape(-1)
+        return torch.stack([torch.ones_like(self.is_loop), ~self.is_loop], dim=1).reshape(-1)
 
     @cached_property
     def slot_mask(self) -> Tensor | None:
@@ -149,6 +147,38 @@ class Incidence:
     @property
     def _integer(self) -> torch.dtype:
         return torch.int32 if 2 * self.num_edges < 2**31 and self.num_nodes < 2**31 else torch.int64
+
+    # -- the graphs of a union ----------------------------------------------------------------------------------
+
+    @cached_property
+    def edge_owner(self) -> Tensor | None:
+        """Which graph each edge is in, (E,); None where there is one graph."""
+        return None if self.owner is None else self.owner[self.ends[0]]
+
+    def pool(self, rows: Tensor, side: Literal["node", "edge"]) -> Tensor:
+        """The sum over the nodes, or the edges, of each graph. (N, d) or (E, d) -> (graphs, d)."""
+        owner = self.owner if side == "node" else self.edge_owner
+        if owner is None:
+            return rows.sum(0, keepdim=True)
+        if torch.compiler.is_compiling():
+            return rows.new_zeros(self.num_graphs, rows.shape[1]).index_add(0, owner, rows)
+        if side not in self._members:
+            self._members[side] = self._bags_by(owner, self.count(side))
+        members = self._members[side]
+        return linear_map(rows, lambda x: sum_bags(x, members), lambda grad: grad.index_select(0, owner))
+
+    @cached_property
+    def _members(self) -> dict[str, Bags]:
+        return {}
+
+    def count(self, side: Literal["node", "edge"]) -> Tensor:
+        """How many nodes, or edges, each graph has. (graphs,)"""
+        owner = self.owner if side == "node" else self.edge_owner
+        if owner is None:
+            return torch.tensor([self.num_nodes if side == "node" else self.num_edges], device=self.ends.device)
+        return torch.zeros(self.num_graphs, dtype=torch.int64, device=owner.device).index_add(
+            0, owner, torch.ones_like(owner)
+        )
 
     # -- degrees ------------------------------------------------------------------------------------------------
 

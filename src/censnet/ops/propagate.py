@@ -175,6 +175,8 @@ def scale_of(incidence: Incidence, side: Literal["node", "edge"], power: Power, 
     if power.exponent == 0:
         return None
     degree = incidence.node_degree if side == "node" else incidence.edge_degree
+    if fused.takes(incidence.ends) and dtype.itemsize < 4:
+        dtype = torch.float32  # the kernels compute in it, whatever they read
     return incidence.keep((side, power, dtype), lambda: ((degree + power.more).double() ** power.exponent).to(dtype))
 
 
@@ -196,11 +198,7 @@ def _entry_weight(
         return mask
 
     def make() -> Tensor:
-        if order == "slot":
-            each = scale[incidence.slots.edge.index]
-        else:
-            row = incidence.pairs.row
-            each = (scale if row is None else scale[row]).repeat_interleave(2)
+        each = scale[incidence.slots.edge.index] if order == "slot" else scale.repeat_interleave(2)
         return each if mask is None else each * mask
 
     return incidence.keep((order, power, dtype), make)
@@ -210,6 +208,7 @@ def weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
     """Each row times its weight, (n,) or (n, heads); None is 1."""
     if weight is None:
         return rows
+    weight = weight.to(rows.dtype)
     if weight.dim() == 1 or weight.shape[1] == 1:
         return rows * weight.reshape(-1, 1)
     return (_by_head(rows, weight.shape[1]) * weight.unsqueeze(2)).flatten(1)
@@ -217,6 +216,8 @@ def weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
 
 def _dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
     """The dot product of two rows within each head. (n, d), (n, d) -> (n, heads)."""
+    if fused.takes(a) and fused.takes_heads(a.shape[1], heads):
+        return fused.row_dots(a, b, heads)
     return _by_head(a * b, heads).sum(2) if heads > 1 else (a * b).sum(1, keepdim=True)
 
 
@@ -255,16 +256,14 @@ def _around(w: Tensor, incidence: Incidence) -> Tensor:
 def _edge_dots(y: Tensor, h: Tensor, incidence: Incidence, heads: int, diagonal: float | None) -> Tensor:
     """dB/dw: for each edge i-j, (y_i + y_j) . (h_i + h_j), less y_i . h_i + y_j . h_j where the diagonal is fixed."""
     if fused.takes(y) and fused.takes_heads(y.shape[1], heads) and incidence.is_loop is None:
-        out = fused.edge_dots(y, h, incidence.pairs.index, incidence.pairs.row, heads)
+        out = fused.edge_dots(y, h, incidence.pairs.index, heads)
     else:
         out = y.new_empty(incidence.num_edges, heads)
         for start in range(0, incidence.num_edges, BLOCK):
             stop = min(start + BLOCK, incidence.num_edges)
             part = incidence.pairs.part(start, stop)
             mask = None if incidence.pair_mask is None else incidence.pair_mask[2 * start : 2 * stop]
-            dots = _dots(sum_pairs(y, part, mask), sum_pairs(h, part, mask), heads)
-            row = incidence.pairs.row
-            out[slice(start, stop) if row is None else row[start:stop].long()] = dots
+            out[start:stop] = _dots(sum_pairs(y, part, mask), sum_pairs(h, part, mask), heads)
     if diagonal is None:
         return out
     return out - sum_pairs(_dots(y, h, heads), incidence.pairs, incidence.pair_mask)

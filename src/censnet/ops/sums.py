@@ -62,10 +62,9 @@ class Bags:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Bags of exactly two: bag k is `index[2k]` and `index[2k + 1]` and its sum goes to row k, or to `row[k]`."""
+    """Bags of exactly two: bag r is `index[2r]` and `index[2r + 1]`."""
 
     index: Tensor
-    row: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.index) // 2
@@ -97,7 +96,7 @@ def cut(lengths: Tensor) -> tuple[Tensor | None, Tensor, Pieces | None]:
 
 def sum_bags(table: Tensor, bags: Bags, weight: Tensor | None = None) -> Tensor:
     """out[r] = sum over bag r of weight[k] * table[index[k]]. (n, d) -> (rows, d). No gradient."""
-    table, weight = table.contiguous(), None if weight is None else weight.to(table.dtype)
+    table = table.contiguous()
     if fused.takes(table):
         return add_pieces(fused.sum_bags(table, bags.index, bags.offset, weight), bags)
     return add_pieces(_embedding_bag(table, bags.index, bags.offset, weight), bags)
@@ -121,10 +120,10 @@ def sum_pairs(
     own_weight: Tensor | None = None,
 ) -> Tensor:
     """As `sum_bags`, and own_weight[r] * own[r] added to row r; own_weight is (rows, heads). No gradient."""
-    table, weight = table.contiguous(), None if weight is None else weight.to(table.dtype)
+    table = table.contiguous()
     if fused.takes(table):
         own = None if own is None else own.contiguous()
-        return fused.sum_pairs(table, pairs.index, pairs.row, weight, own, own_weight)
+        return fused.sum_pairs(table, pairs.index, weight, own, own_weight)
     out = _embedding_bag(table, pairs.index, pairs.offset, weight)
     if own is not None and own_weight is not None:
         shape = (len(out), own_weight.shape[1], table.shape[1] // own_weight.shape[1])
@@ -135,6 +134,7 @@ def sum_pairs(
 def _embedding_bag(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
     if table.shape[1] == 0 or len(index) == 0:
         return table.new_zeros(len(offset) - 1, table.shape[1])
+    weight = None if weight is None else weight.to(table.dtype)
     return torch.embedding_bag(table, index, offset, False, 0, False, weight, True)[0]
 
 

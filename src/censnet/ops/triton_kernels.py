@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
 
 @triton.jit
 def sum_bags(
-    table: Any, index: Any, offset: Any, weight: Any, out: Any,
+    table, index, offset, weight, out,
     WIDTH: tl.constexpr, DOUBLE: tl.constexpr, COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     acc_type: tl.constexpr = tl.float64 if DOUBLE else tl.float32
     r = tl.program_id(0).to(tl.int64)
     c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
@@ -23,7 +21,8 @@ def sum_bags(
     for at in range(begin, end, ENTRIES):
         here = at + k < end
         i = tl.load(index + at + k, mask=here, other=0).to(tl.int64)
-        x = tl.load(table + i[:, None] * WIDTH + c[None, :], mask=here[:, None] & (c < WIDTH)[None, :], other=0)
+        tile = here[:, None] if WIDTH % COLUMNS == 0 else here[:, None] & (c < WIDTH)[None, :]
+        x = tl.load(table + i[:, None] * WIDTH + c[None, :], mask=tile, other=0)
         if weight is None:
             acc += x.to(acc_type)
         else:
@@ -33,14 +32,14 @@ def sum_bags(
 
 @triton.jit
 def sum_pairs(
-    table: Any, index: Any, row: Any, weight: Any, own: Any, own_weight: Any, out: Any, edges: Any,
+    table, index, weight, own, own_weight, out, edges,
     WIDTH: tl.constexpr, HEADS: tl.constexpr, DOUBLE: tl.constexpr, COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     acc_type: tl.constexpr = tl.float64 if DOUBLE else tl.float32
     k = tl.program_id(0).to(tl.int64) * ENTRIES + tl.arange(0, ENTRIES)
     c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     here = k < edges
-    tile = here[:, None] & (c < WIDTH)[None, :]
+    tile = here[:, None] if WIDTH % COLUMNS == 0 else here[:, None] & (c < WIDTH)[None, :]
     i = tl.load(index + 2 * k, mask=here, other=0).to(tl.int64)
     j = tl.load(index + 2 * k + 1, mask=here, other=0).to(tl.int64)
     x = tl.load(table + i[:, None] * WIDTH + c[None, :], mask=tile, other=0).to(acc_type)
@@ -51,23 +50,19 @@ def sum_pairs(
         a = tl.load(weight + 2 * k, mask=here, other=0).to(acc_type)
         b = tl.load(weight + 2 * k + 1, mask=here, other=0).to(acc_type)
         acc = a[:, None] * x + b[:, None] * y
-    if row is None:
-        e = k
-    else:
-        e = tl.load(row + k, mask=here, other=0).to(tl.int64)
     if own is not None:
-        mine = tl.load(own + e[:, None] * WIDTH + c[None, :], mask=tile, other=0).to(acc_type)
+        mine = tl.load(own + k[:, None] * WIDTH + c[None, :], mask=tile, other=0).to(acc_type)
         head = c // (WIDTH // HEADS)
-        acc += tl.load(own_weight + e[:, None] * HEADS + head[None, :], mask=tile, other=0).to(acc_type) * mine
-    tl.store(out + e[:, None] * WIDTH + c[None, :], acc, mask=tile, cache_modifier=".cs")  # not read again here
+        acc += tl.load(own_weight + k[:, None] * HEADS + head[None, :], mask=tile, other=0).to(acc_type) * mine
+    tl.store(out + k[:, None] * WIDTH + c[None, :], acc, mask=tile, cache_modifier=".cs")  # not read again here
 
 
 @triton.jit
 def node_product(
-    y: Any, w: Any, other: Any, edge: Any, offset: Any, piece_node: Any, out: Any, nodes: Any,
+    y, w, other, edge, offset, piece_node, out, nodes,
     WIDTH: tl.constexpr, HEADS: tl.constexpr, INCIDENT: tl.constexpr, DOUBLE: tl.constexpr,
     COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     acc_type: tl.constexpr = tl.float64 if DOUBLE else tl.float32
     r = tl.program_id(0).to(tl.int64)
     c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
@@ -84,7 +79,7 @@ def node_product(
         mine = tl.load(y + node * WIDTH + c, mask=c < WIDTH, other=0).to(acc_type)
     for at in range(begin, end, ENTRIES):
         here = at + k < end
-        tile = here[:, None] & (c < WIDTH)[None, :]
+        tile = here[:, None] if WIDTH % COLUMNS == 0 else here[:, None] & (c < WIDTH)[None, :]
         j = tl.load(other + at + k, mask=here, other=0).to(tl.int64)
         e = tl.load(edge + at + k, mask=here, other=0).to(tl.int64)
         x = tl.load(y + j[:, None] * WIDTH + c[None, :], mask=tile, other=0).to(acc_type)
@@ -99,27 +94,47 @@ def node_product(
 
 @triton.jit
 def edge_dots(
-    y: Any, h: Any, index: Any, row: Any, out: Any, edges: Any,
+    y, h, index, out, edges,
     WIDTH: tl.constexpr, HEADS: tl.constexpr, DOUBLE: tl.constexpr, COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     acc_type: tl.constexpr = tl.float64 if DOUBLE else tl.float32
     k = tl.program_id(0).to(tl.int64) * ENTRIES + tl.arange(0, ENTRIES)
     c = tl.arange(0, COLUMNS)
     here = k < edges
-    tile = here[:, None] & (c < WIDTH)[None, :]
+    tile = here[:, None] if WIDTH % COLUMNS == 0 else here[:, None] & (c < WIDTH)[None, :]
     i = tl.load(index + 2 * k, mask=here, other=0).to(tl.int64)[:, None] * WIDTH + c[None, :]
     j = tl.load(index + 2 * k + 1, mask=here, other=0).to(tl.int64)[:, None] * WIDTH + c[None, :]
     a = tl.load(y + i, mask=tile, other=0).to(acc_type) + tl.load(y + j, mask=tile, other=0).to(acc_type)
     b = tl.load(h + i, mask=tile, other=0).to(acc_type) + tl.load(h + j, mask=tile, other=0).to(acc_type)
-    product = a * b
-    if row is None:
-        e = k
-    else:
-        e = tl.load(row + k, mask=here, other=0).to(tl.int64)
+    _store_by_head(a * b, out, k, here, c, tile, WIDTH, HEADS, COLUMNS, ENTRIES)
+
+
+@triton.jit
+def row_dots(
+    a, b, out, rows,
+    WIDTH: tl.constexpr, HEADS: tl.constexpr, DOUBLE: tl.constexpr, COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
+):  # fmt: skip
+    acc_type: tl.constexpr = tl.float64 if DOUBLE else tl.float32
+    k = tl.program_id(0).to(tl.int64) * ENTRIES + tl.arange(0, ENTRIES)
+    c = tl.arange(0, COLUMNS)
+    here = k < rows
+    tile = here[:, None] if WIDTH % COLUMNS == 0 else here[:, None] & (c < WIDTH)[None, :]
+    at = k[:, None] * WIDTH + c[None, :]
+    x = tl.load(a + at, mask=tile, other=0).to(acc_type)
+    y = tl.load(b + at, mask=tile, other=0).to(acc_type)
+    _store_by_head(x * y, out, k, here, c, tile, WIDTH, HEADS, COLUMNS, ENTRIES)
+
+
+@triton.jit
+def _store_by_head(
+    product, out, k, here, c, tile,
+    WIDTH: tl.constexpr, HEADS: tl.constexpr, COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
+):  # fmt: skip
+    """Sum each row within its heads, and store one number for each."""
     if HEADS == 1:
-        tl.store(out + e, tl.sum(product, 1), mask=here)
+        tl.store(out + k, tl.sum(product, 1), mask=here)
     elif HEADS == WIDTH:
-        tl.store(out + e[:, None] * WIDTH + c[None, :], product, mask=tile)
+        tl.store(out + k[:, None] * WIDTH + c[None, :], product, mask=tile)
     else:  # WIDTH is a power of two
         share = tl.sum(tl.reshape(product, [ENTRIES, HEADS, COLUMNS // HEADS]), 2)
-        tl.store(out + e[:, None] * HEADS + tl.arange(0, HEADS)[None, :], share, mask=here[:, None])
+        tl.store(out + k[:, None] * HEADS + tl.arange(0, HEADS)[None, :], share, mask=here[:, None])

@@ -1,0 +1,147 @@
+"""CensNet: node layers and edge layers in any order, each reading what the others have made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from censnet.nn.dropout import Dropout
+from censnet.nn.kernels import Kernel
+from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, SelfWeight, Variant
+from censnet.ops.incidence import Incidence
+from censnet.ops.propagate import Normalization
+
+Norm = Literal["batch", "layer"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "elu": F.elu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "tanh": torch.tanh,
+    "none": lambda x: x,
+}
+
+
+class CensNet(nn.Module):
+    """Embed the nodes and the edges of a graph together.
+
+    Every layer renews one side and reads the other as it is by then. After a layer, the renewed side is normalised,
+    activated, thinned by dropout and, where the widths agree and it is asked for, added to what it was.
+
+    Args:
+        node_width: channels of each node that comes in.
+        edge_width: channels of each edge that comes in.
+        hidden: channels that each layer gives.
+        layers: a word of N and E, in order: "NEN" is the paper's network for node tasks.
+        out_width: channels that the last layer gives. It is then linear: nothing is done after it.
+        dropout: probability of a channel to be dropped after each layer.
+        norm: "batch", "layer" or None, before the activation.
+        residual: whether to add what came in, where the widths agree.
+        activation: relu, elu, gelu, silu, tanh or none.
+        variant: "paper" or "released". In the released code the edges keep their width, and activation and dropout are
+            applied to both sides after every layer, renewed or not.
+        bias, self_weight, heads, gate, normalization, kernel: as in `NodeLayer` and `EdgeLayer`. Where the last layer's
+            `out_width` is not a multiple of `heads`, that layer has one head.
+
+    Shape:
+        nodes (N, node_width), edges (E, edge_width) -> nodes (N, out_node_width), edges (E, out_edge_width).
+
+    Example:
+        >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+        >>> model = CensNet(node_width=4, edge_width=2, hidden=8, layers="NEN", out_width=5)
+        >>> nodes, edges = model(torch.randn(3, 4), torch.randn(2, 2), path)
+        >>> nodes.shape, edges.shape
+        (torch.Size([3, 5]), torch.Size([2, 8]))
+    """
+
+    def __init__(
+        self,
+        node_width: int,
+        edge_width: int,
+        hidden: int = 32,
+        layers: str = "NEN",
+        *,
+        out_width: int | None = None,
+        dropout: float = 0.0,
+        norm: Norm | None = None,
+        residual: bool = False,
+        activation: str = "relu",
+        variant: Variant = "paper",
+        bias: bool = True,
+        self_weight: SelfWeight | None = None,
+        heads: int = 1,
+        gate: Gate = "linear",
+        normalization: Normalization | None = None,
+        kernel: str | Kernel = "hop",
+    ) -> None:
+        super().__init__()
+        if not layers or set(layers) - {"N", "E"}:
+            raise ValueError(f"layers is {layers!r}, expected a word of N and E, such as 'NEN'")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
+        if norm not in ("batch", "layer", None):
+            raise ValueError(f"norm is {norm!r}, expected 'batch', 'layer' or None")
+        self.word, self.variant, self.residual, self.activation = layers, variant, residual, activation
+        self.linear_end = out_width is not None
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList()
+        self.norms = nn.ModuleList()
+        width = {"N": node_width, "E": edge_width}
+        for depth, letter in enumerate(layers):
+            last = depth == len(layers) - 1 and out_width is not None
+            out = hidden
+            if letter == "E" and variant == "released":
+                out = edge_width
+            if last and out_width is not None:
+                out = out_width
+            layer = NodeLayer if letter == "N" else EdgeLayer
+            self.layers.append(
+                layer(
+                    width["N"],
+                    width["E"],
+                    out,
+                    bias,
+                    self_weight,
+                    1 if last and out % heads else heads,
+                    gate,
+                    normalization,
+                    kernel,
+                    variant,
+                )
+            )
+            self.norms.append(nn.Identity() if last or norm is None else _NORMS[norm](out))
+            width[letter] = out
+        self.out_node_width, self.out_edge_width = width["N"], width["E"]
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        for module in (*self.layers, *self.norms):
+            if not isinstance(module, nn.Identity):
+                module.reset_parameters()
+
+    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+        """The embedded nodes and edges."""
+        for depth, (letter, layer, norm) in enumerate(zip(self.word, self.layers, self.norms, strict=True)):
+            last = self.linear_end and depth == len(self.word) - 1
+            old = nodes if letter == "N" else edges
+            new = layer(nodes, edges, incidence)
+            if not last:
+                new = self._finish(norm(new))
+                if self.residual and new.shape == old.shape and old.layout == torch.strided:
+                    new = new + old
+            nodes, edges = (new, edges) if letter == "N" else (nodes, new)
+            if self.variant == "released" and not last:
+                nodes, edges = (nodes, self._finish(edges)) if letter == "N" else (self._finish(nodes), edges)
+        return nodes, edges
+
+    def _finish(self, rows: Tensor) -> Tensor:
+        finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))
+        return finished
+
+
+_NORMS: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}

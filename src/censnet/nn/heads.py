@@ -1,0 +1,191 @@
+"""From embeddings to answers: for rows (nodes or edges), for whole graphs, and for links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from censnet.nn.dropout import Dropout
+from censnet.ops.checks import check_numbering, check_shape
+from censnet.ops.incidence import Incidence
+
+Pool = Literal["mean", "sum", "attention"]
+Side = Literal["node", "edge"]
+
+
+def perceptron(width: int, hidden: Sequence[int], out_width: int, dropout: float) -> nn.Sequential:
+    """Linear layers with ReLU and dropout between them; without `hidden`, one linear layer."""
+    parts: list[nn.Module] = []
+    for size in hidden:
+        parts += [nn.Linear(width, size), nn.ReLU(), Dropout(dropout)]
+        width = size
+    return nn.Sequential(*parts, nn.Linear(width, out_width))
+
+
+class RowHead(nn.Module):
+    """An answer for each row, node or edge, from its embedding. (n, width) -> (n, out_width)."""
+
+    def __init__(self, width: int, out_width: int, hidden: Sequence[int] = (), dropout: float = 0.0) -> None:
+        super().__init__()
+        self.width = width
+        self.mlp = perceptron(width, hidden, out_width, dropout)
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        _reset(self.mlp)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """The answers."""
+        check_shape("rows", rows, (None, self.width), "(n, width)")
+        out: Tensor = self.mlp(rows)
+        return out
+
+
+class Readout(nn.Module):
+    """One vector for each graph from the rows of one side: their mean, their sum, or a mean with learnt attention.
+
+    A graph that has no row on this side, such as a molecule without bonds, gets zeros.
+
+    Shape:
+        rows (n, width) -> (graphs, width).
+    """
+
+    def __init__(self, width: int, pool: Pool, side: Side) -> None:
+        super().__init__()
+        if pool not in ("mean", "sum", "attention"):
+            raise ValueError(f"pool is {pool!r}, expected 'mean', 'sum' or 'attention'")
+        self.pool, self.side = pool, side
+        self.score = nn.Linear(width, 1) if pool == "attention" else None
+
+    def extra_repr(self) -> str:
+        return f"{self.pool} over {self.side}s"
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        _reset(self)
+
+    def forward(self, rows: Tensor, incidence: Incidence) -> Tensor:
+        """The vectors of the graphs."""
+        if self.score is not None:
+            rows = rows * self._attention(self.score(rows), incidence)
+        total = incidence.pool(rows, self.side)
+        if self.pool != "mean":
+            return total
+        return total / incidence.count(self.side).clamp(min=1).to(total.dtype).unsqueeze(1)
+
+    def _attention(self, score: Tensor, incidence: Incidence) -> Tensor:
+        """Softmax of (n, 1) scores within each graph."""
+        owner = incidence.owner if self.side == "node" else incidence.edge_owner
+        if owner is None:
+            return score.softmax(0)
+        floor = score.new_full((incidence.num_graphs,), -torch.inf)
+        highest = floor.scatter_reduce(0, owner, score.detach().squeeze(1), "amax")
+        raised = (score - highest[owner].unsqueeze(1)).exp()
+        return raised / incidence.pool(raised, self.side)[owner]
+
+
+class GraphHead(nn.Module):
+    """An answer for each graph, from its nodes, its edges or both.
+
+    Args:
+        node_width: channels of each node's embedding.
+        edge_width: channels of each edge's embedding.
+        out_width: answers for each graph.
+        pool: "mean" (the paper), "sum", "attention", or several, whose vectors stand side by side.
+        over: "nodes" (the paper), "edges" or "both".
+        hidden: widths of the layers between the pooled vector and the answer.
+        dropout: between those.
+
+    Shape:
+        nodes (N, node_width), edges (E, edge_width) -> (graphs, out_width).
+
+    Example:
+        >>> head = GraphHead(4, 2, 1, pool=("mean", "sum"), over="both")
+        >>> two = Incidence(torch.tensor([[0], [1]]), num_nodes=3, owner=torch.tensor([0, 0, 1]), num_graphs=2)
+        >>> head(torch.randn(3, 4), torch.randn(1, 2), two).shape
+        torch.Size([2, 1])
+    """
+
+    def __init__(
+        self,
+        node_width: int,
+        edge_width: int,
+        out_width: int,
+        pool: Pool | Sequence[Pool] = "mean",
+        over: Literal["nodes", "edges", "both"] = "nodes",
+        hidden: Sequence[int] = (),
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        sides: dict[str, tuple[Side, ...]] = {"nodes": ("node",), "edges": ("edge",), "both": ("node", "edge")}
+        if over not in sides:
+            raise ValueError(f"over is {over!r}, expected 'nodes', 'edges' or 'both'")
+        pools: tuple[Pool, ...] = (pool,) if isinstance(pool, str) else tuple(pool)
+        if not pools:
+            raise ValueError("pool is empty, expected 'mean', 'sum', 'attention' or several of them")
+        self.widths: dict[Side, int] = {"node": node_width, "edge": edge_width}
+        self.sides = [side for side in sides[over] for _ in pools]
+        self.readouts = nn.ModuleList(Readout(self.widths[side], how, side) for side in sides[over] for how in pools)
+        self.mlp = perceptron(len(pools) * sum(self.widths[side] for side in sides[over]), hidden, out_width, dropout)
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        _reset(self)
+
+    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
+        """The answers."""
+        check_shape("nodes", nodes, (incidence.num_nodes, self.widths["node"]), "(N, node_width)")
+        check_shape("edges", edges, (incidence.num_edges, self.widths["edge"]), "(E, edge_width)")
+        out: Tensor = self.mlp(self.embed(nodes, edges, incidence))
+        return out
+
+    def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
+        """The pooled vector of each graph, before the answer."""
+        rows = {"node": nodes, "edge": edges}
+        pooled = [read(rows[side], incidence) for side, read in zip(self.sides, self.readouts, strict=True)]
+        return torch.cat(pooled, dim=1)
+
+
+class LinkHead(nn.Module):
+    """How likely two nodes are joined, as a logit: the same for i-j and j-i.
+
+    Args:
+        width: channels of each node's embedding.
+        kind: "inner" is the inner product m_i . m_j of the paper's decoder, without parameters; "product" is a
+            perceptron over the channel-wise product.
+        hidden: widths of the perceptron's layers.
+
+    Shape:
+        nodes (N, width), pairs (2, P) -> (P,).
+    """
+
+    def __init__(
+        self, width: int, kind: Literal["inner", "product"] = "inner", hidden: Sequence[int] = (), dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        if kind not in ("inner", "product"):
+            raise ValueError(f"kind is {kind!r}, expected 'inner' or 'product'")
+        self.width, self.kind = width, kind
+        self.mlp = perceptron(width, hidden, 1, dropout) if kind == "product" else None
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        _reset(self)
+
+    def forward(self, nodes: Tensor, pairs: Tensor) -> Tensor:
+        """The logits."""
+        check_shape("nodes", nodes, (None, self.width), "(N, width)")
+        check_shape("pairs", pairs, (2, None), "(2, P), one column for each pair")
+        if not torch.compiler.is_compiling():
+            check_numbering("pairs", pairs, len(nodes), "node")
+        product = nodes.index_select(0, pairs[0]) * nodes.index_select(0, pairs[1])
+        return product.sum(1) if self.mlp is None else self.mlp(product).squeeze(1)
+
+
+def _reset(module: nn.Module) -> None:
+    for part in module.modules():
+        if isinstance(part, nn.Linear):
+            part.reset_parameters()

@@ -1,0 +1,221 @@
+r"""Graph kernels: what a layer does with its operator :math:`x \mapsto S x`. Both layers take any of them.
+
+"The framework is independent of the graph kernel" (section 3.3 of the paper, on the approximated spectral kernel and
+others). :math:`S` is the fused, normalised matrix of `NodeLayer` or `EdgeLayer`; a kernel only ever multiplies by it,
+so each step costs :math:`O(E d)`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Operator:
+    """x -> S x on the rows of one side of a graph, and inner products within each graph of a union."""
+
+    multiply: Callable[[Tensor], Tensor]
+    symmetric: bool = True
+    owner: Tensor | None = None
+    num_graphs: int = 1
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.multiply(x)
+
+    def dot(self, x: Tensor, y: Tensor) -> Tensor:
+        """The inner product of each column of x with that of y, within each graph. (n, d), (n, d) -> (graphs, d)."""
+        if self.owner is None:
+            return (x * y).sum(0, keepdim=True)
+        return x.new_zeros(self.num_graphs, x.shape[1]).index_add(0, self.owner, x * y)
+
+    def spread(self, per_graph: Tensor) -> Tensor:
+        """Give each row the value of its graph. (graphs, d) -> (n, d), or (1, d) where there is one graph."""
+        return per_graph if self.owner is None else per_graph[self.owner]
+
+
+class Kernel(nn.Module):
+    """A function of the operator, applied to the rows of one side."""
+
+    commutes = True  # with a mixing of the channels: a kernel that is the same polynomial for every column
+
+    def forward(self, operator: Operator, x: Tensor) -> Tensor:
+        """f(S) x."""
+        raise NotImplementedError
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+
+
+class Hop(Kernel):
+    """S x: one hop, the kernel of the paper."""
+
+    def forward(self, operator: Operator, x: Tensor) -> Tensor:
+        return operator(x)
+
+
+class Power(Kernel):
+    """S^K x: K hops at once, as in SGC (Wu et al. 2019)."""
+
+    def __init__(self, steps: int = 2) -> None:
+        super().__init__()
+        self.steps = _at_least("steps", steps, 1)
+
+    def extra_repr(self) -> str:
+        return str(self.steps)
+
+    def forward(self, operator: Operator, x: Tensor) -> Tensor:
+        for _ in range(self.steps):
+            x = operator(x)
+        return x
+
+
+class PageRank(Kernel):
+    """K steps of h <- (1 - a) S h + a x from h = x: personalised PageRank, as in APPNP (Gasteiger et al. 2019)."""
+
+    def __init__(self, steps: int = 10, teleport: float = 0.1) -> None:
+        super().__init__()
+        self.steps = _at_least("steps", steps, 1)
+        if not 0 <= teleport <= 1:
+            raise ValueError(f"teleport is {teleport}, expected a probability from 0 to 1")
+        self.teleport = teleport
+
+    def extra_repr(self) -> str:
+        return f"{self.steps}, teleport={self.teleport}"
+
+    def forward(self, operator: Operator, x: Tensor) -> Tensor:
+        h = x
+        for _ in range(self.steps):
+            h = torch.add(self.teleport * x, operator(h), alpha=1 - self.teleport)
+        return h
+
+
+class Chebyshev(Kernel):
+    """sum over k of c_k T_k(S) x, with the Chebyshev polynomials T_k and learnt c_k (Defferrard et al. 2016).
+
+    It starts as one hop: c_1 = 1 and the others 0.
+    """
+
+    def __init__(self, order: int = 3) -> None:
+        super().__init__()
+        self.order = _at_least("order", order, 1)
+        self.coefficients = nn.Parameter(torch.empty(order + 1))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        with torch.no_grad():
+            self.coefficients.zero_()[1] = 1
+
+    def extra_repr(self) -> str:
+        return str(self.order)
+
+    def forward(self, operator: Operator, x: Tensor) -> Tensor:
+        before, now = x, operator(x)
+        out = self.coefficients[0] * before + self.coefficients[1] * now
+        for k in range(2, self.order + 1):
+            before, now = now, 2 * operator(now) - before
+            out = out + self.coefficients[k] * now
+        return out
+
+
+class Lanczos(Kernel):
+    r"""sum over p of c_p S^p x for a few far-apart powers p, from K multiplications by S, with learnt c_p.
+
+    As in LNet (Liao et al. 2019), K steps of the Lanczos iteration give :math:`S \approx Q R Q^\top` with :math:`R`
+    tridiagonal, K x K, and :math:`S^p` becomes :math:`Q R^p Q^\top`. Here the iteration starts, for each graph and
+    channel, from the channel itself, so that :math:`S^p x \approx \|x\|\, Q R^p e_1`: exact for p < K, the same
+    however the rows are numbered, and nothing is drawn at random. It starts as one hop.
+
+    Args:
+        steps: K, the multiplications by S.
+        scales: the powers p.
+    """
+
+    commutes = False  # each column has a Krylov space of its own
+
+    def __init__(self, steps: int = 8, scales: Sequence[int] = (1, 2, 4, 8, 16)) -> None:
+        super().__init__()
+        self.steps = _at_least("steps", steps, 1)
+        self.scales = tuple(sorted(set(scales)))
+        if not self.scales or self.scales[0] < 0:
+            raise ValueError(f"scales is {tuple(scales)}, expected powers of at least 0")
+        self.coefficients = nn.Parameter(torch.empty(len(self.scales)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        with torch.no_grad():
+            self.coefficients.zero_()[self.scales.index(1) if 1 in self.scales else 0] = 1
+
+    def extra_repr(self) -> str:
+        return f"{self.steps}, scales={self.scales}"
+
+    def forward(self, operator: Operator, x: Tensor) -> Tensor:
+        if not operator.symmetric:
+            raise ValueError("the Lanczos kernel needs a symmetric operator: use normalization='symmetric'")
+        length, start = _normalize(operator, x, torch.zeros_like(x[:1]))
+        basis, diagonal, beside = [start], [], []
+        for step in range(self.steps):
+            moved = operator(basis[step])
+            diagonal.append(operator.dot(moved, basis[step]))
+            if step == self.steps - 1:
+                break
+            rest = moved
+            for _ in range(2):  # once more than exact arithmetic needs, against rounding
+                for q in basis:
+                    rest = rest - operator.spread(operator.dot(rest, q)) * q
+            norm, q = _normalize(operator, rest, moved)
+            beside.append(norm)
+            basis.append(q)
+        mixed = self._mix(diagonal, beside, length)
+        return torch.stack([operator.spread(c) * q for c, q in zip(mixed, basis, strict=True)]).sum(0)
+
+    def _mix(self, diagonal: list[Tensor], beside: list[Tensor], length: Tensor) -> list[Tensor]:
+        """The coordinates of sum c_p R^p e_1 |x|, each (graphs, d), by multiplying the tridiagonal R out."""
+        zero = torch.zeros_like(length)
+        v = [length] + [zero] * (len(diagonal) - 1)
+        mixed, reached = [zero] * len(v), 0
+        for power, c in zip(self.scales, self.coefficients, strict=True):
+            for _ in range(power - reached):
+                right = [b * x for b, x in zip(beside, v[1:], strict=True)] + [zero]
+                left = [zero] + [b * x for b, x in zip(beside, v[:-1], strict=True)]
+                v = [a * x + after + ahead for a, x, after, ahead in zip(diagonal, v, right, left, strict=True)]
+            reached = power
+            mixed = [m + c * x for m, x in zip(mixed, v, strict=True)]
+        return mixed
+
+
+def _normalize(operator: Operator, x: Tensor, against: Tensor) -> tuple[Tensor, Tensor]:
+    """The length of each column within each graph, and the column of length 1; both 0 where it is only rounding."""
+    square = operator.dot(x, x)
+    floor = (100 * torch.finfo(x.dtype).eps) ** 2 * operator.dot(against, against) if len(against) == len(x) else 0
+    real = square > floor
+    length = torch.where(real, square, 1).sqrt()
+    return torch.where(real, length, 0), x * operator.spread(torch.where(real, 1 / length, 0))
+
+
+def _at_least(name: str, value: int, least: int) -> int:
+    if value < least:
+        raise ValueError(f"{name} is {value}, expected at least {least}")
+    return value
+
+
+KERNELS: dict[str, type[Kernel]] = {
+    "hop": Hop,
+    "power": Power,
+    "pagerank": PageRank,
+    "chebyshev": Chebyshev,
+    "lanczos": Lanczos,
+}
+
+
+def make_kernel(kernel: str | Kernel) -> Kernel:
+    """A kernel of its own for one layer: by name with its defaults, or a copy of the one given."""
+    if isinstance(kernel, Kernel):
+        return copy.deepcopy(kernel)
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel is {kernel!r}, expected a Kernel or one of {', '.join(map(repr, KERNELS))}")
+    return KERNELS[kernel]()
