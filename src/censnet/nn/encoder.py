@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from censnet.nn.dropout import Dropout
 from censnet.nn.kernels import Kernel
 from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, SelfWeight, Variant
+from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
-from censnet.ops.propagate import Normalization
 
 Norm = Literal["batch", "layer"]
 

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from censnet.nn.kernels import Hop, Kernel, Operator, make_kernel
 from censnet.ops.checks import check_floating, check_shape
+from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
-from censnet.ops.propagate import Normalization, propagate_edges, propagate_nodes
+from censnet.ops.propagate import propagate_edges, propagate_nodes
 from censnet.ops.released import propagate_edges_released
 from censnet.ops.sparse import matmul
 

@@ -94,10 +94,10 @@ def node_product(y: Tensor, w: Tensor, others: Bags, edge: Tensor, incident: boo
     return out
 
 
-def edge_dots(y: Tensor, h: Tensor, index: Tensor, heads: int) -> Tensor:
-    """out[e, k] = (y_i + y_j) . (h_i + h_j) over the channels of head k, for each edge i-j that is not a loop."""
+def edge_dots(y: Tensor, h: Tensor, index: Tensor, heads: int, incident: bool) -> Tensor:
+    """out[e, k] = y_i . h_j + y_j . h_i over the channels of head k, + y_i . h_i + y_j . h_j if incident."""
     out = y.new_empty(len(index) // 2, heads)
-    _launch_dots(kernels.edge_dots, (y.contiguous(), h.contiguous(), index, out, len(out)), y, out)
+    _launch_dots(kernels.edge_dots, (y.contiguous(), h.contiguous(), index, out, len(out)), y, out, INCIDENT=incident)
     return out
 
 
@@ -108,7 +108,7 @@ def row_dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
     return out
 
 
-def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Tensor) -> None:
+def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Tensor, **meta: bool) -> None:
     """A dot product needs the whole row in one tile."""
     rows, heads = out.shape
     columns = 1 << (like.shape[1] - 1).bit_length()
@@ -123,4 +123,5 @@ def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Ten
                 COLUMNS=columns,
                 ENTRIES=entries,
                 num_warps=2,
+                **meta,
             )

@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
+from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence, Slots
 from censnet.ops.sums import Bags, Pairs, offsets, ranges
 
@@ -129,11 +129,15 @@ class GraphSet:
         check_floating("nodes", self.nodes)
         check_floating("edges", self.edges)
         check_shape("ends", self.ends, (2, len(self.edges)), "(2, E), one column for each edge")
-        if self.nodes.layout != torch.strided:
-            raise ValueError(f"nodes has layout {self.nodes.layout}, expected dense: the rows of a batch are gathered")
+        check_same_device("edges", self.edges, "nodes", self.nodes)
+        check_same_device("ends", self.ends, "nodes", self.nodes)
+        check_dense(self.nodes)
         for name, rows in (("node_offset", len(self.nodes)), ("edge_offset", len(self.edges))):
             offset: Tensor = getattr(self, name)
             check_shape(name, offset, (None,), "(G + 1,), where each graph begins and the last one ends")
+            check_same_device(name, offset, "nodes", self.nodes)
+            if offset.dtype != torch.int64:
+                raise ValueError(f"{name} has dtype {offset.dtype}, expected torch.int64")
             least = 1 if name == "node_offset" else 0
             steps = offset.diff()
             if len(offset) < 2 or int(offset[0]) != 0 or int(offset[-1]) != rows or int(steps.min()) < least:
@@ -196,6 +200,10 @@ class GraphSet:
                 )
             if graph.owner is not None:
                 raise ValueError(f"graph {number} is a union of {graph.num_graphs}, expected single graphs")
+            check_dense(graph.nodes)
+            check_same_dtype(f"graph {number}: nodes", graph.nodes, "graph 0", graphs[0].nodes)
+            check_same_dtype(f"graph {number}: edges", graph.edges, "graph 0", graphs[0].edges)
+            check_same_device(f"graph {number}", graph.nodes, "graph 0", graphs[0].nodes)
         device = graphs[0].nodes.device
         return GraphSet(
             nodes=torch.cat([graph.nodes for graph in graphs]),
@@ -300,6 +308,12 @@ class _Chosen:
     node_count: Tensor
     edge_start: Tensor
     edge_count: Tensor
+
+
+def check_dense(nodes: Tensor) -> None:
+    """Raise unless the features can be gathered row by row."""
+    if nodes.layout != torch.strided:
+        raise ValueError(f"nodes has layout {nodes.layout}, expected dense: the rows of a batch are gathered")
 
 
 def _brief(values: Tensor) -> str:

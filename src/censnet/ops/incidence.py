@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from censnet.ops.checks import check_numbering, check_shape
+from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
 from censnet.ops.sums import Bags, Pairs, cut, linear_map, sum_bags, sum_pairs
 
 
@@ -61,11 +61,28 @@ class Incidence:
         if torch.compiler.is_compiling():
             return  # values cannot be looked at while a program is traced
         check_numbering("ends", self.ends, self.num_nodes, "node")
-        if self.owner is not None:
-            check_shape("owner", self.owner, (self.num_nodes,), "(N,), one graph for each node")
-            check_numbering("owner", self.owner, self.num_graphs, "graph")
+        self._check_owner()
         if self.ends.dtype != torch.int64:
             object.__setattr__(self, "ends", self.ends.long())
+
+    def _check_owner(self) -> None:
+        if self.owner is None:
+            if self.num_graphs != 1:
+                raise ValueError(
+                    f"num_graphs is {self.num_graphs}, expected 1 without owner: which nodes are in which?"
+                )
+            return
+        check_shape("owner", self.owner, (self.num_nodes,), "(N,), one graph for each node")
+        check_same_device("owner", self.owner, "ends", self.ends)
+        check_numbering("owner", self.owner, self.num_graphs, "graph")
+        first, second = self.owner[self.ends.long()]
+        apart = (first != second).nonzero()
+        if len(apart):
+            edge = int(apart[0])
+            raise ValueError(
+                f"ends[:, {edge}] is {self.ends[:, edge].tolist()}, in the graphs {int(first[edge])} and "
+                f"{int(second[edge])}, expected both in one: no edge joins two graphs of a union"
+            )
 
     def __repr__(self) -> str:
         graphs = f", {self.num_graphs} graphs" if self.owner is not None else ""
@@ -84,13 +101,18 @@ class Incidence:
 
     def gather(self, nodes: Tensor) -> Tensor:
         """T^t x: on each edge, the sum over its two ends. (N, d) -> (E, d)."""
-        check_shape("nodes", nodes, (self.num_nodes, None), "(N, d)")
+        self._check("nodes", nodes, self.num_nodes, "(N, d)")
         return linear_map(nodes, self._gather, self._scatter)
 
     def scatter(self, edges: Tensor) -> Tensor:
         """T z: on each node, the sum over its edges. (E, d) -> (N, d)."""
-        check_shape("edges", edges, (self.num_edges, None), "(E, d)")
+        self._check("edges", edges, self.num_edges, "(E, d)")
         return linear_map(edges, self._scatter, self._gather)
+
+    def _check(self, name: str, rows: Tensor, count: int, meaning: str) -> None:
+        check_shape(name, rows, (count, None), meaning)
+        check_floating(name, rows)
+        check_same_device(name, rows, "incidence", self.ends)
 
     def _gather(self, nodes: Tensor) -> Tensor:
         return sum_pairs(nodes, self.pairs, self.pair_mask)
@@ -108,10 +130,16 @@ class Incidence:
     @cached_property
     def slots(self) -> Slots:
         """The entries of T in row order; sorted once."""
-        entries = self._bags_by(self.ends.reshape(-1), self._count_entries)
+        entries = self.entries
+        del self.__dict__["entries"]  # seldom needed again, and as large as what is kept of it
         other = self.ends.flip(0).reshape(-1)[entries.index].to(self._integer)
         edge = entries.index % max(self.num_edges, 1)
         return Slots(replace(entries, index=edge), replace(entries, index=other))
+
+    @cached_property
+    def entries(self) -> Bags:
+        """Around each node, which of the 2E ends (first ends first, then second ends) are there."""
+        return self._bags_by(self.ends.reshape(-1), self._count_entries)
 
     def _bags_by(self, group: Tensor, lengths: Tensor) -> Bags:
         """The positions that belong to each group, in their order; `lengths` says how many."""

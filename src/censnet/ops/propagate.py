@@ -6,7 +6,6 @@ product with L and R exchanged, and both directions are the same code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import torch
@@ -15,24 +14,14 @@ from torch.autograd.function import once_differentiable
 
 from censnet.ops import fused
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
+from censnet.ops.factors import Normalization, Power, dots, factors_of, pair_weight, scale_of, slot_weight, weigh
 from censnet.ops.incidence import Incidence
-from censnet.ops.sums import add_pieces, sum_bags, sum_pairs
+from censnet.ops.plain import plain_edges, plain_nodes
+from censnet.ops.sums import Bags, add_pieces, sum_bags, sum_pairs
 
-Normalization = Literal["symmetric", "row"]
 SelfWeight = Literal["incident", "one"] | float
 
 BLOCK = 16384  # edges whose dot products are taken at once on a CPU: two tables of this many rows stay in its cache
-
-
-@dataclass(frozen=True)
-class Power:
-    """(degree + more) ** exponent: one of the two diagonal factors of a propagation."""
-
-    exponent: float
-    more: int = 0
-
-
-FACTORS = {"symmetric": (Power(-0.5), Power(-0.5)), "row": (Power(-1.0), Power(0.0))}
 
 
 def propagate_nodes(
@@ -64,8 +53,8 @@ def propagate_nodes(
     weight = check_weight(
         "nodes", nodes, incidence.num_nodes, "edge_weight", edge_weight, incidence.num_edges, incidence
     )
-    left, right = _factors(normalization)
-    return _apply(_PropagateNodes, _plain_nodes, nodes, weight, incidence, left, right, _diagonal(self_weight))
+    left, right = factors_of(normalization)
+    return _apply(_PropagateNodes, plain_nodes, nodes, weight, incidence, left, right, _diagonal(self_weight))
 
 
 def propagate_edges(
@@ -96,7 +85,7 @@ def propagate_edges(
     weight = check_weight(
         "edges", edges, incidence.num_edges, "node_weight", node_weight, incidence.num_nodes, incidence
     )
-    left, right = _factors(normalization)
+    left, right = factors_of(normalization)
     return edge_product(edges, weight, incidence, left, right, _diagonal(self_weight))
 
 
@@ -104,7 +93,7 @@ def edge_product(
     edges: Tensor, weight: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
 ) -> Tensor:
     """L B R z, where B is T^t diag(u) T with `diagonal` on its diagonal (None: its own). `weight` is (N, heads)."""
-    return _apply(_PropagateEdges, _plain_edges, edges, weight, incidence, left, right, diagonal)
+    return _apply(_PropagateEdges, plain_edges, edges, weight, incidence, left, right, diagonal)
 
 
 # -- at the door ------------------------------------------------------------------------------------------------------
@@ -127,18 +116,12 @@ def check_weight(
             f"{weight_name} has {heads} heads and {name} {rows.shape[1]} channels, "
             "expected heads that divide the channels: each head weighs its own share"
         )
+    check_same_device(weight_name, weight, name, rows)
+    check_same_device("incidence", incidence.ends, name, rows)
     if torch.is_autocast_enabled(rows.device.type):
         weight = weight.to(rows.dtype)
     check_same_dtype(weight_name, weight, name, rows)
-    check_same_device(weight_name, weight, name, rows)
-    check_same_device("incidence", incidence.ends, name, rows)
     return weight
-
-
-def _factors(normalization: Normalization) -> tuple[Power, Power]:
-    if normalization not in FACTORS:
-        raise ValueError(f"normalization is {normalization!r}, expected one of {', '.join(map(repr, FACTORS))}")
-    return FACTORS[normalization]
 
 
 def _diagonal(self_weight: SelfWeight) -> float | None:
@@ -167,106 +150,57 @@ def _apply(
     return cast(Tensor, function.apply(rows, weight, incidence, left, right, diagonal))  # type: ignore[no-untyped-call]
 
 
-# -- the pieces -------------------------------------------------------------------------------------------------------
-
-
-def scale_of(incidence: Incidence, side: Literal["node", "edge"], power: Power, dtype: torch.dtype) -> Tensor | None:
-    """The factor of each node or edge, (N,) or (E,); None where it is 1."""
-    if power.exponent == 0:
-        return None
-    degree = incidence.node_degree if side == "node" else incidence.edge_degree
-    if fused.takes(incidence.ends) and dtype.itemsize < 4:
-        dtype = torch.float32  # the kernels compute in it, whatever they read
-    return incidence.keep((side, power, dtype), lambda: ((degree + power.more).double() ** power.exponent).to(dtype))
-
-
-def _slot_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
-    """The edge's factor at each entry of T in row order, 0 at the second entry of a loop."""
-    return _entry_weight(incidence, "slot", power, dtype, incidence.slot_mask)
-
-
-def _pair_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
-    """The edge's factor at each of its two ends, 0 at the second end of a loop."""
-    return _entry_weight(incidence, "pair", power, dtype, incidence.pair_mask)
-
-
-def _entry_weight(
-    incidence: Incidence, order: Literal["slot", "pair"], power: Power, dtype: torch.dtype, mask: Tensor | None
-) -> Tensor | None:
-    scale = scale_of(incidence, "edge", power, dtype)
-    if scale is None:
-        return mask
-
-    def make() -> Tensor:
-        each = scale[incidence.slots.edge.index] if order == "slot" else scale.repeat_interleave(2)
-        return each if mask is None else each * mask
-
-    return incidence.keep((order, power, dtype), make)
-
-
-def weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
-    """Each row times its weight, (n,) or (n, heads); None is 1."""
-    if weight is None:
-        return rows
-    weight = weight.to(rows.dtype)
-    if weight.dim() == 1 or weight.shape[1] == 1:
-        return rows * weight.reshape(-1, 1)
-    return (_by_head(rows, weight.shape[1]) * weight.unsqueeze(2)).flatten(1)
-
-
-def _dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
-    """The dot product of two rows within each head. (n, d), (n, d) -> (n, heads)."""
-    if fused.takes(a) and fused.takes_heads(a.shape[1], heads):
-        return fused.row_dots(a, b, heads)
-    return _by_head(a * b, heads).sum(2) if heads > 1 else (a * b).sum(1, keepdim=True)
-
-
-def _by_head(rows: Tensor, heads: int) -> Tensor:
-    """(n, d) -> (n, heads, d / heads)."""
-    return rows.reshape(rows.shape[0], heads, rows.shape[1] // heads)
-
-
 # -- nodes ------------------------------------------------------------------------------------------------------------
 
 
 def _node_product(y: Tensor, w: Tensor, incidence: Incidence, diagonal: float | None) -> Tensor:
-    """B y for B = T diag(w) T^t with `diagonal` on its diagonal (None: its own). (N, d), (E, heads) -> (N, d)."""
+    """B y for B = T diag(w) T^t with `diagonal` on its diagonal (None: its own). (N, d), (E, heads) -> (N, d).
+
+    At each node, over its edges and the other end of each: sum w_e (y_other + y_self), or without y_self.
+    """
+    w = _weigh_loops(w, incidence, diagonal)
     slots = incidence.slots
-    if fused.takes(y) and incidence.is_loop is None:
+    if fused.takes(y):
         out = add_pieces(fused.node_product(y, w, slots.other, slots.edge.index, diagonal is None), slots.other)
         return out if diagonal is None else out.add_(y, alpha=diagonal)
-    if w.shape[1] > 1:
-        z = weigh(sum_pairs(y, incidence.pairs, incidence.pair_mask), w)
-        out = sum_bags(z, slots.edge, incidence.slot_mask)
-        return out if diagonal is None else out + weigh(y, diagonal - _around(w, incidence))
-    each = torch.index_select(w.squeeze(1), 0, slots.edge.index)
-    if incidence.is_loop is not None:  # a loop has no other end
-        each = each * ~incidence.is_loop[slots.edge.index]
-    out = sum_bags(y, slots.other, each)
-    if diagonal is None:
-        return out.addcmul_(_around(w, incidence), y)
-    return out.add_(y, alpha=diagonal)
-
-
-def _around(w: Tensor, incidence: Incidence) -> Tensor:
-    """T w: the sum of the weights around each node. (E, heads) -> (N, heads)."""
-    return sum_bags(w, incidence.slots.edge, incidence.slot_mask)
+    if w.shape[1] == 1:
+        out = sum_bags(y, slots.other, torch.index_select(w.squeeze(1), 0, slots.edge.index))
+    else:  # what passes each edge towards its first and towards its second end
+        message = torch.stack([weigh(_rows_at(y, end), w) for end in incidence.ends.flip(0)])
+        out = sum_bags(message.flatten(0, 1), incidence.entries)
+    if diagonal is not None:
+        return out.add_(y, alpha=diagonal)
+    return out.add_(weigh(y, sum_bags(w, slots.edge)))
 
 
 def _edge_dots(y: Tensor, h: Tensor, incidence: Incidence, heads: int, diagonal: float | None) -> Tensor:
-    """dB/dw: for each edge i-j, (y_i + y_j) . (h_i + h_j), less y_i . h_i + y_j . h_j where the diagonal is fixed."""
-    if fused.takes(y) and fused.takes_heads(y.shape[1], heads) and incidence.is_loop is None:
-        out = fused.edge_dots(y, h, incidence.pairs.index, heads)
+    """dB/dw: for each edge i-j, y_i . h_j + y_j . h_i, and y_i . h_i + y_j . h_j too if the diagonal is B's own."""
+    if fused.takes(y) and fused.takes_heads(y.shape[1], heads):
+        out = fused.edge_dots(y, h, incidence.pairs.index, heads, diagonal is None)
     else:
         out = y.new_empty(incidence.num_edges, heads)
         for start in range(0, incidence.num_edges, BLOCK):
             stop = min(start + BLOCK, incidence.num_edges)
-            part = incidence.pairs.part(start, stop)
-            mask = None if incidence.pair_mask is None else incidence.pair_mask[2 * start : 2 * stop]
-            out[start:stop] = _dots(sum_pairs(y, part, mask), sum_pairs(h, part, mask), heads)
-    if diagonal is None:
-        return out
-    return out - sum_pairs(_dots(y, h, heads), incidence.pairs, incidence.pair_mask)
+            if diagonal is None:
+                part = incidence.pairs.part(start, stop)
+                out[start:stop] = dots(sum_pairs(y, part), sum_pairs(h, part), heads)
+            else:
+                first, second = incidence.ends[:, start:stop]
+                out[start:stop] = dots(_rows_at(y, first), _rows_at(h, second), heads)
+                out[start:stop] += dots(_rows_at(y, second), _rows_at(h, first), heads)
+    return _weigh_loops(out, incidence, diagonal)
+
+
+def _weigh_loops(w: Tensor, incidence: Incidence, diagonal: float | None) -> Tensor:
+    """A loop has both of its ends at i, and so w (y_i + y_i) is counted twice there; B has w y_i, on the diagonal."""
+    if incidence.is_loop is None:
+        return w
+    return torch.where(incidence.is_loop.unsqueeze(1), w * (0.25 if diagonal is None else 0), w)
+
+
+def _rows_at(table: Tensor, index: Tensor) -> Tensor:
+    """table[index], as bags of one: several times faster than indexing on a CPU."""
+    return sum_bags(table, Bags(index, torch.arange(len(index) + 1, device=index.device)))
 
 
 class _PropagateNodes(torch.autograd.Function):
@@ -300,14 +234,14 @@ def _edge_product(
     z: Tensor, u: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
 ) -> tuple[Tensor, Tensor]:
     """L B R z for B = T^t diag(u) T with `diagonal` on its diagonal, and the sum T R z at each node."""
-    total = sum_bags(z, incidence.slots.edge, _slot_weight(incidence, right, z.dtype))
+    total = sum_bags(z, incidence.slots.edge, slot_weight(incidence, right, z.dtype))
     own = None
     if diagonal is not None:
         own = diagonal - sum_pairs(u, incidence.pairs, incidence.pair_mask)
         for power in (left, right):
             own = weigh(own, scale_of(incidence, "edge", power, z.dtype))
-    pair_weight = _pair_weight(incidence, left, z.dtype)
-    return sum_pairs(weigh(total, u), incidence.pairs, pair_weight, None if own is None else z, own), total
+    weight = pair_weight(incidence, left, z.dtype)
+    return sum_pairs(weigh(total, u), incidence.pairs, weight, None if own is None else z, own), total
 
 
 class _PropagateEdges(torch.autograd.Function):
@@ -329,44 +263,10 @@ class _PropagateEdges(torch.autograd.Function):
         grad_z, grad_total = _edge_product(grad, u, incidence, right, left, diagonal)
         grad_u = None
         if ctx.needs_input_grad[1]:
-            grad_u = _dots(total, grad_total, heads)
+            grad_u = dots(total, grad_total, heads)
             if diagonal is not None:
-                own = _dots(z, grad, heads)
+                own = dots(z, grad, heads)
                 for power in (left, right):
                     own = weigh(own, scale_of(incidence, "edge", power, z.dtype))
-                grad_u = grad_u - _around(own, incidence)
+                grad_u = grad_u - sum_bags(own, incidence.slots.edge, incidence.slot_mask)
         return grad_z, grad_u, None, None, None, None
-
-
-# -- the same in plain tensor operations, for torch.compile and torch.export ----------------------------------------
-
-
-def _plain_gather(x: Tensor, incidence: Incidence) -> Tensor:
-    first, second = incidence.ends
-    return x[first] + torch.where((first == second).unsqueeze(1), 0, x[second])
-
-
-def _plain_scatter(z: Tensor, incidence: Incidence) -> Tensor:
-    first, second = incidence.ends
-    out = z.new_zeros(incidence.num_nodes, z.shape[1]).index_add(0, first, z)
-    return out.index_add(0, second, torch.where((first == second).unsqueeze(1), 0, z))
-
-
-def _plain_nodes(
-    x: Tensor, w: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
-) -> Tensor:
-    y = weigh(x, scale_of(incidence, "node", right, x.dtype))
-    out = _plain_scatter(weigh(_plain_gather(y, incidence), w), incidence)
-    if diagonal is not None:
-        out = out + weigh(y, diagonal - _plain_scatter(w, incidence))
-    return weigh(out, scale_of(incidence, "node", left, x.dtype))
-
-
-def _plain_edges(
-    z: Tensor, u: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
-) -> Tensor:
-    y = weigh(z, scale_of(incidence, "edge", right, z.dtype))
-    out = _plain_gather(weigh(_plain_scatter(y, incidence), u), incidence)
-    if diagonal is not None:
-        out = out + weigh(y, diagonal - _plain_gather(u, incidence))
-    return weigh(out, scale_of(incidence, "edge", left, z.dtype))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from censnet.ops.factors import Power, weigh
 from censnet.ops.incidence import Incidence
-from censnet.ops.propagate import Power, check_weight, edge_product, weigh
+from censnet.ops.propagate import check_weight, edge_product
 
 
 def propagate_edges_released(edges: Tensor, node_weight: Tensor, incidence: Incidence) -> Tensor:

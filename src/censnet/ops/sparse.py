@@ -42,6 +42,8 @@ def matmul(features: Tensor, matrix: Tensor) -> Tensor:
     """
     if features.layout == torch.strided:
         return features @ matrix
+    if features.layout != torch.sparse_csr:
+        raise ValueError(f"features has layout {features.layout}, expected dense or CSR: call features.to_sparse_csr()")
     check_shape("matrix", matrix, (features.shape[1], None), "(features.shape[1], k)")
     check_same_dtype("matrix", matrix, "features", features)
     if features.requires_grad:
@@ -59,6 +61,7 @@ def matmul(features: Tensor, matrix: Tensor) -> Tensor:
 def _keep(features: Tensor) -> _Kept:
     count, width = features.shape
     lengths, column, values = features.crow_indices().diff(), features.col_indices(), features.values()
+    values = values.detach()  # the view would keep the features alive, and so itself
     row = torch.repeat_interleave(torch.arange(count, device=column.device), lengths)
     by_column = torch.argsort(column, stable=True)
     rows, row_values = _bags(column, values, lengths)

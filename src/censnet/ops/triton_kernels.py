@@ -95,7 +95,8 @@ def node_product(
 @triton.jit
 def edge_dots(
     y, h, index, out, edges,
-    WIDTH: tl.constexpr, HEADS: tl.constexpr, DOUBLE: tl.constexpr, COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
+    WIDTH: tl.constexpr, HEADS: tl.constexpr, INCIDENT: tl.constexpr, DOUBLE: tl.constexpr,
+    COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
 ):  # fmt: skip
     acc_type: tl.constexpr = tl.float64 if DOUBLE else tl.float32
     k = tl.program_id(0).to(tl.int64) * ENTRIES + tl.arange(0, ENTRIES)
@@ -104,9 +105,12 @@ def edge_dots(
     tile = here[:, None] if WIDTH % COLUMNS == 0 else here[:, None] & (c < WIDTH)[None, :]
     i = tl.load(index + 2 * k, mask=here, other=0).to(tl.int64)[:, None] * WIDTH + c[None, :]
     j = tl.load(index + 2 * k + 1, mask=here, other=0).to(tl.int64)[:, None] * WIDTH + c[None, :]
-    a = tl.load(y + i, mask=tile, other=0).to(acc_type) + tl.load(y + j, mask=tile, other=0).to(acc_type)
-    b = tl.load(h + i, mask=tile, other=0).to(acc_type) + tl.load(h + j, mask=tile, other=0).to(acc_type)
-    _store_by_head(a * b, out, k, here, c, tile, WIDTH, HEADS, COLUMNS, ENTRIES)
+    y_i = tl.load(y + i, mask=tile, other=0).to(acc_type)
+    y_j = tl.load(y + j, mask=tile, other=0).to(acc_type)
+    h_i = tl.load(h + i, mask=tile, other=0).to(acc_type)
+    h_j = tl.load(h + j, mask=tile, other=0).to(acc_type)
+    product = (y_i + y_j) * (h_i + h_j) if INCIDENT else y_i * h_j + y_j * h_i
+    _store_by_head(product, out, k, here, c, tile, WIDTH, HEADS, COLUMNS, ENTRIES)
 
 
 @triton.jit

@@ -1,0 +1,358 @@
+"""Graphs, many of them packed, and batches that come with their sorted order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import assert_near, fill, incidences
+from torch import Tensor
+
+from censnet.ops import Incidence, propagate_edges, propagate_nodes
+from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.sums import PIECE, Bags
+
+NO_ENDS = torch.empty(2, 0, dtype=torch.int64)
+
+
+def graph_of(incidence: Incidence, seed: int = 0) -> Graph:
+    sample = fill(incidence, 4, None, seed)
+    return Graph(sample.nodes, sample.edges[:, :2], incidence.ends)
+
+
+def star(leaves: int, seed: int = 0) -> Graph:
+    ends = torch.stack([torch.zeros(leaves, dtype=torch.int64), torch.arange(1, leaves + 1)])
+    return graph_of(Incidence(ends, leaves + 1), seed)
+
+
+PATH = graph_of(Incidence(torch.tensor([[0, 1], [1, 2]]), 3), seed=1)
+DOT = graph_of(Incidence(NO_ENDS, 1), seed=2)
+LOOPED = graph_of(Incidence(torch.tensor([[0, 1, 1, 0], [0, 1, 0, 1]]), 2), seed=3)
+TRIANGLE = graph_of(Incidence(torch.tensor([[0, 1, 2], [1, 2, 0]]), 3), seed=4)
+
+
+def side_by_side(graphs: Sequence[Graph]) -> Graph:
+    """The union with a loop over the graphs."""
+    ends, owner, first = [], [], 0
+    for number, graph in enumerate(graphs):
+        ends.append(graph.ends + first)
+        owner += graph.num_nodes * [number]
+        first += graph.num_nodes
+    return Graph(
+        torch.cat([graph.nodes for graph in graphs]),
+        torch.cat([graph.edges for graph in graphs]),
+        torch.cat(ends, dim=1),
+        torch.tensor(owner),
+        len(graphs),
+    )
+
+
+def assert_same(found: object, expected: object) -> None:
+    """Equal to the bit and in dtype, through bags and their pieces."""
+    if isinstance(expected, Tensor):
+        assert isinstance(found, Tensor)
+        assert found.dtype == expected.dtype
+        assert found.equal(expected)
+    elif isinstance(expected, Bags):
+        assert isinstance(found, Bags)
+        for name in ("index", "offset"):
+            assert_same(getattr(found, name), getattr(expected, name))
+        assert (found.pieces is None) == (expected.pieces is None)
+        if found.pieces is not None and expected.pieces is not None:
+            for name in ("hubs", "offset", "hub"):
+                assert_same(getattr(found.pieces, name), getattr(expected.pieces, name))
+    else:
+        assert found == expected
+
+
+def assert_same_graph(found: Graph, expected: Graph) -> None:
+    """The same features and ends, and in the incidence what a fresh one computes."""
+    for name in ("nodes", "edges", "ends", "owner", "num_graphs"):
+        assert_same(getattr(found, name), getattr(expected, name))
+    mine, fresh = found.incidence, Incidence(expected.ends, expected.num_nodes, expected.owner, expected.num_graphs)
+    assert mine.ends is found.ends
+    assert mine.owner is found.owner
+    assert (mine.num_nodes, mine.num_edges, mine.num_graphs) == (fresh.num_nodes, fresh.num_edges, fresh.num_graphs)
+    assert_same(mine.slots.edge, fresh.slots.edge)
+    assert_same(mine.slots.other, fresh.slots.other)
+    assert_same(mine.pairs.index, fresh.pairs.index)
+    assert_same(mine.pairs.offset, fresh.pairs.offset)
+    for key, other in zip(mine.sorted_pairs, fresh.sorted_pairs, strict=True):
+        assert_same(key, other)
+    for name in ("node_degree", "edge_degree", "multiplicity", "edge_count", "is_loop", "slot_mask", "pair_mask"):
+        assert_same(getattr(mine, name), getattr(fresh, name))
+    assert_same(mine.edge_owner, fresh.edge_owner)
+    assert repr(mine) == repr(fresh)
+
+
+@st.composite
+def sets(draw: st.DrawFn, loops: bool = True) -> list[Graph]:
+    parts = draw(st.lists(incidences(union=False, max_nodes=4, loops=loops), min_size=1, max_size=5))
+    return [graph_of(part, seed) for seed, part in enumerate(parts)]
+
+
+# -- one graph --------------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_counts_its_rows() -> None:
+    assert (PATH.num_nodes, PATH.num_edges, PATH.node_width, PATH.edge_width) == (3, 2, 4, 2)
+    assert PATH.incidence is PATH.incidence
+    assert PATH.incidence.node_degree.tolist() == [2, 3, 2]
+    with pytest.raises(FrozenInstanceError):
+        PATH.nodes = torch.ones(3, 4)
+
+
+def test_reprs() -> None:
+    assert repr(PATH) == "Graph(3 nodes x 4, 2 edges x 2)"
+    assert repr(replace(PATH, nodes=PATH.nodes.to_sparse_csr())) == "Graph(3 nodes x 4 sparse, 2 edges x 2)"
+    assert repr(Graph.union([PATH, DOT])) == "Graph(4 nodes x 4, 2 edges x 2, 2 graphs)"
+    assert repr(Graph.union([DOT])) == "Graph(1 nodes x 4, 0 edges x 2, 1 graphs)"
+    assert repr(GraphSet.pack([PATH, DOT])) == "GraphSet(2 graphs, 4 nodes x 4, 2 edges x 2)"
+
+
+def test_ends_of_any_whole_numbers_and_rows_without_channels() -> None:
+    graph = Graph(torch.ones(3, 0), torch.ones(2, 0), PATH.ends.int())
+    assert graph.incidence.ends.dtype == torch.int64
+    assert (graph.node_width, graph.edge_width) == (0, 0)
+
+
+def test_another_device_has_the_same_graph() -> None:
+    for graph in (PATH, Graph.union([PATH, DOT])):
+        moved = graph.to("cpu")
+        assert moved is not graph
+        assert_same_graph(moved, graph)
+    sparse = replace(PATH, nodes=PATH.nodes.to_sparse_csr()).to("cpu")
+    assert sparse.nodes.layout == torch.sparse_csr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nodes": torch.ones(3)}, r"^nodes has shape \(3,\), expected \(\*, \*\): \(N, node_width\)$"),
+        (
+            {"nodes": torch.ones(3, 4).long()},
+            r"^nodes has dtype torch.int64, expected a floating-point one: call nodes",
+        ),
+        ({"nodes": torch.ones(0, 4)}, r"^nodes has no row, expected at least one: a graph without nodes has nothing"),
+        (
+            {"nodes": torch.ones(3, 4).to_sparse_coo()},
+            r"^nodes has layout torch.sparse_coo, expected dense or CSR: call nodes.to_sparse_csr\(\)$",
+        ),
+        ({"edges": torch.ones(3, 2)}, r"^edges has shape \(3, 2\), expected \(2, \*\): \(E, edge_width\), a row for"),
+        ({"edges": torch.ones(2)}, r"^edges has shape \(2,\), expected \(2, \*\)"),
+        ({"edges": torch.ones(2, 2).bool()}, r"^edges has dtype torch.bool, expected a floating-point one: call edges"),
+        ({"edges": torch.ones(2, 2, device="meta")}, r"^edges is on meta, expected cpu as nodes: move one with .to"),
+        ({"ends": torch.zeros(2, 2, device="meta").long()}, r"^ends is on meta, expected cpu as nodes: move one with"),
+        (
+            {"ends": torch.tensor([[0, 1]])},
+            r"^ends has shape \(1, 2\), expected \(2, \*\): \(2, E\), one column for each",
+        ),
+        (
+            {"ends": torch.tensor([[0, 1], [1, 3]])},
+            r"^ends\[1, 1\] is 3, expected a node from 0 to 2: there are 3 nodes$",
+        ),
+        ({"ends": torch.tensor([[0, -1], [1, 2]])}, r"^ends\[0, 1\] is -1, expected a node from 0 to 2"),
+        ({"ends": torch.tensor([[0.0, 1.0], [1.0, 2.0]])}, r"^ends has dtype torch.float32, expected whole numbers"),
+        (
+            {"owner": torch.tensor([0, 0]), "num_graphs": 1},
+            r"^owner has shape \(2,\), expected \(3,\): \(N,\), one graph",
+        ),
+        ({"owner": torch.tensor([0, 0, 1])}, r"^owner\[2\] is 1, expected a graph from 0 to 0: there are 1 graphs$"),
+    ],
+)
+def test_wrong_graphs_are_named(change: dict[str, Tensor], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(PATH, **change)
+
+
+# -- unions and sets --------------------------------------------------------------------------------------------------
+
+
+def test_a_union_by_hand() -> None:
+    union = Graph.union([PATH, DOT, LOOPED])
+    assert union.ends.tolist() == [[0, 1, 4, 5, 5, 4], [1, 2, 4, 5, 4, 5]]
+    assert union.owner is not None
+    assert union.owner.tolist() == [0, 0, 0, 1, 2, 2]
+    assert union.num_graphs == 3
+    assert union.nodes.equal(torch.cat([PATH.nodes, DOT.nodes, LOOPED.nodes]))
+
+
+@given(graphs=sets())
+def test_a_union_is_the_graphs_side_by_side(graphs: list[Graph]) -> None:
+    assert_same_graph(Graph.union(graphs), side_by_side(graphs))
+
+
+@given(graphs=sets(), data=st.data())
+def test_a_batch_is_the_union_of_its_graphs_in_order(graphs: list[Graph], data: st.DataObject) -> None:
+    numbers = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=7))
+    batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
+    chosen = [graphs[number] for number in numbers]
+    assert_same_graph(batch, side_by_side(chosen))
+    assert_same_graph(batch, Graph.union(chosen))
+
+
+@pytest.mark.parametrize("numbers", [[3, 1, 0, 2], [2, 2, 1, 2], [1], [1, 1], [2], [0, 3]])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_batches_with_repeats_loops_and_graphs_without_edges(numbers: list[int], dtype: torch.dtype) -> None:
+    graphs = [PATH, DOT, LOOPED, TRIANGLE]
+    batch = GraphSet.pack(graphs).batch(torch.tensor(numbers, dtype=dtype))
+    assert_same_graph(batch, side_by_side([graphs[number] for number in numbers]))
+
+
+@pytest.mark.parametrize("numbers", [[0, 1, 2], [1, 1], [2, 0], [0]])
+@pytest.mark.parametrize("leaves", [PIECE, PIECE + 1, 3 * PIECE])
+def test_batches_of_a_set_with_a_hub(leaves: int, numbers: list[int]) -> None:
+    graphs = [PATH, star(leaves), LOOPED]
+    batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
+    assert_same_graph(batch, side_by_side([graphs[number] for number in numbers]))
+
+
+def test_a_set_whose_ends_are_int32_makes_the_same_batches() -> None:
+    graphs = [PATH, LOOPED, TRIANGLE]
+    narrow = GraphSet.pack([replace(graph, ends=graph.ends.int()) for graph in graphs])
+    assert_same_graph(narrow.batch(torch.tensor([2, 0])), side_by_side([TRIANGLE, PATH]))
+
+
+@given(graphs=sets(), data=st.data())
+def test_a_batch_propagates_as_each_graph_alone(graphs: list[Graph], data: st.DataObject) -> None:
+    numbers = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=5))
+    batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
+
+    def propagate(graph: Graph) -> tuple[Tensor, Tensor]:
+        edge_weight, node_weight = graph.edges[:, 0], graph.nodes[:, 0]
+        return (
+            propagate_nodes(graph.nodes, edge_weight, graph.incidence, "one"),
+            propagate_edges(graph.edges, node_weight, graph.incidence),
+        )
+
+    alone = [propagate(graphs[number]) for number in numbers]
+    for together, parts in zip(propagate(batch), zip(*alone, strict=True), strict=True):
+        assert_near(together, torch.cat(parts), 1e-12)
+
+
+def test_a_set_gives_its_graphs_back() -> None:
+    graphs = [PATH, DOT, LOOPED]
+    packed = GraphSet.pack(graphs)
+    assert len(packed) == 3
+    assert packed.node_offset.tolist() == [0, 3, 4, 6]
+    assert packed.edge_offset.tolist() == [0, 2, 2, 6]
+    for number, graph in enumerate(graphs):
+        assert_same_graph(packed[number], graph)
+        assert_same_graph(packed[number - 3], graph)
+    assert [graph.num_nodes for graph in packed] == [3, 1, 2]
+    for number in (3, -4):
+        with pytest.raises(IndexError, match=rf"^graph {number} was asked for, expected one from 0 to 2$"):
+            packed[number]
+
+
+def test_a_subset_is_the_set_of_those_graphs() -> None:
+    subset = GraphSet.pack([PATH, DOT, LOOPED]).subset(torch.tensor([2, 0, 2]))
+    expected = GraphSet.pack([LOOPED, PATH, LOOPED])
+    for name in ("nodes", "edges", "ends", "node_offset", "edge_offset"):
+        assert_same(getattr(subset, name), getattr(expected, name))
+    assert_same_graph(subset.batch(torch.tensor([1, 2])), side_by_side([PATH, LOOPED]))
+
+
+def test_another_device_has_the_same_set() -> None:
+    packed = GraphSet.pack([PATH, DOT])
+    moved = packed.to("cpu")
+    assert moved is not packed
+    for name in ("nodes", "edges", "ends", "node_offset", "edge_offset"):
+        assert_same(getattr(moved, name), getattr(packed, name))
+
+
+def test_gradients_reach_the_features_of_a_set() -> None:
+    packed = GraphSet.pack([PATH, DOT, LOOPED])
+    nodes = packed.nodes.clone().requires_grad_()
+    batch = replace(packed, nodes=nodes).batch(torch.tensor([0, 0, 1]))
+    (grad,) = torch.autograd.grad(batch.nodes.sum(), nodes)
+    assert grad[:, 0].tolist() == [2, 2, 2, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nodes": torch.ones(4)}, r"^nodes has shape \(4,\), expected \(\*, \*\): \(N, node_width\)$"),
+        ({"edges": torch.ones(2)}, r"^edges has shape \(2,\), expected \(\*, \*\): \(E, edge_width\)$"),
+        ({"nodes": torch.ones(4, 4).int()}, r"^nodes has dtype torch.int32, expected a floating-point one"),
+        ({"edges": torch.ones(2, 2).int()}, r"^edges has dtype torch.int32, expected a floating-point one"),
+        ({"ends": NO_ENDS}, r"^ends has shape \(2, 0\), expected \(2, 2\): \(2, E\), one column for each edge$"),
+        (
+            {"nodes": torch.ones(4, 4).to_sparse_csr()},
+            r"^nodes has layout torch.sparse_csr, expected dense: the rows of a batch are gathered$",
+        ),
+        (
+            {"node_offset": torch.tensor([0, 3])},
+            r"^node_offset is \[0, 3\], expected to rise from 0 to 4, by at least 1 for each graph$",
+        ),
+        ({"node_offset": torch.tensor([0, 4, 4])}, r"^node_offset is \[0, 4, 4\], expected to rise from 0 to 4"),
+        ({"node_offset": torch.tensor([1, 3, 4])}, r"^node_offset is \[1, 3, 4\], expected to rise from 0"),
+        ({"node_offset": torch.tensor([4])}, r"^node_offset is \[4\], expected to rise"),
+        ({"node_offset": torch.empty(0).long()}, r"^node_offset is \[\], expected to rise"),
+        ({"node_offset": torch.tensor([0, 1, 2, 3, 5])}, r"^node_offset is \[0, 1, 2, 3, \.\.\.\], expected to rise"),
+        ({"node_offset": torch.tensor([[0, 3, 4]])}, r"^node_offset has shape \(1, 3\), expected \(\*,\): \(G \+ 1,\)"),
+        (
+            {"edge_offset": torch.tensor([0, 3, 2])},
+            r"^edge_offset is \[0, 3, 2\], expected to rise from 0 to 2, by at least 0 for each graph$",
+        ),
+        (
+            {"edge_offset": torch.tensor([0, 2])},
+            r"^edge_offset has shape \(2,\), expected \(3,\): \(G \+ 1,\), as node",
+        ),
+        ({"ends": torch.tensor([[0, 1], [1, -2]])}, r"^ends\[1, 1\] is -2, expected a node from 0 to 3"),
+        (
+            {"ends": torch.tensor([[0, 1], [1, 3]])},
+            r"^ends\[:, 1\] is \[1, 3\], expected nodes from 0 to 2: each graph numbers its own nodes from 0$",
+        ),
+        (
+            {"ends": torch.ones(2, 2)},
+            r"^ends has dtype torch.float32, expected whole numbers: number each node from 0$",
+        ),
+    ],
+)
+def test_wrong_sets_are_named(change: dict[str, Tensor], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(GraphSet.pack([PATH, DOT]), **change)
+
+
+def test_what_cannot_be_packed_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^graphs is empty, expected at least one: a set without graphs has no"):
+        GraphSet.pack([])
+    with pytest.raises(ValueError, match=r"^graphs is empty, expected at least one"):
+        Graph.union([])
+    wide = replace(PATH, nodes=torch.ones(3, 5, dtype=torch.float64))
+    with pytest.raises(
+        ValueError,
+        match=r"^graph 1 has node and edge widths 5, 2, expected 4, 2 as graph 0: a set has the same features",
+    ):
+        GraphSet.pack([PATH, wide])
+    with pytest.raises(ValueError, match=r"^graph 1 is a union of 2, expected single graphs$"):
+        GraphSet.pack([PATH, Graph.union([PATH, DOT])])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        (torch.empty(0).long(), r"^numbers is empty, expected at least one graph$"),
+        (torch.tensor([[0, 1]]), r"^numbers has shape \(1, 2\), expected \(\*,\): \(B,\), the graphs of the batch$"),
+        (torch.tensor([0, 2]), r"^numbers\[1\] is 2, expected a graph from 0 to 1: there are 2 graphs$"),
+        (torch.tensor([-1]), r"^numbers\[0\] is -1, expected a graph from 0 to 1"),
+        (torch.tensor([0.0]), r"^numbers has dtype torch.float32, expected whole numbers: number each graph from 0$"),
+        (torch.tensor([True, False]), r"^numbers has dtype torch.bool, expected whole numbers"),
+    ],
+)
+def test_wrong_numbers_are_named(numbers: Tensor, message: str) -> None:
+    packed = GraphSet.pack([PATH, DOT])
+    for choose in (packed.batch, packed.subset):
+        with pytest.raises(ValueError, match=message):
+            choose(numbers)
+
+
+def test_sparse_graphs_cannot_be_packed_and_it_is_said() -> None:
+    sparse = replace(PATH, nodes=PATH.nodes.to_sparse_csr())
+    with pytest.raises(ValueError, match=r"^nodes has layout torch.sparse_csr, expected dense"):
+        GraphSet.pack([sparse, sparse])
