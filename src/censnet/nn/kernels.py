@@ -156,7 +156,7 @@ class Lanczos(Kernel):
     def forward(self, operator: Operator, x: Tensor) -> Tensor:
         if not operator.symmetric:
             raise ValueError("the Lanczos kernel needs a symmetric operator: use normalization='symmetric'")
-        length, start = _normalize(operator, x, torch.zeros_like(x[:1]))
+        length, start = _normalize(operator, x, None)
         basis, diagonal, beside = [start], [], []
         for step in range(self.steps):
             moved = operator(basis[step])
@@ -188,11 +188,12 @@ class Lanczos(Kernel):
         return mixed
 
 
-def _normalize(operator: Operator, x: Tensor, against: Tensor) -> tuple[Tensor, Tensor]:
+def _normalize(operator: Operator, x: Tensor, against: Tensor | None) -> tuple[Tensor, Tensor]:
     """The length of each column within each graph, and the column of length 1; both 0 where it is only rounding."""
     square = operator.dot(x, x)
-    floor = (100 * torch.finfo(x.dtype).eps) ** 2 * operator.dot(against, against) if len(against) == len(x) else 0
-    real = square > floor
+    real = square > 0
+    if against is not None:
+        real = square > (100 * torch.finfo(x.dtype).eps) ** 2 * operator.dot(against, against)
     length = torch.where(real, square, 1).sqrt()
     return torch.where(real, length, 0), x * operator.spread(torch.where(real, 1 / length, 0))
 

@@ -238,13 +238,18 @@ class Incidence:
         return torch.searchsorted(ordered, key, right=True) - torch.searchsorted(ordered, key)
 
     @cached_property
-    def node_degree(self) -> Tensor:
-        """D_v: 1 + the number of distinct neighbours. (N,)"""
+    def is_first(self) -> Tensor:
+        """Which edges are the first with their two ends: one for each set of parallel edges. (E,)"""
         key, order = self.sorted_pairs
         ordered = key[order]
-        first = torch.cat([torch.ones_like(ordered[:1], dtype=torch.bool), ordered[1:] != ordered[:-1]])
-        low, high = self.ends[:, order]
-        new = (first & (low != high)).long()
+        new = (ordered != ordered.roll(1)) | (torch.arange(self.num_edges, device=key.device) == 0)
+        return torch.zeros_like(new).index_copy(0, order, new)
+
+    @cached_property
+    def node_degree(self) -> Tensor:
+        """D_v: 1 + the number of distinct neighbours. (N,)"""
+        low, high = self.ends
+        new = (self.is_first & (low != high)).long()
         return torch.ones_like(self._count_entries).index_add(0, low, new).index_add(0, high, new)
 
     @cached_property

@@ -47,12 +47,7 @@ def _least_other_degree(incidence: Incidence) -> Tensor:
     """For each edge and end, the least D_e + 1 of the edges there that join another pair; infinite if none. (2, E)"""
     degree = (incidence.edge_degree + 1).double()
     infinite = torch.full((incidence.num_nodes,), torch.inf, dtype=torch.float64, device=degree.device)
-    # of each set of parallel edges the first stands for all; a loop stands at its one end once
-    key, order = incidence.sorted_pairs
-    ordered = key[order]
-    first = torch.ones_like(ordered, dtype=torch.bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    lead = torch.zeros_like(first).index_copy(0, order, first)
+    lead = incidence.is_first  # of parallel edges the first stands for all; a loop stands at its one end once
     stands = torch.stack([lead, lead & (incidence.ends[0] != incidence.ends[1])])
     values = torch.where(stands, degree, torch.inf)
 
