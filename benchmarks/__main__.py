@@ -1,4 +1,4 @@
-"""`make bench`: speed against the peers on a CPU, as ratios in one run; the record goes to benchmarks/results/cpu.json."""
+"""`make bench`: speed against the peers on a CPU, as ratios in one run. Record: benchmarks/results/cpu.json."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import LineGraph as PyGLineGraph
 from torch_geometric.utils import to_undirected
 
+from benchmarks.citations import citation
 from benchmarks.epochs import epochs
 from benchmarks.explicit import LineGraph, dense_rule
-from benchmarks.graphs import citation, power_law, ring, star
+from benchmarks.graphs import power_law, ring, star
 from benchmarks.records import take_turns, write_record
 from censnet.ops import Incidence, propagate_edges, propagate_nodes
 from censnet.ops.memory import keep_heap

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -45,6 +46,10 @@ class TunedGCN(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
         h = self.first(matmul(x, self.weight), edge_index)
         return self.second(dropout(h.relu(), 0.5, self.training), edge_index)
+
+
+def node_logits(model: CensNet, x: Tensor, graph: Graph) -> Tensor:
+    return model(x, graph.edges, graph.incidence)[0]
 
 
 def epochs(graph: Graph, labels: Tensor) -> dict[str, Callable[[], None]]:
@@ -97,11 +102,8 @@ def epochs(graph: Graph, labels: Tensor) -> dict[str, Callable[[], None]]:
 
         return epoch
 
-    def forward_of(model: nn.Module, x: Tensor) -> Callable[[], Tensor]:
-        return lambda: model(x, edge_index, edge_attr)
-
-    work = {name: loop(model, forward_of(model, x)) for name, (model, x) in peers.items()}
+    work = {name: loop(model, partial(model, x, edge_index, edge_attr)) for name, (model, x) in peers.items()}
     for name, x in (("CensNet", graph.nodes), ("CensNet, dense features", dense)):
         model = CensNet(width, edge_width, HIDDEN, "NEN", out_width=classes, dropout=0.5)
-        work[name] = loop(model, (lambda m, x: lambda: m(x, graph.edges, graph.incidence)[0])(model, x))
+        work[name] = loop(model, partial(node_logits, model, x, graph))
     return work

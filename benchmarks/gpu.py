@@ -32,7 +32,7 @@ GRAPHS: dict[str, Callable[[], tuple[int, Tensor]]] = {
 
 
 class _GivenGradient(torch.autograd.Function):
-    """A loss that keeps nothing of what it is of, and whose gradient is given: so an output lives no longer than needed."""
+    """A loss that keeps nothing of what it is of, with a given gradient: an output lives no longer than needed."""
 
     @staticmethod
     def forward(ctx: Any, out: Tensor, gradient: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pyarrow as pa
 import pyarrow.csv
 from rich.console import Console
 
-from benchmarks.records import take_turns, write_record
+from benchmarks.records import RESULTS, take_turns, write_record
 from censnet.data import load_data
 
 console = Console(width=120)
@@ -30,7 +31,7 @@ TARGETS = {"parquet": 4.0, "csv": 2.0, "memory": 6.0}
 SUFFIXES = ("parquet", "csv")
 
 
-def make_tables(folder: Path, num_edges: int, ids: str) -> None:
+def make_tables(folder: Path, num_edges: int, ids: str, suffixes: Sequence[str]) -> None:
     """Nodes in a random order; ids are numbers from 0, numbers far apart, or text."""
     rng = np.random.default_rng(0)
     number = rng.permutation(num_edges // 10)
@@ -42,7 +43,7 @@ def make_tables(folder: Path, num_edges: int, ids: str) -> None:
     ends = {end: name[rng.integers(0, len(number), num_edges)] for end in ("source", "target")}
     edges = pd.DataFrame(ends | {f"w{column}": rng.normal(size=num_edges) for column in range(8)})
     for table, frame in (("nodes", nodes), ("edges", edges)):
-        for suffix in SUFFIXES if ids == "numbers" else SUFFIXES[:1]:
+        for suffix in suffixes:
             (folder / suffix).mkdir(exist_ok=True)
             path = folder / suffix / f"{table}.{suffix}"
             if suffix == "csv":
@@ -103,17 +104,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edges", type=int, default=10_000_000)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument(
+        "--only", default="", help="measure what has this in its title, and keep the rest of the record"
+    )
     parser.add_argument("--load", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.load:
         load_and_report(options.load)
         return
-    measured: dict[str, Any] = {}
+    record = RESULTS / "tables.json"
+    measured = json.loads(record.read_text())["measured"]["tables"] if options.only and record.exists() else {}
     for ids in ("numbers", "far apart", "text"):
+        suffixes = SUFFIXES if ids == "numbers" else SUFFIXES[:1]
+        titles = {suffix: f"{suffix}, ids that are {ids}, {options.edges:,} edges" for suffix in suffixes}
+        titles = {suffix: title for suffix, title in titles.items() if options.only in title}
+        if not titles:
+            continue
         with tempfile.TemporaryDirectory() as name:
-            make_tables(Path(name), options.edges, ids)
-            for suffix in SUFFIXES if ids == "numbers" else SUFFIXES[:1]:
-                title = f"{suffix}, ids that are {ids}, {options.edges:,} edges"
+            make_tables(Path(name), options.edges, ids, list(titles))
+            for suffix, title in titles.items():
                 console.print(title)
                 measured[title] = measure(Path(name) / suffix, options.repetitions, TARGETS[suffix])
     libraries = {"pandas": pd.__version__, "pyarrow": pa.__version__}
