@@ -86,6 +86,7 @@ def measure(folder: Path, repetitions: int, target: float) -> dict[str, Any]:
     memory = measure_memory(folder)
     ratio, peak = seconds["censnet"] / seconds["pandas"], memory["whole process"] / memory["tensors"]
     row = {
+        "repetitions": repetitions,
         "pandas s": seconds["pandas"],
         "censnet s": seconds["censnet"],
         "x pandas": ratio,
@@ -104,9 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edges", type=int, default=10_000_000)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument(
-        "--only", default="", help="measure what has this in its title, and keep the rest of the record"
-    )
+    parser.add_argument("--only", default="", help="measure what has this in its title; keep the rest")
     parser.add_argument("--load", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.load:
@@ -130,7 +129,7 @@ def main() -> None:
         "tables",
         {"libraries": libraries, "cores": os.cpu_count(), "tables": measured},
         f"{platform.machine()} CPU",
-        f"python -m benchmarks.tables --edges {options.edges}",
+        " ".join(["python -m benchmarks.tables", *sys.argv[1:]]),
     )
     console.print(f"written to {path.name}")
 

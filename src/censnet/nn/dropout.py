@@ -40,6 +40,8 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
 
     p is met to the nearest 1/256 or 1/65,536, and the scale is that of the probability used, so the mean is exact.
     """
+    if not 0 <= p <= 1:
+        raise ValueError(f"p is {p}, expected a probability from 0 to 1")
     if not training or p == 0:
         return x
     if p == 1 or x.device.type != "cpu" or torch.compiler.is_compiling():
@@ -57,8 +59,7 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"p is {p}, expected a probability from 0 to 1")
+        dropout(torch.empty(0), p, training=False)  # says what is wrong with p, if anything is
         self.p = p
 
     def extra_repr(self) -> str:

@@ -14,6 +14,7 @@ from censnet.nn.kernels import Kernel
 from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, SelfWeight, Variant
 from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
+from censnet.ops.sparse import map_values
 
 Norm = Literal["batch", "layer"]
 
@@ -132,16 +133,27 @@ class CensNet(nn.Module):
             new = layer(nodes, edges, incidence)
             if not last:
                 new = self._finish(norm(new))
-                if self.residual and new.shape == old.shape and old.layout == torch.strided:
-                    new = new + old
+                if self.residual and new.shape == old.shape:
+                    new = new + old  # dense, whatever the layout of the first nodes is
             nodes, edges = (new, edges) if letter == "N" else (nodes, new)
             if self.variant == "released" and not last:
                 nodes, edges = (nodes, self._finish(edges)) if letter == "N" else (self._finish(nodes), edges)
         return nodes, edges
 
     def _finish(self, rows: Tensor) -> Tensor:
+        if rows.layout == torch.sparse_csr:  # every activation here leaves 0 as it is
+            return map_values(rows, self._finish)
         finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))
         return finished
 
 
-_NORMS: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+class _BatchNorm(nn.BatchNorm1d):
+    """Batch norm that takes a single row, such as the one edge of a last batch, by the running statistics."""
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+        if self.training and len(input) < 2:
+            return F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        return super().forward(input)
+
+
+_NORMS: dict[str, Callable[[int], nn.Module]] = {"batch": _BatchNorm, "layer": nn.LayerNorm}

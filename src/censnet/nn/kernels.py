@@ -156,7 +156,7 @@ class Lanczos(Kernel):
     def forward(self, operator: Operator, x: Tensor) -> Tensor:
         if not operator.symmetric:
             raise ValueError("the Lanczos kernel needs a symmetric operator: use normalization='symmetric'")
-        length, start = _normalize(operator, x, None)
+        length, _, start = _normalize(operator, x, 0)
         basis, diagonal, beside = [start], [], []
         for step in range(self.steps):
             moved = operator(basis[step])
@@ -167,35 +167,38 @@ class Lanczos(Kernel):
             for _ in range(2):  # once more than exact arithmetic needs, against rounding
                 for q in basis:
                     rest = rest - operator.spread(operator.dot(rest, q)) * q
-            norm, q = _normalize(operator, rest, moved)
-            beside.append(norm)
+            floor = (8 * torch.finfo(x.dtype).eps) ** 2 * operator.dot(moved, moved)
+            divisor, norm, q = _normalize(operator, rest, floor)
+            beside.append((norm, divisor))
             basis.append(q)
         mixed = self._mix(diagonal, beside, length)
         return torch.stack([operator.spread(c) * q for c, q in zip(mixed, basis, strict=True)]).sum(0)
 
-    def _mix(self, diagonal: list[Tensor], beside: list[Tensor], length: Tensor) -> list[Tensor]:
+    def _mix(self, diagonal: list[Tensor], beside: list[tuple[Tensor, Tensor]], length: Tensor) -> list[Tensor]:
         """The coordinates of sum c_p R^p e_1 |x|, each (graphs, d), by multiplying the tridiagonal R out."""
         zero = torch.zeros_like(length)
         v = [length] + [zero] * (len(diagonal) - 1)
         mixed, reached = [zero] * len(v), 0
         for power, c in zip(self.scales, self.coefficients, strict=True):
             for _ in range(power - reached):
-                right = [b * x for b, x in zip(beside, v[1:], strict=True)] + [zero]
-                left = [zero] + [b * x for b, x in zip(beside, v[:-1], strict=True)]
-                v = [a * x + after + ahead for a, x, after, ahead in zip(diagonal, v, right, left, strict=True)]
+                above = [norm * x for (norm, _), x in zip(beside, v[1:], strict=True)] + [zero]
+                below = [zero] + [divisor * x for (_, divisor), x in zip(beside, v[:-1], strict=True)]
+                v = [a * x + up + down for a, x, up, down in zip(diagonal, v, above, below, strict=True)]
             reached = power
             mixed = [m + c * x for m, x in zip(mixed, v, strict=True)]
         return mixed
 
 
-def _normalize(operator: Operator, x: Tensor, against: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The length of each column within each graph, and the column of length 1; both 0 where it is only rounding."""
+def _normalize(operator: Operator, x: Tensor, floor: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
+    """What each column is divided by, its length within each graph, and the quotient.
+
+    Where the square of the length is not above the floor, the space ends: the length is 0, and the column, which is
+    then rounding alone, is divided by 1, so that a gradient still passes through it as it should.
+    """
     square = operator.dot(x, x)
-    real = square > 0
-    if against is not None:
-        real = square > (100 * torch.finfo(x.dtype).eps) ** 2 * operator.dot(against, against)
-    length = torch.where(real, square, 1).sqrt()
-    return torch.where(real, length, 0), x * operator.spread(torch.where(real, 1 / length, 0))
+    real = square > floor
+    divisor = torch.where(real, square, 1).sqrt()
+    return divisor, torch.where(real, divisor, 0), x / operator.spread(divisor)
 
 
 def _at_least(name: str, value: int, least: int) -> int:

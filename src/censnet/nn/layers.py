@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn.kernels import Hop, Kernel, Operator, make_kernel
-from censnet.ops.checks import check_floating, check_shape
+from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
 from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_edges, propagate_nodes
@@ -49,8 +49,8 @@ class _IncidenceLayer(nn.Module):
         if heads < 1 or out_width % heads:
             raise ValueError(f"heads is {heads}, expected a divisor of out_width {out_width}")
         self.in_width, self.read_width, self.out_width = in_width, read_width, out_width
-        self.self_weight: SelfWeight = self_weight or defaults[0]
-        self.normalization: Normalization = normalization or defaults[1]
+        self.self_weight: SelfWeight = defaults[0] if self_weight is None else self_weight
+        self.normalization: Normalization = defaults[1] if normalization is None else normalization
         _one_of("self_weight", self.self_weight, ("incident", "one", "learned"))
         _one_of("normalization", self.normalization, ("symmetric", "row"))
         self.heads, self.gate, self.variant = heads, gate, variant
@@ -111,6 +111,13 @@ class _IncidenceLayer(nn.Module):
         if self.self_map is not None:
             out = out + matmul(rows, self.self_map)
         return out if self.bias is None else out + self.bias
+
+    def _check_dtypes(self, nodes: Tensor, edges: Tensor) -> None:
+        for name, rows in (("nodes", nodes), ("edges", edges)):
+            check_floating(name, rows)
+            check_same_device(name, rows, "the layer", self.weight)
+            if not torch.is_autocast_enabled(rows.device.type):
+                check_same_dtype(name, rows, "the layer", self.weight)
 
     @property
     def _diagonal(self) -> Literal["incident", "one"] | float:
@@ -186,7 +193,7 @@ class NodeLayer(_IncidenceLayer):
         """The renewed nodes. `edge_scale` (E,) weighs each edge once more, beside its gate."""
         check_shape("nodes", nodes, (incidence.num_nodes, self.in_width), "(N, node_width)")
         check_shape("edges", edges, (incidence.num_edges, self.read_width), "(E, edge_width)")
-        check_floating("nodes", nodes)
+        self._check_dtypes(nodes, edges)
         w = self.gates(edges)
         if edge_scale is not None:
             check_shape("edge_scale", edge_scale, (incidence.num_edges,), "(E,)")
@@ -260,7 +267,7 @@ class EdgeLayer(_IncidenceLayer):
         """The renewed edges."""
         check_shape("nodes", nodes, (incidence.num_nodes, self.read_width), "(N, node_width)")
         check_shape("edges", edges, (incidence.num_edges, self.in_width), "(E, edge_width)")
-        check_floating("edges", edges)
+        self._check_dtypes(nodes, edges)
         u = self.gates(nodes)
 
         def multiply(z: Tensor) -> Tensor:

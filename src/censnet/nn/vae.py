@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from censnet.nn.encoder import CensNet
+from censnet.ops.checks import check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_nodes
 from censnet.ops.sparse import matmul
@@ -83,11 +84,14 @@ class CensNetVAE(nn.Module):
             raise ValueError(f"layers is {layers!r}, expected a word of N and E that ends in N: the latent is of nodes")
         self.encoder = CensNet(node_width, edge_width, hidden, layers, dropout=dropout)
         self.weight = nn.Parameter(torch.empty(hidden, 2 * latent))
-        self.reset_parameters()
+        self._reset_weight()
 
     def reset_parameters(self) -> None:
         """Start afresh."""
         self.encoder.reset_parameters()
+        self._reset_weight()
+
+    def _reset_weight(self) -> None:
         for half in self.weight.data.chunk(2, dim=1):
             nn.init.xavier_uniform_(half)
 
@@ -113,10 +117,11 @@ class CensNetVAE(nn.Module):
 
     def reconstruction(self, embedding: Tensor, incidence: Incidence, positive_weight: float = 1.0) -> Tensor:
         """-log P(A~ | M) over all ordered pairs. (N, latent) -> ()."""
+        check_shape("embedding", embedding, (incidence.num_nodes, None), "(N, latent)")
         first, second = incidence.ends
         joined = (embedding[first] * embedding[second]).sum(1)
         # each pair once, however many parallel edges join it; loops are on the diagonal, which has its ones already
-        share = torch.where(first == second, 0, 2 / incidence.multiplicity).to(joined.dtype)
+        share = torch.where(first == second, 0, 2 / incidence.multiplicity.to(joined.dtype))
         own = (embedding * embedding).sum(1)
         everywhere = cast(Tensor, _SoftplusOfAllPairs.apply(embedding))  # type: ignore[no-untyped-call]
         # softplus(-x) = softplus(x) - x, so a joined pair of weight a adds (a - 1) softplus(x) - a x

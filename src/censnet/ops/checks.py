@@ -14,7 +14,7 @@ def check_shape(name: str, tensor: Tensor, expected: tuple[int | None, ...], mea
     ValueError: edges has shape (5, 2), expected (5, 4): (E, edge_width)
     """
     shape = tuple(tensor.shape)
-    if len(shape) != len(expected) or any(e not in (None, s) for s, e in zip(shape, expected, strict=True)):
+    if len(shape) != len(expected) or any(e is not None and s != e for s, e in zip(shape, expected, strict=True)):
         wanted = ", ".join("*" if size is None else str(size) for size in expected) + "," * (len(expected) == 1)
         raise ValueError(f"{name} has shape {shape}, expected ({wanted}): {meaning}")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence, Slots
+from censnet.ops.kept import kept
 from censnet.ops.sums import Bags, Pairs, offsets, ranges
 
 
@@ -78,7 +78,7 @@ class Graph:
     def edge_width(self) -> int:
         return self.edges.shape[1]
 
-    @cached_property
+    @kept
     def incidence(self) -> Incidence:
         """T, whose sorted order and degrees are computed once for this graph."""
         return Incidence(self.ends, self.num_nodes, self.owner, self.num_graphs)
@@ -256,13 +256,13 @@ class GraphSet:
             ranges(node_start, node_count), ranges(edge_start, edge_count), node_count, edge_start, edge_count
         )
 
-    @cached_property
+    @kept
     def _union(self) -> Incidence:
         """The incidence of the whole set."""
         shift = torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
         return Incidence(self.ends + shift, len(self.nodes))
 
-    @cached_property
+    @kept
     def _local(self) -> tuple[Tensor, Tensor]:
         """Around each node of the set, in sorted order, the edges and other ends, numbered within their own graph."""
         slots = self._union.slots

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
+from censnet.ops.kept import kept
 from censnet.ops.sums import Bags, Pairs, cut, linear_map, sum_bags, sum_pairs
 
 
@@ -122,12 +122,12 @@ class Incidence:
 
     # -- the order of the entries -------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def pairs(self) -> Pairs:
         """The entries of T^t in row order: edge e's two ends."""
         return Pairs(self.ends.t().reshape(-1).to(self._integer))
 
-    @cached_property
+    @kept
     def slots(self) -> Slots:
         """The entries of T in row order; sorted once."""
         entries = self.entries
@@ -136,7 +136,7 @@ class Incidence:
         edge = entries.index % max(self.num_edges, 1)
         return Slots(replace(entries, index=edge), replace(entries, index=other))
 
-    @cached_property
+    @kept
     def entries(self) -> Bags:
         """Around each node, which of the 2E ends (first ends first, then second ends) are there."""
         return self._bags_by(self.ends.reshape(-1), self._count_entries)
@@ -149,20 +149,20 @@ class Incidence:
             order = order[cut_order]
         return Bags(order.to(self._integer), offset.to(self._integer), pieces)
 
-    @cached_property
+    @kept
     def is_loop(self) -> Tensor | None:
         """Which edges are loops, or None if none is."""
         loops = self.ends[0] == self.ends[1]
         return loops if bool(loops.any()) else None
 
-    @cached_property
+    @kept
     def pair_mask(self) -> Tensor | None:
         """For each entry of `pairs`, 1, or 0 for the second end of a loop; None if all are 1."""
         if self.is_loop is None:
             return None
         return torch.stack([torch.ones_like(self.is_loop), ~self.is_loop], dim=1).reshape(-1)
 
-    @cached_property
+    @kept
     def slot_mask(self) -> Tensor | None:
         """For each entry of `slots`, 1, or 0 for the second one of a loop; None if all are 1."""
         if self.is_loop is None:
@@ -178,7 +178,7 @@ class Incidence:
 
     # -- the graphs of a union ----------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def edge_owner(self) -> Tensor | None:
         """Which graph each edge is in, (E,); None where there is one graph."""
         return None if self.owner is None else self.owner[self.ends[0]]
@@ -195,7 +195,7 @@ class Incidence:
         members = self._members[side]
         return linear_map(rows, lambda x: sum_bags(x, members), lambda grad: grad.index_select(0, owner))
 
-    @cached_property
+    @kept
     def _members(self) -> dict[str, Bags]:
         return {}
 
@@ -210,7 +210,7 @@ class Incidence:
 
     # -- degrees ------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def _count_entries(self) -> Tensor:
         """Entries around each node, a loop's two among them."""
         ones = torch.ones_like(self.ends.reshape(-1))
@@ -218,26 +218,26 @@ class Incidence:
             0, self.ends.reshape(-1), ones
         )
 
-    @cached_property
+    @kept
     def sorted_pairs(self) -> tuple[Tensor, Tensor]:
         """A number for each unordered pair of ends, and the edges sorted by it."""
         key = self.ends.amin(0) * self.num_nodes + self.ends.amax(0)
         return key, torch.argsort(key, stable=True)
 
-    @cached_property
+    @kept
     def edge_count(self) -> Tensor:
         """How many edges touch each node, a loop once. (N,)"""
         loops = (self.ends[0] == self.ends[1]).long()
         return self._count_entries.index_add(0, self.ends[0], -loops)
 
-    @cached_property
+    @kept
     def multiplicity(self) -> Tensor:
         """How many edges have the same two ends, itself included. (E,)"""
         key, order = self.sorted_pairs
         ordered = key[order]
         return torch.searchsorted(ordered, key, right=True) - torch.searchsorted(ordered, key)
 
-    @cached_property
+    @kept
     def is_first(self) -> Tensor:
         """Which edges are the first with their two ends: one for each set of parallel edges. (E,)"""
         key, order = self.sorted_pairs
@@ -245,14 +245,14 @@ class Incidence:
         new = (ordered != ordered.roll(1)) | (torch.arange(self.num_edges, device=key.device) == 0)
         return torch.zeros_like(new).index_copy(0, order, new)
 
-    @cached_property
+    @kept
     def node_degree(self) -> Tensor:
         """D_v: 1 + the number of distinct neighbours. (N,)"""
         low, high = self.ends
         new = (self.is_first & (low != high)).long()
         return torch.ones_like(self._count_entries).index_add(0, low, new).index_add(0, high, new)
 
-    @cached_property
+    @kept
     def edge_degree(self) -> Tensor:
         """D_e: 1 + the number of other edges that share a node; deg u + deg v - m_uv, and deg u for a loop. (E,)"""
         low, high = self.edge_count[self.ends]
@@ -260,7 +260,7 @@ class Incidence:
 
     # -- what the degrees become in a propagation, kept -----------------------------------------------------------
 
-    @cached_property
+    @kept
     def _kept(self) -> dict[tuple[object, ...], Tensor]:
         return {}
 

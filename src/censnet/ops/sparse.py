@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -55,6 +56,17 @@ def matmul(features: Tensor, matrix: Tensor) -> Tensor:
         matrix,
         lambda W: sum_bags(W, kept.rows, kept.values),
         lambda grad: sum_bags(grad, kept.columns, kept.column_values),
+    )
+
+
+def map_values(features: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """CSR features with a function that leaves 0 as it is applied to each entry."""
+    return torch.sparse_csr_tensor(
+        features.crow_indices(),
+        features.col_indices(),
+        function(features.values()),
+        features.shape,
+        check_invariants=False,
     )
 
 

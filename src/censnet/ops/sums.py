@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 import torch
@@ -16,6 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from censnet.ops import fused
+from censnet.ops.kept import kept
 
 PIECE = 512  # the longest bag summed in one go: a longer one is cut, for speed and for rounding
 
@@ -69,7 +69,7 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.index) // 2
 
-    @cached_property
+    @kept
     def offset(self) -> Tensor:
         return torch.arange(0, len(self.index) + 1, 2, device=self.index.device, dtype=self.index.dtype)
 

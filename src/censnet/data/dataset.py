@@ -1,0 +1,227 @@
+"""A user's data as a graph or many, with every result back on the row it belongs to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from censnet.data import interop, sources
+from censnet.data.assemble import assemble, find_table_keys
+from censnet.data.builtin import ENDS, given_vector, read_builtin
+from censnet.data.columns import KINDS
+from censnet.data.errors import DataError
+from censnet.data.keys import ROLES, table_overrides
+from censnet.data.problems import Problems
+from censnet.data.schema import Schema, TableSchema
+from censnet.data.smiles import assemble_molecules
+from censnet.data.tables import Tables, as_tables, read_tables
+from censnet.data.targets import Rows, find_targets, find_training_rows, table_of
+from censnet.ops.graph import Graph, GraphSet
+
+Level = Literal["node", "edge", "graph"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A graph, or many, and the way back to the rows it came from.
+
+    Args:
+        name: what the user called it.
+        graph: the tensors.
+        tables: what was read.
+        schema: what each column became; `schema.to_json()` is all that a later table needs.
+        node_rows: for each row of `tables.nodes`, its row in the tensors; -1 for a row that cannot be used.
+        edge_rows: the same for edges; rows that were merged share one.
+        graph_rows: the same for graphs.
+        problems: table -> row, counted from 0 -> what is wrong with it.
+        notes: what the user should know: columns left out, edges merged, features made, rows that cannot be used.
+
+    Example:
+        >>> people = {"source": ["ann", "bob", "eve"], "target": ["bob", "eve", "ann"]}
+        >>> payments = pd.DataFrame({**people, "eur": [5, 70, 9]})
+        >>> data = load_data(payments)
+        >>> data.graph
+        Graph(3 nodes x 2, 3 edges x 1)
+        >>> data.results("edge", pd.DataFrame({"fraud": [0.1, 0.9, 0.2]}))
+          source target  fraud
+        0    ann    bob    0.1
+        1    bob    eve    0.9
+        2    eve    ann    0.2
+    """
+
+    name: str
+    graph: Graph | GraphSet
+    tables: Tables
+    schema: Schema
+    node_rows: Tensor
+    edge_rows: Tensor
+    graph_rows: Tensor
+    problems: dict[str, dict[int, str]]
+    notes: list[str]
+
+    def rows(self, level: str) -> Tensor:
+        """For each input row of a level, its row in the tensors, or -1."""
+        return {"nodes": self.node_rows, "edges": self.edge_rows, "graphs": self.graph_rows}[table_of(level)]
+
+    def labels(self, level: str, column: str) -> pd.Series:
+        """A column of the user's table, one value for each input row."""
+        table = table_of(level)
+        frame = self.tables.frames().get(table)
+        if frame is None or column not in frame.columns:
+            there = "no such table" if frame is None else f"it has {', '.join(map(str, frame.columns[:20]))}"
+            raise DataError(f"is missing: {there}", self.tables.name(table), column=column)
+        return frame[column].reset_index(drop=True)
+
+    def results(self, level: str, values: pd.DataFrame, keep: Literal["ids", "all"] = "ids") -> pd.DataFrame:
+        """One result for each input row, in input order, behind the user's ids.
+
+        Args:
+            level: `node`, `edge` or `graph`.
+            values: one row for each node, edge or graph of the tensors.
+            keep: the columns of the user's table to repeat: those that say who a row is, or all.
+
+        Returns:
+            a frame with the user's columns, those of `values`, and, if some rows cannot be used, `error`.
+        """
+        table = table_of(level)
+        frame, rows = self.tables.frames().get(table), self.rows(level).numpy()
+        if frame is None:
+            raise DataError(f"the data have no table of {table}, so there are no rows to give results for")
+        if len(values) != self.count(level):
+            raise DataError(f"values has {len(values):,} rows, expected {self.count(level):,}: one for each {level}")
+        bad = rows < 0
+        found = _with_gaps(values).reindex(np.where(bad, len(values), rows)) if bad.any() else values.iloc[rows]
+        ids = self.id_columns(level)
+        taken = [column for column in ids if column in values.columns]
+        if taken:
+            raise DataError(f"values has a column {taken[0]}, expected another name: it is an id of the user's")
+        known = frame[[column for column in frame.columns if column in ids or keep == "all"]]
+        known = known.drop(columns=[column for column in known.columns if column in values.columns])
+        result = pd.concat([known.reset_index(drop=True), found.reset_index(drop=True)], axis=1)
+        if bad.any():
+            messages = self.problems.get(table, {})
+            result["error"] = pd.Series(messages, dtype="object").reindex(range(len(rows)))
+        return result
+
+    def id_columns(self, level: str) -> list[str]:
+        """The columns that say who a row is: its keys, and what the schema took for ids."""
+        table = table_of(level)
+        schema, frame = self.schema.table(table), self.tables.frames()[table]
+        named = {*schema.keys.values(), *(column.name for column in schema.columns if column.kind == "id")}
+        return [column for column in frame.columns if column in named] or list(frame.columns[:1])
+
+    def count(self, level: str) -> int:
+        """How many nodes, edges or graphs the tensors hold."""
+        if table_of(level) == "graphs":
+            return len(self.graph) if isinstance(self.graph, GraphSet) else self.graph.num_graphs
+        return int(self.graph.nodes.shape[0] if table_of(level) == "nodes" else self.graph.edges.shape[0])
+
+
+def load_data(
+    data: object,
+    *,
+    schema: Schema | None = None,
+    target: str | Sequence[str] | None = None,
+    strict: bool = False,
+    train_rows: Rows | Mapping[str, Rows] | None = None,
+    features: Literal["rich", "paper"] = "rich",
+    overrides: Mapping[str, str] | None = None,
+) -> Dataset:
+    """Read data of any form into a graph or many.
+
+    Args:
+        data: the name of a built-in set; a CSV or Parquet file of edges or with a SMILES column; a folder with `nodes`,
+            `edges` and `graphs`; `Tables` or a frame; a PyG or networkx object; a `Graph` or `GraphSet`.
+        schema: how to read it, from an earlier `Dataset`; without one it is found from the data.
+        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`, or several. They are no features.
+        strict: whether a row that cannot be used is an error rather than a row without result.
+        train_rows: the input rows that statistics are taken from, by level, or for the level of the target.
+        features: which features molecules get.
+        overrides: column, or `TABLE.COLUMN` -> kind of column, `drop`, or its role (`id`, `source`, `smiles`...).
+    """
+    name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
+    if isinstance(data, str) and data in sources.DATASETS and not Path(data).is_dir():
+        built_in = read_builtin(data)
+        if not isinstance(built_in, Tables):
+            if schema is not None and schema != built_in.schema:
+                raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
+            return Dataset(data, **vars(built_in), problems={}, notes=[])
+        data = built_in
+    if isinstance(data, Graph | GraphSet):
+        return _from_graph(data)
+    tables = _as_tables(
+        data, {column.split(".")[-1]: role for column, role in (overrides or {}).items() if role in ROLES}
+    )
+    targets = find_targets(target, tables, required=schema is None)
+    rows = find_training_rows(train_rows, targets, tables)
+    problems, notes = Problems(tables, strict), list[str]()
+    if tables.nodes is None and tables.edges is None:
+        decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, KINDS)
+        keys = find_table_keys(tables, schema, decided).get("graphs", {})
+        fields = assemble_molecules(tables, keys, schema, targets, rows, features, decided, problems, notes)
+    else:
+        fields = assemble(tables, schema, targets, rows, overrides, problems, notes)
+    return Dataset(name, **vars(fields), problems=problems.found, notes=notes + problems.notes(fields.tables))
+
+
+def _with_gaps(values: pd.DataFrame) -> pd.DataFrame:
+    """The same values in types that can be missing without turning whole numbers into fractions."""
+    nullable = {"i": "Int64", "u": "UInt64", "b": "boolean"}
+    types = {column: nullable[kind.kind] for column, kind in values.dtypes.items() if kind.kind in nullable}
+    return values.reset_index(drop=True).astype(types)
+
+
+def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
+    if isinstance(data, Tables):
+        tables = data
+    elif isinstance(data, pd.DataFrame):
+        tables = as_tables(data, "the table", roles)
+    elif isinstance(data, str | os.PathLike):
+        path = Path(data)
+        if not path.exists():
+            raise DataError(
+                f"there is no such file, folder or data set (sets: {', '.join(sources.DATASETS)})", str(data)
+            )
+        tables = read_tables(path, roles)
+    else:
+        found = interop.to_tables(data)
+        if found is None:
+            raise DataError(
+                f"data is a {type(data).__name__}, expected a path, a name, a table, or a PyG or networkx graph"
+            )
+        tables = found
+    if not tables.frames():
+        raise DataError("there is no table, expected nodes, edges or graphs")
+    return tables
+
+
+def _from_graph(graph: Graph | GraphSet) -> Dataset:
+    """Tensors have no ids but their numbers."""
+    ends = graph.ends.cpu().numpy()
+    nodes, edges = {"id": np.arange(len(graph.nodes))}, {"source": ends[0], "target": ends[1]}
+    graphs = None
+    if isinstance(graph, GraphSet):
+        numbers = np.arange(len(graph))
+        nodes["graph"] = np.repeat(numbers, graph.node_offset.diff().cpu().numpy())
+        nodes["id"] = nodes["id"] - graph.node_offset.cpu().numpy()[nodes["graph"]]
+        edges["graph"] = np.repeat(numbers, graph.edge_offset.diff().cpu().numpy())
+        graphs = pd.DataFrame({"graph": numbers})
+    tables = Tables(pd.DataFrame(nodes), pd.DataFrame(edges), graphs)
+    count = 0 if graphs is None else len(graphs)
+    node_rows, edge_rows, graph_rows = (torch.arange(size) for size in (len(graph.nodes), len(graph.edges), count))
+    in_graph = {} if graphs is None else {"graph": "graph"}
+    schema = Schema(
+        many=graphs is not None,
+        nodes=TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
+        edges=TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),
+        graphs=TableSchema(keys=in_graph),
+    )
+    return Dataset("graph", graph, tables, schema, node_rows, edge_rows, graph_rows, {}, [])

@@ -1,0 +1,49 @@
+"""What is wrong with a user's data, in one line that names the file, the row and the column."""
+
+from __future__ import annotations
+
+
+class DataError(ValueError):
+    """Data that cannot be used, said so that the user finds the place: `FILE, row R, column C: what was found`.
+
+    Args:
+        found: what is wrong, and in brackets what to do about it.
+        file: name of the file or table.
+        row: the row, counted from 0 as a program does; it is shown from 1, as the user sees it.
+        column: name of the column.
+
+    Example:
+        >>> raise DataError("no node has the id 'acct-40' (nodes.csv has 1,204 ids)", "edges.csv", 90, "target")
+        Traceback (most recent call last):
+        censnet.data.errors.DataError: edges.csv, row 91, column target: no node has the id 'acct-40' (nodes.csv has ...
+    """
+
+    def __init__(self, found: str, file: str | None = None, row: int | None = None, column: str | None = None) -> None:
+        super().__init__(place(file, row, column) + found)
+        self.file, self.row, self.column = file, row, column
+
+
+def place(file: str | None = None, row: int | None = None, column: str | None = None) -> str:
+    """`FILE, row R, column C: `, of which any part may be missing; `row` counts from 0.
+
+    >>> place("edges.csv", 90, "target")
+    'edges.csv, row 91, column target: '
+    """
+    parts = [] if file is None else [file]
+    if row is not None:
+        parts.append(f"row {row + 1}")
+    if column is not None:
+        parts.append(f"column {column}")
+    return ", ".join(parts) + ": " if parts else ""
+
+
+def quote(value: object, longest: int = 40) -> str:
+    """A value as it is shown in a message: on one line, printable, and cut when long.
+
+    >>> quote("acct-40"), quote(7), quote("C" * 100)
+    ("'acct-40'", '7', "'CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC...'")
+    """
+    if isinstance(value, str):
+        return ascii(value[:longest])[:-1] + "...'" if len(value) > longest else repr(value[:longest])
+    text = repr(value)
+    return text[:longest] + "..." if len(text) > longest else text

@@ -1,0 +1,83 @@
+"""Which columns say who a row is: the id of a node, the two ends of an edge, the graph, the SMILES."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from censnet.data.errors import DataError, quote
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "id": ("id", "node", "node_id", "nodeid", "name"),
+    "source": ("source", "src", "from", "source_id", "src_id", "head", "u"),
+    "target": ("target", "dst", "to", "target_id", "dst_id", "tail", "v"),
+    "graph": ("graph", "graph_id", "graphid"),
+    "smiles": ("smiles", "canonical_smiles", "isomeric_smiles", "smile", "mol", "molecule", "structure"),
+}
+TABLE_ROLES: dict[str, tuple[str, ...]] = {
+    "nodes": ("id", "graph"),
+    "edges": ("source", "target", "graph"),
+    "graphs": ("graph", "smiles"),
+}
+TABLES = tuple(TABLE_ROLES)
+LEVELS = {"node": "nodes", "edge": "edges", "graph": "graphs"}
+
+
+def find_key(columns: Iterable[str], role: str) -> str | None:
+    """The column that plays a role, by its name; the first name of the list that occurs wins.
+
+    >>> find_key(["amount", "src", "dst"], "source"), find_key(["SMILES", "exp"], "smiles")
+    ('src', 'SMILES')
+    """
+    named = {str(column).strip().lower(): column for column in reversed(list(columns))}
+    return next((named[name] for name in ROLES[role] if name in named), None)
+
+
+def find_keys(table: str, columns: Iterable[str], overrides: Mapping[str, str]) -> dict[str, str]:
+    """Role -> column of one table, by the user's choice or by the names; a role nobody plays is absent."""
+    columns = list(columns)
+    chosen = {overrides[column]: column for column in columns if overrides.get(column) in TABLE_ROLES[table]}
+    free = [column for column in columns if column not in overrides]
+    keys = {}
+    for role in TABLE_ROLES[table]:
+        found = chosen.get(role) or find_key(free, role)
+        if found is None and table == "graphs" and role == "graph":
+            found = chosen.get("id") or find_key(free, "id")
+        if found is not None:
+            keys[role] = found
+    return keys
+
+
+def check_keys(table: str, keys: Mapping[str, str], columns: Iterable[str], file: str) -> None:
+    """Raise unless the columns that say who a row of this table is are there."""
+    for role, name in keys.items():
+        if name not in columns:
+            raise DataError(f"is missing, expected the {role} of each row of {table} as in training", file, column=name)
+
+
+def table_overrides(
+    overrides: Mapping[str, str] | None, columns: Mapping[str, Iterable[str]], kinds: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """What the user decided, by table: `COLUMN` for every table that has it, `TABLE.COLUMN` for one.
+
+    >>> table_overrides({"edges.kind": "category", "memo": "drop"}, {"nodes": ["kind"], "edges": ["kind", "memo"]}, [])
+    {'nodes': {}, 'edges': {'kind': 'category', 'memo': 'drop'}}
+    """
+    allowed = [*kinds, "drop", *ROLES]
+    decided: dict[str, dict[str, str]] = {table: {} for table in columns}
+    for name, kind in (overrides or {}).items():
+        if kind not in allowed and list(kinds):
+            raise DataError(f"{quote(kind)} is not a kind of column, expected one of {', '.join(allowed)}", column=name)
+        table, _, column = name.partition(".")
+        table = LEVELS.get(table, table)
+        holders = [t for t in columns if name in list(columns[t])]
+        if not holders and column and table in columns and column in list(columns[table]):
+            holders, name = [table], column
+        if not holders:
+            every = [str(column) for names in columns.values() for column in names]
+            near = difflib.get_close_matches(name, every, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(every[:20])}"
+            raise DataError(f"no table has this column: {hint}", column=name)
+        for holder in holders:
+            decided[holder][name] = kind
+    return decided

@@ -1,0 +1,160 @@
+"""Values of every kind to numbers, and the kind that a column types itself as."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from censnet.data.columns import as_arrow, as_text, read_booleans, read_dates, read_numbers, read_vectors
+from censnet.data.encoding import Column
+
+
+def arrow(values: list[object]) -> pa.ChunkedArray:
+    return as_arrow(pd.Series(values))
+
+
+def encode(column: Column, values: list[object]) -> tuple[np.ndarray, dict[int, str]]:
+    out = np.empty((len(values), column.width), np.float32)
+    return out, column.encode(arrow(values), out)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("amount", [1.5, 2.0, None], "number"),
+        ("amount", [3, 1, 4, 1, 5], "number"),
+        ("amount", ["1.5", "2", "", "+3e2"], "number"),
+        ("amount", ["1.5", "2", "oops", "4", "7"], "number"),
+        ("amount", [Decimal("1.10"), Decimal("2.20")], "number"),
+        ("paid", [True, False, None], "boolean"),
+        ("paid", ["yes", "no", "yes"], "boolean"),
+        ("city", ["Oslo", "Rome", "Oslo", "Rome"], "category"),
+        ("grade", ["1", "2", "A", "A", "B", "B", "1", "2"], "category"),
+        ("when", [datetime.date(2024, 1, 31), datetime.date(2024, 2, 1)], "date"),
+        ("when", [pd.Timestamp("2024-01-31"), pd.Timestamp("2024-02-01 10:00")], "date"),
+        ("when", ["2024-01-31", "2024-02-01T10:00:00Z", "2024-03-01"], "date"),
+        ("x", [[1.0, 2.0], [3.0, 4.0]], "vector"),
+        ("x", ["[1, 2]", "[3 4]", "[5;6]"], "vector"),
+        ("memo", ["went to the market to buy bread " * 3, "paid the rent of the flat in may " * 3] * 2, "text"),
+        ("memo", [f"word {number} {number % 7}" for number in range(40)] + ["word 1 1"], "text"),
+        ("code", ["ab1", "cd2", "ef3", "gh4"], "id"),
+        ("customer_id", [5, 5, 9], "id"),
+        ("customerId", [5, 5, 9], "id"),
+        ("paid", [5, 5, 9], "number"),  # ends in id, but is not one
+        ("Unnamed: 0", [0, 1, 2], "id"),
+        ("row", [*range(60, 0, -1)], "id"),
+        ("rank", [1, 2, 3], "number"),
+        ("heat_index", [1, 2, 2], "number"),
+        ("split", ["train", "test", "train"], "id"),
+        ("unit", ["eur", "eur", None], "constant"),
+        ("unit", [7, 7], "constant"),
+        ("unit", [0.1, 0.1, 0.1], "constant"),
+        ("unit", [np.nan, np.nan], "constant"),
+        ("unit", [None, None], "constant"),
+        ("blob", [b"a", b"b"], "text"),
+        ("nested", [{"a": 1}, {"a": 2}], "text"),
+    ],
+)
+def test_a_column_types_itself(name: str, values: list[object], kind: str) -> None:
+    assert Column.fit(name, arrow(values)).kind == kind
+
+
+def test_numbers_in_text_are_read_and_words_are_bad() -> None:
+    parsed = read_numbers(arrow([" 1.5", "-2e3", "+7", ".5", "oops", "", "NA", "inf", "1,5", "0x10", "1_000"]))
+    np.testing.assert_array_equal(parsed.numbers[:4], [1.5, -2000, 7, 0.5])
+    assert np.isnan(parsed.numbers[4:]).all()
+    assert parsed.bad.tolist() == [4, 7, 8, 9, 10]
+
+
+def test_infinity_is_bad_and_nan_is_missing() -> None:
+    parsed = read_numbers(arrow([1.0, np.inf, np.nan, -np.inf]))
+    assert parsed.bad.tolist() == [1, 3]
+    np.testing.assert_array_equal(parsed.numbers, [1.0, np.nan, np.nan, np.nan])
+
+
+def test_words_for_truth() -> None:
+    parsed = read_booleans(arrow(["Yes", "no", "TRUE", "f", "1", "maybe", None]))
+    np.testing.assert_array_equal(parsed.numbers, [1, 0, 1, 0, 1, np.nan, np.nan])
+    assert parsed.bad.tolist() == [5]
+
+
+def test_dates_are_seconds_whatever_their_form() -> None:
+    day = 86400.0
+    text = read_dates(arrow(["1970-01-02", "1970-01-03T00:00:00Z", "1970-01-02T01:00:00+01:00", "soon", None]))
+    np.testing.assert_array_equal(text.numbers, [day, 2 * day, day, np.nan, np.nan])
+    assert text.bad.tolist() == [3]
+    dates = read_dates(arrow([datetime.date(1970, 1, 2), None]))
+    np.testing.assert_array_equal(dates.numbers, [day, np.nan])
+    stamps = read_dates(arrow([pd.Timestamp("1970-01-02 00:00:00.5", tz="Europe/Oslo")]))
+    np.testing.assert_array_equal(stamps.numbers, [day - 3600 + 0.5])
+
+
+def test_lists_of_another_length_are_bad() -> None:
+    for values in ([[1, 2], [3, 4], None, [5], [np.inf, 1]], ["[1, 2]", "[3 4]", None, "[5]", "[inf, 1]"]):
+        parsed = read_vectors(arrow(values), 2)
+        np.testing.assert_array_equal(parsed.numbers[:2], [[1, 2], [3, 4]])
+        assert parsed.bad.tolist() == [3, 4]
+
+
+def test_three_is_the_same_category_in_every_type() -> None:
+    for values in ([3, 4], [3.0, 4.0], ["3", "4"], [Decimal(3), Decimal(4)]):
+        assert as_text(arrow(values)).to_pylist() == ["3", "4"]
+
+
+def test_nan_is_no_category() -> None:
+    values = pa.chunked_array([[1.0, float("nan"), 2.0, None, 1.0]])
+    column = Column.fit("grade", values, "category")
+    assert column.names == ["grade=1", "grade=2", "grade is another", "grade is missing"]
+
+
+def test_numbers_are_scaled_and_a_missing_one_is_the_mean_with_an_indicator() -> None:
+    column = Column.fit("amount", arrow([1.0, 3.0, None, 5.0]))
+    assert column.names == ["amount", "amount is missing"]
+    out, bad = encode(column, [3.0, None, 5.0, "oops"])
+    deviation = np.std([1.0, 3.0, 5.0])
+    np.testing.assert_allclose(out, [[0, 0], [0, 1], [2 / deviation, 0], [0, 0]], rtol=1e-6)
+    assert bad == {3: "'oops' is not a finite number"}
+
+
+def test_a_category_never_seen_has_a_place_of_its_own() -> None:
+    column = Column.fit("city", arrow(["Rome", "Oslo", None, "Rome"]))
+    assert column.names == ["city=Oslo", "city=Rome", "city is another", "city is missing"]
+    out, bad = encode(column, ["Rome", "Paris", None, "Oslo"])
+    assert out.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
+    assert bad == {}
+
+
+def test_only_the_most_frequent_categories_are_kept() -> None:
+    words = [f"w{number}" for number in range(150) for _ in range(3)] + ["w7"]
+    column = Column.fit("word", arrow(words))
+    assert (column.kind, len(column.categories), "w7" in column.categories) == ("category", 100, True)
+
+
+def test_truth_values_stay_zero_and_one() -> None:
+    column = Column.fit("paid", arrow([True, True, False, None]))
+    out, _ = encode(column, [True, False, None])
+    np.testing.assert_allclose(out, [[1, 0], [0, 0], [2 / 3, 1]], rtol=1e-6)
+
+
+def test_small_vectors_stay_and_large_ones_are_scaled() -> None:
+    small = Column.fit("x", arrow([[0.0, 1.0], [1.0, 0.0]]))
+    assert encode(small, [[0.0, 1.0], None])[0].tolist() == [[0, 1], [0.5, 0.5]]
+    large = Column.fit("x", arrow([[0.0, 100.0], [1.0, 300.0]]))
+    np.testing.assert_allclose(encode(large, [[0.0, 300.0], [1.0, 200.0]])[0], [[-1, 1], [1, 0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e308, 1e-300, 1e18, 5e-324])
+def test_absurd_sizes_stay_finite(size: float) -> None:
+    column = Column.fit("amount", arrow([size, -size, 0.0]))
+    if column.width:
+        out, _ = encode(column, [size, -size, 0.0, 1e308, -1e308])
+        assert np.isfinite(out).all()
+
+
+def test_a_list_that_arrow_cannot_hold_is_text() -> None:
+    assert as_arrow(pd.Series([1, "a", None, 2**70], dtype=object)).to_pylist() == ["1", "a", None, str(2**70)]

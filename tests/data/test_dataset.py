@@ -1,0 +1,408 @@
+"""Tables in every shape to graphs, and every result back on its row."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from censnet import Graph, GraphSet
+from censnet.data import DataError, Tables, load_data, write_table
+from censnet.data.molecules import Molecules
+
+NAMES = {"nodes": "nodes.csv", "edges": "edges.csv", "graphs": "graphs.csv"}
+
+
+def tables(nodes: dict | None = None, edges: dict | None = None, graphs: dict | None = None) -> Tables:
+    frames = (None if part is None else pd.DataFrame(part) for part in (nodes, edges, graphs))
+    return Tables(*frames, names=NAMES)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["ann", "bob", "eve"],
+        [0, 1, 2],
+        [-7, 10**18, 3],
+        [2**63 + 1, 2**63 + 2, 5],
+        [1.5, 2.0, -3.25],
+        [10, 20, 30],
+        ["1", "01", "1.0"],
+        pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"]).tolist(),
+        [b"a", b"b", b"c"],
+        [True, False, "x"],
+    ],
+)
+def test_ids_of_any_type_are_found(ids: list) -> None:
+    order = [0, 2, 1, 0]
+    edges = {"source": [ids[i] for i in order], "target": [ids[i] for i in reversed(order)], "w": [1.0, 2.0, 3.0, 5.0]}
+    data = load_data(tables({"id": ids, "x": [1.0, 2.0, 4.0]}, edges))
+    assert data.graph.ends.tolist() == [order, order[::-1]]
+    assert data.results("edge", pd.DataFrame({"y": range(4)}))["source"].tolist() == edges["source"]
+
+
+def test_ids_of_two_types_are_compared_as_text() -> None:
+    nodes = {"id": ["1", "2", "acct"], "x": [1.0, 2.0, 3.0]}
+    assert load_data(tables(nodes, {"source": [1, 2], "target": [2, 1]})).graph.ends.tolist()[0] in ([0, 1], [0])
+    nodes = {"id": [1, 2, 3], "x": [1.0, 2.0, 3.0]}
+    data = load_data(tables(nodes, {"source": ["1", "3"], "target": ["3", "x"]}))
+    assert data.graph.ends.tolist() == [[0], [2]]
+    assert data.problems == {
+        "edges": {1: "edges.csv, row 2, column target: no node has the id 'x' (nodes.csv has 3 ids)"}
+    }
+
+
+def test_edges_of_every_kind_keep_their_identity() -> None:
+    """Parallel, reversed with other attributes, and loops are edges of their own; an isolated node stays."""
+    edges = {"source": [0, 0, 1, 2], "target": [1, 1, 0, 2], "w": [1.0, 2.0, 3.0, 4.0]}
+    data = load_data(tables({"id": [0, 1, 2, 9], "x": [1.0, 2.0, 3.0, 4.0]}, edges))
+    assert data.graph.ends.tolist() == [[0, 0, 1, 2], [1, 1, 0, 2]]
+    assert data.graph.num_nodes == 4
+    assert data.edge_rows.tolist() == [0, 1, 2, 3]
+
+
+def test_edges_that_are_there_twice_are_merged_and_it_is_said() -> None:
+    edges = {"source": [5, 7, 6, 7, 5], "target": [6, 5, 5, 7, 7], "w": [1.0, 2.0, 1.0, 9.0, 2.0]}
+    data = load_data(tables(None, edges))
+    assert data.edge_rows.tolist() == [0, 1, 0, 2, 1]
+    assert data.graph.num_edges == 3
+    assert any("every edge is there twice" in note and "merged into 3 undirected" in note for note in data.notes)
+    result = data.results("edge", pd.DataFrame({"score": [0.1, 0.2, 0.3]}))
+    assert result["score"].tolist() == [0.1, 0.2, 0.1, 0.3, 0.2]
+    assert result["source"].tolist() == edges["source"]
+
+
+@pytest.mark.parametrize("change", ["attribute", "label", "one missing"])
+def test_edges_that_differ_by_direction_are_not_merged(change: str) -> None:
+    edges = pd.DataFrame({"source": [0, 1, 1, 2], "target": [1, 0, 2, 1], "w": [1.0, 1.0, 2.0, 2.0], "y": list("aabb")})
+    if change == "attribute":
+        edges.loc[3, "w"] = 3.0
+    elif change == "label":
+        edges.loc[3, "y"] = "a"
+    else:
+        edges = edges.iloc[:3]
+    assert load_data(edges, target="edge:y").graph.num_edges == len(edges)
+
+
+def test_parallel_edges_that_are_there_twice_pair_up_by_their_attributes() -> None:
+    edges = {"source": [0, 0, 1, 1], "target": [1, 1, 0, 0], "w": [1.0, 2.0, 2.0, 1.0]}
+    data = load_data(tables(None, edges))
+    assert data.edge_rows.tolist() == [0, 1, 1, 0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=15), st.data())
+def test_doubling_and_shuffling_any_graph_gives_back_its_edges(rows: list, data: st.DataObject) -> None:
+    once = pd.DataFrame(rows, columns=["source", "target", "w"])
+    proper = once[once.source != once.target]
+    twice = pd.concat([once, proper.rename(columns={"source": "target", "target": "source"})])
+    order = data.draw(st.permutations(range(len(twice))))
+    twice = twice.iloc[list(order)].reset_index(drop=True)
+    loaded = load_data(twice, overrides={"w": "number"})
+    if len(proper):
+        assert loaded.graph.num_edges == len(once)
+    ends, ids = loaded.graph.ends.numpy(), np.array(loaded.tables.nodes["id"].tolist())
+    for row, edge in enumerate(loaded.edge_rows.tolist()):
+        assert {*ids[ends[:, edge]].tolist()} == {twice.source[row], twice.target[row]}
+
+
+def test_without_nodes_the_ids_come_from_the_edges() -> None:
+    data = load_data(pd.DataFrame({"from": ["b", "a"], "to": ["c", "b"], "w": [1.0, 2.0]}))
+    assert data.tables.nodes["id"].tolist() == ["b", "a", "c"]
+    assert data.graph.ends.tolist() == [[0, 1], [2, 0]]
+    assert data.results("node", pd.DataFrame({"y": [1, 2, 3]}))["y"].tolist() == [1, 2, 3]
+
+
+def test_without_features_degree_and_constants_stand_in_and_it_is_said() -> None:
+    data = load_data(tables({"id": [1, 2, 3, 4]}, {"source": [1, 1, 1], "target": [2, 3, 1]}))
+    degree = np.array([4.0, 1.0, 1.0, 0.0])
+    expected = np.stack([(degree - degree.mean()) / degree.std(), np.ones(4)], 1)
+    np.testing.assert_allclose(data.graph.nodes.numpy(), expected, rtol=1e-5)
+    assert data.graph.edges.tolist() == [[1.0]] * 3
+    assert "nodes.csv: no column gives a feature, so each node has its degree and a constant" in data.notes
+    assert "edges.csv: no column gives a feature, so each edge has a constant" in data.notes
+    later = load_data(tables(None, {"source": ["x"], "target": ["y"]}), schema=data.schema)
+    np.testing.assert_allclose(later.graph.nodes[0].tolist(), [(1 - degree.mean()) / degree.std(), 1], rtol=1e-5)
+
+
+def test_a_graph_without_edges_is_a_graph() -> None:
+    for edges in (None, {"source": [], "target": []}):
+        data = load_data(tables({"id": ["a", "b"], "x": [1.0, 2.0]}, edges))
+        assert (data.graph.num_nodes, data.graph.num_edges, data.graph.edge_width) == (2, 0, 1)
+    schema = load_data(
+        tables({"id": ["a"], "x": [1.0]}, {"source": ["a", "a"], "target": ["a", "a"], "w": [1, 2]})
+    ).schema
+    assert load_data(tables({"id": ["a", "b"]}), schema=schema).graph.edge_width == 1
+
+
+def test_many_graphs_are_packed_in_the_order_of_their_table() -> None:
+    """Node ids are the graph's own; rows may come in any order; results return to them."""
+    nodes = {"graph": ["q", "p", "q", "p", "p"], "id": [0, 0, 1, 1, 2], "x": [10.0, 1.0, 11.0, 2.0, 3.0]}
+    edges = {"graph": ["q", "p", "p"], "source": [0, 2, 0], "target": [1, 1, 1], "w": [5.0, 6.0, 7.0]}
+    graphs = {"graph": ["p", "none", "q"], "toxic": [0, 1, 1]}
+    data = load_data(tables(nodes, edges, graphs), target="graph:toxic")
+    assert isinstance(data.graph, GraphSet)
+    assert data.graph.node_offset.tolist() == [0, 3, 5]
+    assert data.graph.edge_offset.tolist() == [0, 2, 3]
+    assert data.graph.ends.tolist() == [[2, 0, 0], [1, 1, 1]]
+    assert data.node_rows.tolist() == [3, 0, 4, 1, 2]
+    assert data.edge_rows.tolist() == [2, 0, 1]
+    assert data.graph_rows.tolist() == [0, -1, 1]
+    x = np.array(nodes["x"])
+    expected = ((x - x.mean()) / x.std())[[1, 3, 4, 0, 2]]
+    np.testing.assert_allclose(data.graph.nodes[:, 0], expected, rtol=1e-6)
+    result = data.results("graph", pd.DataFrame({"p": [0.25, 0.75]}))
+    assert result["graph"].tolist() == ["p", "none", "q"]
+    assert result["p"].tolist()[::2] == [0.25, 0.75]
+    assert result["error"][1] == "graphs.csv, row 2, column graph: no node is in this graph"
+
+
+def test_many_graphs_without_a_table_of_graphs_or_of_nodes() -> None:
+    edges = {"graph": [7, 3, 7], "source": ["a", "a", "b"], "target": ["b", "c", "c"], "w": [1.0, 2.0, 3.0]}
+    data = load_data(tables(None, edges))
+    assert data.tables.graphs["graph"].tolist() == [7, 3]
+    assert data.graph.node_offset.diff().tolist() == [3, 2]
+    assert data.graph.edge_offset.diff().tolist() == [2, 1]
+    assert len(data.results("node", pd.DataFrame({"y": range(5)}))) == 5
+    again = load_data(tables(None, edges), schema=data.schema)
+    torch.testing.assert_close(again.graph.nodes, data.graph.nodes)
+    nodes = {"graph": [7, 3, 7, 3, 7], "id": ["a", "a", "b", "c", "c"], "x": [1.0, 2.0, 3.0, 4.0, 5.0]}
+    data = load_data(tables(nodes, edges))
+    assert data.graph.node_offset.tolist() == [0, 3, 5]
+    assert data.node_rows.tolist() == [0, 3, 1, 4, 2]
+
+
+def test_ids_that_differ_across_graphs_need_no_graph_in_the_edges() -> None:
+    nodes = {"graph": ["p", "p", "q"], "id": [1, 2, 3], "x": [1.0, 2.0, 3.0]}
+    data = load_data(tables(nodes, {"source": [1, 1], "target": [2, 3]}))
+    assert data.graph.edge_offset.tolist() == [0, 1, 1]
+    assert data.problems["edges"] == {1: "edges.csv, row 2, column target: joins nodes of two graphs"}
+
+
+def test_statistics_of_many_graphs_come_from_training_graphs_alone() -> None:
+    nodes = {"graph": [1, 1, 2, 2], "id": [0, 1, 0, 1], "x": [1.0, 3.0, 100.0, 200.0]}
+    edges = {"graph": [1, 1, 2], "source": [0, 1, 0], "target": [1, 1, 1], "w": [5.0, 7.0, 900.0]}
+    graphs = {"graph": [1, 2], "y": [0, 1]}
+    schema = load_data(tables(nodes, edges, graphs), target="graph:y", train_rows=torch.tensor([0])).schema
+    assert schema.nodes.columns[0].mean == [2.0]
+    assert schema.edges.columns[0].mean == [6.0]
+
+
+def test_bad_rows_stay_rows_with_a_message_and_a_counted_warning(caplog: pytest.LogCaptureFixture) -> None:
+    nodes = {"id": ["a", "b", None, "a", "c"], "age": ["1", "2", "3", "4", "old"]}
+    edges = {"source": ["a", "z", "b", None], "target": ["b", "a", "a", "c"], "w": ["1", "2", "x", "4"]}
+    with caplog.at_level(logging.WARNING, "censnet"):
+        data = load_data(tables(nodes, edges), overrides={"w": "number"})
+    assert data.problems == {
+        "nodes": {
+            2: "nodes.csv, row 3, column id: the id is missing",
+            3: "nodes.csv, row 4, column id: the id 'a' is in row 1 already",
+            4: "nodes.csv, row 5, column age: 'old' is not a finite number",
+        },
+        "edges": {
+            1: "edges.csv, row 2, column source: no node has the id 'z' (nodes.csv has 3 ids)",
+            2: "edges.csv, row 3, column w: 'x' is not a finite number",
+            3: "edges.csv, row 4, column source: the id is missing",
+        },
+    }
+    assert data.graph.num_nodes == 3  # c is there for its edges, though its age cannot be read
+    assert data.graph.num_edges == 1
+    assert "nodes.csv: 3 of 5 rows cannot be used" in caplog.text
+    result = data.results("node", pd.DataFrame({"label": [4, 5, 6]}))
+    assert result["label"].tolist() == [4, 5, pd.NA, pd.NA, pd.NA]
+    assert result["error"].isna().tolist() == [True, True, False, False, False]
+    assert list(result.columns) == ["id", "label", "error"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "message"),
+    [
+({"id": [1, 1]}, {"source": [1], "target": [1]}, "nodes.csv, row 2, column id: the id 1 is in row 1 already"),
+        ({"id": [1, 2]}, {"source": [1, 1], "target": [2, 5]}, "edges.csv, row 2, column target: no node has the id 5"),
+        ({"id": [1, 2], "x": ["1", "2"]}, {"source": [1] * 9, "target": [2] * 9, "w": [*"12345678", "nine"]},
+         "edges.csv, row 9, column w: 'nine' is not a finite number"),
+    ],
+)  # fmt: skip
+def test_strict_names_file_row_and_column(nodes: dict, edges: dict, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load_data(tables(nodes, edges), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        (tables({"id": [1], "x": [2.0]}, {"source": ["a"], "target": ["b"]}), {}, "none of its ids is in nodes.csv"),
+        (tables({"id": []}), {}, "nodes.csv: has no row with an id"),
+        (tables(None, {"source": [], "target": []}), {}, "neither a table of nodes nor an edge"),
+        (tables({"id": [1]}, {"source": [1]}), {}, "edges.csv: has the columns source, expected source and target"),
+        (tables({"id": [1]}, {"a": [1]}), {}, "edges.csv: has the columns a, expected source and target"),
+        (tables({"id": [1]}, None, {"graph": [1, 2]}), {}, "no column graph in nodes or edges"),
+        (tables(None, {"source": [1], "target": [2]}), {"target": "edge:y"}, "column y: is the target, but missing"),
+        (tables(None, {"source": [1], "target": [2]}), {"target": "y"}, "target is 'y', expected node:COLUMN"),
+        (
+            tables(None, {"source": [1], "target": [2]}),
+            {"train_rows": {"edge": [5]}},
+            "train_rows of edge are not rows",
+        ),
+        (Tables(), {}, "there is no table"),
+        (7, {}, "data is a int, expected a path"),
+        ("no/such/thing", {}, "there is no such file, folder or data set"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said_in_one_line(data: object, options: dict, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load_data(data, **options)
+
+
+def test_targets_are_never_features_and_labels_follow_the_rows() -> None:
+    edges = pd.DataFrame({"source": [1, 2], "target": [2, 3], "w": [1.0, 2.0], "fraud": [True, None]})
+    data = load_data(edges, target=["edge:fraud", "link"])
+    assert data.schema.edges.names == ["w"]
+    assert data.labels("edge", "fraud").tolist() == [True, None]
+    assert load_data(edges.drop(columns="fraud"), schema=data.schema).graph.edge_width == 1
+    with pytest.raises(DataError, match="column colour: is missing: it has source, target, w, fraud"):
+        data.labels("edge", "colour")
+
+
+def test_what_is_left_out_is_said_with_the_reason() -> None:
+    edges = {
+        "source": [1, 2, 3],
+        "target": [2, 3, 1],
+        "payment_id": [7, 8, 9],
+        "unit": ["eur"] * 3,
+        "w": [1.0, 2.0, 3.0],
+    }
+    data = load_data(tables(None, edges))
+    assert "edges.csv: left out payment_id (looks like an id by its name), unit (always the same)" in data.notes
+    result = data.results("edge", pd.DataFrame({"y": [1, 2, 3]}))
+    assert list(result.columns) == ["source", "target", "payment_id", "y"]
+    assert list(data.results("edge", pd.DataFrame({"y": [1, 2, 3]}), keep="all").columns) == [*edges, "y"]
+
+
+def test_csv_and_parquet_give_the_same(tmp_path: Path) -> None:
+    nodes = pd.DataFrame({"id": ["n1", "n2", "n3"], "age": [1.0, None, 3.0], "x": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]})
+    edges = pd.DataFrame(
+        {"source": ["n1", "n3"], "target": ["n2", "n1"], "day": pd.to_datetime(["2024-01-01", "2024-06-01"])}
+    )
+    loaded = []
+    for suffix in ("csv", "parquet"):
+        folder = tmp_path / suffix
+        folder.mkdir()
+        write_table(nodes, folder / f"nodes.{suffix}")
+        write_table(edges, folder / f"edges.{suffix}")
+        loaded.append(load_data(folder).graph)
+    torch.testing.assert_close(loaded[0].nodes, loaded[1].nodes)
+    torch.testing.assert_close(loaded[0].edges, loaded[1].edges)
+    assert loaded[0].node_width == 4
+
+
+def test_roles_may_be_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "payments.csv"
+    path.write_text("payer,payee,eur\n001,002,5\n002,003,7\n")
+    data = load_data(path, overrides={"payer": "source", "payee": "target"})
+    assert data.tables.nodes["id"].tolist() == ["001", "002", "003"]
+    assert data.schema.edges.names == ["eur"]
+
+
+def test_one_role_may_be_chosen_and_the_other_found() -> None:
+    edges = pd.DataFrame({"payer": [1, 2], "target": [2, 3], "w": [1.0, 2.0]})
+    assert load_data(edges, overrides={"payer": "source"}).graph.num_edges == 2
+    assert load_data(edges.astype({"target": "int32"}), overrides={"payer": "source"}).graph.num_nodes == 3
+
+
+def test_a_later_table_may_call_its_ids_otherwise() -> None:
+    schema = load_data(tables(None, {"source": [1, 1], "target": [2, 3], "w": [1.0, 2.0]})).schema
+    later = tables({"node_id": [4, 5]}, {"src": [4], "dst": [5], "w": [2.0]})
+    assert load_data(later, schema=schema).graph.edges.tolist() == [[1.0]]
+
+
+def test_a_graph_or_a_set_is_data_already() -> None:
+    path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
+    assert load_data(path).graph is path
+    data = load_data(GraphSet.pack([path, path]))
+    assert data.results("node", pd.DataFrame({"y": range(6)}))["graph"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert data.results("node", pd.DataFrame({"y": range(6)}))["id"].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_results_need_one_value_for_each_row_of_the_tensors() -> None:
+    data = load_data(pd.DataFrame({"source": [1], "target": [2]}))
+    with pytest.raises(DataError, match="values has 3 rows, expected 2: one for each node"):
+        data.results("node", pd.DataFrame({"y": [1, 2, 3]}))
+    with pytest.raises(DataError, match="values has a column id, expected another name"):
+        data.results("node", pd.DataFrame({"id": [1, 2]}))
+    with pytest.raises(DataError, match="level is 'vertex', expected node, edge or graph"):
+        data.results("vertex", pd.DataFrame({"y": [1, 2, 3]}))
+
+
+def test_molecules_keep_their_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Which graph belongs to which row, whatever featurises them."""
+    dot = Graph(torch.ones(1, 2), torch.ones(0, 1), torch.empty(2, 0, dtype=torch.long))
+
+    def featurize(smiles: list[str], features: str = "rich", vocabulary: object = None) -> Molecules:
+        good = [row for row, text in enumerate(smiles) if text == "C"]
+        problems = {row: f"not a molecule: {text!r}" for row, text in enumerate(smiles) if text != "C"}
+        graphs = GraphSet.pack([dot] * len(good)) if good else None
+        return Molecules(graphs, torch.tensor(good, dtype=torch.long), problems, ["bond"], [], [])
+
+    monkeypatch.setattr("censnet.data.smiles.featurize", featurize)
+    path = tmp_path / "mols.csv"
+    path.write_text("mol_id,canonical_smiles,exp\nm1,C,1\nm2,C1CC,2\nm3,,3\nm4,C,4\n")
+    data = load_data(path, target="graph:exp")
+    assert data.graph_rows.tolist() == [0, -1, -1, 1]
+    assert data.problems["graphs"][1] == "mols.csv, row 2, column canonical_smiles: not a molecule: 'C1CC'"
+    result = data.results("graph", pd.DataFrame({"logp": [0.5, 0.7]}))
+    assert list(result.columns) == ["mol_id", "canonical_smiles", "logp", "error"]
+    assert result["logp"].tolist()[::3] == [0.5, 0.7]
+    with pytest.raises(DataError, match=r"mols.csv, row 2, column canonical_smiles: not a molecule: 'C1CC'"):
+        load_data(path, strict=True)
+    path.write_text("x,structure_text\n1,no\n")
+    with pytest.raises(DataError, match="no row is a molecule; the first: not a molecule: 'no'"):
+        load_data(path, overrides={"structure_text": "smiles"})
+
+
+def test_a_pyg_graph_is_merged_to_single_edges() -> None:
+    index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    data = load_data(Data(x=torch.eye(3), edge_index=index, edge_attr=torch.tensor([[1.0], [1.0], [2.0], [2.0]])))
+    assert data.graph.num_edges == 2
+    torch.testing.assert_close(data.graph.nodes, torch.eye(3))
+
+
+def test_karate_is_built_in() -> None:
+    data = load_data("karate", target="node:faction")
+    assert (data.graph.num_nodes, data.graph.num_edges, data.graph.node_width) == (34, 78, 2)
+    assert sorted(data.labels("node", "faction").value_counts().tolist()) == [17, 17]
+
+
+def test_cora_is_built_in_and_stays_sparse(real_data: Path) -> None:
+    data = load_data("cora")
+    assert data.graph.nodes.layout == torch.sparse_csr
+    assert (data.graph.num_nodes, data.graph.num_edges, data.graph.edge_width) == (2708, 5278, 3)
+    assert data.labels("node", "label").nunique() == 7
+    result = data.results("edge", pd.DataFrame({"p": np.arange(5278)}))
+    assert result[["source", "target"]].to_numpy().T.tolist() == data.graph.ends.tolist()
+    assert data.schema.from_json(data.schema.to_json()) == data.schema
+
+
+def test_molecules_of_a_file_are_graphs_by_rows(tmp_path: Path) -> None:
+    path = tmp_path / "mols.csv"
+    path.write_text("smiles,exp\nCCO,1\nC1CC,2\nC,3\n")
+    data = load_data(path, target="graph:exp")
+    assert data.graph.node_offset.diff().tolist() == [3, 1]
+    assert data.graph_rows.tolist() == [0, -1, 1]
+    assert data.problems["graphs"][1].startswith("mols.csv, row 2, column smiles: not a molecule: 'C1CC'")
+    again = load_data(path, schema=data.schema)
+    torch.testing.assert_close(again.graph.nodes, data.graph.nodes)
+
+
+def test_a_networkx_graph_is_data() -> None:
+    data = load_data(networkx.karate_club_graph(), target="node:club")
+    assert (data.graph.num_nodes, data.graph.num_edges) == (34, 78)
+    assert data.labels("node", "club").nunique() == 2

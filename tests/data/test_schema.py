@@ -1,0 +1,123 @@
+"""A schema is fitted on training rows, stored as JSON, and reads later tables in whatever shape they come."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from censnet.data import DataError, Schema, Tables, load_data
+from censnet.data.schema import TableSchema
+
+
+def tables(edges: pd.DataFrame) -> Tables:
+    return Tables(edges=edges, names={"edges": "edges.csv"})
+
+
+@pytest.fixture
+def payments() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "source": ["a", "b", "c", "a"],
+            "target": ["b", "c", "a", "c"],
+            "amount": [1.0, 3.0, 1000.0, None],
+            "city": ["Oslo", "Rome", "Paris", "Oslo"],
+            "memo": [f"a long story about bread number {number}, told at length and once more" for number in range(4)],
+        }
+    )
+
+
+def test_statistics_and_categories_come_from_training_rows_alone(payments: pd.DataFrame) -> None:
+    schema = load_data(payments, train_rows={"edge": [0, 1]}).schema
+    amount, city = schema.edges.columns[:2]
+    assert (amount.mean, amount.scale, amount.missing) == ([2.0], [1.0], False)
+    assert schema.edges.names == ["amount", "city=Oslo", "city=Rome", "city is another"]
+    assert city.categories == ["Oslo", "Rome"]
+
+
+def test_json_gives_the_same_schema_and_the_same_tensors(payments: pd.DataFrame) -> None:
+    data = load_data(payments)
+    text = data.schema.to_json()
+    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    again = load_data(payments, schema=Schema.from_json(text))
+    assert again.schema == data.schema
+    torch.testing.assert_close(again.graph.edges, data.graph.edges, rtol=0, atol=0)
+    torch.testing.assert_close(again.graph.nodes, data.graph.nodes, rtol=0, atol=0)
+
+
+def test_order_extra_columns_and_new_categories_do_not_matter(payments: pd.DataFrame) -> None:
+    data = load_data(payments)
+    later = payments[["city", "memo", "amount", "target", "source"]].copy()
+    later["extra"] = 7
+    torch.testing.assert_close(load_data(later, schema=data.schema).graph.edges, data.graph.edges)
+    later["city"] = ["Lima", "Rome", "Rome", "Rome"]
+    names = data.schema.edges.names
+    first = load_data(later, schema=data.schema).graph.edges[0]
+    assert first[names.index("city is another")] == 1
+    assert sum(first[names.index(f"city={city}")] for city in ("Oslo", "Rome", "Paris")) == 0
+
+
+def test_a_missing_column_is_named(payments: pd.DataFrame) -> None:
+    schema = load_data(payments).schema
+    with pytest.raises(DataError, match="the table, column amount: is missing, expected a number as in training"):
+        load_data(payments.drop(columns="amount"), schema=schema)
+    with pytest.raises(DataError, match="column target: is missing"):
+        load_data(tables(payments.drop(columns="target")), schema=schema)
+
+
+def test_a_column_left_out_in_training_need_not_come_back(payments: pd.DataFrame) -> None:
+    schema = load_data(payments).schema
+    assert [column.name for column in schema.edges.left_out] == ["memo"]
+    load_data(payments.drop(columns="memo"), schema=schema)
+
+
+def test_a_later_column_of_another_type_is_read_as_the_kind_it_was(payments: pd.DataFrame) -> None:
+    schema = load_data(payments).schema
+    later = payments.assign(amount=["1.0", "3", "oops", ""])
+    data = load_data(tables(later), schema=schema)
+    assert data.problems["edges"] == {2: "edges.csv, row 3, column amount: 'oops' is not a finite number"}
+    torch.testing.assert_close(data.graph.edges[:2], load_data(payments, schema=schema).graph.edges[:2])
+
+
+def test_the_user_decides_with_overrides(payments: pd.DataFrame) -> None:
+    data = load_data(payments, overrides={"amount": "category", "edges.city": "drop"})
+    amount, city = data.schema.edges.columns[:2]
+    assert (amount.kind, amount.reason, city.kind) == ("category", "chosen by the user", "drop")
+    with pytest.raises(DataError, match=r"column amuont: no table has this column: did you mean amount\?"):
+        load_data(payments, overrides={"amuont": "drop"})
+    with pytest.raises(DataError, match="'colour' is not a kind of column, expected one of number, boolean"):
+        load_data(payments, overrides={"amount": "colour"})
+
+
+def test_a_file_that_is_no_schema_is_refused_in_one_line() -> None:
+    for text in (
+        "",
+        "[]",
+        "{",
+        '{"version": 2}',
+        '{"nodes": {"columns": [{"name": "a", "kind": "colour"}]}}',
+        '{"x": 1}',
+    ):
+        with pytest.raises(DataError, match=r"schema.json: is not a schema: .+") as error:
+            Schema.from_json(text)
+        assert "\n" not in str(error.value)
+
+
+def test_two_bad_values_in_a_row_are_both_named() -> None:
+    fitted = TableSchema.fit(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}))
+    _, bad = fitted.encode(pd.DataFrame({"a": ["x", "1"], "b": ["y", "2"]}), "t.csv")
+    assert bad == {
+        0: "t.csv, row 1, column a: 'x' is not a finite number; t.csv, row 1, column b: 'y' is not a finite number"
+    }
+
+
+def test_the_features_are_as_wide_as_their_names(payments: pd.DataFrame) -> None:
+    fitted = TableSchema.fit(payments.assign(x=[[1, 2]] * 3 + [None], day=pd.date_range("2024-01-01", periods=4)))
+    features, _ = fitted.encode(payments.assign(x=[[1, 2]] * 4, day=pd.date_range("2024-01-01", periods=4)))
+    assert features.shape == (4, fitted.width)
+    assert len(fitted.names) == len(set(fitted.names))
+    assert features.dtype == torch.float32
+    assert np.isfinite(features.numpy()).all()

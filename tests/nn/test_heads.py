@@ -1,0 +1,239 @@
+"""From embeddings to answers, against loops over the graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Sample, assert_near, graphs
+from torch import Tensor, nn
+
+from censnet.nn import GraphHead, LinkHead, RowHead
+from censnet.nn.heads import Readout
+from censnet.ops import Incidence
+
+POOLS = ("mean", "sum", "attention")
+THREE = Incidence(  # a triangle with a parallel edge and a loop, a lone node, a graph without nodes, a pair
+    torch.tensor([[0, 1, 2, 0, 2, 4], [1, 2, 0, 1, 2, 5]]),
+    num_nodes=6,
+    owner=torch.tensor([0, 0, 0, 1, 3, 3]),
+    num_graphs=4,
+)
+
+
+def by_loops(pool: str, rows: np.ndarray, owner: np.ndarray, num_graphs: int, readout: Readout) -> np.ndarray:
+    out = np.zeros((num_graphs, rows.shape[1]))
+    for graph in range(num_graphs):
+        mine = rows[owner == graph]
+        if len(mine) == 0:
+            continue
+        if pool == "attention":
+            score = mine @ readout.score.weight.detach().numpy()[0] + readout.score.bias.item()
+            share = np.exp(score - score.max())
+            out[graph] = share / share.sum() @ mine
+        else:
+            out[graph] = mine.sum(0) if pool == "sum" else mine.mean(0)
+    return out
+
+
+def owners(incidence: Incidence) -> dict[str, np.ndarray]:
+    node = np.zeros(incidence.num_nodes, dtype=int) if incidence.owner is None else incidence.owner.numpy()
+    return {"node": node, "edge": node[incidence.ends[0].numpy()]}
+
+
+@pytest.mark.parametrize("side", ["node", "edge"])
+@pytest.mark.parametrize("pool", POOLS)
+@given(sample=graphs(), seed=st.integers(0, 2**16))
+@settings(max_examples=30)
+def test_pools_are_loops_over_the_graphs(pool: str, side: str, sample: Sample, seed: int) -> None:
+    torch.manual_seed(seed)
+    rows = 3 * (sample.nodes if side == "node" else sample.edges)
+    readout = Readout(rows.shape[1], pool, side).double()
+    incidence = sample.incidence
+    expected = by_loops(pool, rows.numpy(), owners(incidence)[side], incidence.num_graphs, readout)
+    assert_near(readout(rows, incidence).detach(), torch.from_numpy(expected), 1e-12)
+
+
+@pytest.mark.parametrize("side", ["node", "edge"])
+@pytest.mark.parametrize("pool", POOLS)
+def test_gradients_pass_gradcheck(pool: str, side: str) -> None:
+    torch.manual_seed(0)
+    readout = Readout(2, pool, side).double()
+    names = [name for name, _ in readout.named_parameters()]
+    rows = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    for incidence in (THREE, Incidence(THREE.ends, 6)):
+
+        def whole(rows: Tensor, *parameters: Tensor, incidence: Incidence = incidence) -> Tensor:
+            values = dict(zip(names, parameters, strict=True))
+            return torch.func.functional_call(readout, values, (rows, incidence))
+
+        assert torch.autograd.gradcheck(whole, (rows, *readout.parameters()))
+
+
+def test_attention_with_large_scores_is_finite_and_picks_the_largest() -> None:
+    readout = Readout(1, "attention", "node")
+    with torch.no_grad():
+        readout.score.weight.fill_(1e4)
+    rows = torch.tensor([[1.0], [2.0], [3.0], [-7.0], [-2.0], [-1.0]], requires_grad=True)
+    out = readout(rows, THREE)
+    torch.testing.assert_close(out.detach(), torch.tensor([[3.0], [-7.0], [0.0], [-1.0]]))
+    out.sum().backward()
+    assert rows.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_graph_without_edges_gets_zeros(pool: str) -> None:
+    alone = Incidence(torch.empty(2, 0, dtype=torch.int64), 2)
+    edges = torch.empty(0, 3, requires_grad=True)
+    assert Readout(3, pool, "edge")(edges, alone).equal(torch.zeros(1, 3))
+    out = Readout(3, pool, "edge")(torch.ones(6, 3), THREE)
+    assert out[1:3].equal(torch.zeros(2, 3))
+    apart = Incidence(torch.empty(2, 0, dtype=torch.int64), 2, torch.tensor([0, 1]), 2)
+    out = Readout(3, pool, "edge")(edges, apart)
+    assert out.equal(torch.zeros(2, 3))
+    out.sum().backward()
+
+
+@pytest.mark.parametrize("pool", [*POOLS, ("sum", "attention", "mean")])
+@pytest.mark.parametrize("over", ["nodes", "edges", "both"])
+def test_several_pools_stand_side_by_side(pool: str | tuple[str, ...], over: str) -> None:
+    torch.manual_seed(1)
+    head = GraphHead(3, 2, 5, pool=pool, over=over, hidden=(4,)).double()
+    rows = {"node": torch.randn(6, 3, dtype=torch.float64), "edge": torch.randn(6, 2, dtype=torch.float64)}
+    pools = (pool,) if isinstance(pool, str) else pool
+    sides = {"nodes": ["node"], "edges": ["edge"], "both": ["node", "edge"]}[over]
+    parts = [
+        by_loops(how, rows[side].numpy(), owners(THREE)[side], 4, readout)
+        for (side, how), readout in zip(product(sides, pools), head.readouts, strict=True)
+    ]
+    expected = torch.from_numpy(np.concatenate(parts, axis=1))
+    torch.testing.assert_close(head.embed(rows["node"], rows["edge"], THREE), expected)
+    first, _, _, last = head.mlp
+    answer = (expected @ first.weight.t() + first.bias).clamp(min=0) @ last.weight.t() + last.bias
+    torch.testing.assert_close(head(rows["node"], rows["edge"], THREE), answer)
+    head(rows["node"], rows["edge"], THREE).sum().backward()
+    assert all(parameter.grad is not None for parameter in head.parameters())
+
+
+def test_a_graph_alone_is_as_in_a_union() -> None:
+    torch.manual_seed(2)
+    head = GraphHead(3, 2, 1, pool=POOLS, over="both").double()
+    nodes, edges = torch.randn(6, 3, dtype=torch.float64), torch.randn(6, 2, dtype=torch.float64)
+    union = head(nodes, edges, THREE)
+    alone = head(nodes[:3], edges[:5], Incidence(THREE.ends[:, :5], 3))
+    torch.testing.assert_close(union[:1], alone)
+
+
+# -- rows and links ---------------------------------------------------------------------------------------------------
+
+
+def test_a_row_head_without_hidden_layers_is_linear() -> None:
+    head, rows = RowHead(3, 2), torch.randn(5, 3)
+    torch.testing.assert_close(head(rows), rows @ head.mlp[0].weight.t() + head.mlp[0].bias)
+
+
+def test_hidden_layers_have_relu_and_dropout_between_them() -> None:
+    head = RowHead(3, 2, hidden=(8, 4), dropout=0.25)
+    assert [type(part).__name__ for part in head.mlp] == 2 * ["Linear", "ReLU", "Dropout"] + ["Linear"]
+    assert [part.out_features for part in head.mlp if isinstance(part, nn.Linear)] == [8, 4, 2]
+    rows = torch.randn(50, 3)
+    assert not head(rows).equal(head(rows))
+    head.eval()
+    assert head(rows).equal(head(rows))
+
+
+def test_inner_links_are_inner_products() -> None:
+    nodes = torch.randn(5, 3, dtype=torch.float64)
+    pairs = torch.tensor([[0, 1, 4, 2], [1, 0, 2, 2]])
+    head = LinkHead(3)
+    torch.testing.assert_close(head(nodes, pairs), (nodes @ nodes.t())[pairs[0], pairs[1]])
+    assert list(head.parameters()) == []
+    head.reset_parameters()
+
+
+@pytest.mark.parametrize("kind", ["inner", "product"])
+def test_a_link_is_the_same_from_both_ends(kind: str) -> None:
+    torch.manual_seed(3)
+    head, nodes = LinkHead(4, kind, hidden=(8,)), torch.randn(10, 4)
+    pairs = torch.randint(10, (2, 30))
+    assert head(nodes, pairs).equal(head(nodes, pairs.flip(0)))
+    assert head(nodes, pairs).shape == (30,)
+    assert head(nodes, pairs[:, :0]).shape == (0,)
+
+
+def test_product_links_are_a_perceptron_of_the_product() -> None:
+    head, nodes = LinkHead(4, "product"), torch.randn(3, 4)
+    out = head(nodes, torch.tensor([[0], [2]]))
+    torch.testing.assert_close(out, (nodes[0] * nodes[2] @ head.mlp[0].weight.t() + head.mlp[0].bias))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RowHead(3, 2, hidden=(4,)),
+        lambda: GraphHead(3, 2, 1, pool=POOLS, over="both", hidden=(4,)),
+        lambda: LinkHead(3, "product", hidden=(4,)),
+        lambda: Readout(3, "attention", "node"),
+    ],
+)
+def test_reset_parameters_gives_a_fresh_head(make: Callable[[], nn.Module]) -> None:
+    torch.manual_seed(4)
+    fresh = make().state_dict()
+    torch.manual_seed(5)
+    other = make()
+    assert not any(other.state_dict()[name].equal(value) for name, value in fresh.items())
+    torch.manual_seed(4)
+    other.reset_parameters()
+    assert all(other.state_dict()[name].equal(value) for name, value in fresh.items())
+
+
+# -- the door ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: GraphHead(3, 2, 1, pool="max"), r"^pool is 'max', expected 'mean', 'sum' or 'attention'$"),
+        (lambda: GraphHead(3, 2, 1, pool=()), r"^pool is empty, expected 'mean', 'sum', 'attention' or several"),
+        (lambda: GraphHead(3, 2, 1, over="graphs"), r"^over is 'graphs', expected 'nodes', 'edges' or 'both'$"),
+        (lambda: LinkHead(3, "outer"), r"^kind is 'outer', expected 'inner' or 'product'$"),
+        (lambda: RowHead(3, 1, (2,), dropout=2.0), r"^p is 2.0, expected a probability from 0 to 1$"),
+        (lambda: RowHead(3, 1)(torch.ones(4, 2)), r"^rows has shape \(4, 2\), expected \(\*, 3\): \(n, width\)$"),
+        (
+            lambda: GraphHead(3, 2, 1)(torch.ones(5, 3), torch.ones(6, 2), THREE),
+            r"^nodes has shape \(5, 3\), expected \(6, 3\): \(N, node_width\)$",
+        ),
+        (
+            lambda: GraphHead(3, 2, 1)(torch.ones(6, 3), torch.ones(6, 3), THREE),
+            r"^edges has shape \(6, 3\), expected \(6, 2\): \(E, edge_width\)$",
+        ),
+        (
+            lambda: LinkHead(3)(torch.ones(6, 2), torch.zeros(2, 1, dtype=torch.int64)),
+            r"^nodes has shape \(6, 2\), expected \(\*, 3\): \(N, width\)$",
+        ),
+        (
+            lambda: LinkHead(3)(torch.ones(6, 3), torch.zeros(4, 2, dtype=torch.int64)),
+            r"^pairs has shape \(4, 2\), expected \(2, \*\): \(2, P\), one column for each pair$",
+        ),
+        (
+            lambda: LinkHead(3)(torch.ones(6, 3), torch.tensor([[0, 6], [1, 2]])),
+            r"^pairs\[0, 1\] is 6, expected a node from 0 to 5: there are 6 nodes$",
+        ),
+        (
+            lambda: LinkHead(3)(torch.ones(6, 3), torch.tensor([[0.0], [float("nan")]])),
+            r"^pairs has dtype torch.float32 and holds NaN at \(1, 0\), expected whole numbers",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        wrong()
+
+
+def test_a_readout_says_what_it_does() -> None:
+    assert repr(Readout(3, "mean", "edge")) == "Readout(mean over edges)"

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from censnet.cli import app
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "100"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Payments with parallel edges and, in two rows, mistakes."""
+    rng = np.random.default_rng(0)
+    target = [f"acct-{n}" for n in rng.integers(0, 60, 400)]
+    amount = [f"{value:.2f}" for value in rng.lognormal(3, 1, 400)]
+    pd.DataFrame({"id": [f"acct-{n}" for n in range(60)], "age": rng.integers(18, 90, 60)}).to_csv(
+        tmp_path / "nodes.csv", index=False
+    )
+    target[90], amount[17] = "acct-4000", "lots"
+    pd.DataFrame(
+        {
+            "source": [f"acct-{n}" for n in rng.integers(0, 60, 400)],
+            "target": target,
+            "amount": amount,
+            "currency": rng.choice(["EUR", "NOK"], 400),
+            "time": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, 400), unit="s"),
+            "is_fraud": rng.integers(0, 2, 400),
+        }
+    ).to_csv(tmp_path / "edges.csv", index=False)
+    return tmp_path
+
+
+def test_inspect_shows_a_healthy_set_on_one_screen():
+    result = run("inspect", "karate")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("karate  34 nodes")
+    assert len(lines) <= 45
+    assert "nothing wrong was found" in result.stdout
+
+
+def test_inspect_shows_problems_and_fails_only_when_strict(folder):
+    result = run("inspect", str(folder), "--target", "edge:is_fraud")
+    assert result.exit_code == 0
+    assert "2 of 400 rows of edges.csv cannot be used" in " ".join(result.stdout.split())
+    assert "row 18, column amount" in " ".join(result.stdout.split())
+    assert run("inspect", str(folder), "--target", "edge:is_fraud", "--strict").exit_code == 1
+    assert run("inspect", "karate", "--strict").exit_code == 0
+
+
+def test_inspect_json_is_json_alone(folder):
+    result = run("inspect", str(folder), "--target", "edge:is_fraud", "--json")
+    report = json.loads(result.stdout)
+    assert report["structure"]["edges"] == 398
+    assert report["structure"]["parallel"] > 0
+    assert report["labels"][0]["target"] == "edge:is_fraud"
+    assert [finding["level"] for finding in report["findings"]] == ["problem"]
+
+
+def test_inspect_audits_a_splits_file(folder):
+    rows = "".join(f"edges,{row},{'train' if row < 300 else 'test'}\n" for row in range(1, 401))
+    (folder / "splits.csv").write_text("table,row,split\n" + rows)
+    result = run("inspect", str(folder), "--target", "edge:is_fraud", "--splits", str(folder / "splits.csv"), "--json")
+    report = json.loads(result.stdout)
+    assert report["splits"]["edges"] == {"train": 299, "validation": 0, "test": 101}
+    whats = [finding["what"] for finding in report["findings"]]
+    assert any("test rows have their reverse in training" in what for what in whats)
+    assert any("no row of the validation part has a label" in what for what in whats)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["inspect", "{}/nowhere"], "there is no such file, folder or data set"),
+        (["inspect", "{}/empty"], "holds no nodes, edges or graphs table"),
+        (["inspect", "{}", "--target", "edge:fraud"], "column fraud"),
+        (["inspect", "{}", "--target", "fraud"], "expected node:COLUMN"),
+        (["inspect", "{}", "--splits", "{}/none.csv"], "none.csv: not a table of splits"),
+        (["datasets", "coar"], "there is no data set 'coar'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_two(folder, arguments, message):
+    (folder / "empty").mkdir()
+    result = run(*(argument.format(folder) for argument in arguments))
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_name_with_brackets_is_not_taken_for_markup():
+    result = run("inspect", "no[bold]where")
+    assert "no[bold]where" in result.stderr
+
+
+def test_datasets_lists_every_set_with_size_licence_and_place():
+    result = run("datasets")
+    assert result.exit_code == 0
+    for word in ("cora", "citeseer", "pubmed", "tox21", "lipophilicity", "karate", "CC0", "2,708 nodes", "found"):
+        assert word in result.stdout
+
+
+def test_datasets_tells_more_about_one_and_speaks_json():
+    result = run("datasets", "karate")
+    assert "node:faction" in result.stdout
+    (found,) = json.loads(run("datasets", "karate", "--json").stdout)
+    assert found["counts"]["nodes"] == 34
+    assert len(json.loads(run("datasets", "--json").stdout)) >= 6
+
+
+def test_help_names_the_commands():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "inspect" in result.output
+    assert "datasets" in result.output
