@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -163,12 +164,12 @@ def read_split_rows(path: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a split file: table, row as a number, split as 0, 1 or 2, and the other columns as text."""
     path = Path(path)
     try:
-        with pa.csv.open_csv(path) as reader:
-            names = reader.schema.names
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            names = next(csv.reader(file), [])
         convert = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True)
         read = pa.csv.ReadOptions(use_threads=False)  # one thread can name the row that is wrong
         frame: pd.DataFrame = pa.csv.read_csv(path, read_options=read, convert_options=convert).to_pandas()
-    except (pa.ArrowInvalid, OSError) as problem:
+    except (pa.ArrowInvalid, csv.Error, UnicodeError, OSError) as problem:
         raise DataError(f"not a table of splits: {str(problem).splitlines()[0]}", file=path.name) from None
     for name in COLUMNS:
         if name not in frame:
