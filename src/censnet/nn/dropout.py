@@ -13,8 +13,10 @@ from torch.autograd.function import once_differentiable
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, p: float, relu: bool) -> Tensor:
         keep, ctx.scale = _keep_mask(x, p)
+        if relu:
+            keep.mul_(x > 0)
         ctx.save_for_backward(keep)
         return torch.mul(x, keep).mul_(ctx.scale)
 
@@ -22,7 +24,7 @@ class _Dropout(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (keep,) = ctx.saved_tensors
-        return torch.mul(grad, keep).mul_(ctx.scale), None
+        return torch.mul(grad, keep).mul_(ctx.scale), None, None
 
 
 def _keep_mask(x: Tensor, p: float) -> tuple[Tensor, float]:
@@ -32,21 +34,20 @@ def _keep_mask(x: Tensor, p: float) -> tuple[Tensor, float]:
     bits = words.random_(-(2**63), None).view(dtype)[: x.numel()].view(x.shape)
     dropped = min(max(round(p * levels), 1), levels - 1)
     lowest = 0 if dtype == torch.uint8 else -(2**15)
-    return torch.ge(bits, lowest + dropped).view(torch.uint8), levels / (levels - dropped)
+    return torch.ge(bits, lowest + dropped, out=bits), levels / (levels - dropped)
 
 
-def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
+def dropout(x: Tensor, p: float, training: bool = True, relu: bool = False) -> Tensor:
     """Each element 0 with probability p, and else times 1 / (1 - p). Drawn from torch's default generator.
 
-    p is met to the nearest 1/256 or 1/65,536, and the scale is that of the probability used, so the mean is exact.
+    p is met to the nearest 1/256 or 1/65,536, and the scale is that of the probability used, so the mean is exact. With
+    `relu`, it is the dropout of relu(x), for which one mask does both.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"p is {p}, expected a probability from 0 to 1")
-    if not training or p == 0:
-        return x
-    if p == 1 or x.device.type != "cpu" or torch.compiler.is_compiling():
-        return F.dropout(x, p)
-    return cast(Tensor, _Dropout.apply(x, p))  # type: ignore[no-untyped-call]
+    if not training or p == 0 or p == 1 or x.device.type != "cpu" or torch.compiler.is_compiling():
+        return F.dropout(F.relu(x) if relu else x, p, training)
+    return cast(Tensor, _Dropout.apply(x, p, relu))  # type: ignore[no-untyped-call]
 
 
 class Dropout(nn.Module):

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from censnet.nn.dropout import Dropout
+from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.kernels import Kernel
 from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, SelfWeight, Variant
 from censnet.ops.factors import Normalization
@@ -143,6 +143,8 @@ class CensNet(nn.Module):
     def _finish(self, rows: Tensor) -> Tensor:
         if rows.layout == torch.sparse_csr:  # every activation here leaves 0 as it is
             return map_values(rows, self._finish)
+        if self.activation == "relu":
+            return dropout(rows, self.dropout.p, self.training, relu=True)
         finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))
         return finished
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from censnet.nn.kernels import Hop, Kernel, Operator, make_kernel
@@ -104,19 +105,19 @@ class _IncidenceLayer(nn.Module):
         symmetric = self.normalization == "symmetric" and self.variant == "paper"
         operator = Operator(multiply, symmetric, owner, graphs)
         narrow = self.in_width < self.out_width and self.heads == 1 and self.kernel.commutes
+        out: Tensor
         if narrow and rows.layout == torch.strided:
-            out: Tensor = self.kernel(operator, rows) @ self.weight
+            out = F.linear(self.kernel(operator, rows), self.weight.t(), self.bias)
         else:
             out = self.kernel(operator, matmul(rows, self.weight))
-        if self.self_map is not None:
-            out = out + matmul(rows, self.self_map)
-        return out if self.bias is None else out + self.bias
+            out = out if self.bias is None else out + self.bias
+        return out if self.self_map is None else out + matmul(rows, self.self_map)
 
     def _check_dtypes(self, nodes: Tensor, edges: Tensor) -> None:
         for name, rows in (("nodes", nodes), ("edges", edges)):
             check_floating(name, rows)
             check_same_device(name, rows, "the layer", self.weight)
-            if not torch.is_autocast_enabled(rows.device.type):
+            if rows.dtype != self.weight.dtype and not torch.is_autocast_enabled(rows.device.type):
                 check_same_dtype(name, rows, "the layer", self.weight)
 
     @property

@@ -66,6 +66,29 @@ def _entry_weight(
     return incidence.keep((order, power, dtype), make)
 
 
+def end_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
+    """The node's factor at each end of each edge, in the order of `pairs`. (2E,)"""
+    scale = scale_of(incidence, "node", power, dtype)
+    if scale is None:
+        return None
+    return incidence.keep(("end", power, dtype), lambda: scale[incidence.pairs.index])
+
+
+def crossing_weight(incidence: Incidence, left: Power, right: Power, dtype: torch.dtype) -> Tensor:
+    """At each entry of T in row order, the left factor of its node times the right factor of the other end. (2E,)"""
+
+    def make() -> Tensor:
+        other = incidence.slots.other.index
+        node = incidence.ends.sum(0)[incidence.slots.edge.index] - other
+        factors = (scale_of(incidence, "node", left, dtype), node), (scale_of(incidence, "node", right, dtype), other)
+        out = torch.ones(len(other), dtype=dtype, device=other.device)
+        for scale, at in factors:
+            out = out if scale is None else out * scale[at]
+        return out
+
+    return incidence.keep(("crossing", left, right, dtype), make)
+
+
 def weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
     """Each row times its weight, (n,) or (n, heads); None is 1."""
     if weight is None:

@@ -14,7 +14,18 @@ from torch.autograd.function import once_differentiable
 
 from censnet.ops import fused
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
-from censnet.ops.factors import Normalization, Power, dots, factors_of, pair_weight, scale_of, slot_weight, weigh
+from censnet.ops.factors import (
+    Normalization,
+    Power,
+    crossing_weight,
+    dots,
+    end_weight,
+    factors_of,
+    pair_weight,
+    scale_of,
+    slot_weight,
+    weigh,
+)
 from censnet.ops.incidence import Incidence
 from censnet.ops.plain import plain_edges, plain_nodes
 from censnet.ops.sums import Bags, add_pieces, sum_bags, sum_pairs
@@ -118,7 +129,7 @@ def check_weight(
         )
     check_same_device(weight_name, weight, name, rows)
     check_same_device("incidence", incidence.ends, name, rows)
-    if torch.is_autocast_enabled(rows.device.type):
+    if weight.dtype != rows.dtype and torch.is_autocast_enabled(rows.device.type):
         weight = weight.to(rows.dtype)
     check_same_dtype(weight_name, weight, name, rows)
     return weight
@@ -153,41 +164,61 @@ def _apply(
 # -- nodes ------------------------------------------------------------------------------------------------------------
 
 
-def _node_product(y: Tensor, w: Tensor, incidence: Incidence, diagonal: float | None) -> Tensor:
-    """B y for B = T diag(w) T^t with `diagonal` on its diagonal (None: its own). (N, d), (E, heads) -> (N, d).
+def _node_product(
+    x: Tensor, w: Tensor, around: Tensor | None, incidence: Incidence, left: Power, right: Power, diagonal: float | None
+) -> Tensor:
+    """L B R x for B = T diag(w) T^t with `diagonal` on its diagonal (None: its own). (N, d), (E, heads) -> (N, d).
 
-    At each node, over its edges and the other end of each: sum w_e (y_other + y_self), or without y_self.
+    At each node, over its edges and the other end of each: sum w_e (y_other + y_self), or without y_self, for y = R x.
+    `w` is weighed for loops, and `around` is T w.
     """
-    w = _weigh_loops(w, incidence, diagonal)
     slots = incidence.slots
-    if fused.takes(y):
+    before, after = scale_of(incidence, "node", right, x.dtype), scale_of(incidence, "node", left, x.dtype)
+    if fused.takes(x):
+        y = weigh(x, before)
         out = add_pieces(fused.node_product(y, w, slots.other, slots.edge.index, diagonal is None), slots.other)
-        return out if diagonal is None else out.add_(y, alpha=diagonal)
-    if w.shape[1] == 1:
-        out = sum_bags(y, slots.other, torch.index_select(w.squeeze(1), 0, slots.edge.index))
+        return weigh(out if diagonal is None else out.add_(y, alpha=diagonal), after)
+    if w.shape[1] == 1:  # the factors go where the weights are, which is fewer numbers than the rows have
+        each = torch.index_select(w.squeeze(1), 0, slots.edge.index) * crossing_weight(incidence, left, right, x.dtype)
+        out = sum_bags(x, slots.other, each)
     else:  # what passes each edge towards its first and towards its second end
+        y = weigh(x, before)
         message = torch.stack([weigh(_rows_at(y, end), w) for end in incidence.ends.flip(0)])
-        out = sum_bags(message.flatten(0, 1), incidence.entries)
-    if diagonal is not None:
-        return out.add_(y, alpha=diagonal)
-    return out.add_(weigh(y, sum_bags(w, slots.edge)))
-
-
-def _edge_dots(y: Tensor, h: Tensor, incidence: Incidence, heads: int, diagonal: float | None) -> Tensor:
-    """dB/dw: for each edge i-j, y_i . h_j + y_j . h_i, and y_i . h_i + y_j . h_j too if the diagonal is B's own."""
-    if fused.takes(y) and fused.takes_heads(y.shape[1], heads):
-        out = fused.edge_dots(y, h, incidence.pairs.index, heads, diagonal is None)
+        out = weigh(sum_bags(message.flatten(0, 1), incidence.entries), after)
+    both = scale_of(incidence, "node", Power(left.exponent + right.exponent), x.dtype)
+    if diagonal is None:
+        own = weigh(cast(Tensor, around), both)
+    elif diagonal:
+        own = diagonal * cast(Tensor, both).unsqueeze(1)
     else:
-        out = y.new_empty(incidence.num_edges, heads)
-        for start in range(0, incidence.num_edges, BLOCK):
-            stop = min(start + BLOCK, incidence.num_edges)
-            if diagonal is None:
-                part = incidence.pairs.part(start, stop)
-                out[start:stop] = dots(sum_pairs(y, part), sum_pairs(h, part), heads)
-            else:
-                first, second = incidence.ends[:, start:stop]
-                out[start:stop] = dots(_rows_at(y, first), _rows_at(h, second), heads)
-                out[start:stop] += dots(_rows_at(y, second), _rows_at(h, first), heads)
+        return out
+    return out.addcmul_(x, own) if own.shape[1] == 1 else out.add_(weigh(x, own))
+
+
+def _edge_dots(
+    x: Tensor, g: Tensor, incidence: Incidence, heads: int, left: Power, right: Power, diagonal: float | None
+) -> Tensor:
+    """dB/dw for y = R x and h = L g: at each edge i-j, y_i . h_j + y_j . h_i, and y_i . h_i + y_j . h_j if B's own."""
+    if fused.takes(x) and fused.takes_heads(x.shape[1], heads):
+        y = weigh(x, scale_of(incidence, "node", right, x.dtype))
+        h = weigh(g, scale_of(incidence, "node", left, x.dtype))
+        out = fused.edge_dots(y, h, incidence.pairs.index, heads, diagonal is None)
+        return _weigh_loops(out, incidence, diagonal)
+    out = x.new_empty(incidence.num_edges, heads)
+    at_x, at_g = end_weight(incidence, right, x.dtype), end_weight(incidence, left, x.dtype)
+    for start in range(0, incidence.num_edges, BLOCK):
+        stop = min(start + BLOCK, incidence.num_edges)
+        part, both = incidence.pairs.part(start, stop), slice(2 * start, 2 * stop)
+        on_x, on_g = (None if each is None else each[both] for each in (at_x, at_g))
+        if diagonal is None:
+            out[start:stop] = dots(sum_pairs(x, part, on_x), sum_pairs(g, part, on_g), heads)
+        else:
+            block = out[start:stop].zero_()
+            for i, j in ((0, 1), (1, 0)):
+                one = dots(_rows_at(x, part.index[i::2]), _rows_at(g, part.index[j::2]), heads)
+                for scale, end in ((on_x, i), (on_g, j)):
+                    one = weigh(one, None if scale is None else scale[end::2])
+                block += one
     return _weigh_loops(out, incidence, diagonal)
 
 
@@ -200,7 +231,9 @@ def _weigh_loops(w: Tensor, incidence: Incidence, diagonal: float | None) -> Ten
 
 def _rows_at(table: Tensor, index: Tensor) -> Tensor:
     """table[index], as bags of one: several times faster than indexing on a CPU."""
-    return sum_bags(table, Bags(index, torch.arange(len(index) + 1, device=index.device)))
+    return sum_bags(
+        table, Bags(index.contiguous(), torch.arange(len(index) + 1, dtype=index.dtype, device=index.device))
+    )
 
 
 class _PropagateNodes(torch.autograd.Function):
@@ -208,22 +241,24 @@ class _PropagateNodes(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, w: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
     ) -> Tensor:
-        y = weigh(x, scale_of(incidence, "node", right, x.dtype))
-        ctx.save_for_backward(y, w)
+        ends_weighed = _weigh_loops(w, incidence, diagonal)
+        around = None
+        if diagonal is None and not fused.takes(x):
+            around = sum_bags(ends_weighed, incidence.slots.edge)
+        ctx.save_for_backward(x, ends_weighed, around)
         ctx.rest = incidence, left, right, diagonal
-        return weigh(_node_product(y, w, incidence, diagonal), scale_of(incidence, "node", left, x.dtype))
+        return _node_product(x, ends_weighed, around, incidence, left, right, diagonal)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        y, w = ctx.saved_tensors
+        x, w, around = ctx.saved_tensors
         incidence, left, right, diagonal = ctx.rest
-        h = weigh(grad, scale_of(incidence, "node", left, y.dtype))
-        grad_x = grad_w = None
-        if ctx.needs_input_grad[0]:
-            grad_x = weigh(_node_product(h, w, incidence, diagonal), scale_of(incidence, "node", right, y.dtype))
+        grad = grad.contiguous()
+        grad_x = _node_product(grad, w, around, incidence, right, left, diagonal) if ctx.needs_input_grad[0] else None
+        grad_w = None
         if ctx.needs_input_grad[1]:
-            grad_w = _edge_dots(y, h, incidence, w.shape[1], diagonal)
+            grad_w = _edge_dots(x, grad, incidence, w.shape[1], left, right, diagonal)
         return grad_x, grad_w, None, None, None, None
 
 

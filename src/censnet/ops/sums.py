@@ -135,7 +135,8 @@ def _embedding_bag(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor 
     if table.shape[1] == 0 or len(index) == 0:
         return table.new_zeros(len(offset) - 1, table.shape[1])
     weight = None if weight is None else weight.to(table.dtype)
-    return torch.embedding_bag(table, index, offset, False, 0, False, weight, True)[0]
+    out: Tensor = torch._embedding_bag_forward_only(table, index, offset, False, 0, False, weight, True)[0]
+    return out
 
 
 class _LinearMap(torch.autograd.Function):
