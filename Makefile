@@ -20,6 +20,8 @@ test: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.molecules
+	$(BIN)/python -m benchmarks.tables
 
 lint: install
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch import Tensor
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence, Slots
 from censnet.ops.kept import kept
-from censnet.ops.sums import Bags, Pairs, offsets, ranges
+from censnet.ops.sums import Bags, Pairs, offsets, ranges, take_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,26 +220,29 @@ class GraphSet:
         The batch's incidence comes with its sorted order and degrees, gathered from those of the set.
         """
         chosen = self._choose(numbers)
-        owner = torch.repeat_interleave(torch.arange(len(numbers), device=chosen.rows.device), chosen.node_count)
-        first_node = offsets(chosen.node_count)[:-1]
-        shift = torch.repeat_interleave(first_node, chosen.edge_count)
+        each = torch.arange(len(numbers), device=self.nodes.device)
+        first_node, first_edge = offsets(chosen.node_count)[:-1], offsets(chosen.edge_count)[:-1]
+        shift = torch.stack([first_node, first_edge, torch.zeros_like(each)], dim=1).to(self._table.dtype)
+        shift = shift[:, [0, 0, 1, 1, 0, 0, 2, 2]]  # as the columns of the table
+        table = self._table.index_select(0, chosen.edge_rows)
+        table += shift.index_select(0, torch.repeat_interleave(each, chosen.edge_count))
+        fields = {
+            "nodes": _features(self.nodes, chosen.rows),
+            "edges": _features(self.edges, chosen.edge_rows),
+            "ends": table[:, :2].t().long().contiguous(),
+            "owner": torch.repeat_interleave(each, chosen.node_count),
+            "num_graphs": len(numbers),
+        }
         graph = Graph.__new__(Graph)  # what is gathered from a checked set needs no second check
-        graph.__dict__.update(
-            nodes=self.nodes.index_select(0, chosen.rows),
-            edges=self.edges.index_select(0, chosen.edge_rows),
-            ends=self.ends.index_select(1, chosen.edge_rows) + shift,
-            owner=owner,
-            num_graphs=len(numbers),
-        )
-        graph.__dict__["incidence"] = self._batch_incidence(graph, chosen, first_node)
+        graph.__dict__.update(fields, incidence=self._batch_incidence(fields, table, chosen))
         return graph
 
     def subset(self, numbers: Tensor) -> GraphSet:
         """The graphs with these numbers as a set, in this order."""
         chosen = self._choose(numbers)
         return GraphSet(
-            nodes=self.nodes.index_select(0, chosen.rows),
-            edges=self.edges.index_select(0, chosen.edge_rows),
+            nodes=_features(self.nodes, chosen.rows),
+            edges=_features(self.edges, chosen.edge_rows),
             ends=self.ends.index_select(1, chosen.edge_rows),
             node_offset=offsets(chosen.node_count),
             edge_offset=offsets(chosen.edge_count),
@@ -263,36 +267,42 @@ class GraphSet:
         return Incidence(self.ends + shift, len(self.nodes))
 
     @kept
-    def _local(self) -> tuple[Tensor, Tensor]:
-        """Around each node of the set, in sorted order, the edges and other ends, numbered within their own graph."""
-        slots = self._union.slots
-        graph = torch.repeat_interleave(torch.arange(len(self), device=self.ends.device), 2 * self.edge_offset.diff())
-        return slots.edge.index - self.edge_offset[graph], slots.other.index - self.node_offset[graph]
+    def _table(self) -> Tensor:
+        """What a batch needs to know of each edge, numbered within its own graph, side by side: (sum E, 8).
 
-    def _batch_incidence(self, graph: Graph, chosen: _Chosen, first_node: Tensor) -> Incidence:
-        """Each edge has two entries in T and graphs are contiguous: graph g has the entries from 2 * edge_offset[g]."""
+        Its two ends; two entries of T in sorted order, as edges and as other ends; its degree and multiplicity. An edge
+        has two entries and graphs are contiguous, so those of graph g begin at 2 * edge_offset[g]; which of them stand
+        beside which edge of the graph does not matter.
+        """
+        whole = self._union
+        counts = self.edge_offset.diff()
+        node, edge = (part[:-1].repeat_interleave(counts).unsqueeze(1) for part in (self.node_offset, self.edge_offset))
+        around, other = (bags.index.long().view(-1, 2) for bags in (whole.slots.edge, whole.slots.other))
+        degrees = torch.stack([whole.edge_degree, whole.multiplicity], dim=1)
+        return torch.cat([self.ends.t(), around - edge, other - node, degrees], dim=1).to(whole._integer)
+
+    @kept
+    def _node_table(self) -> Tensor:
+        """The entries around each node, and its degree. (sum N, 2)"""
+        return torch.stack([self._union._count_entries, self._union.node_degree], dim=1)
+
+    def _batch_incidence(self, fields: dict[str, Any], table: Tensor, chosen: _Chosen) -> Incidence:
         incidence = Incidence.__new__(Incidence)
-        incidence.__dict__.update(
-            ends=graph.ends, num_nodes=graph.num_nodes, owner=graph.owner, num_graphs=graph.num_graphs
-        )
+        incidence.__dict__.update({name: fields[name] for name in ("ends", "owner", "num_graphs")})
+        incidence.__dict__["num_nodes"] = len(chosen.rows)
         whole = self._union
         if whole.slots.edge.pieces is not None:  # a hub was cut, and its pieces stand elsewhere
             return incidence
-        entries = ranges(2 * chosen.edge_start, 2 * chosen.edge_count)
-        first_edge = offsets(chosen.edge_count)[:-1]
-        edge, other = (part.index_select(0, entries) for part in self._local)
-        integer = incidence._integer
-        edge = (edge + torch.repeat_interleave(first_edge, 2 * chosen.edge_count)).to(integer)
-        other = (other + torch.repeat_interleave(first_node, 2 * chosen.edge_count)).to(integer)
-        count = whole._count_entries.index_select(0, chosen.rows)
-        offset = offsets(count).to(integer)
+        count, node_degree = self._node_table.index_select(0, chosen.rows).unbind(1)
+        offset = offsets(count).to(table.dtype)
+        edge_degree, multiplicity = table[:, 6:].long().unbind(1)
         incidence.__dict__.update(
-            slots=Slots(Bags(edge, offset), Bags(other, offset)),
-            pairs=Pairs(graph.ends.t().reshape(-1).to(integer)),
+            slots=Slots(Bags(table[:, 2:4].reshape(-1), offset), Bags(table[:, 4:6].reshape(-1), offset)),
+            pairs=Pairs(table[:, :2].reshape(-1)),
             _count_entries=count,
-            node_degree=whole.node_degree.index_select(0, chosen.rows),
-            edge_degree=whole.edge_degree.index_select(0, chosen.edge_rows),
-            multiplicity=whole.multiplicity.index_select(0, chosen.edge_rows),
+            node_degree=node_degree,
+            edge_degree=edge_degree,
+            multiplicity=multiplicity,
         )
         if whole.is_loop is None:
             incidence.__dict__["is_loop"] = None
@@ -308,6 +318,10 @@ class _Chosen:
     node_count: Tensor
     edge_start: Tensor
     edge_count: Tensor
+
+
+def _features(table: Tensor, rows: Tensor) -> Tensor:
+    return table.index_select(0, rows) if table.requires_grad else take_rows(table, rows)
 
 
 def check_dense(nodes: Tensor) -> None:

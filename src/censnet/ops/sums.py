@@ -131,6 +131,12 @@ def sum_pairs(
     return out
 
 
+def take_rows(table: Tensor, index: Tensor) -> Tensor:
+    """table[index] without a gradient, as bags of one: several times faster than indexing on a CPU."""
+    each = torch.arange(len(index) + 1, dtype=index.dtype, device=index.device)
+    return sum_bags(table, Bags(index.contiguous(), each))
+
+
 def _embedding_bag(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
     if table.shape[1] == 0 or len(index) == 0:
         return table.new_zeros(len(offset) - 1, table.shape[1])
