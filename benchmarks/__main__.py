@@ -52,10 +52,7 @@ def measure_epochs() -> Measured:
     measured: Measured = {}
     for name in ("cora", "pubmed"):
         graph, labels, called = citation(name)
-        work = epochs(graph, labels)
-        light = {model: run for model, run in work.items() if "GCN" in model or "CensNet" in model}
-        times = take_turns(work, repetitions=11)  # the heavy ones empty the caches for those that come after them,
-        times |= take_turns(light, repetitions=61)  # so the light ones take turns among themselves
+        times = take_turns(epochs(graph, labels), repetitions=11, warm=1, burst=5)
         gcn, tuned = times["PyG GCN, dense features"], times["PyG GCN, our sparse product and dropout"]
         rows = {
             model: {"ms": 1e3 * t, "x GCN": t / gcn, "x GCN with our features and dropout": t / tuned}

@@ -16,15 +16,22 @@ import torch
 RESULTS = Path(__file__).parent / "results"
 
 
-def take_turns(work: Mapping[str, Callable[[], object]], repetitions: int, warm: int = 3) -> dict[str, float]:
-    """The median seconds of each piece of work. They take turns, so that a noisy moment touches all alike."""
+def take_turns(
+    work: Mapping[str, Callable[[], object]], repetitions: int, warm: int = 3, burst: int = 1
+) -> dict[str, float]:
+    """The median seconds of each piece of work. They take turns, so that a noisy moment touches all alike.
+
+    In a turn the work is done `burst` times and once before, uncounted: what it then finds in the caches is what it
+    left there itself, as in training, and not what another left.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in work}
     for repetition in range(warm + repetitions):
         for name, run in work.items():
-            begin = time.perf_counter()
-            run()
-            if repetition >= warm:
-                seconds[name].append(time.perf_counter() - begin)
+            for number in range(burst + (burst > 1)):
+                begin = time.perf_counter()
+                run()
+                if repetition >= warm and (burst == 1 or number):
+                    seconds[name].append(time.perf_counter() - begin)
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 

@@ -14,27 +14,30 @@ from torch.autograd.function import once_differentiable
 class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float, relu: bool) -> Tensor:
-        keep, ctx.scale = _keep_mask(x, p)
+        mask = _mask(x, p)
+        out = x * mask
         if relu:
-            keep.mul_(x > 0)
-        ctx.save_for_backward(keep)
-        return torch.mul(x, keep).mul_(ctx.scale)
+            out.clamp_(min=0)  # relu(x) m = relu(x m), since m is not negative
+        ctx.save_for_backward(mask, out if relu else None)
+        return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (keep,) = ctx.saved_tensors
-        return torch.mul(grad, keep).mul_(ctx.scale), None, None
+        mask, out = ctx.saved_tensors
+        if out is not None:
+            grad = torch.ops.aten.threshold_backward(grad, out, 0)
+        return grad * mask, None, None
 
 
-def _keep_mask(x: Tensor, p: float) -> tuple[Tensor, float]:
-    """0 or 1 for each element, and 1 / P(1). P(0) is p to within 2^-9, or 2^-17 where that is not exact."""
+def _mask(x: Tensor, p: float) -> Tensor:
+    """0, or else 1 / P(not 0), for each element. P(0) is p to within 2^-9, or 2^-17 where that is not exact."""
     dtype, levels = (torch.uint8, 2**8) if (p * 2**8).is_integer() else (torch.int16, 2**16)
     words = torch.empty(math.ceil(x.numel() * dtype.itemsize / 8), dtype=torch.int64)
     bits = words.random_(-(2**63), None).view(dtype)[: x.numel()].view(x.shape)
     dropped = min(max(round(p * levels), 1), levels - 1)
     lowest = 0 if dtype == torch.uint8 else -(2**15)
-    return torch.ge(bits, lowest + dropped, out=bits), levels / (levels - dropped)
+    return torch.ge(bits, lowest + dropped, out=bits).to(x.dtype).mul_(levels / (levels - dropped))
 
 
 def dropout(x: Tensor, p: float, training: bool = True, relu: bool = False) -> Tensor:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,8 +13,7 @@ from censnet.ops.incidence import Incidence
 Normalization = Literal["symmetric", "row"]
 
 
-@dataclass(frozen=True)
-class Power:
+class Power(NamedTuple):
     """(degree + more) ** exponent: one of the two diagonal factors of a propagation."""
 
     exponent: float

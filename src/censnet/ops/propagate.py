@@ -173,18 +173,19 @@ def _node_product(
     `w` is weighed for loops, and `around` is T w.
     """
     slots = incidence.slots
-    before, after = scale_of(incidence, "node", right, x.dtype), scale_of(incidence, "node", left, x.dtype)
     if fused.takes(x):
-        y = weigh(x, before)
+        y = weigh(x, scale_of(incidence, "node", right, x.dtype))
         out = add_pieces(fused.node_product(y, w, slots.other, slots.edge.index, diagonal is None), slots.other)
-        return weigh(out if diagonal is None else out.add_(y, alpha=diagonal), after)
+        out = out if diagonal is None else out.add_(y, alpha=diagonal)
+        return weigh(out, scale_of(incidence, "node", left, x.dtype))
     if w.shape[1] == 1:  # the factors go where the weights are, which is fewer numbers than the rows have
         each = torch.index_select(w.squeeze(1), 0, slots.edge.index) * crossing_weight(incidence, left, right, x.dtype)
         out = sum_bags(x, slots.other, each)
     else:  # what passes each edge towards its first and towards its second end
-        y = weigh(x, before)
+        y = weigh(x, scale_of(incidence, "node", right, x.dtype))
         message = torch.stack([weigh(take_rows(y, end), w) for end in incidence.ends.flip(0)])
-        out = weigh(sum_bags(message.flatten(0, 1), incidence.entries), after)
+        out = sum_bags(message.flatten(0, 1), incidence.entries)
+        out = weigh(out, scale_of(incidence, "node", left, x.dtype))
     both = scale_of(incidence, "node", Power(left.exponent + right.exponent), x.dtype)
     if diagonal is None:
         own = weigh(cast(Tensor, around), both)
@@ -204,21 +205,23 @@ def _edge_dots(
         h = weigh(g, scale_of(incidence, "node", left, x.dtype))
         out = fused.edge_dots(y, h, incidence.pairs.index, heads, diagonal is None)
         return _weigh_loops(out, incidence, diagonal)
-    out = x.new_empty(incidence.num_edges, heads)
+    blocks = [x.new_empty(0, heads)]
     at_x, at_g = end_weight(incidence, right, x.dtype), end_weight(incidence, left, x.dtype)
     for start in range(0, incidence.num_edges, BLOCK):
         stop = min(start + BLOCK, incidence.num_edges)
         part, both = incidence.pairs.part(start, stop), slice(2 * start, 2 * stop)
         on_x, on_g = (None if each is None else each[both] for each in (at_x, at_g))
         if diagonal is None:
-            out[start:stop] = dots(sum_pairs(x, part, on_x), sum_pairs(g, part, on_g), heads)
+            blocks.append(dots(sum_pairs(x, part, on_x), sum_pairs(g, part, on_g), heads))
         else:
-            block = out[start:stop].zero_()
+            crossed = []
             for i, j in ((0, 1), (1, 0)):
                 one = dots(take_rows(x, part.index[i::2]), take_rows(g, part.index[j::2]), heads)
                 for scale, end in ((on_x, i), (on_g, j)):
                     one = weigh(one, None if scale is None else scale[end::2])
-                block += one
+                crossed.append(one)
+            blocks.append(crossed[0] + crossed[1])
+    out = blocks[1] if len(blocks) == 2 else torch.cat(blocks)
     return _weigh_loops(out, incidence, diagonal)
 
 
