@@ -219,7 +219,7 @@ def test_bad_rows_stay_rows_with_a_message_and_a_counted_warning(caplog: pytest.
     result = data.results("node", pd.DataFrame({"label": [4, 5, 6]}))
     assert result["label"].tolist() == [4, 5, pd.NA, pd.NA, pd.NA]
     assert result["error"].isna().tolist() == [True, True, False, False, False]
-    assert list(result.columns) == ["id", "label", "error"]
+    assert list(result.columns) == ["id", "age", "label", "error"]
 
 
 @pytest.mark.parametrize(
@@ -283,8 +283,9 @@ def test_what_is_left_out_is_said_with_the_reason() -> None:
     data = load_data(tables(None, edges))
     assert "edges.csv: left out payment_id (looks like an id by its name), unit (always the same)" in data.notes
     result = data.results("edge", pd.DataFrame({"y": [1, 2, 3]}))
+    assert list(result.columns) == [*edges, "y"]
+    result = data.results("edge", pd.DataFrame({"y": [1, 2, 3]}), keep="ids")
     assert list(result.columns) == ["source", "target", "payment_id", "y"]
-    assert list(data.results("edge", pd.DataFrame({"y": [1, 2, 3]}), keep="all").columns) == [*edges, "y"]
 
 
 def test_csv_and_parquet_give_the_same(tmp_path: Path) -> None:
@@ -342,6 +343,17 @@ def test_results_need_one_value_for_each_row_of_the_tensors() -> None:
         data.results("vertex", pd.DataFrame({"y": [1, 2, 3]}))
 
 
+def test_a_column_of_the_users_with_the_name_of_a_result_is_not_lost() -> None:
+    edges = pd.DataFrame({"source": [1, 9], "target": [2, 1], "score": [5, 6], "score_": [7, 8], "error": ["no", "yes"]})
+    data = load_data(Tables(pd.DataFrame({"id": [1, 2], "x": [1.0, 2.0]}), edges))
+    result = data.results("edge", pd.DataFrame({"score": [0.5]}))
+    assert list(result.columns) == ["source", "target", "score__", "score_", "error_", "score", "error"]
+    assert result["score__"].tolist() == [5, 6]
+    assert result["error_"].tolist() == ["no", "yes"]
+    assert result["score"].tolist()[0] == 0.5
+    assert "no node has the id 9" in result["error"][1]
+
+
 def test_molecules_keep_their_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Which graph belongs to which row, whatever featurises them."""
     dot = Graph(torch.ones(1, 2), torch.ones(0, 1), torch.empty(2, 0, dtype=torch.long))
@@ -359,7 +371,7 @@ def test_molecules_keep_their_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert data.graph_rows.tolist() == [0, -1, -1, 1]
     assert data.problems["graphs"][1] == "mols.csv, row 2, column canonical_smiles: not a molecule: 'C1CC'"
     result = data.results("graph", pd.DataFrame({"logp": [0.5, 0.7]}))
-    assert list(result.columns) == ["mol_id", "canonical_smiles", "logp", "error"]
+    assert list(result.columns) == ["mol_id", "canonical_smiles", "exp", "logp", "error"]
     assert result["logp"].tolist()[::3] == [0.5, 0.7]
     with pytest.raises(DataError, match=r"mols.csv, row 2, column canonical_smiles: not a molecule: 'C1CC'"):
         load_data(path, strict=True)

@@ -139,7 +139,7 @@ def test_a_row_head_without_hidden_layers_is_linear() -> None:
 
 def test_hidden_layers_have_relu_and_dropout_between_them() -> None:
     head = RowHead(3, 2, hidden=(8, 4), dropout=0.25)
-    assert [type(part).__name__ for part in head.mlp] == 2 * ["Linear", "ReLU", "Dropout"] + ["Linear"]
+    assert [type(part).__name__ for part in head.mlp] == 2 * ["_Linear", "ReLU", "Dropout"] + ["_Linear"]
     assert [part.out_features for part in head.mlp if isinstance(part, nn.Linear)] == [8, 4, 2]
     rows = torch.randn(50, 3)
     assert not head(rows).equal(head(rows))

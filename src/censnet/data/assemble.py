@@ -6,23 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.data.columns import KINDS, as_arrow, as_text
 from censnet.data.doubled import find_doubled
-from censnet.data.encoding import Column
 from censnet.data.errors import DataError
 from censnet.data.ids import Numbering
 from censnet.data.keys import check_keys, find_keys, table_overrides
 from censnet.data.numbering import Keys, Numbered, number_rows
-from censnet.data.packing import Assembled, Whole, pack
+from censnet.data.ordering import order_by_end, places
+from censnet.data.packing import Assembled, Fitted, Whole, pack
 from censnet.data.problems import Problems
 from censnet.data.schema import Schema, TableSchema
+from censnet.data.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
 from censnet.data.tables import Tables, check_names
 from censnet.ops.graph import Graph
+from censnet.ops.sums import take_rows
 
 TrainRows = Mapping[str, Whole]
 
@@ -63,9 +64,15 @@ def assemble(
             f"merged into {len(kept):,} undirected edges"
         )
         ends, edges = ends[:, kept], edges[torch.from_numpy(kept)]
+    order = order_by_end(ends, len(numbered.rows))
+    if order is not None:
+        ends, edges = ends[:, order], take_rows(edges, torch.from_numpy(order))
+        edge_rows = places(order) if first is None else places(order)[edge_rows]
+    fresh = schema is None
     schema, nodes, bad = _node_features(fitted, nodes_frame, numbered, ends, train_rows, tables.name("nodes"))
     problems.add_placed("nodes", bad)
-    _say_what_is_left_out(tables, schema, notes)
+    notes += describe_columns(tables, schema)
+    refit = Fitted(schema, numbered.rows) if fresh else None
 
     node_rows = numbered.node_rows
     if bad:
@@ -78,8 +85,9 @@ def assemble(
     if numbered.graph is None:
         graph = Graph(nodes, edges, torch.from_numpy(np.ascontiguousarray(ends)))
         graph_rows = torch.zeros(0 if tables.graphs is None else len(tables.graphs), dtype=torch.long)
-        return Assembled(graph, tables, schema, torch.from_numpy(node_rows), torch.from_numpy(edge_rows), graph_rows)
-    return pack(tables, schema, nodes, edges, ends, numbered.graph, node_rows, edge_rows, problems)
+        became = torch.from_numpy(node_rows), torch.from_numpy(edge_rows), graph_rows
+        return Assembled(graph, tables, schema, *became, refit)
+    return pack(tables, schema, nodes, edges, ends, numbered.graph, node_rows, edge_rows, problems, refit)
 
 
 def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]) -> Keys:
@@ -112,31 +120,24 @@ def _fit(
     """Type every table; the rows that statistics come from are those given, or those of the given graphs."""
     fitted: dict[str, TableSchema] = {}
     for table, frame in tables.frames().items():
-        rows = train_rows.get(table)
-        if rows is None and "graphs" in train_rows and numbered.graph is not None and table != "graphs":
-            training = np.zeros(len(tables.frames()["graphs"]), bool)
-            training[train_rows["graphs"]] = True
-            rows = _rows_of_graphs(table, numbered, training)
+        rows = _training_rows(table, numbered, train_rows)
         made = {"nodes": {"id": "id"}, "graphs": {"graph": "graph"}, "edges": {"source": "source", "target": "target"}}
         table_keys = dict(keys.get(table) or made[table])
         if table not in keys and table == "nodes" and "graph" in frame.columns:
             table_keys["graph"] = "graph"
         fitted[table] = TableSchema.fit(frame, rows, table_keys, targets.get(table, ()), decided.get(table))
-    for table, structure in (("nodes", "degree"), ("edges", "constant")):
-        if not any(column.width for column in fitted[table].columns):
-            fitted[table] = fitted[table].model_copy(update={"structure": structure})
-    return Schema(
-        many=numbered.graph is not None,
-        nodes=fitted["nodes"],
-        edges=fitted["edges"],
-        graphs=fitted.get("graphs", TableSchema()),
-    )
+    graphs = fitted.get("graphs", TableSchema())
+    many = numbered.graph is not None
+    return add_stand_ins(Schema(many=many, nodes=fitted["nodes"], edges=fitted["edges"], graphs=graphs))
 
 
-def _rows_of_graphs(table: str, numbered: Numbered, training: NDArray[np.bool_]) -> Whole:
+def _training_rows(table: str, numbered: Numbered, train_rows: TrainRows) -> Whole | None:
+    """The rows that statistics of a table come from: those given, or those of the given graphs, or (None) all."""
     graph = numbered.graph
-    if graph is None:
-        return np.zeros(0, np.int64)
+    if table in train_rows or "graphs" not in train_rows or graph is None:
+        return train_rows.get(table)
+    training = np.zeros(len(numbered.tables.frames()["graphs"]), bool)
+    training[train_rows["graphs"]] = True
     if table == "nodes":
         return np.sort(numbered.rows[training[graph]])
     known = numbered.ends[0] >= 0
@@ -160,18 +161,12 @@ def _node_features(
         if len(numbered.rows) < len(frame):
             features = features[torch.from_numpy(numbered.rows)]
         return schema, features, bad
-    degree = pa.chunked_array([np.bincount(ends.reshape(-1), minlength=len(numbered.rows)).astype(np.float64)])
-    column = schema.nodes.degree
-    if column is None:
-        rows = train_rows.get("nodes")
-        training = None if rows is None else pa.array(numbered.node_rows[rows][numbered.node_rows[rows] >= 0])
-        column = Column.fit("degree", degree if training is None else degree.take(training), "number")
-        if column.width == 0:  # every node has the same degree
-            column = Column(name="degree", kind="number", mean=[float(degree[0].as_py())], scale=[1.0])
-        schema = schema.model_copy(update={"nodes": schema.nodes.model_copy(update={"degree": column})})
-    out = np.ones((len(numbered.rows), 2), np.float32)
-    column.encode(degree, out[:, :1])
-    return schema, torch.from_numpy(out), {}
+    degree = count_degree(ends, len(numbered.rows))
+    if schema.nodes.degree is None:
+        rows = _training_rows("nodes", numbered, train_rows)
+        nodes = None if rows is None else numbered.node_rows[rows]
+        schema = fit_degree(schema, degree, None if nodes is None else nodes[nodes >= 0])
+    return schema, encode_degree(schema, degree), {}
 
 
 def _good_rows(ends: Whole, bad: Mapping[int, str]) -> Whole | None:
@@ -193,8 +188,10 @@ def _label_codes(frame: pd.DataFrame, schema: TableSchema, good: Whole | None) -
     return codes if good is None else codes[good]
 
 
-def _say_what_is_left_out(tables: Tables, schema: Schema, notes: list[str]) -> None:
-    for table in ("nodes", "edges"):
+def describe_columns(tables: Tables, schema: Schema) -> list[str]:
+    """What the user should know of the columns: which are left out, and what stands in where none is left."""
+    notes = []
+    for table in ("nodes", "edges") if schema.smiles is None else ():
         fitted, file = schema.table(table), tables.name(table)
         if fitted.left_out:
             columns = ", ".join(f"{column.name} ({column.reason})" for column in fitted.left_out)
@@ -205,4 +202,8 @@ def _say_what_is_left_out(tables: Tables, schema: Schema, notes: list[str]) -> N
             notes.append(f"{file}: no column gives a feature, so each edge has a constant")
     if schema.graphs.columns:
         columns = ", ".join(column.name for column in schema.graphs.columns)
-        notes.append(f"{tables.name('graphs')}: {columns} not used: a graph is described by its nodes and edges alone")
+        whole = "a graph is described by its nodes and edges"
+        if schema.smiles is not None:
+            whole = "a molecule is described by its atoms and bonds"
+        notes.append(f"{tables.name('graphs')}: {columns} not used: {whole} alone")
+    return notes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,14 +14,18 @@ import torch
 from torch import Tensor
 
 from censnet.data import interop, sources
-from censnet.data.assemble import assemble, find_table_keys
+from censnet.data.assemble import assemble, describe_columns, find_table_keys
 from censnet.data.builtin import ENDS, given_vector, read_builtin
 from censnet.data.columns import KINDS
 from censnet.data.errors import DataError
 from censnet.data.keys import ROLES, table_overrides
+from censnet.data.link_splits import LinkSplit
+from censnet.data.packing import Assembled, Fitted
 from censnet.data.problems import Problems
+from censnet.data.refit import refit
 from censnet.data.schema import Schema, TableSchema
 from censnet.data.smiles import assemble_molecules
+from censnet.data.stand_ins import count_degree, encode_degree
 from censnet.data.tables import Tables, as_tables, read_tables
 from censnet.data.targets import Rows, find_targets, find_training_rows, table_of
 from censnet.ops.graph import Graph, GraphSet
@@ -43,6 +47,7 @@ class Dataset:
         graph_rows: the same for graphs.
         problems: table -> row, counted from 0 -> what is wrong with it.
         notes: what the user should know: columns left out, edges merged, features made, rows that cannot be used.
+        fitted: what `refit` needs; None where no statistics were taken from these rows.
 
     Example:
         >>> people = {"source": ["ann", "bob", "eve"], "target": ["bob", "eve", "ann"]}
@@ -51,10 +56,10 @@ class Dataset:
         >>> data.graph
         Graph(3 nodes x 2, 3 edges x 1)
         >>> data.results("edge", pd.DataFrame({"fraud": [0.1, 0.9, 0.2]}))
-          source target  fraud
-        0    ann    bob    0.1
-        1    bob    eve    0.9
-        2    eve    ann    0.2
+          source target  eur  fraud
+        0    ann    bob    5    0.1
+        1    bob    eve   70    0.9
+        2    eve    ann    9    0.2
     """
 
     name: str
@@ -66,10 +71,54 @@ class Dataset:
     graph_rows: Tensor
     problems: dict[str, dict[int, str]]
     notes: list[str]
+    fitted: Fitted | None = None
 
     def rows(self, level: str) -> Tensor:
         """For each input row of a level, its row in the tensors, or -1."""
         return {"nodes": self.node_rows, "edges": self.edge_rows, "graphs": self.graph_rows}[table_of(level)]
+
+    def refit(self, rows: Mapping[str, Rows], links: LinkSplit | None = None) -> Dataset:
+        """The same data with the statistics of its columns from training rows alone. Nothing is read again.
+
+        The kinds of columns, bad rows and merged edges stay as they are, so splits that were made before still fit.
+        Where nothing was fitted (built-in citations, tensors, a given schema) the data stay as they are.
+
+        Args:
+            rows: `node`, `edge` or `graph` -> the input rows to learn from. A level that is not there takes its rows
+                from the training graphs, or else all of its rows.
+            links: how links are split, if they are predicted: degrees are counted on training links alone, and these
+                are the training rows of the edges, unless `rows` says otherwise.
+
+        Example:
+            >>> people = {"source": ["ann", "bob", "eve"], "target": ["bob", "eve", "ann"]}
+            >>> data = load_data(pd.DataFrame({**people, "eur": [10, 20, 900]}))
+            >>> data.refit({"edge": torch.tensor([0, 1])}).graph.edges.tolist()
+            [[-1.0], [1.0], [177.0]]
+        """
+        if self.fitted is None:
+            return self
+        chosen = dict(find_training_rows(rows, {}, self.tables))
+        if links is not None and "edges" not in chosen and len(self.edge_rows):
+            chosen["edges"] = links.rows.to_input(self.edge_rows).train.numpy()
+        kept = Assembled(**{field.name: getattr(self, field.name) for field in fields(Assembled)})
+        new = refit(kept, chosen, None if links is None else links.rows.train.numpy())
+        old = describe_columns(self.tables, self.schema)
+        others = [note for note in self.notes if note not in old]
+        return replace(self, **vars(new), notes=describe_columns(new.tables, new.schema) + others)
+
+    def seen(self, links: LinkSplit) -> Graph:
+        """The graph that message passing may see when links are predicted: every node, and the training links alone.
+
+        Where the degree of a node is its feature, it is counted on these links. Many graphs become their union.
+        """
+        graph = self.graph
+        if isinstance(graph, GraphSet):
+            graph = graph.batch(torch.arange(len(graph), device=graph.nodes.device))
+        graph = links.seen(graph)
+        if self.schema.nodes.structure != "degree":
+            return graph
+        degree = count_degree(graph.ends.cpu().numpy(), graph.num_nodes)
+        return graph.with_features(encode_degree(self.schema, degree).to(graph.nodes), graph.edges)
 
     def labels(self, level: str, column: str) -> pd.Series:
         """A column of the user's table, one value for each input row."""
@@ -80,16 +129,17 @@ class Dataset:
             raise DataError(f"is missing: {there}", self.tables.name(table), column=column)
         return frame[column].reset_index(drop=True)
 
-    def results(self, level: str, values: pd.DataFrame, keep: Literal["ids", "all"] = "ids") -> pd.DataFrame:
-        """One result for each input row, in input order, behind the user's ids.
+    def results(self, level: str, values: pd.DataFrame, keep: Literal["all", "ids"] = "all") -> pd.DataFrame:
+        """One result for each input row, in input order, behind the user's ids and columns.
 
         Args:
             level: `node`, `edge` or `graph`.
             values: one row for each node, edge or graph of the tensors.
-            keep: the columns of the user's table to repeat: those that say who a row is, or all.
+            keep: the columns of the user's table to repeat: all, or those that say who a row is.
 
         Returns:
-            a frame with the user's columns, those of `values`, and, if some rows cannot be used, `error`.
+            a frame with the user's columns, those of `values`, and, if some rows cannot be used, `error`. A column of
+            the user's that has the name of another one here gets a `_` behind it.
         """
         table = table_of(level)
         frame, rows = self.tables.frames().get(table), self.rows(level).numpy()
@@ -100,11 +150,12 @@ class Dataset:
         bad = rows < 0
         found = _with_gaps(values).reindex(np.where(bad, len(values), rows)) if bad.any() else values.iloc[rows]
         ids = self.id_columns(level)
-        taken = [column for column in ids if column in values.columns]
-        if taken:
-            raise DataError(f"values has a column {taken[0]}, expected another name: it is an id of the user's")
+        clash = [column for column in ids if column in values.columns]
+        if clash:
+            raise DataError(f"values has a column {clash[0]}, expected another name: it is an id of the user's")
         known = frame[[column for column in frame.columns if column in ids or keep == "all"]]
-        known = known.drop(columns=[column for column in known.columns if column in values.columns])
+        taken = [*values.columns, *(["error"] if bad.any() else [])]
+        known = known.rename(columns=_renamed(known.columns, taken))
         result = pd.concat([known.reset_index(drop=True), found.reset_index(drop=True)], axis=1)
         if bad.any():
             messages = self.problems.get(table, {})
@@ -166,10 +217,21 @@ def load_data(
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, KINDS)
         keys = find_table_keys(tables, schema, decided).get("graphs", {})
-        fields = assemble_molecules(tables, keys, schema, targets, rows, features, decided, problems, notes)
+        made = assemble_molecules(tables, keys, schema, targets, rows, features, decided, problems, notes)
     else:
-        fields = assemble(tables, schema, targets, rows, overrides, problems, notes)
-    return Dataset(name, **vars(fields), problems=problems.found, notes=notes + problems.notes(fields.tables))
+        made = assemble(tables, schema, targets, rows, overrides, problems, notes)
+    return Dataset(name, **vars(made), problems=problems.found, notes=notes + problems.notes(made.tables))
+
+
+def _renamed(columns: Iterable[str], taken: Sequence[str]) -> dict[str, str]:
+    """A new name for each column whose own is taken."""
+    columns, new = list(columns), dict[str, str]()
+    for column in columns:
+        name = column
+        while name in taken or (name != column and name in [*columns, *new.values()]):
+            name += "_"
+        new[column] = name
+    return new
 
 
 def _with_gaps(values: pd.DataFrame) -> pd.DataFrame:

@@ -92,6 +92,22 @@ class Column(BaseModel):
         width = list_width(values) if found == "vector" else 1
         if width == 0:
             raise DataError("holds no list of numbers, expected vectors such as [1, 2, 3]", column=name)
+        return cls._measure(name, found, reason, values, width)
+
+    def refit(self, values: pa.ChunkedArray) -> Column:
+        """The same kind of column, of the same width if it is a vector, with the statistics of these values."""
+        if self.kind not in USED:
+            return self
+        if self.kind == "category":
+            column = _fit_category(self.name, values, self.reason)
+            alone = len(column.categories) + column.missing <= 1
+        else:
+            column = self._measure(self.name, self.kind, self.reason, values, len(self.mean))
+            alone = column.kind == "boolean" and not column.missing and column.mean[0] in (0.0, 1.0)
+        return Column(name=self.name, kind="constant", reason="always the same") if alone else column
+
+    @classmethod
+    def _measure(cls, name: str, found: Kind, reason: str, values: pa.ChunkedArray, width: int) -> Column:
         parsed = _parse(found, values, width)
         numbers = parsed.numbers if parsed.numbers.ndim == 2 else parsed.numbers[:, None]
         absent = np.isnan(numbers[:, 0]) if width == 1 else np.isnan(numbers).all(axis=1)

@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.data.atoms import (
@@ -47,6 +48,7 @@ class Molecules:
         vocabulary: the bond types of the ``paper`` features, in the order of the edge columns; empty for ``rich``.
         node_names: what each column of the nodes says.
         edge_names: what each column of the edges says.
+        kinds: for ``paper``, the kind of each bond by number (`atoms.kind_names`), from which a vocabulary is learnt.
     """
 
     graphs: GraphSet | None
@@ -55,6 +57,7 @@ class Molecules:
     vocabulary: list[str]
     node_names: list[str]
     edge_names: list[str]
+    kinds: NDArray[np.int16] | None = None
 
 
 def featurize(
@@ -102,6 +105,7 @@ def featurize(
     """
     if features not in ("rich", "paper"):
         raise ValueError(f"features is {features!r}, expected 'rich' or 'paper'")
+    found = None
     parts = _spread(read_codes, smiles, processes, "molecules" if progress else None)
     read = _join(parts)
     first_atom = np.cumsum(read.num_atoms) - read.num_atoms
@@ -113,6 +117,7 @@ def featurize(
         learnt = learn_vocabulary(kinds) if vocabulary is None else list(vocabulary)
         node_names, edge_names = names_of(PAPER_ATOM), [f"type={kind}" for kind in learnt]
         nodes, edges = encode(read.atoms, ATOM_CODES, PAPER_ATOM), encode_kinds(kinds, learnt)
+        found = kinds.astype(np.int16)
     graphs = None
     if len(read.rows):
         graphs = GraphSet(
@@ -122,7 +127,7 @@ def featurize(
             node_offset=torch.from_numpy(np.append(first_atom, len(nodes))),
             edge_offset=torch.from_numpy(np.append(0, np.cumsum(read.num_bonds))),
         )
-    return Molecules(graphs, torch.from_numpy(read.rows), read.problems, learnt, node_names, edge_names)
+    return Molecules(graphs, torch.from_numpy(read.rows), read.problems, learnt, node_names, edge_names, found)
 
 
 def canonical(smiles: Sequence[str], processes: int | None = None) -> list[str | None]:

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from censnet.data.ordering import places
 from censnet.data.problems import Problems
 from censnet.data.schema import Schema
 from censnet.data.tables import Tables
 from censnet.ops.graph import Graph, GraphSet
 
 Whole = NDArray[np.int64]
+Bonds = NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What it takes to fit the schema again, on other rows.
+
+    Args:
+        schema: as it was first found.
+        node_source: for each node of the tensors, its row in `nodes`; empty for molecules.
+        bonds: for each edge of the tensors, the kind of bond that the `paper` features of molecules go by.
+    """
+
+    schema: Schema
+    node_source: Whole
+    bonds: Bonds | None = None
 
 
 @dataclass(frozen=True)
 class Assembled:
-    """What became of the tables; the fields of `Dataset`."""
+    """What became of the tables; the fields of `Dataset`. Nothing is `fitted` where the schema was given."""
 
     graph: Graph | GraphSet
     tables: Tables
@@ -27,6 +44,7 @@ class Assembled:
     node_rows: Tensor
     edge_rows: Tensor
     graph_rows: Tensor
+    fitted: Fitted | None = None
 
 
 def pack(
@@ -39,6 +57,7 @@ def pack(
     node_rows: Whole,
     edge_rows: Whole,
     problems: Problems,
+    fitted: Fitted | None,
 ) -> Assembled:
     """Many graphs end to end: nodes and edges sorted by graph, each graph's nodes numbered from 0."""
     frame = tables.frames()["graphs"]
@@ -53,13 +72,10 @@ def pack(
 
     number = graph_rows[graph]
     order = np.argsort(number, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    place = places(order)
     node_offset = np.concatenate([[0], np.cumsum(size[present])])
     edge_graph = number[ends[0]]
     edge_order = np.argsort(edge_graph, kind="stable")
-    edge_place = np.empty_like(edge_order)
-    edge_place[edge_order] = np.arange(len(edge_order))
     edge_offset = np.concatenate([[0], np.cumsum(np.bincount(edge_graph, minlength=len(present)))])
     local = place[ends[:, edge_order]] - node_offset[edge_graph[edge_order]]
     packed = GraphSet(
@@ -69,8 +85,10 @@ def pack(
         node_offset=torch.from_numpy(node_offset),
         edge_offset=torch.from_numpy(edge_offset),
     )
-    rows = [_follow(node_rows, place), _follow(edge_rows, edge_place), torch.from_numpy(graph_rows)]
-    return Assembled(packed, tables, schema, *rows)
+    if fitted is not None:
+        fitted = replace(fitted, node_source=fitted.node_source[order])
+    rows = _follow(node_rows, place), _follow(edge_rows, places(edge_order)), torch.from_numpy(graph_rows)
+    return Assembled(packed, tables, schema, *rows, fitted)
 
 
 def _follow(rows: Whole, place: Whole) -> Tensor:

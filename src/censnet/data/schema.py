@@ -62,6 +62,17 @@ class TableSchema(BaseModel):
             columns.append(Column.fit(name, values, overrides.get(name)))
         return cls(keys=keys, targets=list(targets), columns=columns)
 
+    def refit(self, frame: pd.DataFrame, rows: NDArray[np.int64] | None = None) -> TableSchema:
+        """The same columns as the same kinds, with statistics from the given rows alone, or from all."""
+        chosen = None if rows is None else pa.array(np.asarray(rows))
+        columns = []
+        for column in self.columns:
+            if column.width:
+                values = as_arrow(frame[column.name])
+                column = column.refit(values if chosen is None else values.take(chosen))
+            columns.append(column)
+        return self.model_copy(update={"columns": columns})
+
     def encode(self, frame: pd.DataFrame, file: str = "the table") -> tuple[Tensor, dict[int, str]]:
         """The features of every row, and for each row with a value that cannot be read, the message.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
 import pyarrow.compute as pc
 import torch
 
-from censnet.data.assemble import TrainRows
+from censnet.data.assemble import TrainRows, describe_columns
 from censnet.data.columns import as_arrow, as_text
 from censnet.data.errors import DataError
 from censnet.data.molecules import featurize
-from censnet.data.packing import Assembled
+from censnet.data.packing import Assembled, Fitted
 from censnet.data.problems import Problems
 from censnet.data.schema import Schema, TableSchema
 from censnet.data.tables import Tables
@@ -38,7 +39,7 @@ def assemble_molecules(
     smiles: list[str] = pc.fill_null(as_text(as_arrow(frame[column])), "").to_pylist()
     vocabulary: Sequence[str] | None = None
     if schema is not None:
-        features, vocabulary = schema.features, schema.vocabulary or None
+        features, vocabulary = schema.features, schema.vocabulary
     elif features == "paper" and "graphs" in train_rows:
         vocabulary = featurize([smiles[row] for row in train_rows["graphs"]], features).vocabulary
     molecules = featurize(smiles, features, vocabulary)
@@ -48,12 +49,12 @@ def assemble_molecules(
         raise DataError(f"no row is a molecule; the first: {first}", file, column=column)
     graph_rows = torch.full((len(frame),), -1, dtype=torch.long)
     graph_rows[molecules.rows] = torch.arange(len(molecules.rows))
+    fitted = None
     if schema is None:
         rows = train_rows.get("graphs")
         table = TableSchema.fit(frame, rows, keys, targets.get("graphs", ()), decided.get("graphs"))
         schema = Schema(many=True, graphs=table, smiles=column, features=features, vocabulary=molecules.vocabulary)
-    if schema.graphs.columns:
-        others = ", ".join(other.name for other in schema.graphs.columns)
-        notes.append(f"{file}: {others} not used: a molecule is described by its atoms and bonds alone")
+        fitted = Fitted(schema, np.zeros(0, np.int64), molecules.kinds)
+    notes += describe_columns(tables, schema)
     none = torch.zeros(0, dtype=torch.long)
-    return Assembled(molecules.graphs, tables, schema, none, none, graph_rows)
+    return Assembled(molecules.graphs, tables, schema, none, none, graph_rows, fitted)

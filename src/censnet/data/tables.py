@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pandas as pd
 import pyarrow as pa
@@ -94,24 +96,39 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     kind = _suffix(path)
     if kind is None or kind.endswith(".gz"):
         raise DataError("expected a name that ends in .csv, .tsv, .parquet or .pq", str(path))
-    check_names(frame.columns, path.name)
-    try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-    except pa.ArrowException as error:
-        raise DataError(f"cannot be written: {_first_line(error)}", path.name) from None
+    table = _from_frame(frame, path.name)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         with partial.open("xb") as file:
             if kind in (".parquet", ".pq"):
                 pa.parquet.write_table(table, file)
             else:
-                options = pa.csv.WriteOptions(delimiter="\t" if kind == ".tsv" else ",", quoting_style="needed")
-                pa.csv.write_csv(_lists_as_text(table), file, options)
+                _write_csv(table, file, "\t" if kind == ".tsv" else ",")
         os.replace(partial, path)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"cannot be written: {_first_line(error)}", str(path)) from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def to_csv(frame: pd.DataFrame, name: str) -> bytes:
+    """A frame as `write_table` writes it to a CSV file of this name."""
+    file = io.BytesIO()
+    _write_csv(_from_frame(frame, name), file, ",")
+    return file.getvalue()
+
+
+def _from_frame(frame: pd.DataFrame, name: str) -> pa.Table:
+    check_names(frame.columns, name)
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException as error:
+        raise DataError(f"cannot be written: {_first_line(error)}", name) from None
+
+
+def _write_csv(table: pa.Table, file: IO[bytes], delimiter: str) -> None:
+    options = pa.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+    pa.csv.write_csv(_lists_as_text(table), file, options)
 
 
 def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None = None) -> Tables:

@@ -48,9 +48,11 @@ class CensNet(nn.Module):
             applied to both sides after every layer, renewed or not.
         bias, self_weight, heads, gate, normalization, kernel: as in `NodeLayer` and `EdgeLayer`. Where the last layer's
             `out_width` is not a multiple of `heads`, that layer has one head.
+        members: how many such networks, each with parameters of its own, stand side by side; see `members.py`.
 
     Shape:
-        nodes (N, node_width), edges (E, edge_width) -> nodes (N, out_node_width), edges (E, out_edge_width).
+        nodes (N, node_width), edges (E, edge_width) -> nodes (N, out_node_width), edges (E, out_edge_width). With M
+        members, a side that is renewed has M times as many channels.
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
@@ -79,6 +81,7 @@ class CensNet(nn.Module):
         gate: Gate = "linear",
         normalization: Normalization | None = None,
         kernel: str | Kernel = "hop",
+        members: int = 1,
     ) -> None:
         super().__init__()
         if not layers or set(layers) - {"N", "E"}:
@@ -88,6 +91,7 @@ class CensNet(nn.Module):
         if norm not in ("batch", "layer", None):
             raise ValueError(f"norm is {norm!r}, expected 'batch', 'layer' or None")
         self.word, self.variant, self.residual, self.activation = layers, variant, residual, activation
+        self.members = members
         self.linear_end = out_width is not None
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList()
@@ -113,9 +117,10 @@ class CensNet(nn.Module):
                     normalization,
                     kernel,
                     variant,
+                    members=members,
                 )
             )
-            self.norms.append(nn.Identity() if last or norm is None else _NORMS[norm](out))
+            self.norms.append(nn.Identity() if last or norm is None else _NORMS[norm](out, members))
             width[letter] = out
         self.out_node_width, self.out_edge_width = width["N"], width["E"]
 
@@ -133,8 +138,8 @@ class CensNet(nn.Module):
             new = layer(nodes, edges, incidence)
             if not last:
                 new = self._finish(norm(new))
-                if self.residual and new.shape == old.shape:
-                    new = new + old  # dense, whatever the layout of the first nodes is
+                if self.residual and layer.in_width == layer.out_width:
+                    new = _add(new, old, self.members)
             nodes, edges = (new, edges) if letter == "N" else (nodes, new)
             if self.variant == "released" and not last:
                 nodes, edges = (nodes, self._finish(edges)) if letter == "N" else (self._finish(nodes), edges)
@@ -149,8 +154,22 @@ class CensNet(nn.Module):
         return finished
 
 
+def _add(new: Tensor, old: Tensor, members: int) -> Tensor:
+    """new + old, dense, whatever the layout of the first nodes is; what the members share is added to each."""
+    if new.shape == old.shape:
+        return new + old
+    return torch.cat([share + old for share in new.chunk(members, dim=1)], dim=1)
+
+
 class _BatchNorm(nn.BatchNorm1d):
     """Batch norm that takes a single row, such as the one edge of a last batch, by the running statistics."""
+
+    def __init__(self, width: int, members: int = 1) -> None:
+        super().__init__(members * width)
+        self.members = members
+
+    def extra_repr(self) -> str:
+        return _size(self, self.members)
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         if self.training and len(input) < 2:
@@ -158,4 +177,25 @@ class _BatchNorm(nn.BatchNorm1d):
         return super().forward(input)
 
 
-_NORMS: dict[str, Callable[[int], nn.Module]] = {"batch": _BatchNorm, "layer": nn.LayerNorm}
+class _LayerNorm(nn.LayerNorm):
+    """Layer norm, of each member's channels by themselves."""
+
+    def __init__(self, width: int, members: int = 1) -> None:
+        super().__init__(members * width)
+        self.members = members
+
+    def extra_repr(self) -> str:
+        return _size(self, self.members)
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+        if self.members == 1:
+            return F.layer_norm(input, self.weight.shape, self.weight, self.bias, self.eps)
+        return torch.group_norm(input, self.members, self.weight, self.bias, self.eps)
+
+
+def _size(norm: nn.BatchNorm1d | nn.LayerNorm, members: int) -> str:
+    width = str(len(norm.weight) // members)
+    return width if members == 1 else f"{width}, members={members}"
+
+
+_NORMS: dict[str, Callable[[int, int], nn.Module]] = {"batch": _BatchNorm, "layer": _LayerNorm}

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout
+from censnet.nn.members import check_rows, matrices, mix
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.incidence import Incidence
 
@@ -16,22 +17,47 @@ Pool = Literal["mean", "sum", "attention"]
 Side = Literal["node", "edge"]
 
 
-def perceptron(width: int, hidden: Sequence[int], out_width: int, dropout: float) -> nn.Sequential:
+def perceptron(width: int, hidden: Sequence[int], out_width: int, dropout: float, members: int = 1) -> nn.Sequential:
     """Linear layers with ReLU and dropout between them; without `hidden`, one linear layer."""
     parts: list[nn.Module] = []
     for size in hidden:
-        parts += [nn.Linear(width, size), nn.ReLU(), Dropout(dropout)]
+        parts += [_Linear(width, size, members), nn.ReLU(), Dropout(dropout)]
         width = size
-    return nn.Sequential(*parts, nn.Linear(width, out_width))
+    return nn.Sequential(*parts, _Linear(width, out_width, members))
+
+
+class _Linear(nn.Linear):
+    """A linear layer, or one for each member: (M, out, in), and starting as torch's do."""
+
+    def __init__(self, width: int, out_width: int, members: int = 1) -> None:
+        super().__init__(width, out_width)
+        self.members = members
+        if members != 1:
+            self.weight = nn.Parameter(matrices(members, out_width, width))
+            self.bias = nn.Parameter(torch.empty(members * out_width))
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.weight.dim() == 2:
+            super().reset_parameters()
+        else:
+            bound = max(self.in_features, 1) ** -0.5
+            nn.init.uniform_(self.weight, -bound, bound)
+            nn.init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+        return super().forward(input) if self.members == 1 else mix(input, self.weight.transpose(1, 2), self.bias)
 
 
 class RowHead(nn.Module):
-    """An answer for each row, node or edge, from its embedding. (n, width) -> (n, out_width)."""
+    """An answer for each row, node or edge, from its embedding. (n, width) -> (n, out_width), or M times each."""
 
-    def __init__(self, width: int, out_width: int, hidden: Sequence[int] = (), dropout: float = 0.0) -> None:
+    def __init__(
+        self, width: int, out_width: int, hidden: Sequence[int] = (), dropout: float = 0.0, members: int = 1
+    ) -> None:
         super().__init__()
-        self.width = width
-        self.mlp = perceptron(width, hidden, out_width, dropout)
+        self.width, self.members = width, members
+        self.mlp = perceptron(width, hidden, out_width, dropout, members)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
@@ -39,7 +65,7 @@ class RowHead(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """The answers."""
-        check_shape("rows", rows, (None, self.width), "(n, width)")
+        check_rows("rows", rows, None, self.width, self.members, "(n, width)")
         out: Tensor = self.mlp(rows)
         return out
 

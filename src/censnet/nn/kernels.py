@@ -42,6 +42,13 @@ class Kernel(nn.Module):
     """A function of the operator, applied to the rows of one side."""
 
     commutes = True  # with a mixing of the channels: a kernel that is the same polynomial for every column
+    members = 1  # networks side by side, each with a share of the channels and of the parameters
+
+    def take_members(self, members: int) -> None:
+        """Hold every parameter, a vector, once for each member, one after the other."""
+        self.members = members
+        for name, parameter in self.named_parameters(recurse=False):
+            setattr(self, name, nn.Parameter(parameter.detach().repeat(members)))
 
     def forward(self, operator: Operator, x: Tensor) -> Tensor:
         """f(S) x."""
@@ -108,17 +115,18 @@ class Chebyshev(Kernel):
 
     def reset_parameters(self) -> None:
         with torch.no_grad():
-            self.coefficients.zero_()[1] = 1
+            self.coefficients.zero_().view(self.members, -1)[:, 1] = 1
 
     def extra_repr(self) -> str:
         return str(self.order)
 
     def forward(self, operator: Operator, x: Tensor) -> Tensor:
+        c = self.coefficients.view(self.members, -1).unbind(1)
         before, now = x, operator(x)
-        out = self.coefficients[0] * before + self.coefficients[1] * now
+        out = times(c[0], before) + times(c[1], now)
         for k in range(2, self.order + 1):
             before, now = now, 2 * operator(now) - before
-            out = out + self.coefficients[k] * now
+            out = out + times(c[k], now)
         return out
 
 
@@ -148,7 +156,8 @@ class Lanczos(Kernel):
 
     def reset_parameters(self) -> None:
         with torch.no_grad():
-            self.coefficients.zero_()[self.scales.index(1) if 1 in self.scales else 0] = 1
+            first = self.scales.index(1) if 1 in self.scales else 0
+            self.coefficients.zero_().view(self.members, -1)[:, first] = 1
 
     def extra_repr(self) -> str:
         return f"{self.steps}, scales={self.scales}"
@@ -179,13 +188,13 @@ class Lanczos(Kernel):
         zero = torch.zeros_like(length)
         v = [length] + [zero] * (len(diagonal) - 1)
         mixed, reached = [zero] * len(v), 0
-        for power, c in zip(self.scales, self.coefficients, strict=True):
+        for power, c in zip(self.scales, self.coefficients.view(self.members, -1).unbind(1), strict=True):
             for _ in range(power - reached):
                 above = [norm * x for (norm, _), x in zip(beside, v[1:], strict=True)] + [zero]
                 below = [zero] + [divisor * x for (_, divisor), x in zip(beside, v[:-1], strict=True)]
                 v = [a * x + up + down for a, x, up, down in zip(diagonal, v, above, below, strict=True)]
             reached = power
-            mixed = [m + c * x for m, x in zip(mixed, v, strict=True)]
+            mixed = [m + times(c, x) for m, x in zip(mixed, v, strict=True)]
         return mixed
 
 
@@ -199,6 +208,13 @@ def _normalize(operator: Operator, x: Tensor, floor: Tensor | float) -> tuple[Te
     real = square > floor
     divisor = torch.where(real, square, 1).sqrt()
     return divisor, torch.where(real, divisor, 0), x / operator.spread(divisor)
+
+
+def times(coefficient: Tensor, x: Tensor) -> Tensor:
+    """Each member's share of the channels times its coefficient. (M,), (n, M d) -> (n, M d)."""
+    if len(coefficient) > 1:
+        coefficient = coefficient.repeat_interleave(x.shape[1] // len(coefficient))
+    return coefficient * x
 
 
 def _at_least(name: str, value: int, least: int) -> int:
@@ -216,10 +232,11 @@ KERNELS: dict[str, type[Kernel]] = {
 }
 
 
-def make_kernel(kernel: str | Kernel) -> Kernel:
+def make_kernel(kernel: str | Kernel, members: int = 1) -> Kernel:
     """A kernel of its own for one layer: by name with its defaults, or a copy of the one given."""
-    if isinstance(kernel, Kernel):
-        return copy.deepcopy(kernel)
-    if kernel not in KERNELS:
+    if not isinstance(kernel, Kernel) and kernel not in KERNELS:
         raise ValueError(f"kernel is {kernel!r}, expected a Kernel or one of {', '.join(map(repr, KERNELS))}")
-    return KERNELS[kernel]()
+    made = copy.deepcopy(kernel) if isinstance(kernel, Kernel) else KERNELS[kernel]()
+    if members > 1:
+        made.take_members(members)
+    return made

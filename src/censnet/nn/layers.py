@@ -6,16 +6,15 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from censnet.nn.kernels import Hop, Kernel, Operator, make_kernel
+from censnet.nn.members import check_rows, fill_members, matrices, mix
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
 from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_edges, propagate_nodes
 from censnet.ops.released import propagate_edges_released
-from censnet.ops.sparse import matmul
 
 SelfWeight = Literal["incident", "one", "learned"]
 Gate = Literal["linear", "bounded"]
@@ -37,6 +36,7 @@ class _IncidenceLayer(nn.Module):
         normalization: Normalization | None,
         kernel: str | Kernel,
         variant: Variant,
+        members: int = 1,
     ) -> None:
         super().__init__()
         _one_of("variant", variant, ("paper", "released"))
@@ -54,19 +54,19 @@ class _IncidenceLayer(nn.Module):
         self.normalization: Normalization = defaults[1] if normalization is None else normalization
         _one_of("self_weight", self.self_weight, ("incident", "one", "learned"))
         _one_of("normalization", self.normalization, ("symmetric", "row"))
-        self.heads, self.gate, self.variant = heads, gate, variant
-        self.kernel = make_kernel(kernel)
-        self.weight = nn.Parameter(torch.empty(in_width, out_width))
-        self.reader = nn.Parameter(torch.empty(read_width, heads))
-        self.self_map = nn.Parameter(torch.empty(in_width, out_width)) if self.self_weight == "learned" else None
-        self.bias = nn.Parameter(torch.empty(out_width)) if bias else None
+        self.heads, self.gate, self.variant, self.members = heads, gate, variant, members
+        self.kernel = make_kernel(kernel, members)
+        self.weight = nn.Parameter(matrices(members, in_width, out_width))
+        self.reader = nn.Parameter(matrices(members, read_width, heads))
+        self.self_map = nn.Parameter(matrices(members, in_width, out_width)) if self.self_weight == "learned" else None
+        self.bias = nn.Parameter(torch.empty(members * out_width)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Start afresh: W by Glorot and Bengio; p so too, or 0 behind a bounded gate, which then starts at 1."""
-        nn.init.xavier_uniform_(self.weight)
+        fill_members(self.weight, nn.init.xavier_uniform_)
         if self.self_map is not None:
-            nn.init.xavier_uniform_(self.self_map)
+            fill_members(self.self_map, nn.init.xavier_uniform_)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         if self.gate == "bounded":
@@ -74,7 +74,7 @@ class _IncidenceLayer(nn.Module):
         elif self.variant == "released":
             nn.init.normal_(self.reader)
         else:
-            nn.init.xavier_uniform_(self.reader)
+            fill_members(self.reader, nn.init.xavier_uniform_)
         self.kernel.reset_parameters()
 
     def extra_repr(self) -> str:
@@ -90,14 +90,16 @@ class _IncidenceLayer(nn.Module):
             parts.append(f"kernel={self.kernel!r}")
         if self.bias is None:
             parts.append("bias=False")
+        if self.members > 1:
+            parts.append(f"members={self.members}")
         return ", ".join(parts)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.extra_repr()})"
 
     def gates(self, read: Tensor) -> Tensor:
-        """How much passes along or through each row that is read: H p, or 2 sigmoid(H p). (n, heads)."""
-        gate = matmul(read, self.reader)
+        """How much passes along or through each row that is read: H p, or 2 sigmoid(H p). (n, members * heads)."""
+        gate = mix(read, self.reader)
         return gate if self.gate == "linear" else 2 * torch.sigmoid(gate)
 
     def _renew(self, rows: Tensor, multiply: Callable[[Tensor], Tensor], owner: Tensor | None, graphs: int) -> Tensor:
@@ -107,11 +109,12 @@ class _IncidenceLayer(nn.Module):
         narrow = self.in_width < self.out_width and self.heads == 1 and self.kernel.commutes
         out: Tensor
         if narrow and rows.layout == torch.strided:
-            out = F.linear(self.kernel(operator, rows), self.weight.t(), self.bias)
+            shared = rows.shape[1] < self.members * self.in_width
+            out = mix(self.kernel(operator, rows.repeat(1, self.members) if shared else rows), self.weight, self.bias)
         else:
-            out = self.kernel(operator, matmul(rows, self.weight))
+            out = self.kernel(operator, mix(rows, self.weight))
             out = out if self.bias is None else out + self.bias
-        return out if self.self_map is None else out + matmul(rows, self.self_map)
+        return out if self.self_map is None else out + mix(rows, self.self_map)
 
     def _check_dtypes(self, nodes: Tensor, edges: Tensor) -> None:
         for name, rows in (("nodes", nodes), ("edges", edges)):
@@ -160,9 +163,11 @@ class NodeLayer(_IncidenceLayer):
         kernel: a name or a `Kernel`; see `kernels.py`. ``"hop"`` is the paper.
         variant: ``"paper"`` is the printed text. ``"released"`` is the code released by the authors: row normalisation
             and 1 on the diagonal.
+        members: how many such layers, each with parameters of its own, stand side by side; see `members.py`.
 
     Shape:
-        nodes :math:`(N, d_v)`, dense or sparse CSR, edges :math:`(E, d_e)` -> nodes :math:`(N, d_\text{out})`.
+        nodes :math:`(N, d_v)`, dense or sparse CSR, edges :math:`(E, d_e)` -> nodes :math:`(N, d_\text{out})`. Of M
+        members, each side comes in once for all, or as :math:`M d` channels, and :math:`M d_\text{out}` go out.
 
     Example:
         >>> path = Incidence(ends=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
@@ -185,15 +190,17 @@ class NodeLayer(_IncidenceLayer):
         normalization: Normalization | None = None,
         kernel: str | Kernel = "hop",
         variant: Variant = "paper",
+        *,
+        members: int = 1,
     ) -> None:
         super().__init__(
-            node_width, edge_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant
+            node_width, edge_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant, members
         )
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, edge_scale: Tensor | None = None) -> Tensor:
         """The renewed nodes. `edge_scale` (E,) weighs each edge once more, beside its gate."""
-        check_shape("nodes", nodes, (incidence.num_nodes, self.in_width), "(N, node_width)")
-        check_shape("edges", edges, (incidence.num_edges, self.read_width), "(E, edge_width)")
+        check_rows("nodes", nodes, incidence.num_nodes, self.in_width, self.members, "(N, node_width)")
+        check_rows("edges", edges, incidence.num_edges, self.read_width, self.members, "(E, edge_width)")
         self._check_dtypes(nodes, edges)
         w = self.gates(edges)
         if edge_scale is not None:
@@ -230,7 +237,7 @@ class EdgeLayer(_IncidenceLayer):
         node_width: channels of each node that is read, :math:`d_v`.
         edge_width: channels of each edge that comes in, :math:`d_e`.
         out_width: channels of each edge that goes out.
-        bias, heads, gate, normalization, kernel: as in `NodeLayer`, with the two sides switched.
+        bias, heads, gate, normalization, kernel, members: as in `NodeLayer`, with the two sides switched.
         self_weight: what an edge gives itself: ``"incident"`` is the sum of its two node weights, as printed.
         variant: ``"released"`` is the code released by the authors: row normalisation of the line graph with a self
             loop of 2, 1 on the diagonal of the gates, and each column of the product divided by its maximum.
@@ -259,15 +266,17 @@ class EdgeLayer(_IncidenceLayer):
         normalization: Normalization | None = None,
         kernel: str | Kernel = "hop",
         variant: Variant = "paper",
+        *,
+        members: int = 1,
     ) -> None:
         super().__init__(
-            edge_width, node_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant
+            edge_width, node_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant, members
         )
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The renewed edges."""
-        check_shape("nodes", nodes, (incidence.num_nodes, self.read_width), "(N, node_width)")
-        check_shape("edges", edges, (incidence.num_edges, self.in_width), "(E, edge_width)")
+        check_rows("nodes", nodes, incidence.num_nodes, self.read_width, self.members, "(N, node_width)")
+        check_rows("edges", edges, incidence.num_edges, self.in_width, self.members, "(E, edge_width)")
         self._check_dtypes(nodes, edges)
         u = self.gates(nodes)
 

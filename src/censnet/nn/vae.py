@@ -35,6 +35,42 @@ class Latent:
         return -0.5 * (1 + 2 * self.log_std - self.mean**2 - (2 * self.log_std).exp()).sum()
 
 
+class LatentHead(nn.Module):
+    r"""The variational part of CensNet-VAE: from embedded nodes to the distribution that the links are told from.
+
+    .. math::
+        \mu = \tilde A_v H W_\mu, \qquad \log \sigma = \tilde A_v H W_\sigma
+
+    Args:
+        width: channels of each node.
+        latent: channels of the embedding; 32 in the paper.
+
+    Shape:
+        nodes (N, width) -> Latent of (N, latent).
+    """
+
+    def __init__(self, width: int, latent: int = 32) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width, 2 * latent))
+        self.reset_parameters()
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[0]} -> {self.weight.shape[1] // 2}"
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        for half in self.weight.data.chunk(2, dim=1):
+            nn.init.xavier_uniform_(half)
+
+    def forward(self, nodes: Tensor, incidence: Incidence) -> Latent:
+        """The distribution of each node's embedding."""
+        check_shape("nodes", nodes, (incidence.num_nodes, self.weight.shape[0]), "(N, width)")
+        ones = nodes.new_ones(incidence.num_edges) / incidence.multiplicity.to(nodes.dtype)  # A_v is binary
+        both = propagate_nodes(matmul(nodes, self.weight), ones, incidence, self_weight="one")
+        mean, log_std = both.chunk(2, dim=1)
+        return Latent(mean, log_std)
+
+
 class CensNetVAE(nn.Module):
     r"""A variational auto-encoder of a graph's links whose encoder reads the edges (section 4.4 of the paper).
 
@@ -83,25 +119,23 @@ class CensNetVAE(nn.Module):
         if not layers.endswith("N"):
             raise ValueError(f"layers is {layers!r}, expected a word of N and E that ends in N: the latent is of nodes")
         self.encoder = CensNet(node_width, edge_width, hidden, layers, dropout=dropout)
-        self.weight = nn.Parameter(torch.empty(hidden, 2 * latent))
-        self._reset_weight()
+        self.head = LatentHead(hidden, latent)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
         self.encoder.reset_parameters()
-        self._reset_weight()
+        self.head.reset_parameters()
 
-    def _reset_weight(self) -> None:
-        for half in self.weight.data.chunk(2, dim=1):
-            nn.init.xavier_uniform_(half)
+    @property
+    def weight(self) -> Tensor:
+        """W_mu and W_sigma, side by side."""
+        return self.head.weight
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Latent:
         """Encode: the distribution of each node's embedding."""
         hidden, _ = self.encoder(nodes, edges, incidence)
-        ones = hidden.new_ones(incidence.num_edges) / incidence.multiplicity.to(hidden.dtype)  # A_v is binary
-        both = propagate_nodes(matmul(hidden, self.weight), ones, incidence, self_weight="one")
-        mean, log_std = both.chunk(2, dim=1)
-        return Latent(mean, log_std)
+        latent: Latent = self.head(hidden, incidence)
+        return latent
 
     def loss(self, latent: Latent, incidence: Incidence, positive_weight: float = 1.0) -> Tensor:
         """The negative of the paper's bound, for one sample of M, divided by the number of nodes.
@@ -117,18 +151,35 @@ class CensNetVAE(nn.Module):
 
     def reconstruction(self, embedding: Tensor, incidence: Incidence, positive_weight: float = 1.0) -> Tensor:
         """-log P(A~ | M) over all ordered pairs. (N, latent) -> ()."""
-        check_shape("embedding", embedding, (incidence.num_nodes, None), "(N, latent)")
-        first, second = incidence.ends
-        joined = (embedding[first] * embedding[second]).sum(1)
-        # each pair once, however many parallel edges join it; loops are on the diagonal, which has its ones already
-        share = torch.where(first == second, 0, 2 / incidence.multiplicity.to(joined.dtype))
-        own = (embedding * embedding).sum(1)
-        everywhere = cast(Tensor, _SoftplusOfAllPairs.apply(embedding))  # type: ignore[no-untyped-call]
-        # softplus(-x) = softplus(x) - x, so a joined pair of weight a adds (a - 1) softplus(x) - a x
-        extra = positive_weight - 1
-        links = (share * (extra * F.softplus(joined) - positive_weight * joined)).sum()
-        loops = (extra * F.softplus(own) - positive_weight * own).sum()
-        return everywhere + links + loops
+        return reconstruction(embedding, incidence, positive_weight)
+
+
+def reconstruction(embedding: Tensor, incidence: Incidence, positive_weight: float = 1.0) -> Tensor:
+    """-log P(A~ | M) over all ordered pairs of nodes, each with itself included. (N, latent) -> ()."""
+    joined, own = inner_products(embedding, incidence)
+    everywhere = cast(Tensor, _SoftplusOfAllPairs.apply(embedding))  # type: ignore[no-untyped-call]
+    # softplus(-x) = softplus(x) - x, so a joined pair of weight a adds (a - 1) softplus(x) - a x
+    extra = positive_weight - 1
+    links = (link_share(incidence, joined.dtype) * (extra * F.softplus(joined) - positive_weight * joined)).sum()
+    loops = (extra * F.softplus(own) - positive_weight * own).sum()
+    return everywhere + links + loops
+
+
+def inner_products(embedding: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+    """m_i . m_j for each edge i-j, and m_i . m_i for each node. (N, latent) -> (E,), (N,)."""
+    check_shape("embedding", embedding, (incidence.num_nodes, None), "(N, latent)")
+    first, second = incidence.ends
+    return (embedding[first] * embedding[second]).sum(1), (embedding * embedding).sum(1)
+
+
+def link_share(incidence: Incidence, dtype: torch.dtype) -> Tensor:
+    """How many ordered pairs each edge stands for. (E,)
+
+    A pair counts once each way, however many parallel edges join it; loops are on the diagonal, which has its ones
+    already.
+    """
+    first, second = incidence.ends
+    return torch.where(first == second, 0, 2 / incidence.multiplicity.to(dtype))
 
 
 class _SoftplusOfAllPairs(torch.autograd.Function):

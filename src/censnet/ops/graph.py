@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -89,11 +89,20 @@ class Graph:
         owner = None if self.owner is None else self.owner.to(device)
         return Graph(self.nodes.to(device), self.edges.to(device), self.ends.to(device), owner, self.num_graphs)
 
+    def with_features(self, nodes: Tensor, edges: Tensor) -> Graph:
+        """The same nodes and edges described otherwise; the order and degrees that are known already stay known."""
+        graph = Graph(nodes, edges, self.ends, self.owner, self.num_graphs)
+        graph.__dict__["incidence"] = self.incidence
+        return graph
+
     @staticmethod
     def union(graphs: Sequence[Graph]) -> Graph:
         """The graphs side by side, as one, in order."""
         every = GraphSet.pack(graphs)
         return every.batch(torch.arange(len(every), device=every.nodes.device))
+
+
+_ORDER = ("_union", "_table", "_node_table")  # what a set knows of the order of its entries, once it was asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +192,12 @@ class GraphSet:
     def to(self, device: torch.device | str) -> GraphSet:
         """The same set on another device."""
         return GraphSet(*(part.to(device) for part in self._parts))
+
+    def with_features(self, nodes: Tensor, edges: Tensor) -> GraphSet:
+        """The same graphs, their nodes and edges described otherwise; what is known of their order stays known."""
+        graphs = replace(self, nodes=nodes, edges=edges)
+        graphs.__dict__.update({name: self.__dict__[name] for name in _ORDER if name in self.__dict__})
+        return graphs
 
     @property
     def _parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:

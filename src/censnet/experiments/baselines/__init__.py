@@ -1,0 +1,1 @@
+"""What CensNet is compared with: the other methods of the paper's tables."""

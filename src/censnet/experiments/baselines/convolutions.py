@@ -1,0 +1,113 @@
+"""ChebyNet, GCN, GraphSAGE and GAT for the nodes of one graph: two layers of PyTorch Geometric each, as published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.nn import ChebConv, GATConv, GCNConv, SAGEConv
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+from censnet.ops.graph import Graph
+
+
+def both_ways(graph: Graph) -> Tensor:
+    """Each edge once in either direction, as PyTorch Geometric has them. (2, 2 E)"""
+    return torch.cat([graph.ends, graph.ends.flip(0)], dim=1)
+
+
+def with_loops(graph: Graph) -> tuple[Tensor, Tensor]:
+    """The edges both ways and a loop at every node, and the entries of D^-1/2 (A + I) D^-1/2 there."""
+    index, weight = gcn_norm(both_ways(graph), num_nodes=graph.num_nodes, dtype=graph.edges.dtype)
+    return index, weight
+
+
+def dense(nodes: Tensor) -> Tensor:
+    """Features as the layers of PyTorch Geometric take them."""
+    return nodes if nodes.layout == torch.strided else nodes.to_dense()
+
+
+class TwoLayers(nn.Module):
+    """Dropout, a layer, an activation, dropout, a layer. What they read of the graph is made once, by `inputs`."""
+
+    activation: Callable[[Tensor], Tensor] = staticmethod(F.relu)
+
+    def __init__(self, first: nn.Module, second: nn.Module, dropout: float) -> None:
+        super().__init__()
+        self.first, self.second, self.dropout = first, second, dropout
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        self.first.reset_parameters()
+        self.second.reset_parameters()
+
+    def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
+        """What `forward` takes: the features, and the edges as these layers want them."""
+        return dense(graph.nodes), both_ways(graph)
+
+    def forward(self, nodes: Tensor, *edges: Tensor) -> Tensor:
+        """The logits. (N, node_width) -> (N, out_width)"""
+        hidden = self.first(F.dropout(nodes, self.dropout, self.training), *edges)
+        hidden = F.dropout(self.activation(hidden), self.dropout, self.training)
+        out: Tensor = self.second(hidden, *edges)
+        return out
+
+
+class GCN(TwoLayers):
+    """Kipf and Welling 2017."""
+
+    def __init__(self, graph: Graph, out_width: int, hidden: int = 32, dropout: float = 0.5) -> None:
+        super().__init__(
+            GCNConv(graph.node_width, hidden, normalize=False), GCNConv(hidden, out_width, normalize=False), dropout
+        )
+
+    def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
+        return dense(graph.nodes), *with_loops(graph)
+
+
+class ChebyNet(TwoLayers):
+    """Defferrard et al. 2016: polynomials of the Laplacian, `order` of them in each layer."""
+
+    def __init__(
+        self, graph: Graph, out_width: int, hidden: int = 32, order: int = 3, dropout: float = 0.5
+    ) -> None:
+        super().__init__(_Chebyshev(graph.node_width, hidden, order), _Chebyshev(hidden, out_width, order), dropout)
+
+    def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
+        scaled = ChebConv.__norm__(self.first, both_ways(graph), graph.num_nodes, None, "sym", dtype=graph.edges.dtype)
+        return dense(graph.nodes), *scaled
+
+
+class _Chebyshev(ChebConv):  # type: ignore[misc]
+    """A layer that is given the entries of the scaled Laplacian 2 L / lambda_max - I, rather than making them again."""
+
+    def __norm__(self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor, *rest: object, **more: object) -> Any:
+        return edge_index, edge_weight
+
+
+class GraphSAGE(TwoLayers):
+    """Hamilton et al. 2017, with the mean of all neighbours rather than of a sample."""
+
+    def __init__(self, graph: Graph, out_width: int, hidden: int = 32, dropout: float = 0.5) -> None:
+        super().__init__(SAGEConv(graph.node_width, hidden), SAGEConv(hidden, out_width), dropout)
+
+
+class GAT(TwoLayers):
+    """Velickovic et al. 2018: `heads` of `hidden` channels each, then one that answers; dropout on attention too."""
+
+    activation = staticmethod(F.elu)
+
+    def __init__(
+        self, graph: Graph, out_width: int, hidden: int = 8, heads: int = 8, dropout: float = 0.6
+    ) -> None:
+        super().__init__(
+            GATConv(graph.node_width, hidden, heads, dropout=dropout, add_self_loops=False),
+            GATConv(heads * hidden, out_width, dropout=dropout, add_self_loops=False),
+            dropout,
+        )
+
+    def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
+        return dense(graph.nodes), with_loops(graph)[0]

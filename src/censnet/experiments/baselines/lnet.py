@@ -1,0 +1,191 @@
+"""LNet and AdaLNet (Liao et al. 2019): many scales of a graph, the short ones by powers, the long ones by Lanczos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from censnet.experiments.baselines.convolutions import dense, with_loops
+from censnet.experiments.baselines.lanczos import ritz, start_vector, tridiagonalize
+from censnet.ops.graph import Graph
+
+Multiply = Callable[[Tensor], Tensor]
+
+
+def affinity(index: Tensor, weight: Tensor) -> Multiply:
+    """x -> S x for the matrix with these entries; x is (N,) or (N, d)."""
+    row, column = index
+
+    def multiply(x: Tensor) -> Tensor:
+        entry = weight if x.dim() == 1 else weight.unsqueeze(1)
+        return torch.zeros_like(x).index_add(0, row, entry * x[column])
+
+    return multiply
+
+
+class MultiScale(nn.Module):
+    r"""One layer over several scales of an affinity S.
+
+    .. math::
+        Y = \sum_{i \in \text{short}} S^i X W_i + \sum_{l \in \text{long}} \hat S_l X W_l + b
+
+    where :math:`\hat S_l` has low rank and comes from the Lanczos iteration. The paper sets the scaled features side by
+    side before one matrix, which is the same sum; here the channels are mixed first, since they become fewer, and the
+    powers are taken by Horner's rule.
+    """
+
+    def __init__(self, in_width: int, out_width: int, short: Sequence[int], num_long: int) -> None:
+        super().__init__()
+        self.short, self.num_long = tuple(sorted(short)), num_long
+        self.mix = nn.Linear(in_width, out_width * (len(self.short) + num_long), bias=False)
+        self.bias = nn.Parameter(torch.zeros(out_width))
+        nn.init.xavier_uniform_(self.mix.weight)
+
+    def forward(self, nodes: Tensor, multiply: Multiply, long: Callable[[Tensor, int], Tensor]) -> Tensor:
+        """The renewed nodes; `long` applies the low-rank matrix of a long scale. (N, d) -> (N, out_width)"""
+        mixed = self.mix(nodes).chunk(len(self.short) + self.num_long, dim=1)
+        of_power = dict(zip(self.short, mixed, strict=False))
+        total = torch.zeros_like(mixed[0])
+        for power in range(max(self.short, default=0), 0, -1):
+            total = multiply(total + of_power[power] if power in of_power else total)
+        for number, part in enumerate(mixed[len(self.short) :]):
+            total = total + long(part, number)
+        return total + self.bias
+
+
+def perceptron(width: int, hidden: int, out_width: int, depth: int) -> nn.Sequential:
+    """Linear maps with ReLU between them."""
+    parts: list[nn.Module] = []
+    for _ in range(depth):
+        parts += [nn.Linear(width, hidden), nn.ReLU()]
+        width = hidden
+    return nn.Sequential(*parts, nn.Linear(width, out_width))
+
+
+class LNet(nn.Module):
+    r"""Two multi-scale layers whose long scales are learnt filters of the Ritz values.
+
+    With K steps of the Lanczos iteration on :math:`S = D^{-1/2} (A + I) D^{-1/2}`, Ritz values r and vectors V, the long
+    scale l is :math:`V \operatorname{diag}(f_l(r^{l_1}, r^{l_2}, \dots))\, V^\top`, where the perceptron f of each layer
+    sees all long powers of one Ritz value and gives one number for each scale.
+
+    Args:
+        graph, out_width: as for every classifier here.
+        hidden: channels between the layers.
+        short, long: the powers of S. Those of the citation graphs are not in the authors' code, which has no such task.
+        steps: K.
+        filter_width: units of the perceptrons.
+        dropout: before each layer.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        out_width: int,
+        hidden: int = 32,
+        short: Sequence[int] = (1, 2, 3, 5),
+        long: Sequence[int] = (10, 20, 30),
+        steps: int = 20,
+        filter_width: int = 128,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.long, self.steps, self.dropout = tuple(long), steps, dropout
+        self.first = MultiScale(graph.node_width, hidden, short, len(long))
+        self.second = MultiScale(hidden, out_width, short, len(long))
+        self.filters = nn.ModuleList(perceptron(len(long), filter_width, len(long), depth=3) for _ in range(2))
+
+    def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
+        """The features, S, and its Ritz values and vectors."""
+        index, weight = with_loops(graph)
+        exact = affinity(index, weight.double())
+        start = start_vector(graph.num_nodes).to(weight.device)
+        values, vectors = ritz(*tridiagonalize(exact, start, min(self.steps, graph.num_nodes)))
+        return dense(graph.nodes), index, weight, values.to(weight.dtype), vectors.to(weight.dtype)
+
+    def forward(self, nodes: Tensor, index: Tensor, weight: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+        """The logits."""
+        powers = torch.stack([values**power for power in self.long], dim=1)
+        multiply = affinity(index, weight)
+        for number, layer in enumerate((self.first, self.second)):
+            response = self.filters[number](powers)
+
+            def long(x: Tensor, scale: int, response: Tensor = response) -> Tensor:
+                return vectors @ (response[:, scale].unsqueeze(1) * (vectors.t() @ x))
+
+            nodes = layer(F.dropout(nodes, self.dropout, self.training), multiply, long)
+            nodes = F.relu(nodes) if number == 0 else nodes
+        return nodes
+
+
+class AdaLNet(nn.Module):
+    r"""LNet that learns its affinity: nodes are embedded by a linear map f, and neighbours are as near as that says.
+
+    .. math::
+        A_{ij} = \exp\bigl(-\|f(x_i) - f(x_j)\|^2 / \sigma^2\bigr) \quad \text{on edges and loops}, \qquad
+        S = D^{-1/2} A D^{-1/2}
+
+    with the mean of the squared distances over edges as :math:`\sigma^2`. The gradient passes through the Lanczos
+    iteration on S. Its eigenvectors would have no stable gradient, so a long scale is :math:`Q F_l(T^l)\, Q^\top` with
+    a perceptron :math:`F_l` over the entries of the power of T, made symmetric, beside that power itself. Short scales
+    are powers of the given affinity, as in the authors' code.
+
+    Args:
+        embedding: channels of f.
+        others: as in `LNet`.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        out_width: int,
+        hidden: int = 32,
+        short: Sequence[int] = (1, 2, 3, 5),
+        long: Sequence[int] = (10, 20, 30),
+        steps: int = 10,
+        filter_width: int = 128,
+        embedding: int = 32,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.long, self.steps, self.dropout = tuple(long), min(steps, graph.num_nodes), dropout
+        self.first = MultiScale(graph.node_width, hidden, short, len(long))
+        self.second = MultiScale(hidden, out_width, short, len(long))
+        self.embed = nn.Linear(graph.node_width, embedding, bias=False)
+        nn.init.xavier_uniform_(self.embed.weight)
+        self.filters = nn.ModuleList(perceptron(self.steps**2, filter_width, self.steps**2, depth=1) for _ in long)
+
+    def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
+        """The features, the given affinity, and where the iteration starts."""
+        index, weight = with_loops(graph)
+        return dense(graph.nodes), index, weight, start_vector(graph.num_nodes).to(weight)
+
+    def learnt_affinity(self, nodes: Tensor, index: Tensor) -> Tensor:
+        """The entries of S where the graph has edges and loops."""
+        row, column = index
+        place = self.embed(nodes)
+        square = (place[row] - place[column]).square().sum(1)
+        weight = torch.exp(-square / square.mean().clamp(min=1e-12))
+        root = torch.zeros_like(place[:, 0]).index_add(0, row, weight).rsqrt()  # a loop weighs 1: no degree is 0
+        return root[row] * weight * root[column]
+
+    def forward(self, nodes: Tensor, index: Tensor, weight: Tensor, start: Tensor) -> Tensor:
+        """The logits."""
+        Q, T = tridiagonalize(affinity(index, self.learnt_affinity(nodes, index)), start, self.steps)
+        responses = []
+        for power, learnt in zip(self.long, self.filters, strict=True):
+            raised = torch.linalg.matrix_power(T, power)
+            change = learnt(raised.flatten()).view(T.shape)
+            responses.append(raised + (change + change.t()) / 2)
+        multiply = affinity(index, weight)
+        for layer in (self.first, self.second):
+            nodes = layer(
+                F.dropout(nodes, self.dropout, self.training),
+                multiply,
+                lambda x, scale: Q @ (responses[scale] @ (Q.t() @ x)),
+            )
+            nodes = F.relu(nodes) if layer is self.first else nodes
+        return nodes

@@ -1,0 +1,61 @@
+"""The cells of the paper's tables: which data, how much of it is trained on, what is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place of a table for each method.
+
+    Args:
+        data: the data set.
+        rate: the share of rows that is trained on.
+        metrics: what a record holds and the table shows, in the order of its columns.
+        unit: what a record's fraction is multiplied by to be in the table's unit, 100 for percent.
+        lower: whether less is better.
+    """
+
+    data: str
+    rate: float
+    metrics: tuple[str, ...]
+    unit: float = 1.0
+    lower: bool = False
+
+
+def _nodes() -> dict[str, Cell]:
+    rates = {"cora": ("3", "1", "0.5"), "citeseer": ("1", "0.5", "0.3"), "pubmed": ("0.1", "0.05", "0.03")}
+    return {
+        f"{data}-{rate}": Cell(data, float(rate) / 100, ("test",), unit=100)
+        for data, percents in rates.items()
+        for rate in percents
+    }
+
+
+def _molecules() -> dict[str, Cell]:
+    return {
+        f"{data}-{percent}": Cell(data, percent / 100, ("validation", "test"), lower=data == "lipophilicity")
+        for data in ("tox21", "lipophilicity")
+        for percent in (60, 70, 80, 90)
+    }
+
+
+TABLES: dict[str, dict[str, Cell]] = {
+    "table1": _nodes(),
+    "table2": _molecules(),
+    "table3": {data: Cell(data, 0.85, ("auc", "ap"), unit=100) for data in ("cora", "citeseer", "pubmed")},
+}
+
+
+def find_cell(table: str, cell: str) -> Cell:
+    """The cell with this name.
+
+    >>> find_cell("table1", "cora-3")
+    Cell(data='cora', rate=0.03, metrics=('test',), unit=100, lower=False)
+    """
+    if table not in TABLES:
+        raise ValueError(f"there is no table {table!r}, expected one of {', '.join(TABLES)}")
+    if cell not in TABLES[table]:
+        raise ValueError(f"{table} has no cell {cell!r}, expected one of {', '.join(TABLES[table])}")
+    return TABLES[table][cell]

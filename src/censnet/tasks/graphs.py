@@ -1,0 +1,54 @@
+"""Answers for each whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from torch import Tensor, nn
+
+from censnet.nn.heads import GraphHead, Pool
+from censnet.ops.incidence import Incidence
+from censnet.tasks.rows import check_level
+from censnet.tasks.targets import Target
+
+
+class GraphTask(nn.Module):
+    """The targets of whole graphs, from the pooled embeddings of their nodes and edges.
+
+    Args:
+        targets: what is predicted.
+        node_width, edge_width: channels of the embeddings.
+        pool, over, hidden, dropout: as in `GraphHead`.
+
+    Shape:
+        nodes (N, node_width), edges (E, edge_width) -> (graphs, width of the targets).
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        node_width: int,
+        edge_width: int,
+        pool: Pool | Sequence[Pool] = "mean",
+        over: Literal["nodes", "edges", "both"] = "nodes",
+        hidden: Sequence[int] = (),
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_level(targets, "graph")
+        width = sum(target.width for target in targets)
+        self.head = GraphHead(node_width, edge_width, width, pool, over, hidden, dropout)
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        self.head.reset_parameters()
+
+    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
+        """The answers."""
+        out: Tensor = self.head(nodes, edges, incidence)
+        return out
+
+    def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
+        """The pooled vector of each graph, from which the answers come."""
+        return self.head.embed(nodes, edges, incidence)

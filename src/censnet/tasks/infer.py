@@ -1,0 +1,93 @@
+"""Which kind of answer a column of labels asks for, and why; the reason is shown to the user."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from censnet.data.columns import as_arrow, is_number, read_dates, read_numbers
+from censnet.data.errors import DataError
+from censnet.tasks.words import read_words
+
+TargetKind = Literal["binary", "classes", "number"]
+
+MOST_INTEGERS = 20  # different whole numbers that are still taken for classes
+MOST_INFERRED = 1_000  # classes that are learnt without being asked for
+ROWS_FOR_EACH = 3  # labelled rows for each whole number that is taken for a class
+MOST_ODD = 0.1  # share of words among numbers in text
+
+_NO_LABEL = "has no label in any row, expected some to learn from"
+_DATES = "holds dates or times, expected numbers or classes: count the days from one of them"
+
+
+def infer_kind(labels: pd.Series[Any], table: str, column: str) -> tuple[TargetKind, str]:
+    """The kind of a column of labels, by its labelled rows.
+
+    >>> infer_kind(pd.Series([0.0, 1.0, None, 1.0]), "nodes", "sick")
+    ('binary', '0 or 1')
+    """
+    values = as_arrow(labels)
+    kind = values.type
+    if pc.all(pc.is_null(values, nan_is_null=True)).as_py() is not False:
+        raise DataError(_NO_LABEL, table, column=column)
+    if pa.types.is_boolean(kind):
+        return "binary", "true or false"
+    if is_number(kind) or pa.types.is_duration(kind):
+        return _of_numbers(read_finite(labels, table, column)[0], "numbers")
+    if pa.types.is_temporal(kind):
+        raise DataError(_DATES, table, column=column)
+    if not pa.types.is_string(kind):
+        raise DataError(f"holds {kind}, expected one number or one class in each row", table, column=column)
+    return _of_text(labels, table, column)
+
+
+def _of_numbers(numbers: np.ndarray[Any, Any], what: str) -> tuple[TargetKind, str]:
+    numbers = numbers[~np.isnan(numbers)]
+    distinct = np.unique(numbers)
+    few = ROWS_FOR_EACH * len(distinct) <= len(numbers)
+    if len(distinct) == 2 and (few or distinct.tolist() == [0, 1]):
+        return "binary", f"{distinct[0]:g} or {distinct[1]:g}"
+    if few and 2 < len(distinct) <= MOST_INTEGERS and bool((distinct == np.floor(distinct)).all()):
+        return "classes", f"{len(distinct)} different whole numbers"
+    return "number", f"{len(distinct):,} different {what}" if len(distinct) <= MOST_INTEGERS else what
+
+
+def _of_text(labels: pd.Series[Any], table: str, column: str) -> tuple[TargetKind, str]:
+    codes, words = read_words(labels)
+    labelled = codes[codes >= 0]
+    count, distinct = len(labelled), len(words)
+    if distinct == 0:
+        raise DataError(_NO_LABEL, table, column=column)
+    parsed = read_numbers(pa.chunked_array([words]))
+    odd = np.isin(labelled, parsed.bad)
+    if odd.mean() <= MOST_ODD:
+        found = _of_numbers(parsed.numbers[labelled], "numbers in text")
+        if found[0] == "number" or not odd.any():  # among classes, an odd word is one more
+            return found
+    if distinct <= 2:
+        return "binary", "one of two words"
+    crowded = distinct > MOST_INFERRED or (distinct > 10 and 2 * distinct > count)
+    if (crowded or distinct == count) and len(read_dates(pa.chunked_array([words])).bad) == 0:
+        raise DataError(_DATES, table, column=column)
+    if crowded:
+        raise DataError(
+            f"has {distinct:,} different words in {count:,} labelled rows, expected numbers, or classes that come "
+            f"again: if these are classes, ask for {column}=classes",
+            table,
+            column=column,
+        )
+    return "classes", f"{distinct:,} different words"
+
+
+def read_finite(labels: pd.Series[Any], table: str, column: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Numbers, NaN where there is none, and the rows whose label is no number; an infinite number is an error."""
+    values = as_arrow(labels)
+    parsed = read_numbers(values)
+    if len(parsed.bad) and is_number(values.type):
+        raise DataError("is infinite, expected a number, or nothing", table, int(parsed.bad[0]), column)
+    return parsed.numbers.astype(np.float64, copy=False), parsed.bad

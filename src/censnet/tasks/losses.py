@@ -1,0 +1,116 @@
+"""What training makes small: the loss of labelled rows, class weights, and the l^p penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from censnet.ops.checks import check_shape
+from censnet.tasks.targets import Target, output_slices
+
+
+def row_loss(
+    targets: Sequence[Target],
+    outputs: Tensor,
+    labels: Tensor,
+    weight: Tensor | None = None,
+    class_weight: Sequence[Tensor | None] | None = None,
+) -> Tensor:
+    r"""The mean loss over all labelled entries of all columns, for each member. (n, M, w), (n, k) -> (M,)
+
+    .. math::
+        L = \frac{\sum_{r, c} w_r\, a_{y_{rc}}\, \ell_c(o_{rc}, y_{rc})}{\sum_{r, c} w_r}
+
+    over the rows r and columns c with a label: :math:`\ell` is the cross entropy of a sigmoid (binary) or of a softmax
+    (classes), or the squared error of the standardised number. Class weights a are not in the denominator; those of
+    `balance` have mean 1 there. Without any labelled entry it is 0, and so is its gradient.
+
+    Args:
+        targets: one for each column of the labels.
+        outputs: of the network; the outputs of the targets stand side by side.
+        labels: as `Target.encode` gives them; NaN is no label.
+        weight: (n, M), how much a row counts for a member, 0 not at all.
+        class_weight: for each target, a weight for each class (two for binary), or None.
+    """
+    check_shape("outputs", outputs, (None, None, sum(target.width for target in targets)), "(n, members, width)")
+    check_shape("labels", labels, (len(outputs), len(targets)), "(n, targets)")
+    if outputs.dtype in (torch.bfloat16, torch.float16):
+        outputs = outputs.float()
+    known = ~labels.isnan()
+    rows = known if weight is None else known.sum(1, keepdim=True) * weight.to(outputs.dtype)
+    count = rows.sum(0) if weight is not None else rows.sum().to(outputs.dtype).expand(outputs.shape[1])
+    class_weight = class_weight if class_weight is not None else [None] * len(targets)
+    slices = output_slices(targets)
+    total = outputs.new_zeros(outputs.shape[1])
+    for kind in ("binary", "number"):  # columns with one output each are taken together
+        columns = [column for column, target in enumerate(targets) if target.kind == kind]
+        if not columns:
+            continue
+        there, y = known[:, columns].unsqueeze(1), labels[:, columns].to(outputs.dtype).unsqueeze(1)
+        y = torch.where(there, y, 0)
+        x = torch.where(there, outputs[..., [slices[column].start for column in columns]], 0)
+        if kind == "binary":
+            each = F.binary_cross_entropy_with_logits(x, y.expand_as(x), reduction="none")
+            each = each * torch.where(there, _binary_weights([class_weight[column] for column in columns], y), 0)
+        else:
+            each = (x - y).square()  # 0 where there is no label
+        total = total + _sum(each.sum(2), weight)
+    for column, (target, part) in enumerate(zip(targets, slices, strict=True)):
+        if target.kind == "classes":
+            total = total + _sum(_softmax_entropy(outputs[..., part], labels[:, column], class_weight[column]), weight)
+    return total / torch.where(count > 0, count, 1)
+
+
+def _softmax_entropy(outputs: Tensor, labels: Tensor, class_weight: Tensor | None) -> Tensor:
+    """The cross entropy of each row, 0 where there is no label. (n, M, C), (n,) -> (n, M)"""
+    rows, members, classes = outputs.shape
+    code = torch.where(labels.isnan(), -1, labels).long()
+    each = F.cross_entropy(
+        outputs.reshape(-1, classes), code.repeat_interleave(members), ignore_index=-1, reduction="none"
+    ).view(rows, members)
+    if class_weight is not None:
+        each = each * class_weight.to(each)[code.clamp(min=0)].unsqueeze(1)
+    return each
+
+
+def _binary_weights(class_weight: Sequence[Tensor | None], y: Tensor) -> Tensor:
+    """The weight of each label that is 0 or 1. y (n, 1, k)"""
+    if all(weight is None for weight in class_weight):
+        return torch.ones_like(y)
+    pairs = torch.stack([y.new_ones(2) if weight is None else weight.to(y) for weight in class_weight])
+    return pairs[:, 0] + y * (pairs[:, 1] - pairs[:, 0])
+
+
+def _sum(each: Tensor, weight: Tensor | None) -> Tensor:
+    return each.sum(0) if weight is None else (each * weight.to(each.dtype)).sum(0)
+
+
+def balance(targets: Sequence[Target], labels: Tensor) -> list[Tensor | None]:
+    """Class weights inverse to the frequency of each class, of mean 1 over the labelled rows; None for numbers.
+
+    With c classes there, a class with n_i of n labels weighs n / (c n_i). One without labels weighs 1.
+
+    Args:
+        targets: one for each column of the labels.
+        labels: (n, targets), of training rows.
+    """
+    check_shape("labels", labels, (None, len(targets)), "(n, targets)")
+    weights: list[Tensor | None] = []
+    for target, column in zip(targets, labels.unbind(1), strict=True):
+        if target.kind == "number":
+            weights.append(None)
+            continue
+        count = torch.bincount(column[~column.isnan()].long(), minlength=len(target.classes)).to(torch.float32)
+        weights.append(torch.where(count > 0, count.sum() / ((count > 0).sum() * count), 1.0))
+    return weights
+
+
+def penalty(parameters: Iterable[Tensor], power: float, members: int = 1) -> Tensor:
+    """The l^p penalty: the sum of |theta|^p over all parameters, for each member. -> (members,)"""
+    if not 1 <= power < float("inf"):
+        raise ValueError(f"power is {power}, expected a number from 1: below, the slope at 0 is infinite")
+    sizes = [theta.abs().pow(power).view(members, -1).sum(1) for theta in parameters]
+    return torch.stack(sizes).sum(0) if sizes else torch.zeros(members)

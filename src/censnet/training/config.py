@@ -1,0 +1,200 @@
+"""All settings of a training, their defaults, the presets, and how a user changes one."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from censnet.nn.encoder import ACTIVATIONS, Norm
+from censnet.nn.heads import Pool
+from censnet.nn.kernels import KERNELS
+from censnet.nn.layers import Gate, SelfWeight, Variant
+from censnet.ops.factors import Normalization
+
+PRESETS = ("strong", "paper", "released")
+Section = Literal["node", "edge", "graph", "link"]
+
+
+class SettingsError(ValueError):
+    """A setting that does not exist or cannot have this value."""
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+class ModelSettings(_Settings):
+    """The network: a CensNet and what its heads read. Names and meanings are those of `CensNet` and the heads."""
+
+    layers: str = Field("NEN", pattern="^[NE]+$", description="node (N) and edge (E) layers, in order")
+    hidden: int = Field(32, ge=1)
+    dropout: float = Field(0.5, ge=0, lt=1)
+    norm: Norm | None = None
+    residual: bool = False
+    activation: str = "relu"
+    variant: Variant = "paper"
+    bias: bool = True
+    self_weight: SelfWeight | None = None
+    heads: int = Field(1, ge=1, description="gates of each row")
+    gate: Gate = "linear"
+    normalization: Normalization | None = None
+    kernel: str = "hop"
+    kernel_options: dict[str, int | float | list[int]] = Field(default_factory=dict)
+    linear_end: bool = Field(False, description="whether the last layer gives the answer itself, without a head")
+    head: list[int] = Field(default_factory=list, description="widths of the layers between embedding and answer")
+    read_ends: bool = Field(False, description="whether an edge's answer reads its two nodes beside the edge")
+    pool: list[Pool] = Field(default=["mean"], min_length=1)
+    pool_over: Literal["nodes", "edges", "both"] = "nodes"
+    latent: int = Field(32, ge=1, description="channels of the embedding that links are told from")
+    positive_weight: float | Literal["balanced"] = Field(1.0, description="how much more a link counts than none")
+
+    @model_validator(mode="after")
+    def _known_names(self) -> ModelSettings:
+        for name, value, known in (("activation", self.activation, ACTIVATIONS), ("kernel", self.kernel, KERNELS)):
+            if value not in known:
+                raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
+        return self
+
+
+class TrainingSettings(_Settings):
+    """The loop: optimiser, schedule, batches, and when to stop."""
+
+    epochs: int = Field(300, ge=1)
+    learning_rate: float = Field(0.01, gt=0)
+    optimizer: Literal["adam", "adamw"] = "adam"
+    weight_decay: float = Field(5e-4, ge=0)
+    weight_decay_of: dict[str, float] = Field(
+        default_factory=dict, description="weight decay of parameters whose name begins so, such as encoder.layers.0"
+    )
+    schedule: Literal["constant", "cosine", "one-cycle"] = "constant"
+    warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
+    clip: float | None = Field(None, gt=0, description="largest length of the gradient")
+    penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
+    penalty_power: float = Field(2.0, gt=0, description="its p")
+    sampling: Literal["auto", "whole", "neighbours", "proportional"] = "auto"
+    batch_size: int = Field(64, ge=1, description="graphs, or rows to learn from, in each step")
+    fanout: int = Field(15, ge=1, description="edges drawn around each node when neighbours are sampled")
+    imbalance: Literal["none", "weights", "sampling"] = "none"
+    monitor: str = Field("auto", description="the validation metric that decides which epoch is kept")
+    patience: int | None = Field(100, ge=1, description="epochs without a better one before training stops")
+    validate_every: int = Field(1, ge=1, description="epochs between validations")
+    precision: Literal["float32", "bf16"] = "float32"
+    checkpoint_seconds: float = Field(30.0, ge=0, description="time between checkpoints; 0 is every step")
+
+
+class DataSettings(_Settings):
+    """Which rows are learnt from, and how molecules are described."""
+
+    split: Literal["auto", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = "auto"
+    split_column: str | None = Field(None, description="the column of a split by time or by column")
+    split_file: str | None = Field(None, description="a splits.csv to take the parts from")
+    split_seed: int | None = Field(None, description="the seed of the split, if not that of the training")
+    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    link_fractions: tuple[float, float, float] = (0.85, 0.05, 0.10)
+    label_rate: float = Field(0.05, gt=0, lt=0.5)
+    features: Literal["rich", "paper"] = "rich"
+
+
+class Settings(_Settings):
+    """Everything that decides what a training does, given its data.
+
+    Example:
+        >>> settings = make_settings("paper", "node", {"model.hidden": "64"})
+        >>> settings.model.layers, settings.model.hidden
+        ('NEN', 64)
+        >>> make_settings("paper", "node", {"model.widht": "64"})
+        Traceback (most recent call last):
+        censnet.training.config.SettingsError: unknown setting model.widht: ...
+    """
+
+    preset: str = "strong"
+    seed: int = Field(0, ge=0, lt=2**31)
+    model: ModelSettings = ModelSettings()
+    training: TrainingSettings = TrainingSettings()
+    data: DataSettings = DataSettings()
+
+
+def make_settings(
+    preset: str = "strong", section: Section = "node", changes: Mapping[str, object] | None = None, seed: int = 0
+) -> Settings:
+    """A preset's settings for one kind of task, with a user's changes.
+
+    Args:
+        preset: one of `PRESETS`.
+        section: the kind of task; a joint training takes that of its first target.
+        changes: `model.hidden` and the like -> value, or the text of one.
+        seed: of the initialisation, dropout, the order of batches and, unless `data.split_seed` is set, the split.
+    """
+    values = _load_preset(preset, section)
+    for name, value in (changes or {}).items():
+        group, _, key = name.partition(".")
+        known = setting_names()
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.6) or [n for n in known if n.endswith(f".{name}")]
+            hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
+            raise SettingsError(f"unknown setting {name}: {hint}")
+        values.setdefault(group, {})[key] = _parse(value) if isinstance(value, str) else value
+    try:
+        return Settings.model_validate({**values, "preset": preset, "seed": seed})
+    except ValidationError as error:
+        raise SettingsError(_first_problem(error)) from None
+
+
+def parse_changes(texts: Sequence[str]) -> dict[str, str]:
+    """`model.hidden=64` and the like, as the command line has them.
+
+    >>> parse_changes(["model.hidden=64", "training.schedule = cosine"])
+    {'model.hidden': '64', 'training.schedule': 'cosine'}
+    """
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f"--set has {text!r}, expected NAME=VALUE, such as model.hidden=64")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def setting_names() -> list[str]:
+    """Every setting that can be changed: `model.layers` and so on."""
+    groups: dict[str, type[_Settings]] = {"model": ModelSettings, "training": TrainingSettings, "data": DataSettings}
+    return [f"{group}.{name}" for group, kind in groups.items() for name in kind.model_fields]
+
+
+def _load_preset(preset: str, section: Section) -> dict[str, dict[str, Any]]:
+    """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model]."""
+    if preset not in PRESETS:
+        raise SettingsError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
+    text = resources.files("censnet.training").joinpath(f"presets/{preset}.toml").read_text("utf-8")
+    stated = tomllib.loads(text)
+    merged: dict[str, dict[str, Any]] = {}
+    for source in (stated, stated.get(section, {})):
+        for group in ("model", "training", "data"):
+            merged[group] = {**merged.get(group, {}), **source.get(group, {})}
+    return merged
+
+
+def _parse(text: str) -> object:
+    """The value that a text stands for: a number, true, false, none, a list or a table as in JSON; else the text."""
+    plain = text.strip()
+    if plain.lower() in ("none", "null", ""):
+        return None
+    try:
+        return json.loads(plain.lower() if plain.lower() in ("true", "false") else plain)
+    except json.JSONDecodeError:
+        return [_parse(part) for part in plain.split(",")] if "," in plain else plain
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        return f"{where}: {message}"
+    return f"{where} is {first['input']!r}: {message[0].lower() + message[1:]}"

@@ -1,0 +1,116 @@
+"""What is learnt from: graphs as the network may see them, the labels of their rows, and the parts of those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from censnet.data.link_splits import LinkSplit
+from censnet.data.parts import PARTS, Split
+from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.targets import Target
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Tensors for one training.
+
+    Args:
+        graph: what message passing sees.
+        targets: what is predicted.
+        labels: level -> a column for each of its targets, NaN where there is none.
+        parts: level -> the part of each row for each member: 0 train, 1 validation, 2 test, -1 none.
+        links: the links to be found, if any are.
+
+    Shape:
+        labels (n, k), parts (n, members).
+    """
+
+    graph: Graph | GraphSet
+    targets: Sequence[Target]
+    labels: Mapping[str, Tensor]
+    parts: Mapping[str, Tensor]
+    links: LinkSplit | None = None
+
+    @property
+    def members(self) -> int:
+        """How many networks are trained side by side."""
+        return next((part.shape[1] for part in self.parts.values()), 1)
+
+    def of(self, level: str) -> list[Target]:
+        """The targets of a level, in the order of the columns of its labels."""
+        return [target for target in self.targets if target.level == level]
+
+    def to(self, device: torch.device | str) -> Lesson:
+        """The same on another device."""
+        labels = {level: values.to(device) for level, values in self.labels.items()}
+        parts = {level: values.to(device) for level, values in self.parts.items()}
+        return replace(self, graph=self.graph.to(device), labels=labels, parts=parts)
+
+    def member(self, number: int) -> Lesson:
+        """The lesson of one member alone."""
+        return replace(self, parts={level: part[:, [number]] for level, part in self.parts.items()})
+
+    def has(self, part: str) -> bool:
+        """Whether every member has labelled rows, or links, in a part."""
+        code = PARTS.index(part)
+        rows = any(bool((codes == code).any(0).all()) for codes in self.parts.values())
+        return rows or self.links is not None
+
+    def only(self, part: str) -> Lesson:
+        """With many graphs, those alone that have a row in this part: what it takes to judge it."""
+        if not isinstance(self.graph, GraphSet):
+            return self
+        numbers = graphs_with(self.graph, self.parts, PARTS.index(part))
+        kept = {level: rows_of_graphs(self.graph, level, numbers) for level in self.labels}
+        return replace(
+            self,
+            graph=self.graph.subset(numbers),
+            labels={level: self.labels[level][rows] for level, rows in kept.items()},
+            parts={level: self.parts[level][rows] for level, rows in kept.items()},
+        )
+
+
+def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:
+    """The labels of the graph's rows from those of the input rows, where input row r became rows[r]. -> (count, k)."""
+    labels = torch.full((count, len(targets)), torch.nan)
+    good = (rows >= 0).nonzero().squeeze(1).flip(0)  # where rows were merged, the first has the last word
+    for column, values in enumerate(encoded):
+        labels[rows[good], column] = values[good]
+    return labels
+
+
+def row_parts(splits: Sequence[Split], rows: Tensor, count: int) -> Tensor:
+    """The part of each of the graph's rows for each member, from splits of the input rows. -> (count, members)."""
+    return torch.stack([torch.from_numpy(split.to_graph(rows).codes(count)).long() for split in splits], dim=1)
+
+
+def graphs_with(graph: GraphSet, parts: Mapping[str, Tensor], code: int) -> Tensor:
+    """The numbers of the graphs that have a row in a part, in order."""
+    found = torch.zeros(len(graph), dtype=torch.bool, device=graph.nodes.device)
+    for level, part in parts.items():
+        found[owners(graph, level)[(part == code).any(1)]] = True
+    return found.nonzero().squeeze(1)
+
+
+def owners(graph: GraphSet, level: str) -> Tensor:
+    """The graph of each row of a level."""
+    every = torch.arange(len(graph), device=graph.nodes.device)
+    if level == "graph":
+        return every
+    offset = graph.node_offset if level == "node" else graph.edge_offset
+    return every.repeat_interleave(offset.diff())
+
+
+def rows_of_graphs(graph: GraphSet, level: str, numbers: Tensor) -> Tensor:
+    """The rows of some graphs, graph by graph."""
+    if level == "graph":
+        return numbers
+    offset = graph.node_offset if level == "node" else graph.edge_offset
+    start, count = offset[numbers], offset.diff()[numbers]
+    first = count.cumsum(0) - count
+    total = int(count.sum())
+    return torch.arange(total, device=numbers.device) + (start - first).repeat_interleave(count, output_size=total)

@@ -1,0 +1,141 @@
+"""From a user's data and targets to a lesson: read, split, take statistics from training rows, encode the labels."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from censnet.data.dataset import Dataset, load_data
+from censnet.data.errors import DataError
+from censnet.data.link_splits import LinkSplit
+from censnet.data.parts import Split
+from censnet.ops.graph import GraphSet
+from censnet.tasks.targets import Asked, Target, parse_targets
+from censnet.training.config import Section, Settings, make_settings
+from censnet.training.lesson import Lesson, row_labels, row_parts
+from censnet.training.parts import hidden_rows, split_links, split_rows
+
+logger = logging.getLogger("censnet")
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything that a training starts from.
+
+    Args:
+        data: the user's data, its statistics from training rows.
+        settings: of the training.
+        asked: the target as the user wrote it.
+        targets: what is predicted.
+        splits: level -> the parts of its INPUT rows.
+        links: the links to be found, if any are.
+        lesson: the same as tensors.
+    """
+
+    data: Dataset
+    settings: Settings
+    asked: list[str]
+    targets: list[Target]
+    splits: dict[str, Split]
+    links: LinkSplit | None
+    lesson: Lesson
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these data, labels and parts from others."""
+        found = hashlib.sha256(fingerprint(self.data).encode())
+        for level, labels in self.lesson.labels.items():
+            found.update(level.encode() + labels.numpy().tobytes() + self.lesson.parts[level].numpy().tobytes())
+        return found.hexdigest()
+
+
+def prepare(
+    data: object,
+    target: str | Sequence[str],
+    preset: str = "strong",
+    changes: Mapping[str, object] | None = None,
+    seed: int = 0,
+    *,
+    strict: bool = False,
+    overrides: Mapping[str, str] | None = None,
+) -> Prepared:
+    """Read data and make the lesson.
+
+    Args:
+        data, strict, overrides: as in `load_data`.
+        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN`, `link`, or several. `COLUMN=KIND` forces a kind.
+        preset, changes, seed: as in `make_settings`.
+    """
+    asked, link = parse_targets(target)
+    section: Section = asked[0].level if asked else "link"
+    settings = make_settings(preset, section, changes, seed)
+    plain = [item.plain for item in asked] + (["link"] if link else [])
+    dataset = load_data(data, target=plain, strict=strict, features=settings.data.features, overrides=overrides)
+    names = [target] if isinstance(target, str) else list(target)
+    return prepare_dataset(dataset, asked, link, settings, names)
+
+
+def prepare_dataset(
+    dataset: Dataset, asked: Sequence[Asked], link: bool, settings: Settings, names: Sequence[str]
+) -> Prepared:
+    """The lesson of data that are read already, by the settings' own split."""
+    columns: dict[str, list[str]] = {}
+    for item in asked:
+        columns.setdefault(item.level, []).append(item.column)
+    if "graph" in columns and not isinstance(dataset.graph, GraphSet):
+        raise DataError("the data are one graph, expected many (a column graph, or SMILES) for a graph target")
+    splits = split_rows(dataset, columns, settings.data, settings.seed)
+    links = split_links(dataset, settings.data, settings.seed) if link else None
+    if links is not None and "edge" in splits:
+        splits["edge"] = _without(splits["edge"], hidden_rows(links, dataset.edge_rows))
+    for level, split in splits.items():
+        if len(split.train) == 0:
+            raise DataError(f"no {level} row with a label is for training, expected some: see data.split")
+    dataset = dataset.refit({level: split.train for level, split in splits.items()})
+    labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
+    targets = [
+        Target.fit(labels[item.level][item.column], item.level, item.column, splits[item.level].train, item.kind)
+        for item in asked
+    ]
+    return Prepared(
+        dataset, settings, list(names), targets, splits, links, make_lesson(dataset, targets, [splits], links)
+    )
+
+
+def make_lesson(
+    dataset: Dataset, targets: Sequence[Target], splits: Sequence[Mapping[str, Split]], links: LinkSplit | None
+) -> Lesson:
+    """Tensors from a data set, its targets, and for each member the split of its input rows."""
+    encoded: dict[str, Tensor] = {}
+    parts: dict[str, Tensor] = {}
+    graph = dataset.graph if links is None else dataset.seen(links)
+    for level in dict.fromkeys(target.level for target in targets):
+        mine = [target for target in targets if target.level == level]
+        rows, count = dataset.rows(level), dataset.count(level)
+        values = [target.encode(dataset.labels(level, target.column)) for target in mine]
+        encoded[level] = row_labels(mine, values, rows, count)
+        parts[level] = row_parts([split[level] for split in splits], rows, count)
+        if level == "edge" and links is not None:
+            encoded[level], parts[level] = encoded[level][links.rows.train], parts[level][links.rows.train]
+    return Lesson(graph, targets, encoded, parts, links)
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """The SHA-256 of a data set's tensors."""
+    found, graph = hashlib.sha256(), dataset.graph
+    sparse = graph.nodes.layout == torch.sparse_csr
+    nodes = [graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()] if sparse else [graph.nodes]
+    offsets = [graph.node_offset, graph.edge_offset] if isinstance(graph, GraphSet) else []
+    for tensor in (*nodes, graph.edges, graph.ends, *offsets):
+        found.update(str(tuple(tensor.shape)).encode())
+        found.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
+    return found.hexdigest()
+
+
+def _without(split: Split, hidden: Tensor) -> Split:
+    return Split(*(part[~hidden[part]] for part in split.parts.values()))

@@ -1,0 +1,174 @@
+"""The same training from several seeds: how much of a score is luck."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, Literal
+
+import torch
+
+from censnet.tasks.targets import parse_targets
+from censnet.training.checkpoint import RunError, write_whole
+from censnet.training.config import make_settings
+from censnet.training.directory import CHECKPOINT, CONFIG
+from censnet.training.loop import Fitted
+from censnet.training.prepare import Prepared, make_lesson, prepare
+from censnet.training.progress import show
+from censnet.training.run import Run, load_run
+from censnet.training.train import finish, fit_members, fits_side_by_side, train
+
+logger = logging.getLogger("censnet")
+
+SUMMARY = "replicates.json"
+Vary = Literal["both", "split", "start"]
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Runs that differ in their seeds alone.
+
+    Args:
+        runs: one for each seed.
+        summary: part -> level -> metric -> mean, spread (standard deviation over the runs) and the values.
+    """
+
+    runs: list[Run]
+    summary: dict[str, dict[str, dict[str, Any]]]
+
+
+def replicate(
+    data: object,
+    target: str | Sequence[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    replicates: int,
+    vary: Vary = "both",
+    preset: str = "strong",
+    settings: Mapping[str, object] | None = None,
+    seed: int = 0,
+    device: str | None = None,
+    strict: bool = False,
+    overrides: Mapping[str, str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = False,
+) -> Replicates:
+    """Train from several seeds. Each run is kept in `out`/seed-N; `out`/replicates.json has the mean and the spread.
+
+    On one small graph whose features do not depend on the split, all runs are trained at once.
+
+    Args:
+        replicates: how many seeds: seed, seed + 1, ...
+        vary: what they decide: the split, where the training starts (weights, dropout, order), or both.
+        data, target, preset, settings, device, strict, overrides, resume, overwrite, progress: as in `train`.
+    """
+    if replicates < 2:
+        raise ValueError(f"replicates is {replicates}, expected at least 2")
+    asked, _ = parse_targets(target)
+    split_seed = make_settings(preset, asked[0].level if asked else "link", settings, seed).data.split_seed
+    folder = None if out is None else Path(out)
+    starts = [seed if vary == "split" else seed + number for number in range(replicates)]
+    first_split = seed if split_seed is None else split_seed
+    changes = [
+        {**(settings or {}), "data.split_seed": first_split + (0 if vary == "start" else number)}
+        for number in range(replicates)
+    ]
+    folders = [None if folder is None else folder / f"seed-{number}" for number in range(replicates)]
+    _check_free(folders, resume or overwrite)
+
+    def prepare_one(number: int) -> Prepared:
+        return prepare(data, target, preset, changes[number], starts[number], strict=strict, overrides=overrides)
+
+    def train_one(number: int) -> Run:
+        where = folders[number]
+        logger.info("seed %d of %d", number + 1, replicates)
+        if resume and where is not None and (where / CONFIG).exists():
+            return load_run(where)
+        go_on = resume and where is not None and (where / CHECKPOINT).exists()
+        return train(
+            data, target, where, preset=preset, settings=changes[number], seed=starts[number], device=device,
+            strict=strict, overrides=overrides, resume=go_on, overwrite=overwrite, progress=progress,
+        )  # fmt: skip
+
+    begun = any(where is not None and (where / CHECKPOINT).exists() for where in folders)
+    every = [] if resume and begun else [prepare_one(0)]
+    if every and fits_side_by_side(every[0].lesson, every[0].settings, replicates, device):
+        every += [prepare_one(number) for number in range(1, replicates)]
+    if len(every) == replicates and _same_features(every):
+        runs = _at_once(every, device, progress)
+        for where, run in zip(folders, runs, strict=True):
+            if where is not None:
+                run.save(where)
+    else:
+        runs = [train_one(number) for number in range(replicates)]
+    summary = summarise([run.metrics for run in runs])
+    if folder is not None:
+        write_whole(folder / SUMMARY, (json.dumps({"vary": vary, "parts": summary}, indent=1) + "\n").encode())
+    return Replicates(runs, summary)
+
+
+def _check_free(folders: Sequence[Path | None], may_be_there: bool) -> None:
+    for where in folders:
+        if where is not None and not may_be_there and ((where / CONFIG).exists() or (where / CHECKPOINT).exists()):
+            raise RunError(f"{where} is there already: choose another --out, --resume to go on, or --overwrite")
+
+
+def summarise(metrics: Sequence[Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, Any]:
+    """Mean and spread of every metric that all runs have.
+
+    >>> summarise([{"test": {"node": {"auc": 0.7}}}, {"test": {"node": {"auc": 0.9}}}])["test"]["node"]["auc"]["mean"]
+    0.8
+    """
+    found: dict[str, Any] = {}
+    for part, levels in metrics[0].items():
+        for level, names in levels.items():
+            for name in names:
+                values = [one.get(part, {}).get(level, {}).get(name) for one in metrics]
+                if all(value is not None for value in values):
+                    numbers = [float(value) for value in values if value is not None]
+                    cell = {"mean": round(fmean(numbers), 12), "spread": stdev(numbers), "values": numbers}
+                    found.setdefault(part, {}).setdefault(level, {})[name] = cell
+    return found
+
+
+def _same_features(every: Sequence[Prepared]) -> bool:
+    """Whether all runs would see the same graph, whatever rows they learn from."""
+    first = every[0]
+    if any(one.targets != first.targets for one in every):  # numbers are scaled by training rows
+        return False
+    return all(
+        one.data.graph is first.data.graph
+        or (torch.equal(one.data.graph.edges, first.data.graph.edges) and _equal(one, first))
+        for one in every
+    )
+
+
+def _equal(one: Prepared, other: Prepared) -> bool:
+    nodes, others = one.data.graph.nodes, other.data.graph.nodes
+    if nodes.layout == torch.sparse_csr:
+        return nodes.shape == others.shape and torch.equal(nodes.values(), others.values())
+    return torch.equal(nodes, others)
+
+
+def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> list[Run]:
+    """All runs as members of one network; each has its own parts."""
+    first = every[0]
+    lesson = make_lesson(first.data, first.targets, [one.splits for one in every], None)
+    listeners = [show()] if progress else []
+    learners, fits = fit_members(lesson, first.settings, None, False, device, listeners, len(every))
+    runs = []
+    for number, (one, learner) in enumerate(zip(every, learners, strict=True)):
+        rows = [
+            {name: value for name, value in row.items() if name != "member"}
+            for row in fits[0].history
+            if row["member"] == number
+        ]
+        mine = Fitted(rows, fits[0].monitor, [fits[0].best[number]], [fits[0].best_epoch[number]])
+        runs.append(finish(replace(one, data=first.data), [learner], [mine], 0.0, device))
+    return runs

@@ -1,0 +1,333 @@
+"""Train from a user's data: read, split, fit, judge, and keep everything in a run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from censnet.data.dataset import Dataset
+from censnet.data.link_splits import link_rows
+from censnet.data.parts import PARTS, split_rows
+from censnet.data.sources import DATASETS
+from censnet.data.targets import table_of
+from censnet.nn.members import split_members
+from censnet.ops.graph import Graph
+from censnet.training.checkpoint import RunError, write_whole
+from censnet.training.config import Settings
+from censnet.training.directory import CHECKPOINT, CONFIG, RunConfig, made_now, seal, unseal
+from censnet.training.learner import Learner
+from censnet.training.lesson import Lesson
+from censnet.training.links import node_names, pair_probability
+from censnet.training.loop import Fitted, Listener, fit, make_accelerator
+from censnet.training.prepare import Prepared, fingerprint, prepare
+from censnet.training.progress import Board, show
+from censnet.training.run import Run, load_run
+
+logger = logging.getLogger("censnet")
+
+START = "start.json"  # what an unfinished training was started with
+SIDE_BY_SIDE = 2**24  # numbers in one activation of all members up to which they are trained at once on a CPU
+
+
+def train(
+    data: object,
+    target: str | Sequence[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    preset: str = "strong",
+    settings: Mapping[str, object] | None = None,
+    seed: int = 0,
+    ensemble: int = 1,
+    device: str | None = None,
+    strict: bool = False,
+    overrides: Mapping[str, str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = False,
+    tensorboard: bool = False,
+) -> Run:
+    """Train on data of any form, and give a run that predicts, embeds and evaluates.
+
+    Args:
+        data: a built-in set, a file, a folder, frames, PyG or networkx objects: see `load_data`.
+        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`; several train joint heads. The
+            kind of a column is found from its labels; `node:COLUMN=number` forces it (binary, classes, number).
+        out: the run directory; without one, nothing touches the disk.
+        preset: `strong` (the default), `paper` or `released`.
+        settings: changes, such as {"model.hidden": 64, "data.split": "scaffold"}.
+        seed: of everything that is random.
+        ensemble: networks whose answers are averaged; each prediction then has a standard deviation.
+        device: where to compute; the best there is if None.
+        strict: whether a row that cannot be used is an error.
+        overrides: column -> kind or role, as in `load_data`.
+        resume: whether to go on with the unfinished training in `out`.
+        overwrite: whether a run in `out` may be replaced.
+        progress: whether to show how it goes.
+        tensorboard: whether to write curves to `out`/tensorboard.
+
+    Example:
+        >>> run = train("karate", "node:faction", settings={"training.epochs": 5})
+        >>> run
+        Run(node:faction on karate)
+    """
+    if ensemble < 1:
+        raise ValueError(f"ensemble is {ensemble}, expected at least 1")
+    started = time.monotonic()
+    folder = None if out is None else Path(out)
+    if folder is not None and resume and (folder / CONFIG).exists():
+        logger.info("%s is finished already", folder)
+        return load_run(folder)
+    prepared = prepare(data, target, preset, settings, seed, strict=strict, overrides=overrides)
+    if folder is not None:
+        _open(folder, prepared, ensemble, resume, overwrite, overrides)
+    elif resume or tensorboard:
+        raise ValueError("resume and tensorboard need a run directory: give out")
+    for note in prepared.data.notes:
+        logger.warning("%s", note)
+    for found in prepared.targets:
+        logger.info("%s:%s is %s: %s", found.level, found.column, found.kind, found.reason)
+    listeners: list[Listener] = [show()] if progress else []
+    if tensorboard and folder is not None:
+        listeners.append(Board(folder / "tensorboard"))
+    lesson = prepared.lesson
+    if ensemble > 1:
+        lesson = replace(lesson, parts={level: part.expand(-1, ensemble) for level, part in lesson.parts.items()})
+    learners, fits = fit_members(lesson, prepared.settings, folder, resume, device, listeners, ensemble)
+    run = finish(prepared, learners, fits, time.monotonic() - started, device)
+    if folder is not None and make_accelerator(device=device).is_main_process:
+        run.save(folder)
+        shutil.rmtree(folder / CHECKPOINT)
+    return run
+
+
+def resume_run(out: str | os.PathLike[str], *, progress: bool = False, device: str | None = None) -> Run:
+    """Go on with an unfinished training, from what it was started with."""
+    folder = Path(out)
+    if (folder / CONFIG).exists():
+        logger.info("%s is finished already", folder)
+        return load_run(folder)
+    start = _read_start(folder)
+    if not start["data"]:
+        raise RunError(f"{folder} was trained on data that were in memory: call train again with resume=True")
+    return train(
+        start["data"],
+        start["asked"],
+        folder,
+        preset=start["settings"]["preset"],
+        settings=_changes(start["settings"]),
+        seed=start["settings"]["seed"],
+        ensemble=start["ensemble"],
+        overrides=start["overrides"],
+        device=device,
+        resume=True,
+        progress=progress,
+    )
+
+
+def fit_members(
+    lesson: Lesson,
+    settings: Settings,
+    folder: Path | None,
+    resume: bool,
+    device: str | None,
+    listeners: Sequence[Listener],
+    members: int,
+) -> tuple[list[Learner], list[Fitted]]:
+    """Train members from seeds of their own: at once where one graph is small, else one after the other."""
+    checkpoint = None if folder is None else folder / CHECKPOINT
+
+    def make(seed: int, count: int) -> Learner:
+        torch.manual_seed(seed)
+        model = settings.model
+        return Learner(
+            lesson.graph.node_width, lesson.graph.edge_width, lesson.targets, lesson.links is not None, model, count
+        )
+
+    if members > 1 and fits_side_by_side(lesson, settings, members, device):
+        many = make(settings.seed, members)
+        path = None if checkpoint is None else checkpoint / "members.safetensors"
+        fitted = fit(
+            many, lesson, settings.training, settings.seed,
+            device=device, checkpoint=path, resume=resume, listeners=listeners,
+        )  # fmt: skip
+        return split_members(many.cpu()), [fitted]
+    learners, fits = [], []
+    for member in range(members):
+        learner = make(settings.seed + member, 1)
+        path = None if checkpoint is None else checkpoint / f"member-{member}.safetensors"
+        fits.append(
+            fit(
+                learner, lesson.member(member) if lesson.parts else lesson, settings.training, settings.seed + member,
+                device=device, checkpoint=path, resume=resume, listeners=listeners,
+            )
+        )  # fmt: skip
+        learners.append(learner.cpu())
+    return learners, fits
+
+
+def fits_side_by_side(lesson: Lesson, settings: Settings, members: int, device: str | None) -> bool:
+    """Whether members train at once: answers for nodes and edges of one graph that is small enough."""
+    graph, levels = lesson.graph, {target.level for target in lesson.targets}
+    if not isinstance(graph, Graph) or lesson.links is not None or "graph" in levels:
+        return False
+    if settings.training.sampling in ("neighbours", "proportional") or settings.training.imbalance == "sampling":
+        return False
+    on_gpu = make_accelerator(device=device).device.type != "cpu"
+    numbers = (graph.num_nodes + graph.num_edges) * settings.model.hidden * members
+    return numbers <= SIDE_BY_SIDE * (64 if on_gpu else 1)
+
+
+def finish(
+    prepared: Prepared, learners: list[Learner], fits: Sequence[Fitted], seconds: float, device: str | None
+) -> Run:
+    """A run from trained networks: judged on every part, with predictions for every row."""
+    data, settings = prepared.data, prepared.settings
+    rows = [
+        row | ({"member": number} if len(fits) > 1 else {}) for number, one in enumerate(fits) for row in one.history
+    ]
+    config = RunConfig(
+        settings=settings,
+        asked=prepared.asked,
+        data=data.name,
+        fingerprint=fingerprint(data),
+        targets=prepared.targets,
+        link=prepared.links is not None,
+        node_width=data.graph.node_width,
+        edge_width=data.graph.edge_width,
+        members=len(learners),
+        made=made_now(seconds, str(make_accelerator(device=device).device)),
+    )
+    run = Run(
+        config, data.schema, learners, {}, pd.DataFrame(rows), split_table(prepared), {}, None,
+        (prepared.splits, prepared.links),
+    )  # fmt: skip
+    run.metrics = run.judge(data, device)
+    outputs = run.outputs(data, device)
+    for level, split in prepared.splits.items():
+        frame = run.table(data, level, outputs, "ids")
+        codes = split.codes(len(frame))
+        frame.insert(len(data.id_columns(level)), "split", [PARTS[code] if code >= 0 else None for code in codes])
+        run.predictions[level] = frame
+    if prepared.links is not None:
+        run.predictions["link"] = _judged_pairs(run, prepared, device)
+    return run
+
+
+def split_table(prepared: Prepared) -> pd.DataFrame:
+    """What splits.csv has."""
+    data = prepared.data
+    frames = []
+    for level, split in prepared.splits.items():
+        frame = split_rows(table_of(level), split)
+        ids = data.tables.frames()[table_of(level)][data.id_columns(level)]
+        ids = ids.rename(columns={name: f"{name}_" for name in ("table", "row", "split")})
+        ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
+        frames.append(pd.concat([frame, ids], axis=1))
+    if prepared.links is not None:
+        assert isinstance(data.graph, Graph)
+        frames.append(link_rows(prepared.links, data.graph, data.edge_rows, pd.Series(node_names(data))))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFrame:
+    """The links that were hidden and as many pairs that are none, with what the run says of them."""
+    hidden, data = prepared.links, prepared.data
+    assert hidden is not None
+    sides = {
+        ("validation", 1): hidden.validation_links,
+        ("validation", 0): hidden.validation_non_links,
+        ("test", 1): hidden.test_links,
+        ("test", 0): hidden.test_non_links,
+    }
+    outputs = run.outputs_of(data.seen(hidden), device)
+    latents = [member.latent for member in outputs if member.latent is not None]
+    names, frames = node_names(data), []
+    for (part, linked), pairs in sides.items():
+        mean, deviation = pair_probability([learner.cpu() for learner in run.learners], latents, pairs)
+        frame = pd.DataFrame({"source": names[pairs[0]], "target": names[pairs[1]], "split": part, "link": linked})
+        frame["link_p"] = mean.numpy()
+        if deviation is not None:
+            frame["link_std"] = deviation.numpy()
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _open(
+    folder: Path,
+    prepared: Prepared,
+    ensemble: int,
+    resume: bool,
+    overwrite: bool,
+    overrides: Mapping[str, str] | None,
+) -> None:
+    """Make the run directory ready, and write down what the training was started with."""
+    data = prepared.data.name if isinstance(prepared.data, Dataset) and _is_named(prepared.data.name) else ""
+    start = {
+        "asked": prepared.asked,
+        "settings": prepared.settings.model_dump(mode="json"),
+        "ensemble": ensemble,
+        "overrides": dict(overrides or {}),
+        "data": data,
+        "fingerprint": prepared.fingerprint,
+    }
+    place = folder / CHECKPOINT / START
+    if resume and place.exists():
+        before = _read_start(folder)
+        for name, value in start.items():
+            if name != "data" and before.get(name) != value:
+                what = f"{name} {_difference(before.get(name), value)}"
+                raise RunError(f"{folder} was started with another {what}: give the same, or --overwrite to start anew")
+        return
+    if resume:
+        raise RunError(f"{folder} has no training to go on with: leave --resume out to start one")
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file, expected a directory for the run")
+    if (folder / CONFIG).exists() or (folder / CHECKPOINT).exists():
+        if not overwrite:
+            state = (
+                "a finished run"
+                if (folder / CONFIG).exists()
+                else "an unfinished training, which --resume goes on with"
+            )
+            raise RunError(f"{folder} holds {state}: choose another --out, or --overwrite to replace it")
+        (folder / CONFIG).unlink(missing_ok=True)
+        shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+    write_whole(place, seal(start))
+
+
+def _read_start(folder: Path) -> dict[str, Any]:
+    place = folder / CHECKPOINT / START
+    if not place.is_file():
+        raise RunError(
+            f"{folder} has no training to go on with: censnet train DATA --target ... --out {folder} starts one"
+        )
+    return unseal(place.read_bytes(), place)
+
+
+def _is_named(name: str) -> bool:
+    return name in DATASETS or Path(name).exists()
+
+
+def _changes(settings: Mapping[str, Any]) -> dict[str, object]:
+    """Every setting by its full name, so that nothing depends on a preset that may have changed since."""
+    return {
+        f"{group}.{name}": value for group in ("model", "training", "data") for name, value in settings[group].items()
+    }
+
+
+def _difference(old: object, new: object, at: str = "") -> str:
+    """Where two settings differ first, in words."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in {**old, **new}:
+            if old.get(name) != new.get(name):
+                return _difference(old.get(name), new.get(name), f"{at}.{name}" if at else str(name))
+    return f"{at}: it was {old!r}, now it is {new!r}".lstrip(": ")

@@ -1,0 +1,259 @@
+"""Statistics from training rows alone, taken after the data were read and split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from censnet import Graph, GraphSet
+from censnet.data import DataError, Dataset, Tables, load_data
+from censnet.data.link_splits import LinkSplit, links
+from censnet.data.parts import Split
+
+
+def random_tables(seed: int = 0) -> Tables:
+    """Columns of every kind, with gaps, on a graph with loops and parallel edges."""
+    rng = np.random.default_rng(seed)
+    nodes = pd.DataFrame(
+        {
+            "id": [f"n{number}" for number in range(30)],
+            "age": np.where(rng.random(30) < 0.2, np.nan, rng.normal(40, 9, 30)),
+            "city": rng.choice(["Oslo", "Rome", "Lima"], 30),
+            "x": [rng.normal(0, 50, 2).tolist() for _ in range(30)],
+            "label": rng.choice(["a", "b"], 30),
+        }
+    )
+    ends = rng.integers(0, 30, (2, 60))
+    edges = {"source": nodes["id"][ends[0]].to_numpy(), "target": nodes["id"][ends[1]].to_numpy()}
+    day = pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 60), unit="D")
+    return Tables(
+        nodes, pd.DataFrame({**edges, "eur": rng.lognormal(3, 1, 60), "day": day, "new": rng.random(60) < 0.5})
+    )
+
+
+def same(one: Dataset, other: Dataset) -> None:
+    assert one.schema == other.schema
+    torch.testing.assert_close(one.graph.nodes, other.graph.nodes, rtol=0, atol=0)
+    torch.testing.assert_close(one.graph.edges, other.graph.edges, rtol=0, atol=0)
+    assert torch.equal(one.graph.ends, other.graph.ends)
+    for level in ("node", "edge", "graph"):
+        assert torch.equal(one.rows(level), other.rows(level))
+
+
+def test_a_refit_is_what_reading_with_these_training_rows_gives() -> None:
+    rows = {"node": torch.arange(0, 30, 2), "edge": torch.arange(20, 60)}
+    data = load_data(random_tables(), target="node:label", overrides={"city": "category"})
+    refitted = data.refit(rows)
+    same(refitted, load_data(random_tables(), target="node:label", train_rows=rows, overrides={"city": "category"}))
+    assert refitted.schema != data.schema
+    assert refitted.notes == data.notes
+    same(data.refit({}), data)
+    same(refitted.refit({}), data)  # what one set of rows left out, another may need
+
+
+def test_a_schema_from_a_refit_reads_the_same_tables_the_same_way() -> None:
+    refitted = load_data(random_tables(), target="node:label").refit({"node": torch.arange(12), "edge": [1, 2, 3, 5]})
+    same(refitted, load_data(random_tables(), schema=refitted.schema))
+
+
+def test_values_outside_the_training_rows_change_no_statistic() -> None:
+    changed = random_tables()
+    changed.nodes.loc[20:, "age"] = 1e5
+    changed.edges.loc[40:, "eur"] = -3e7
+    rows = {"node": torch.arange(20), "edge": torch.arange(40)}
+    one, other = (load_data(tables, target="node:label").refit(rows) for tables in (random_tables(), changed))
+    assert one.schema == other.schema
+    kept = other.rows("edge")[:40]
+    torch.testing.assert_close(one.graph.edges[one.rows("edge")[:40]], other.graph.edges[kept], rtol=0, atol=0)
+
+
+def test_kinds_bad_rows_and_merged_edges_stay_as_they_were_found() -> None:
+    """In training rows alone `w` would be numbers and `note` a constant: a row would turn bad, and edges be merged."""
+    edges = pd.DataFrame(
+        {
+            "source": [0, 1, 1, 2, 7],
+            "target": [1, 0, 2, 1, 2],
+            "w": ["1", "2", "3", "x", "y"],
+            "note": ["a", "a", "a", "b", "b"],
+        }
+    )
+    data = load_data(Tables(pd.DataFrame({"id": [0, 1, 2], "z": [1.0, 2.0, 3.0]}), edges), overrides={"w": "category"})
+    refitted = data.refit({"edge": [0, 1, 2]})
+    assert refitted.edge_rows.tolist() == data.edge_rows.tolist()
+    assert refitted.problems == data.problems
+    assert refitted.schema.edges.names == ["w=1", "w=2", "w=3", "w is another"]
+    assert [column.kind for column in refitted.schema.edges.columns] == ["category", "constant"]
+    assert any("left out note (always the same)" in note for note in refitted.notes)
+    row = refitted.edge_rows.tolist()[3]
+    assert refitted.graph.edges[row].tolist() == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_a_table_whose_columns_say_nothing_in_training_gets_stand_ins() -> None:
+    nodes = pd.DataFrame({"id": range(4), "x": [5.0, 5.0, 5.0, 6.0]})
+    data = load_data(Tables(nodes, pd.DataFrame({"source": [0, 0, 1], "target": [1, 2, 3], "w": [1.0, 1.0, 2.0]})))
+    refitted = data.refit({"node": [0, 1, 2], "edge": [0, 1]})
+    assert refitted.schema.nodes.names == ["degree", "constant"]
+    degree = np.array([2.0, 2.0, 1.0, 1.0])
+    expected = (degree - degree[:3].mean()) / degree[:3].std()
+    np.testing.assert_allclose(refitted.graph.nodes[:, 0], expected, rtol=1e-6)
+    assert refitted.graph.edges.tolist() == [[1.0]] * 3
+    assert data.graph.node_width == data.graph.edge_width == 1
+
+
+def test_merged_edges_are_encoded_once_each() -> None:
+    edges = pd.DataFrame({"source": [5, 7, 6, 7, 5], "target": [6, 5, 5, 7, 7], "w": [1.0, 2.0, 1.0, 9.0, 2.0]})
+    refitted = load_data(edges).refit({"edge": [0, 1, 2, 4]})
+    w = np.array(edges["w"])
+    expected = (w - 1.5) / 0.5
+    np.testing.assert_allclose(refitted.graph.edges[refitted.edge_rows, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("features", [True, False])
+def test_many_graphs_take_the_nodes_and_edges_of_training_graphs(features: bool) -> None:
+    rng = np.random.default_rng(1)
+    nodes = pd.DataFrame({"graph": np.repeat([9, 4, 6], 5), "id": np.tile(range(5), 3)}).sample(frac=1, random_state=3)
+    edges = pd.DataFrame({"graph": np.repeat([4, 6, 9], 4), "source": np.tile([0, 1, 2, 3], 3), "target": 4})
+    edges.loc[edges["graph"] == 9, "target"] = [1, 2, 3, 4]
+    edges = edges.sample(frac=1, random_state=5)
+    if features:
+        nodes, edges = nodes.assign(x=rng.normal(size=15)), edges.assign(w=rng.normal(size=12))
+    graphs = pd.DataFrame({"graph": [4, 6, 9, 1], "y": [0, 1, 0, 1]})
+    tables = Tables(nodes, edges, graphs)
+    data = load_data(tables, target="graph:y")
+    refitted = data.refit({"graph": torch.tensor([0, 2, 3])})
+    same(refitted, load_data(tables, target="graph:y", train_rows=[0, 2, 3]))
+    assert refitted.schema != data.schema
+    assert "y" in refitted.schema.graphs.targets
+
+
+def test_a_word_in_a_number_column_keeps_its_node_and_its_row_without_result() -> None:
+    nodes = pd.DataFrame({"id": list("dabc"), "x": ["9", "1", "3", "old"]})
+    tables = Tables(nodes, pd.DataFrame({"source": list("abd"), "target": list("bca")}))
+    refitted = load_data(tables, overrides={"x": "number"}).refit({"node": [1, 2]})
+    assert refitted.node_rows.tolist() == [0, 1, 2, -1]
+    assert refitted.graph.nodes.tolist() == [[7.0], [-1.0], [1.0], [0.0]]
+
+
+def test_nothing_fitted_nothing_changed() -> None:
+    path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
+    for given in (path, GraphSet.pack([path, path])):
+        data = load_data(given)
+        assert data.refit({"node": [0]}).graph is given
+    schema = load_data(random_tables(), target="node:label").schema
+    later = load_data(random_tables(), schema=schema)
+    assert later.refit({"node": [0, 1]}) is later
+
+
+def test_rows_that_are_not_there_are_an_error() -> None:
+    data = load_data(random_tables(), target="node:label")
+    with pytest.raises(DataError, match="train_rows of node are not rows of nodes, expected some from 0 to 29"):
+        data.refit({"node": [30]})
+    with pytest.raises(DataError, match="level is 'vertex', expected node, edge or graph"):
+        data.refit({"vertex": [0]})
+
+
+def test_files_are_read_once(tmp_path: Path) -> None:
+    tables = random_tables()
+    tables.nodes.to_parquet(tmp_path / "nodes.parquet")
+    tables.edges.to_parquet(tmp_path / "edges.parquet")
+    data = load_data(tmp_path, target="node:label")
+    for path in tmp_path.iterdir():
+        path.unlink()
+    same(data.refit({"node": torch.arange(9)}), load_data(tables, target="node:label", train_rows=torch.arange(9)))
+
+
+SMILES = ["CCO", "c1ccncc1", "C1CC", "CC(=O)Cl", "C#N", "CBr"]
+
+
+def test_the_vocabulary_of_paper_bonds_is_learnt_again_without_reading_molecules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frame = pd.DataFrame({"smiles": SMILES, "y": range(6)})
+    data = load_data(frame, target="graph:y", features="paper")
+    expected = load_data(frame, target="graph:y", features="paper", train_rows=[0, 3, 2])
+    monkeypatch.setattr("censnet.data.smiles.featurize", None)
+    refitted = data.refit({"graph": torch.tensor([0, 3, 2])})
+    assert refitted.schema.vocabulary == expected.schema.vocabulary == ["C-C", "C-O", "C=O", "C-Cl"]
+    same(refitted, expected)
+    same(expected.refit({}), data)
+
+
+def test_rich_molecules_depend_on_no_training_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = load_data(pd.DataFrame({"smiles": SMILES, "y": range(6)}), target="graph:y")
+    monkeypatch.setattr("censnet.data.smiles.featurize", None)
+    refitted = data.refit({"graph": torch.tensor([0, 3])})
+    assert refitted.graph is data.graph
+    assert refitted.schema == data.schema
+
+
+def test_what_is_known_of_the_order_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, many = (
+        load_data(random_tables(), target="node:label"),
+        load_data(pd.DataFrame({"smiles": SMILES}), features="paper"),
+    )
+    slots, union = one.graph.incidence.slots, many.graph._union
+    assert one.refit({"node": [0, 3]}).graph.incidence.slots is slots
+    assert many.refit({"graph": [0, 3]}).graph._union is union
+
+
+def hide(data: Dataset, validation: list[int], test: list[int]) -> LinkSplit:
+    """A link split that hides these input rows of edges."""
+    part = np.zeros(len(data.edge_rows), int)
+    part[validation], part[test] = 1, 2
+    pair = torch.tensor([[0], [1]])
+    return LinkSplit(Split.of(part).to_graph(data.edge_rows), pair, pair, pair, pair)
+
+
+@pytest.mark.parametrize("degrees", [True, False])
+def test_a_hidden_link_changes_nothing_that_the_model_sees(degrees: bool) -> None:
+    """Neither where the hidden links go nor what they carry: the same tensors to the bit."""
+    rng = np.random.default_rng(0)
+    nodes = pd.DataFrame({"id": range(20)} if degrees else {"id": range(20), "x": rng.normal(size=20)})
+    edges = pd.DataFrame(rng.integers(0, 20, (40, 2)), columns=["source", "target"]).assign(w=rng.normal(size=40))
+    other = edges.copy()
+    other.loc[30:, "source"], other.loc[30:, "w"] = 7, 1e4
+    seen = []
+    for table in (edges, other):
+        data = load_data(Tables(nodes, table))
+        split = hide(data, list(range(30, 35)), list(range(35, 40)))
+        data = data.refit({}, links=split)
+        seen.append((data.seen(split), data.schema))
+    assert seen[0][1] == seen[1][1]
+    assert torch.equal(seen[0][0].nodes, seen[1][0].nodes)
+    assert torch.equal(seen[0][0].edges, seen[1][0].edges)
+    assert torch.equal(seen[0][0].ends, seen[1][0].ends)
+    if degrees:
+        degree = np.bincount(edges[["source", "target"]].to_numpy()[:30].ravel(), minlength=20)
+        expected = (degree - degree.mean()) / degree.std()
+        np.testing.assert_allclose(seen[0][0].nodes[:, 0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_links_of_many_graphs_are_seen_in_their_union() -> None:
+    ring = {"source": [0, 1, 2, 3, 4, 5], "target": [1, 2, 3, 4, 5, 0]}
+    edges = pd.concat([pd.DataFrame({"graph": graph, **ring}) for graph in "pqr"])
+    data = load_data(Tables(edges=edges))
+    union = data.graph.batch(torch.arange(3))
+    split = links(union, seed=1)
+    seen = data.refit({}, links=split).seen(split)
+    assert seen.num_edges == len(split.rows.train) == 16
+    degree = np.bincount(seen.ends.reshape(-1).numpy(), minlength=18)
+    np.testing.assert_allclose(seen.nodes[:, 0], (degree - degree.mean()) / degree.std(), rtol=1e-5)
+
+
+def test_features_of_a_column_stay_when_links_are_hidden() -> None:
+    data = load_data(random_tables(), target="node:label")
+    split = links(data.graph, seed=2)
+    seen = data.seen(split)
+    assert seen.nodes is data.graph.nodes
+    torch.testing.assert_close(seen.edges, data.graph.edges[split.rows.train])
+
+
+def test_training_molecules_without_a_bond_leave_bonds_without_features() -> None:
+    frame = pd.DataFrame({"smiles": ["C", "N", "CC"], "y": [0, 1, 2]})
+    refitted = load_data(frame, target="graph:y", features="paper").refit({"graph": [0, 1]})
+    assert refitted.graph.edge_width == 0
+    assert load_data(frame, schema=refitted.schema).graph.edge_width == 0

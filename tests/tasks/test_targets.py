@@ -1,0 +1,342 @@
+"""Columns of labels of every sort become the right kind of target, and numbers to learn from."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from censnet.data.errors import DataError
+from censnet.tasks.targets import Asked, Target, output_slices, parse_targets
+
+NONE = float("nan")
+
+
+def fit(values: Any, **options: Any) -> Target:
+    labels = values if isinstance(values, pd.Series) else pd.Series(values)
+    return Target.fit(labels, "node", "y", **options)
+
+
+def codes(target: Target, values: Any) -> list[float | None]:
+    """What is learnt, None for no label."""
+    found = target.encode(values if isinstance(values, pd.Series) else pd.Series(values))
+    assert found.dtype == torch.float32
+    return [None if value != value else value for value in found.tolist()]
+
+
+# -- which kind it is --------------------------------------------------------------------------------------------------
+
+WORDS = ["red", "green", "blue", "red"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "classes"),
+    [
+        ([True, False, None], "binary", ["False", "True"]),
+        (pd.Series([True, False, None], dtype="boolean"), "binary", ["False", "True"]),
+        ([0, 1, 1], "binary", ["0", "1"]),
+        ([1.0, 0.0, NONE], "binary", ["0", "1"]),  # whole numbers that became fractions for their gaps
+        (pd.Series([0, 1, None], dtype="Int64"), "binary", ["0", "1"]),
+        ([" True ", "false", "", None, "NA"], "binary", ["false", "True"]),
+        (["No", "YES", "n/a"], "binary", ["No", "YES"]),
+        (["0", "1", "1.0"], "binary", ["0", "1"]),
+        ([-1, 1] * 5, "binary", ["-1", "1"]),
+        ([2, 1] * 5, "binary", ["1", "2"]),
+        ([0.5, 1.5] * 5, "binary", ["0.5", "1.5"]),
+        (["positive", "negative"], "binary", ["negative", "positive"]),
+        (["+", "-"], "binary", ["-", "+"]),
+        (["toxic", "non-toxic", "toxic"], "binary", ["non-toxic", "toxic"]),
+        (["Inactive", "Active", "Active"], "binary", ["Inactive", "Active"]),
+        (["paid", "late", "paid"], "binary", ["paid", "late"]),  # the rarer is the positive one
+        (["b", "a"], "binary", ["a", "b"]),
+        (WORDS, "classes", ["blue", "green", "red"]),
+        (pd.Series(pd.Categorical(WORDS, ["red", "pink", "blue", "green"])), "classes", ["blue", "green", "red"]),
+        (pd.Series(pd.Categorical([3, 1, 2] * 3)), "classes", ["1", "2", "3"]),
+        ([10, 9, 2, NONE] * 5, "classes", ["2", "9", "10"]),  # by size, not by the alphabet
+        (["10", "9", "2", None] * 5, "classes", ["2", "9", "10"]),
+        (["0", "1", "?"] + ["1"] * 40, "classes", ["0", "1", "?"]),
+        (["007", "7", "08"], "classes", ["007", "08", "7"]),  # codes, not numbers
+        (list(range(20)) * 3, "classes", [str(code) for code in range(20)]),
+        (list(range(21)) * 3, "number", []),
+        ([1, 2, 3, 4], "number", []),  # hardly fewer different numbers than rows
+        ([0.1, 0.7], "number", []),
+        ([0.5, 1.0, 1.5] * 10, "number", []),
+        (["1.5", "2.5", "3.5", "-1e-3"], "number", []),
+        ([decimal.Decimal("1.5"), decimal.Decimal("2.5"), decimal.Decimal("7")], "number", []),
+        (pd.to_timedelta([1, 2, 5], unit="D").to_series(), "number", []),
+        (np.arange(30, dtype=np.uint64) + 2**63, "number", []),
+    ],
+)
+def test_the_kind_and_the_classes_are_found(values: Any, kind: str, classes: list[str]) -> None:
+    target = fit(values)
+    assert (target.kind, target.classes) == (kind, classes)
+    assert target.width == (len(classes) if kind == "classes" else 1)
+    assert target.reason
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (["yes", "no"], "one of two words; 'yes' is the positive one: as the word says"),
+        ([3, 5] * 3, "3 or 5; '5' is the positive one: the larger of the two numbers"),
+        (["paid", "late", "paid"], "one of two words; 'late' is the positive one: the rarer of the two"),
+        (["b", "a"], "'b' is the positive one: the last of the two, which are as frequent as each other"),
+        (["not fraud", "fraud"], "'fraud' is the positive one: the other one is its negation"),
+        ([1, 2, 3] * 3, "3 different whole numbers"),
+        (["1.5"] + ["2.25", "3"] * 5 + [">50"], "1 labels are no number and left out, the first '>50'"),
+    ],
+)
+def test_the_reason_is_said(values: Any, reason: str) -> None:
+    assert reason in fit(values).reason
+
+
+def test_a_kind_can_be_forced() -> None:
+    assert fit([1, 2, 3] * 5, kind="number").kind == "number"
+    assert fit([1.5, 2.5, 3.5], kind="classes").classes == ["1.5", "2.5", "3.5"]
+    assert fit([0, 1], kind="classes").width == 2
+    assert fit([0, 1], kind="number").mean == 0.5
+    assert fit(["1", "x", "3"], kind="number").mean == 2
+    assert fit([f"item {code}" for code in range(3000)], kind="classes").width == 3000
+    assert fit([datetime.date(2020, 1, day) for day in (1, 2, 2)], kind="classes").classes == ["2020-01-01", "2020-01-02"]
+    assert fit([1, 2] * 5, kind="number").reason == "as asked"
+
+
+# -- labels that cannot be learnt --------------------------------------------------------------------------------------
+
+DAYS = pd.Series(pd.date_range("2024-01-01", periods=40))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([None, None], "nodes, column y: has no label in any row, expected some to learn from"),
+        ([NONE], "has no label in any row"),
+        ([], "has no label in any row"),
+        (["", "NA", " null "], "has no label in any row"),
+        (pd.Series([], dtype="float64"), "has no label in any row"),
+        ([1.0, 1.0, NONE], "is 1 in each labelled row, expected numbers that differ"),
+        (["a", "a"], "is 'a' in each labelled row, expected two or more classes to tell apart"),
+        ([True, True], "is 'True' in each labelled row"),
+        ([0.5, float("inf"), 2.5], "nodes, row 2, column y: is infinite, expected a number, or nothing"),
+        ([0.0, 1.0, float("-inf")], "nodes, row 3, column y: is infinite"),
+        (DAYS, "holds dates or times, expected numbers or classes: count the days from one of them"),
+        (DAYS.astype("string"), "holds dates or times"),
+        ([[1, 2], [3]], "holds list<item: int64>, expected one number or one class in each row"),
+        ([b"a", b"b"], "holds binary, expected one number or one class"),
+        ([f"id {row}" for row in range(50)], r"has 50 different words in 50 labelled rows, expected numbers, or cl"),
+        ([f"id {row}" for row in range(1500)] * 4, "ask for y=classes"),
+        ([1e308, -1e308, 1e300], "holds numbers as large as 1e[+]308, expected some that can be squared"),
+    ],
+)
+def test_labels_that_cannot_be_learnt_are_named(values: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fit(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "message"),
+    [
+        ([1, 2, 3], "binary", "has 3 different values, expected two for binary: leave the kind out, or ask for y=cl"),
+        (["a", "b"], "number", "has no label that can be learnt: none is a number, the first is 'a'"),
+        ([None, None], "number", "has no label that can be learnt: all are missing"),
+        (DAYS, "number", "has no label that can be learnt: none is a number"),
+        ([1, 2], "colour", "kind is 'colour', expected binary, classes, number"),
+        ([None], "classes", "has no label in any row"),
+        ([2.0, 2.0], "number", "is 2 in each labelled row"),
+        ([1.0, float("inf"), 3.0], "number", "row 2, column y: is infinite"),
+    ],
+)
+def test_a_forced_kind_that_does_not_fit_is_named(values: Any, kind: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fit(values, kind=kind)
+
+
+def test_a_level_that_does_not_exist_is_named() -> None:
+    with pytest.raises(DataError, match="level is 'tree', expected node, edge or graph"):
+        Target.fit(pd.Series([1, 2]), "tree", "y")  # type: ignore[arg-type]
+
+
+# -- what training rows decide -----------------------------------------------------------------------------------------
+
+
+def test_a_number_is_standardised_by_its_training_rows_alone() -> None:
+    target = fit([1.0, 3.0, NONE, 1000.0], rows=torch.tensor([0, 1, 2]))
+    assert (target.mean, target.scale) == (2.0, 1.0)
+    assert codes(target, [1.0, 3.0, NONE, 1000.0]) == [-1.0, 1.0, None, 998.0]
+
+
+def test_a_class_seen_only_in_test_has_a_name_and_is_said() -> None:
+    target = fit(["a", "b", "c", "a"], rows=torch.tensor([0, 1]))
+    assert target.classes == ["a", "b", "c"]
+    assert target.reason.endswith("classes without a row to train on: 1 of 3")
+
+
+@pytest.mark.parametrize("values", [["a", "b", None, None], [1.5, 2.5, NONE, NONE]])
+def test_training_rows_without_a_label_are_named(values: Any) -> None:
+    with pytest.raises(DataError, match="nodes, column y: has no label in the training rows, expected some"):
+        fit(values, rows=torch.tensor([2, 3]))
+
+
+def test_training_rows_with_one_number_are_learnt_as_they_are() -> None:
+    target = fit([0.1, 0.1, 0.1, 7.5], rows=torch.tensor([0, 1, 2]))
+    assert target.scale == 1
+    assert "all training rows have the same number" in target.reason
+    torch.testing.assert_close(target.encode(pd.Series([0.1, 7.5])), torch.tensor([0.0, 7.4]))
+
+
+@pytest.mark.parametrize("rows", [torch.tensor([0, 9]), torch.tensor([-1]), torch.tensor([True, False]), torch.ones(1)])
+def test_rows_of_another_table_are_named(rows: torch.Tensor) -> None:
+    with pytest.raises(DataError, match="rows are not rows of this table, expected some from 0 to 1"):
+        fit(["a", "b"], rows=rows)
+
+
+# -- labels as numbers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("learnt", "values", "expected"),
+    [
+        (["a", "b", "c"], [" c ", "a", None, "d", "NaN"], [2, 0, None, None, None]),
+        ([0, 1], [True, False, None], [1, 0, None]),
+        ([0, 1], ["yes", " No", "perhaps", "0.0"], [1, 0, None, 0]),
+        (["True", "False"], [1.0, 0.0, NONE], [1, 0, None]),
+        ([True, False], ["TRUE", "f"], [1, 0]),
+        ([1, 2] * 5, [True, 2.0, "1"], [None, 1, 0]),  # 1 of 1 and 2 is no truth value
+        ([1, 2, 3] * 5, ["3", "2.0", "+1", "4"], [2, 1, 0, None]),
+        ([3.0, NONE, 5.0, 7.0] * 5, [7, 5, 3], [2, 1, 0]),
+        (["01", "1", "x"], ["1", "01"], [1, 0]),
+        (pd.Series(["u", "v", "w"], dtype="category"), pd.Series(["w", None], dtype="category"), [2, None]),
+    ],
+)
+def test_labels_become_codes_whatever_they_are_written_as(learnt: Any, values: Any, expected: list[Any]) -> None:
+    assert codes(fit(learnt), values) == expected
+
+
+def test_numbers_in_any_writing_become_standardised_ones() -> None:
+    target = fit([0.0, 1.5, 3.0, 4.5])
+    found = target.encode(pd.Series(["3", " 1.5 ", "x", None]))
+    torch.testing.assert_close(found * target.scale + target.mean, torch.tensor([3.0, 1.5, NONE, NONE]), equal_nan=True)
+
+
+def test_numbers_that_cannot_be_learnt_are_named_with_their_row() -> None:
+    target = fit([1.0, 1.5, 2.5])
+    with pytest.raises(DataError, match="nodes, row 2, column y: is infinite"):
+        target.encode(pd.Series([1.0, float("inf")]))
+    with pytest.raises(DataError, match="nodes, row 3, column y: 1e[+]60 is too far from the training labels"):
+        target.encode(pd.Series([1.0, 2.0, 1e60]))
+
+
+@given(st.lists(st.sampled_from(["a", "B", "7", "-2", "a b", "é", "yes", None]), min_size=4))
+def test_each_label_of_classes_finds_its_own_name(values: list[str | None]) -> None:
+    if len(set(values) - {None}) < 2:
+        return
+    target = fit(values, kind="classes")
+    found = codes(target, values)
+    assert [None if code is None else target.classes[int(code)] for code in found] == values
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, unique=True))
+def test_numbers_come_back_from_their_standard_form(values: list[float]) -> None:
+    target = fit(values, kind="number")
+    back = target.encode(pd.Series(values)).double() * target.scale + target.mean
+    assert float((back - torch.tensor(values, dtype=torch.float64)).abs().max()) <= 1e-4 * target.scale
+
+
+def test_a_million_classes_are_told_apart() -> None:
+    names = pd.Series(np.arange(10**6)).sample(frac=1, random_state=0).reset_index(drop=True)
+    target = fit(names, kind="classes")
+    assert target.width == 10**6
+    assert (target.encode(names).numpy() == names.to_numpy()).all()
+
+
+# -- kept in a file ----------------------------------------------------------------------------------------------------
+
+
+def test_a_target_comes_back_from_its_file() -> None:
+    for target in (fit(["a", "b", "c"]), fit([True, False]), fit([1.5, 2.5, 9.0])):
+        assert Target.model_validate_json(target.model_dump_json()) == target
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "binary"}, "classes has 3 names, expected 2 for binary"),
+        ({"kind": "number"}, "classes has 3 names, expected none for number"),
+        ({"classes": ["a"]}, "classes has 1 names, expected 2 or more for classes"),
+        ({"classes": ["a", "a"]}, "classes has a name twice"),
+        ({"form": "integer"}, "form is 'integer', expected 'text' for classes such as 'a'"),
+        ({"form": "boolean"}, "form is 'boolean'"),
+        ({"scale": 0.0}, "scale"),
+        ({"mean": float("nan")}, "mean"),
+        ({"column": ""}, "column"),
+        ({"level": "tree"}, "level"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_target_that_makes_no_sense_is_refused(change: dict[str, Any], message: str) -> None:
+    good = fit(["a", "b", "c"]).model_dump()
+    with pytest.raises(ValidationError, match=message):
+        Target.model_validate(good | change)
+
+
+def test_a_target_cannot_be_changed_and_says_what_it_is() -> None:
+    target = fit([f"c{code}" for code in range(7)])
+    with pytest.raises(ValidationError):
+        target.mean = 3.0
+    assert repr(target) == "Target(node:y, classes: c0, c1, c2, c3, c4... 7 in all)"
+    assert str(fit([1.0, 1.5, 2.0])) == "Target(node:y, number: mean 1.5, scale 0.4082)"
+
+
+def test_outputs_stand_side_by_side() -> None:
+    targets = [fit(["a", "b", "c"]), fit([1.5, 2.5, 4.0]), fit([0, 1])]
+    assert output_slices(targets) == [slice(0, 3), slice(3, 4), slice(4, 5)]
+
+
+# -- what the user asks for --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("node:label", ([Asked("node", "label")], False)),
+        ("link", ([], True)),
+        (["graph: a , b", "link"], ([Asked("graph", "a"), Asked("graph", "b")], True)),
+        ("edge:amount=number,kind=classes", ([Asked("edge", "amount", "number"), Asked("edge", "kind", "classes")], False)),
+        ("node:a=b=binary", ([Asked("node", "a=b", "binary")], False)),
+        (["node:y", "edge:y"], ([Asked("node", "y"), Asked("edge", "y")], False)),
+        ("edge:a:b", ([Asked("edge", "a:b")], False)),
+    ],
+)
+def test_targets_are_read(target: Any, expected: tuple[list[Asked], bool]) -> None:
+    assert parse_targets(target) == expected
+
+
+def test_what_is_asked_can_be_handed_to_the_reader_of_data() -> None:
+    assert Asked("edge", "amount", "number").plain == "edge:amount"
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ([], "there is no target, expected node:COLUMN"),
+        ("label", "target is 'label', expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link"),
+        ("tree:y", "target is 'tree:y', expected"),
+        ("node:", "target is 'node:' with a column that has no name"),
+        ("node:a,,b", "with a column that has no name"),
+        ("link:a", "target is 'link:a', expected"),
+        ("node:y=colour", "with the kind 'colour', expected binary, classes or number: a column with = in its name"),
+        ("node:=number", "with a column that has no name"),
+        (["node:y", "node:x,y=number"], "target node:y is given twice, expected each once"),
+    ],
+)
+def test_targets_that_are_none_are_named(target: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        parse_targets(target)
