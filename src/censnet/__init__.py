@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from censnet.nn import CensNet, CensNetVAE, EdgeLayer, NodeLayer
-from censnet.ops.graph import Graph, GraphSet
-
 if TYPE_CHECKING:
+    from censnet.nn import CensNet, CensNetVAE, EdgeLayer, NodeLayer
+    from censnet.ops.graph import Graph, GraphSet
     from censnet.training import Run, load_run, replicate, train
 
 __version__ = "0.1.0"
@@ -25,9 +24,23 @@ __all__ = [
     "train",
 ]
 
+_HOMES = {
+    "censnet.nn": ("CensNet", "CensNetVAE", "EdgeLayer", "NodeLayer"),
+    "censnet.ops.graph": ("Graph", "GraphSet"),
+    "censnet.training": ("Run", "load_run", "replicate", "train"),
+}
+_PARTS = ("data", "estimators", "experiments", "nn", "ops", "pyg", "tasks", "training")
+
 
 def __getattr__(name: str) -> Any:
-    """What trains is imported when it is asked for: the layers alone need torch and nothing else."""
-    if name in ("Run", "load_run", "replicate", "train"):
-        return getattr(importlib.import_module("censnet.training"), name)
+    """What is asked for is imported then: layers need torch and no pandas, and `censnet --help` needs neither."""
+    if name in _PARTS:
+        return importlib.import_module(f"censnet.{name}")
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module 'censnet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *_PARTS, "__version__"]

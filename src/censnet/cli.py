@@ -1,24 +1,25 @@
-"""The command line: parse, call one function, print."""
+"""The command line: parse, call one function, print.
+
+What is heavy is imported by the command that needs it, so that `--help` answers at once.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
-from rich.console import Console
-
-from censnet.data import sources
-from censnet.data.errors import DataError, quote
-from censnet.data.report import inspect_data
-from censnet.data.screen import Screen, dataset_card, datasets_table
+from rich.console import Console, RenderableType
+from rich.text import Text
 
 app = typer.Typer(
     help="Co-embed the nodes and edges of graphs.",
@@ -27,7 +28,41 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-WRONG, FAILED = 1, 2  # exit codes: the data have problems; the command could not be done
+WRONG, FAILED, INTERRUPTED = 1, 2, 130  # exit codes: the data have problems; it could not be done; Ctrl-C
+WITHOUT_DATA = {"out", "resume", "change", "bf16", "device", "tensorboard", "quiet", "as_json"}  # what may be said then
+
+
+class Vary(Enum):
+    """What the seeds of replicates decide."""
+
+    both = "both"
+    split = "split"
+    start = "start"
+
+
+class Columns(Enum):
+    """Which columns of the user's stand beside a prediction."""
+
+    all = "all"
+    ids = "ids"
+
+
+class Format(Enum):
+    """The files of embeddings."""
+
+    parquet = "parquet"
+    csv = "csv"
+
+
+Data = Annotated[str, typer.Argument(help="A built-in set, a CSV or Parquet file, or a folder of tables.")]
+Trained = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, which `censnet train` made.")]
+Target = Annotated[
+    list[str] | None, typer.Option(help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; may be repeated.")
+]
+Preset = Annotated[str, typer.Option(help="strong, paper or released.")]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda; the best there is if not given.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Fail at the first row that cannot be used.")]
+Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
 @app.callback()
@@ -36,40 +71,208 @@ def main() -> None:
 
 
 @contextmanager
-def one_line() -> Iterator[None]:
-    """What is wrong with the user's data is said in one line, without a traceback; the report has the warnings."""
+def one_line(level: int = logging.ERROR) -> Iterator[None]:
+    """What is wrong is said in one line, without a traceback; what is logged from `level` on, as it comes."""
     logger = logging.getLogger("censnet")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    before, handlers = logger.level, list[logging.Handler]()
     try:
+        if level < logging.ERROR:
+            from censnet.training.progress import Voice
+
+            handlers.append(Voice(level))
+            logger.addHandler(handlers[0])
+        logger.setLevel(level)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse")  # torch: sparse tensors are in beta
             yield
     except (ValueError, ImportError, OSError) as error:
-        text = " ".join(str(error).split())
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_escape(text)}")
-        raise typer.Exit(FAILED) from None
+        raise _failed(str(error), FAILED) from None
+    except KeyboardInterrupt:
+        raise _failed("stopped", INTERRUPTED) from None
     finally:
-        logger.setLevel(level)
+        logger.setLevel(before)
+        for handler in handlers:
+            logger.removeHandler(handler)
+
+
+@app.command()
+def train(
+    context: typer.Context,
+    data: Annotated[str | None, typer.Argument(help="A built-in set, a CSV or Parquet file, or a folder.")] = None,
+    target: Target = None,
+    out: Annotated[Path | None, typer.Option(help="The run directory; runs/DATA-COLUMN if not given.")] = None,
+    preset: Preset = "strong",
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Such as model.hidden=64; `censnet settings` lists all."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything that is random.")] = 0,
+    ensemble: Annotated[int, typer.Option(min=1, help="Networks whose answers are averaged.")] = 1,
+    replicates: Annotated[int | None, typer.Option(min=2, help="Train from N seeds; say mean and spread.")] = None,
+    vary: Annotated[Vary, typer.Option(help="What the seeds of replicates decide.")] = Vary.both,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=KIND", help="What a column is: number, category, id, drop...; may be repeated."),
+    ] = None,
+    device: Device = None,
+    bf16: Annotated[bool, typer.Option("--bf16", help="The same as --set training.precision=bf16.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the training in --out; needs no DATA.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in --out.")] = False,
+    strict: Strict = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves to OUT/tensorboard.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+) -> None:
+    """Train on graphs, and keep all that it takes to predict in a run directory."""
+    scores: object
+    screen: RenderableType
+    with one_line(logging.WARNING if quiet else logging.INFO):
+        _check_together(context)
+        from censnet import training
+        from censnet.training.assumed import default_place, own_targets, parse_overrides
+        from censnet.training.config import parse_changes
+        from censnet.training.screen import replicates_screen, run_screen
+
+        changes = parse_changes([*(change or ()), *(["training.precision=bf16"] if bf16 else ())])
+        shared: dict[str, Any] = {"device": device, "progress": not quiet, "settings": changes}
+        if data is None:
+            place = cast(Path, out)
+            with _stoppable(place):
+                run = training.resume_run(place, tensorboard=tensorboard, **shared)
+        else:
+            targets = target or own_targets(data)
+            place = out or default_place(data, targets)
+            shared |= {"preset": preset, "seed": seed, "strict": strict, "resume": resume, "overwrite": overwrite}
+            shared["overrides"] = parse_overrides(column or ())
+            again = None if replicates is None else [*sys.argv[1:], *([] if resume else ["--resume"])]
+            with _stoppable(place, again):
+                if replicates is None:
+                    run = training.train(data, targets, place, ensemble=ensemble, tensorboard=tensorboard, **shared)
+                else:
+                    several = training.replicate(data, targets, place, replicates=replicates, vary=vary.value, **shared)
+        if replicates is None:
+            scores, screen = run.metrics, run_screen(run)
+        else:
+            scores, screen = several.summary, replicates_screen(several, place, vary.value)
+    if as_json:
+        typer.echo(json.dumps(scores, indent=1))
+    elif not quiet:
+        _print(screen)
+
+
+@app.command()
+def predict(
+    run: Trained,
+    data: Data,
+    to: Annotated[
+        Path | None, typer.Option(help="A .csv or .parquet file; a folder, if there are several levels.")
+    ] = None,
+    level: Annotated[str | None, typer.Option(help="node, edge, graph or link, where the run has several.")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="A table of source and target: judge these pairs.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="The likeliest N links that are not there.")] = None,
+    columns: Annotated[Columns, typer.Option(help="Which of your columns to repeat.")] = Columns.all,
+    strict: Strict = False,
+    device: Device = None,
+) -> None:
+    """Answer for each row of the data: classes with their probabilities, numbers, links. CSV unless --to is given."""
+    with one_line(logging.WARNING):
+        from censnet.data.tables import to_csv
+        from censnet.training import load_run
+        from censnet.training.export import predict_levels, prediction_places, write_tables
+
+        trained = load_run(run)
+        places = prediction_places(trained, to, level, links=pairs is not None or top is not None)
+        found = predict_levels(
+            trained, data, list(places), keep=columns.value, pairs=pairs, top=top, strict=strict, device=device,
+            progress=True,
+        )  # fmt: skip
+        files = {path: found[name] for name, path in places.items() if path is not None}
+        write_tables(files)
+        text = b"" if files else to_csv(next(iter(found.values())), "predictions")
+    if text:
+        typer.echo(text, nl=False)
+    for path, frame in files.items():
+        bad = int(frame["error"].notna().sum()) if "error" in frame else 0
+        _print(f"{path}: {len(frame):,} rows" + (f", {bad:,} of them with an error" if bad else ""))
+
+
+@app.command()
+def embed(
+    run: Trained,
+    data: Data,
+    to: Annotated[Path, typer.Option(help="The folder for nodes, edges and, for many graphs, graphs.")],
+    form: Annotated[Format, typer.Option("--format", help="Of the files.")] = Format.parquet,
+    strict: Strict = False,
+    device: Device = None,
+) -> None:
+    """Write the embeddings of nodes, edges and, for many graphs, graphs, behind your ids."""
+    with one_line(logging.WARNING):
+        from censnet.training import load_run
+        from censnet.training.export import write_embeddings
+
+        files = write_embeddings(load_run(run), data, to, form.value, strict=strict, device=device, progress=True)
+    for path, frame in files.items():
+        _print(f"{path}: {len(frame):,} rows, {sum(str(name)[1:].isdigit() for name in frame):,} channels")
+
+
+@app.command()
+def evaluate(
+    run: Trained,
+    data: Data,
+    as_json: Json = False,
+    strict: Strict = False,
+    device: Device = None,
+) -> None:
+    """Judge a run by the labels of the data; on those it was trained on, part by part."""
+    with one_line(logging.WARNING):
+        from censnet.training import load_run
+        from censnet.training.screen import scores_screen
+
+        trained = load_run(run)
+        scores = trained.evaluate(data, strict=strict, device=device, progress=True)
+        screen = scores_screen(trained, scores)
+    if as_json:
+        typer.echo(json.dumps(scores, indent=1))
+    else:
+        _print(screen)
+
+
+@app.command()
+def settings(
+    task: Annotated[str, typer.Argument(help="node, edge, graph or link.")] = "node",
+    preset: Preset = "strong",
+    as_json: Json = False,
+) -> None:
+    """List every setting, its value in a preset for one kind of task, and what it means."""
+    with one_line():
+        from censnet.training.config import Section, make_settings
+        from censnet.training.manual import entries, settings_table
+
+        chosen = make_settings(preset, cast(Section, task))
+    if as_json:
+        typer.echo(json.dumps([entry._asdict() for entry in entries(chosen)], indent=1))
+    else:
+        _print(settings_table(chosen))
 
 
 @app.command()
 def inspect(
-    data: Annotated[str, typer.Argument(help="A built-in set, a CSV or Parquet file, or a folder of tables.")],
-    target: Annotated[
-        list[str] | None, typer.Option(help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; may be repeated.")
-    ] = None,
+    data: Data,
+    target: Target = None,
     splits: Annotated[Path | None, typer.Option(help="A file of splits to audit, as splits.csv of a run.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    strict: Annotated[bool, typer.Option(help="Exit with 1 if there is a problem.")] = False,
+    as_json: Json = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a problem.")] = False,
 ) -> None:
     """Say what is in a data set, what each column became, what training will cost, and what is wrong."""
     with one_line():
+        from censnet.data.report import inspect_data
+        from censnet.data.screen import Screen
+
         report = inspect_data(data, target, splits)
     if as_json:
         typer.echo(report.model_dump_json(indent=1))
     else:
-        Console(highlight=False).print(Screen(report))
+        _print(Screen(report))
     if strict and report.problems:
         raise typer.Exit(WRONG)
 
@@ -77,23 +280,72 @@ def inspect(
 @app.command()
 def datasets(
     name: Annotated[str | None, typer.Argument(help="One set, for more about it.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the built-in data sets: their size, licence, numbers, and where each was found."""
     with one_line():
+        from censnet.data import sources
+        from censnet.data.errors import DataError, quote
+        from censnet.data.screen import dataset_card, datasets_table
+
         if name is not None and name not in sources.DATASETS:
             raise DataError(f"there is no data set {quote(name)} (there are {', '.join(sources.DATASETS)})")
         rows = [(info, sources.where(info.name)) for info in sources.DATASETS.values() if name in (None, info.name)]
     if as_json:
         typer.echo(json.dumps([{**asdict(info), "found": place} for info, place in rows], indent=1, default=str))
-    elif name is None:
-        Console(highlight=False).print(datasets_table(rows))
     else:
-        Console(highlight=False).print(dataset_card(*rows[0]))
+        _print(datasets_table(rows) if name is None else dataset_card(*rows[0]))
 
 
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[")
+@contextmanager
+def _stoppable(place: Path, again: Sequence[str] | None = None) -> Iterator[None]:
+    """After Ctrl-C, say in one line what was saved, and the command that goes on."""
+    from censnet.training.opening import is_begun
+    from censnet.training.stopping import LeftError, StoppedError
+
+    try:
+        yield
+    except (LeftError, KeyboardInterrupt) as error:
+        what = str(error).partition(":")[0] or "stopped"
+        command = shlex.join(["censnet", *(again or ["train", "--resume", "--out", str(place)])])
+        saved = again is not None or is_begun(place)
+        how = f"{command} goes on with it" if saved else "nothing was saved"
+        raise _failed(f"{what}: {how}", INTERRUPTED) from None
+    except StoppedError as error:
+        raise _failed(str(error), FAILED) from None
+
+
+def _check_together(context: typer.Context) -> None:
+    """Raise for what is missing, and for options that would be ignored."""
+    options = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    given = {
+        name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    }
+
+    def refuse(names: set[str], why: str) -> None:
+        found = [options[name] for name in context.params if name in given & names]
+        if found:
+            raise ValueError(f"{', '.join(found)} cannot be given {why}")
+
+    if "data" not in given:
+        if not {"resume", "out"} <= given:
+            raise ValueError("there are no DATA, expected some, or --resume and --out to go on with a training")
+        refuse(given - WITHOUT_DATA, "without DATA: --resume goes on with what the training was started with")
+    if "replicates" in given:
+        refuse({"ensemble", "tensorboard"}, "with --replicates")
+    else:
+        refuse({"vary"}, "without --replicates")
+
+
+def _failed(text: str, code: int) -> typer.Exit:
+    """Say in one line what went wrong. -> what to raise"""
+    line = Text.assemble(("error: " if code == FAILED else "", "bold red"), " ".join(text.split()))
+    Console(stderr=True, soft_wrap=True, highlight=False).print(line)
+    return typer.Exit(code)
+
+
+def _print(what: RenderableType) -> None:
+    Console(highlight=False).print(what)
 
 
 if __name__ == "__main__":

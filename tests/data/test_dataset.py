@@ -45,7 +45,7 @@ def test_ids_of_any_type_are_found(ids: list) -> None:
     order = [0, 2, 1, 0]
     edges = {"source": [ids[i] for i in order], "target": [ids[i] for i in reversed(order)], "w": [1.0, 2.0, 3.0, 5.0]}
     data = load_data(tables({"id": ids, "x": [1.0, 2.0, 4.0]}, edges))
-    assert data.graph.ends.tolist() == [order, order[::-1]]
+    assert data.graph.ends[:, data.edge_rows].tolist() == [order, order[::-1]]
     assert data.results("edge", pd.DataFrame({"y": range(4)}))["source"].tolist() == edges["source"]
 
 
@@ -152,9 +152,9 @@ def test_many_graphs_are_packed_in_the_order_of_their_table() -> None:
     assert isinstance(data.graph, GraphSet)
     assert data.graph.node_offset.tolist() == [0, 3, 5]
     assert data.graph.edge_offset.tolist() == [0, 2, 3]
-    assert data.graph.ends.tolist() == [[2, 0, 0], [1, 1, 1]]
+    assert data.graph.ends.tolist() == [[0, 2, 0], [1, 1, 1]]
     assert data.node_rows.tolist() == [3, 0, 4, 1, 2]
-    assert data.edge_rows.tolist() == [2, 0, 1]
+    assert data.edge_rows.tolist() == [2, 1, 0]
     assert data.graph_rows.tolist() == [0, -1, 1]
     x = np.array(nodes["x"])
     expected = ((x - x.mean()) / x.std())[[1, 3, 4, 0, 2]]
@@ -344,7 +344,9 @@ def test_results_need_one_value_for_each_row_of_the_tensors() -> None:
 
 
 def test_a_column_of_the_users_with_the_name_of_a_result_is_not_lost() -> None:
-    edges = pd.DataFrame({"source": [1, 9], "target": [2, 1], "score": [5, 6], "score_": [7, 8], "error": ["no", "yes"]})
+    edges = pd.DataFrame(
+        {"source": [1, 9], "target": [2, 1], "score": [5, 6], "score_": [7, 8], "error": ["no", "yes"]}
+    )
     data = load_data(Tables(pd.DataFrame({"id": [1, 2], "x": [1.0, 2.0]}), edges))
     result = data.results("edge", pd.DataFrame({"score": [0.5]}))
     assert list(result.columns) == ["source", "target", "score__", "score_", "error_", "score", "error"]

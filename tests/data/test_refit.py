@@ -195,9 +195,9 @@ def test_what_is_known_of_the_order_is_not_computed_again(monkeypatch: pytest.Mo
         load_data(random_tables(), target="node:label"),
         load_data(pd.DataFrame({"smiles": SMILES}), features="paper"),
     )
-    slots, union = one.graph.incidence.slots, many.graph._union
+    slots, order = one.graph.incidence.slots, many.graph._order
     assert one.refit({"node": [0, 3]}).graph.incidence.slots is slots
-    assert many.refit({"graph": [0, 3]}).graph._union is union
+    assert many.refit({"graph": [0, 3]}).graph._order is order
 
 
 def hide(data: Dataset, validation: list[int], test: list[int]) -> LinkSplit:

@@ -13,7 +13,7 @@ from strategies import assert_near, incidences
 from torch import Tensor
 
 from censnet.nn import CensNetVAE, vae
-from censnet.nn.vae import Latent
+from censnet.nn.vae import Latent, LatentHead
 from censnet.ops import Incidence, textbook
 
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
@@ -133,6 +133,28 @@ def test_a_gradient_passes_through_a_sample() -> None:
     torch.testing.assert_close(log_std.grad, sample.detach())
 
 
+# -- the head ---------------------------------------------------------------------------------------------------------
+
+
+@given(incidence=incidences(), seed=st.integers(0, 2**16))
+@settings(max_examples=20)
+def test_the_head_is_the_printed_equation_over_given_nodes(incidence: Incidence, seed: int) -> None:
+    torch.manual_seed(seed)
+    head = LatentHead(4, 3).double()
+    nodes, _ = features(incidence, 4, 1, seed)
+    A = textbook.normalize(textbook.node_adjacency(textbook.incidence_matrix(incidence.ends, incidence.num_nodes)))
+    found = head(nodes, incidence)
+    assert_near(found.mean.detach(), (A @ nodes @ head.weight[:, :3]).detach(), 1e-10)
+    assert_near(found.log_std.detach(), (A @ nodes @ head.weight[:, 3:]).detach(), 1e-10)
+
+
+def test_the_head_says_its_widths_and_names_nodes_of_another() -> None:
+    head = LatentHead(4, 3)
+    assert repr(head) == "LatentHead(4 -> 3)"
+    with pytest.raises(ValueError, match=r"^nodes has shape \(5, 2\), expected \(5, 4\): \(N, width\)"):
+        head(torch.ones(5, 2), TANGLE)
+
+
 # -- the encoder ------------------------------------------------------------------------------------------------------
 
 
@@ -200,7 +222,7 @@ def test_reset_parameters_restarts() -> None:
     fresh = CensNetVAE(4, 2, hidden=6, latent=3).state_dict()
     torch.manual_seed(1)
     other = CensNetVAE(4, 2, hidden=6, latent=3)
-    assert not other.weight.equal(fresh["weight"])
+    assert not other.weight.equal(fresh["head.weight"])
     torch.manual_seed(0)
     other.reset_parameters()
     assert all(other.state_dict()[name].equal(value) for name, value in fresh.items())

@@ -83,8 +83,13 @@ def assert_same_graph(found: Graph, expected: Graph) -> None:
     assert_same(mine.pairs.offset, fresh.pairs.offset)
     for key, other in zip(mine.sorted_pairs, fresh.sorted_pairs, strict=True):
         assert_same(key, other)
-    for name in ("node_degree", "edge_degree", "multiplicity", "edge_count", "is_loop", "slot_mask", "pair_mask"):
+    for name in ("node_degree", "edge_degree", "edge_count", "multiplicity", "is_first"):
         assert_same(getattr(mine, name), getattr(fresh, name))
+    for name in ("is_loop", "slot_mask", "pair_mask"):
+        assert_same(getattr(mine, name), getattr(fresh, name))
+    for side, rows in (("node", found.nodes), ("edge", found.edges)):
+        assert_same(mine.pool(rows, side), fresh.pool(rows, side))
+        assert_same(mine._members[side], fresh._members[side])
     assert_same(mine.edge_owner, fresh.edge_owner)
     assert repr(mine) == repr(fresh)
 

@@ -47,6 +47,8 @@ WORDS = ["red", "green", "blue", "red"]
         (pd.Series([0, 1, None], dtype="Int64"), "binary", ["0", "1"]),
         ([" True ", "false", "", None, "NA"], "binary", ["false", "True"]),
         (["No", "YES", "n/a"], "binary", ["No", "YES"]),
+        (["YES", "no", "Yes", "NO ", None], "binary", ["no", "YES"]),  # one word in several writings
+        (["Y", "N", "T"], "classes", ["N", "T", "Y"]),  # letters, since three are no truth values
         (["0", "1", "1.0"], "binary", ["0", "1"]),
         ([-1, 1] * 5, "binary", ["-1", "1"]),
         ([2, 1] * 5, "binary", ["1", "2"]),
@@ -63,7 +65,7 @@ WORDS = ["red", "green", "blue", "red"]
         ([10, 9, 2, NONE] * 5, "classes", ["2", "9", "10"]),  # by size, not by the alphabet
         (["10", "9", "2", None] * 5, "classes", ["2", "9", "10"]),
         (["0", "1", "?"] + ["1"] * 40, "classes", ["0", "1", "?"]),
-        (["007", "7", "08"], "classes", ["007", "08", "7"]),  # codes, not numbers
+        (["007", "7", "08"], "classes", ["007", "7", "08"]),  # codes, not numbers
         (list(range(20)) * 3, "classes", [str(code) for code in range(20)]),
         (list(range(21)) * 3, "number", []),
         ([1, 2, 3, 4], "number", []),  # hardly fewer different numbers than rows
@@ -72,7 +74,7 @@ WORDS = ["red", "green", "blue", "red"]
         (["1.5", "2.5", "3.5", "-1e-3"], "number", []),
         ([decimal.Decimal("1.5"), decimal.Decimal("2.5"), decimal.Decimal("7")], "number", []),
         (pd.to_timedelta([1, 2, 5], unit="D").to_series(), "number", []),
-        (np.arange(30, dtype=np.uint64) + 2**63, "number", []),
+        (np.arange(30, dtype=np.uint64) * 2**58 + 2**63, "number", []),
     ],
 )
 def test_the_kind_and_the_classes_are_found(values: Any, kind: str, classes: list[str]) -> None:
@@ -105,7 +107,10 @@ def test_a_kind_can_be_forced() -> None:
     assert fit([0, 1], kind="number").mean == 0.5
     assert fit(["1", "x", "3"], kind="number").mean == 2
     assert fit([f"item {code}" for code in range(3000)], kind="classes").width == 3000
-    assert fit([datetime.date(2020, 1, day) for day in (1, 2, 2)], kind="classes").classes == ["2020-01-01", "2020-01-02"]
+    assert fit([datetime.date(2020, 1, day) for day in (1, 2, 2)], kind="classes").classes == [
+        "2020-01-01",
+        "2020-01-02",
+    ]
     assert fit([1, 2] * 5, kind="number").reason == "as asked"
 
 
@@ -209,6 +214,7 @@ def test_rows_of_another_table_are_named(rows: torch.Tensor) -> None:
         ([0, 1], ["yes", " No", "perhaps", "0.0"], [1, 0, None, 0]),
         (["True", "False"], [1.0, 0.0, NONE], [1, 0, None]),
         ([True, False], ["TRUE", "f"], [1, 0]),
+        (["YES", "no", "Yes", "NO "], ["yes", "No", "YES", None], [1, 0, 1, None]),
         ([1, 2] * 5, [True, 2.0, "1"], [None, 1, 0]),  # 1 of 1 and 2 is no truth value
         ([1, 2, 3] * 5, ["3", "2.0", "+1", "4"], [2, 1, 0, None]),
         ([3.0, NONE, 5.0, 7.0] * 5, [7, 5, 3], [2, 1, 0]),
@@ -230,7 +236,7 @@ def test_numbers_that_cannot_be_learnt_are_named_with_their_row() -> None:
     target = fit([1.0, 1.5, 2.5])
     with pytest.raises(DataError, match="nodes, row 2, column y: is infinite"):
         target.encode(pd.Series([1.0, float("inf")]))
-    with pytest.raises(DataError, match="nodes, row 3, column y: 1e[+]60 is too far from the training labels"):
+    with pytest.raises(DataError, match=r"nodes, row 3, column y: 1e\+60 is too far from the training labels"):
         target.encode(pd.Series([1.0, 2.0, 1e60]))
 
 
@@ -250,10 +256,10 @@ def test_numbers_come_back_from_their_standard_form(values: list[float]) -> None
     assert float((back - torch.tensor(values, dtype=torch.float64)).abs().max()) <= 1e-4 * target.scale
 
 
-def test_a_million_classes_are_told_apart() -> None:
-    names = pd.Series(np.arange(10**6)).sample(frac=1, random_state=0).reset_index(drop=True)
+def test_a_hundred_thousand_classes_are_told_apart() -> None:
+    names = pd.Series(np.arange(10**5)).sample(frac=1, random_state=0).reset_index(drop=True)
     target = fit(names, kind="classes")
-    assert target.width == 10**6
+    assert target.width == 10**5
     assert (target.encode(names).numpy() == names.to_numpy()).all()
 
 
@@ -309,7 +315,10 @@ def test_outputs_stand_side_by_side() -> None:
         ("node:label", ([Asked("node", "label")], False)),
         ("link", ([], True)),
         (["graph: a , b", "link"], ([Asked("graph", "a"), Asked("graph", "b")], True)),
-        ("edge:amount=number,kind=classes", ([Asked("edge", "amount", "number"), Asked("edge", "kind", "classes")], False)),
+        (
+            "edge:amount=number,kind=classes",
+            ([Asked("edge", "amount", "number"), Asked("edge", "kind", "classes")], False),
+        ),
         ("node:a=b=binary", ([Asked("node", "a=b", "binary")], False)),
         (["node:y", "edge:y"], ([Asked("node", "y"), Asked("edge", "y")], False)),
         ("edge:a:b", ([Asked("edge", "a:b")], False)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,14 +17,13 @@ from censnet.data.errors import DataError
 from censnet.data.ids import Numbering
 from censnet.data.keys import check_keys, find_keys, table_overrides
 from censnet.data.numbering import Keys, Numbered, number_rows
-from censnet.data.ordering import order_by_end, places
+from censnet.data.ordering import order_by_end, places, put_in_order
 from censnet.data.packing import Assembled, Fitted, Whole, pack
 from censnet.data.problems import Problems
 from censnet.data.schema import Schema, TableSchema
 from censnet.data.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
 from censnet.data.tables import Tables, check_names
 from censnet.ops.graph import Graph
-from censnet.ops.sums import take_rows
 
 TrainRows = Mapping[str, Whole]
 
@@ -66,7 +66,9 @@ def assemble(
         ends, edges = ends[:, kept], edges[torch.from_numpy(kept)]
     order = order_by_end(ends, len(numbered.rows))
     if order is not None:
-        ends, edges = ends[:, order], take_rows(edges, torch.from_numpy(order))
+        ends = ends[:, order]
+        numbered = replace(numbered, ends=ends)  # the ends in input order are not kept beside it
+        edges = put_in_order(edges, order)
         edge_rows = places(order) if first is None else places(order)[edge_rows]
     fresh = schema is None
     schema, nodes, bad = _node_features(fitted, nodes_frame, numbered, ends, train_rows, tables.name("nodes"))

@@ -43,14 +43,14 @@ class Dataset:
         tables: what was read.
         schema: what each column became; `schema.to_json()` is all that a later table needs.
         node_rows: for each row of `tables.nodes`, its row in the tensors; -1 for a row that cannot be used.
-        edge_rows: the same for edges; rows that were merged share one.
+        edge_rows: the same for edges, which are sorted by their lower end; rows that were merged share one.
         graph_rows: the same for graphs.
         problems: table -> row, counted from 0 -> what is wrong with it.
         notes: what the user should know: columns left out, edges merged, features made, rows that cannot be used.
         fitted: what `refit` needs; None where no statistics were taken from these rows.
 
     Example:
-        >>> people = {"source": ["ann", "bob", "eve"], "target": ["bob", "eve", "ann"]}
+        >>> people = {"source": ["ann", "ann", "bob"], "target": ["bob", "eve", "eve"]}
         >>> payments = pd.DataFrame({**people, "eur": [5, 70, 9]})
         >>> data = load_data(payments)
         >>> data.graph
@@ -58,8 +58,8 @@ class Dataset:
         >>> data.results("edge", pd.DataFrame({"fraud": [0.1, 0.9, 0.2]}))
           source target  eur  fraud
         0    ann    bob    5    0.1
-        1    bob    eve   70    0.9
-        2    eve    ann    9    0.2
+        1    ann    eve   70    0.9
+        2    bob    eve    9    0.2
     """
 
     name: str
@@ -90,7 +90,7 @@ class Dataset:
                 are the training rows of the edges, unless `rows` says otherwise.
 
         Example:
-            >>> people = {"source": ["ann", "bob", "eve"], "target": ["bob", "eve", "ann"]}
+            >>> people = {"source": ["ann", "ann", "bob"], "target": ["bob", "eve", "eve"]}
             >>> data = load_data(pd.DataFrame({**people, "eur": [10, 20, 900]}))
             >>> data.refit({"edge": torch.tensor([0, 1])}).graph.edges.tolist()
             [[-1.0], [1.0], [177.0]]

@@ -201,7 +201,7 @@ def _quick_statistics(numbers: NDArray[Any]) -> tuple[NDArray[np.float64], NDArr
         total = 0.0
         for start in range(0, len(numbers), _BLOCK):
             apart = numbers[start : start + _BLOCK] - mean[0]
-            total += float(apart @ apart)
+            total += float(np.square(apart, out=apart).sum())  # not BLAS: its threads wait for each other on blocks
     if not np.isfinite(total) or 0 < total < 1e-200:
         return None
     return mean, _without_rounding(mean, np.asarray([np.sqrt(total / len(numbers))]))

@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+
+from censnet.ops.sums import take_rows
+
+_BLOCK = 1 << 18
 
 
 def order_by_end(ends: NDArray[np.int64], num_nodes: int) -> NDArray[Any] | None:
@@ -24,6 +30,14 @@ def order_by_end(ends: NDArray[np.int64], num_nodes: int) -> NDArray[Any] | None
     integer = np.int32 if max(count, num_nodes) < 2**31 else np.int64
     entries = (np.ones(count, bool), low.astype(integer), np.arange(count + 1, dtype=integer))
     return np.asarray(scipy.sparse.csr_array(entries, shape=(count, num_nodes)).tocsc().indices)
+
+
+def put_in_order(features: Tensor, order: NDArray[Any]) -> Tensor:
+    """The rows in this order, a block at a time: nothing as large as the result is needed beside it."""
+    out, rows = torch.empty(len(order), features.shape[1], dtype=features.dtype), torch.from_numpy(order)
+    for start in range(0, len(order), _BLOCK):
+        out[start : start + _BLOCK] = take_rows(features, rows[start : start + _BLOCK])
+    return out
 
 
 def places(order: NDArray[Any]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.atoms import encode_kinds, learn_vocabulary
+from censnet.data.ordering import put_in_order
 from censnet.data.packing import Assembled, Bonds, Whole
 from censnet.data.schema import Schema
 from censnet.data.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
@@ -101,4 +102,4 @@ def _first_rows(became: Whole, count: int) -> Whole:
 def _take(features: Tensor, source: Whole) -> Tensor:
     if len(source) == len(features) and np.array_equal(source, np.arange(len(source))):
         return features
-    return features[torch.from_numpy(source)]
+    return put_in_order(features, source)

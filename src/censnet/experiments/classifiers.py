@@ -32,6 +32,7 @@ class CensNetClassifier(nn.Module):
     """
 
     has_members = True
+    options_of = CensNet
 
     def __init__(
         self,

@@ -25,17 +25,18 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from censnet.experiments.adam import Adam
-from censnet.experiments.recipe import Recipe
+from censnet.experiments.plan import Recipe
 from censnet.nn.members import stack_members
 from censnet.ops.graph import Graph
 
+Inputs = tuple[Any, ...]
 WARM_UP = 3  # epochs before a CUDA graph is captured: what is made once and kept has to be there by then
 
 
 class Classifier(Protocol):
     """A network that answers for every node; `inputs` makes what it reads of a graph, once."""
 
-    def inputs(self, graph: Graph) -> tuple[Any, ...]: ...
+    def inputs(self, graph: Graph) -> Inputs: ...
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,9 @@ def train(
     for start in range(0, len(models), at_once):
         some = slice(start, start + at_once)
         torch.manual_seed(seed + start)
-        network = gather(models[some], graph)
-        parts.append(_train(network, rows.only(some).to(device), learning_rates[some], recipe, capture))
+        network = gather(models[some], device)
+        inputs = cast(Classifier, models[some][0]).inputs(graph)
+        parts.append(_train(network, inputs, rows.only(some).to(device), learning_rates[some], recipe, capture))
     return Outcome(*(torch.cat([getattr(part, name) for part in parts]).cpu() for name in Outcome.__annotations__))
 
 
@@ -114,36 +116,37 @@ def train(
 
 @dataclass(frozen=True)
 class Network:
-    """M networks as one: parameters that hold members one after the other, and logits (M, N, classes)."""
+    """M networks as one: parameters that hold members one after the other, and answers (M, rows, width).
+
+    Args:
+        names, parameters: of every parameter.
+        forward: whether it is training, and what the networks read -> their answers.
+    """
 
     names: list[str]
     parameters: list[Tensor]
-    forward: Callable[[bool], Tensor]
+    forward: Callable[[bool, Inputs], Tensor]
 
 
-def gather(models: Sequence[nn.Module], graph: Graph) -> Network:
-    """One network whose members are copies of these, on the device of the graph."""
-    device = graph.ends.device
-    inputs = cast(Classifier, models[0]).inputs(graph)
+def gather(models: Sequence[nn.Module], device: torch.device) -> Network:
+    """One network whose members are copies of these. They take what they read unpacked, and give (rows, width)."""
     if len(models) == 1 or getattr(models[0], "has_members", False):
         model = copy.deepcopy(models[0]) if len(models) == 1 else stack_members(models)
         model = model.to(device)
 
-        def forward(training: bool) -> Tensor:
-            logits: Tensor = model.train(training)(*inputs)
-            return logits.view(logits.shape[0], len(models), -1).transpose(0, 1)
+        def forward(training: bool, inputs: Inputs) -> Tensor:
+            answers: Tensor = model.train(training)(*inputs)
+            return answers.view(answers.shape[0], len(models), -1).transpose(0, 1)
 
         named = dict(model.named_parameters())
         return Network(list(named), list(named.values()), forward)
     shape = copy.deepcopy(models[0]).to(device)
-    stacked = {
-        name: torch.stack([dict(model.named_parameters())[name].detach() for model in models]).to(device)
-        for name, _ in shape.named_parameters()
-    }
+    every = [dict(model.named_parameters()) for model in models]
+    stacked = {name: torch.stack([own[name].detach() for own in every]).to(device) for name in every[0]}
     for parameter in stacked.values():
         parameter.requires_grad_()
 
-    def forward_stacked(training: bool) -> Tensor:
+    def forward_stacked(training: bool, inputs: Inputs) -> Tensor:
         shape.train(training)
         each = vmap(lambda own: functional_call(shape, own, inputs), randomness="different")
         return cast(Tensor, each(stacked))
@@ -151,16 +154,21 @@ def gather(models: Sequence[nn.Module], graph: Graph) -> Network:
     return Network(list(stacked), list(stacked.values()), forward_stacked)
 
 
+def optimizer(network: Network, learning_rates: Sequence[float], recipe: Recipe) -> Adam:
+    """Adam with the recipe's weight decay, each member with its own learning rate."""
+    decay = [recipe.weight_decay * (not recipe.decay_first or name.startswith("first.")) for name in network.names]
+    return Adam(network.parameters, torch.tensor(learning_rates), decay)
+
+
 # -- training ---------------------------------------------------------------------------------------------------------
 
 
 def _train(
-    network: Network, rows: Rows, learning_rates: Sequence[float], recipe: Recipe, capture: bool
+    network: Network, inputs: Inputs, rows: Rows, learning_rates: Sequence[float], recipe: Recipe, capture: bool
 ) -> Outcome:
     labels, parts = rows.labels, rows.parts
     members, device = len(parts), labels.device
-    decayed = [recipe.weight_decay * (not recipe.decay_first or name.startswith("first")) for name in network.names]
-    adam = Adam(network.parameters, torch.tensor(learning_rates), decayed)
+    adam = optimizer(network, learning_rates, recipe)
     chosen = (parts == 0).nonzero()[:, 1].view(members, -1)  # the training rows of each member
     each = torch.arange(members, device=device).unsqueeze(1)
     target = labels[chosen].flatten()
@@ -169,12 +177,12 @@ def _train(
 
     def step() -> None:
         epoch.add_(1)
-        logits = network.forward(True)[each, chosen]
+        logits = network.forward(True, inputs)[each, chosen]
         # the mean of each member and the sum of members: one's gradient does not feel how many others there are
         loss = F.cross_entropy(logits.flatten(0, 1), target, reduction="sum") / chosen.shape[1]
         adam.step(torch.autograd.grad(loss, network.parameters))
         with torch.no_grad():
-            _keep_best(best, epoch, network.forward(False), labels, parts)
+            _keep_best(best, epoch, network.forward(False, inputs), labels, parts)
 
     _repeat(step, recipe.epochs, capture)
     return best

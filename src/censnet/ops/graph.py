@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from censnet.ops.batching import SetOrder, choose
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
-from censnet.ops.incidence import Incidence, Slots
+from censnet.ops.incidence import Incidence
 from censnet.ops.kept import kept
-from censnet.ops.sums import Bags, Pairs, offsets, ranges, take_rows
+from censnet.ops.sums import offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Graph:
         return every.batch(torch.arange(len(every), device=every.nodes.device))
 
 
-_ORDER = ("_union", "_table", "_node_table")  # what a set knows of the order of its entries, once it was asked
+_KEPT = ("_starts", "_order")  # what a set knows of its order once it was asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +196,7 @@ class GraphSet:
     def with_features(self, nodes: Tensor, edges: Tensor) -> GraphSet:
         """The same graphs, their nodes and edges described otherwise; what is known of their order stays known."""
         graphs = replace(self, nodes=nodes, edges=edges)
-        graphs.__dict__.update({name: self.__dict__[name] for name in _ORDER if name in self.__dict__})
+        graphs.__dict__.update({name: self.__dict__[name] for name in _KEPT if name in self.__dict__})
         return graphs
 
     @property
@@ -234,109 +234,49 @@ class GraphSet:
 
         The batch's incidence comes with its sorted order and degrees, gathered from those of the set.
         """
-        chosen = self._choose(numbers)
-        each = torch.arange(len(numbers), device=self.nodes.device)
-        first_node, first_edge = offsets(chosen.node_count)[:-1], offsets(chosen.edge_count)[:-1]
-        shift = torch.stack([first_node, first_edge, torch.zeros_like(each)], dim=1).to(self._table.dtype)
-        shift = shift[:, [0, 0, 1, 1, 0, 0, 2, 2]]  # as the columns of the table
-        table = self._table.index_select(0, chosen.edge_rows)
-        table += shift.index_select(0, torch.repeat_interleave(each, chosen.edge_count))
-        fields = {
-            "nodes": _features(self.nodes, chosen.rows),
-            "edges": _features(self.edges, chosen.edge_rows),
-            "ends": table[:, :2].t().long().contiguous(),
-            "owner": torch.repeat_interleave(each, chosen.node_count),
-            "num_graphs": len(numbers),
-        }
+        numbers = self._check_numbers(numbers)
+        chosen = choose(self._starts, numbers)
+        incidence = self._order.of_batch(chosen)
         graph = Graph.__new__(Graph)  # what is gathered from a checked set needs no second check
-        graph.__dict__.update(fields, incidence=self._batch_incidence(fields, table, chosen))
+        graph.__dict__.update(
+            nodes=self.nodes.index_select(0, chosen.rows),
+            edges=self.edges.index_select(0, chosen.edge_rows),
+            ends=incidence.ends,
+            owner=incidence.owner,
+            num_graphs=len(numbers),
+            incidence=incidence,
+        )
         return graph
 
     def subset(self, numbers: Tensor) -> GraphSet:
         """The graphs with these numbers as a set, in this order."""
-        chosen = self._choose(numbers)
+        chosen = choose(self._starts, self._check_numbers(numbers))
         return GraphSet(
-            nodes=_features(self.nodes, chosen.rows),
-            edges=_features(self.edges, chosen.edge_rows),
+            nodes=self.nodes.index_select(0, chosen.rows),
+            edges=self.edges.index_select(0, chosen.edge_rows),
             ends=self.ends.index_select(1, chosen.edge_rows),
-            node_offset=offsets(chosen.node_count),
-            edge_offset=offsets(chosen.edge_count),
+            node_offset=chosen.bounds[:, 0].contiguous(),
+            edge_offset=chosen.bounds[:, 1].contiguous(),
         )
 
-    def _choose(self, numbers: Tensor) -> _Chosen:
+    def _check_numbers(self, numbers: Tensor) -> Tensor:
         check_shape("numbers", numbers, (None,), "(B,), the graphs of the batch")
         if len(numbers) == 0:
             raise ValueError("numbers is empty, expected at least one graph")
         check_numbering("numbers", numbers, len(self), "graph")
-        numbers = numbers.to(self.nodes.device, torch.int64)
-        node_start, edge_start = self.node_offset[numbers], self.edge_offset[numbers]
-        node_count, edge_count = self.node_offset[numbers + 1] - node_start, self.edge_offset[numbers + 1] - edge_start
-        return _Chosen(
-            ranges(node_start, node_count), ranges(edge_start, edge_count), node_count, edge_start, edge_count
-        )
+        return numbers.to(self.nodes.device, torch.int64)
 
     @kept
-    def _union(self) -> Incidence:
-        """The incidence of the whole set."""
+    def _starts(self) -> Tensor:
+        """Where the nodes and the edges of each graph begin, and how many there are. (G, 4)"""
+        offset = torch.stack([self.node_offset, self.edge_offset], dim=1)
+        return torch.cat([offset[:-1], offset.diff(dim=0)], dim=1)
+
+    @kept
+    def _order(self) -> SetOrder:
+        """The incidence of the whole set, from which batches take theirs."""
         shift = torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
-        return Incidence(self.ends + shift, len(self.nodes))
-
-    @kept
-    def _table(self) -> Tensor:
-        """What a batch needs to know of each edge, numbered within its own graph, side by side: (sum E, 8).
-
-        Its two ends; two entries of T in sorted order, as edges and as other ends; its degree and multiplicity. An edge
-        has two entries and graphs are contiguous, so those of graph g begin at 2 * edge_offset[g]; which of them stand
-        beside which edge of the graph does not matter.
-        """
-        whole = self._union
-        counts = self.edge_offset.diff()
-        node, edge = (part[:-1].repeat_interleave(counts).unsqueeze(1) for part in (self.node_offset, self.edge_offset))
-        around, other = (bags.index.long().view(-1, 2) for bags in (whole.slots.edge, whole.slots.other))
-        degrees = torch.stack([whole.edge_degree, whole.multiplicity], dim=1)
-        return torch.cat([self.ends.t(), around - edge, other - node, degrees], dim=1).to(whole._integer)
-
-    @kept
-    def _node_table(self) -> Tensor:
-        """The entries around each node, and its degree. (sum N, 2)"""
-        return torch.stack([self._union._count_entries, self._union.node_degree], dim=1)
-
-    def _batch_incidence(self, fields: dict[str, Any], table: Tensor, chosen: _Chosen) -> Incidence:
-        incidence = Incidence.__new__(Incidence)
-        incidence.__dict__.update({name: fields[name] for name in ("ends", "owner", "num_graphs")})
-        incidence.__dict__["num_nodes"] = len(chosen.rows)
-        whole = self._union
-        if whole.slots.edge.pieces is not None:  # a hub was cut, and its pieces stand elsewhere
-            return incidence
-        count, node_degree = self._node_table.index_select(0, chosen.rows).unbind(1)
-        offset = offsets(count).to(table.dtype)
-        edge_degree, multiplicity = table[:, 6:].long().unbind(1)
-        incidence.__dict__.update(
-            slots=Slots(Bags(table[:, 2:4].reshape(-1), offset), Bags(table[:, 4:6].reshape(-1), offset)),
-            pairs=Pairs(table[:, :2].reshape(-1)),
-            _count_entries=count,
-            node_degree=node_degree,
-            edge_degree=edge_degree,
-            multiplicity=multiplicity,
-        )
-        if whole.is_loop is None:
-            incidence.__dict__["is_loop"] = None
-        return incidence
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """Where the rows of some graphs of a set are."""
-
-    rows: Tensor
-    edge_rows: Tensor
-    node_count: Tensor
-    edge_start: Tensor
-    edge_count: Tensor
-
-
-def _features(table: Tensor, rows: Tensor) -> Tensor:
-    return table.index_select(0, rows) if table.requires_grad else take_rows(table, rows)
+        return SetOrder(Incidence(self.ends + shift, len(self.nodes)), int(self._starts[:, 2:].max()))
 
 
 def check_dense(nodes: Tensor) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from censnet.nn.heads import GraphHead, Pool
 from censnet.ops.incidence import Incidence
-from censnet.tasks.rows import check_level
+from censnet.tasks.rows import check_dense, check_level
 from censnet.tasks.targets import Target
 
 
@@ -46,9 +46,11 @@ class GraphTask(nn.Module):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The answers."""
+        check_dense(nodes)
         out: Tensor = self.head(nodes, edges, incidence)
         return out
 
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The pooled vector of each graph, from which the answers come."""
+        check_dense(nodes)
         return self.head.embed(nodes, edges, incidence)

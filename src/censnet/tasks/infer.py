@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ MOST_INFERRED = 1_000  # classes that are learnt without being asked for
 ROWS_FOR_EACH = 3  # labelled rows for each whole number that is taken for a class
 MOST_ODD = 0.1  # share of words among numbers in text
 
+_PADDED = re.compile(r"[+-]?0[0-9]")
 _NO_LABEL = "has no label in any row, expected some to learn from"
 _DATES = "holds dates or times, expected numbers or classes: count the days from one of them"
 
@@ -64,7 +66,8 @@ def _of_text(labels: pd.Series[Any], table: str, column: str) -> tuple[TargetKin
     if distinct == 0:
         raise DataError(_NO_LABEL, table, column=column)
     parsed = read_numbers(pa.chunked_array([words]))
-    odd = np.isin(labelled, parsed.bad)
+    padded = [number for number, word in enumerate(words) if _PADDED.match(word)]  # 007 is a code
+    odd = np.isin(labelled, [*parsed.bad, *padded])
     if odd.mean() <= MOST_ODD:
         found = _of_numbers(parsed.numbers[labelled], "numbers in text")
         if found[0] == "number" or not odd.any():  # among classes, an odd word is one more

@@ -26,13 +26,14 @@ class LinkTask(nn.Module):
         \tfrac{1}{P} \bigl( -c\, \textstyle\sum_{i,j} a_{ij} \log P(\tilde A_{ij} | m_i, m_j)
         + \mathrm{KL}[Q(M) \| N(0, I)] \bigr)
 
-    where :math:`a_{ij}` is `positive_weight` for a joined pair and 1 for another, and c makes the mean of a 1. With
-    weight 1 that is the printed loss; "balanced" gives both kinds of pairs the same weight in all, as the code of the
-    variational graph auto-encoder does. In a union of many graphs the pairs are those within one graph.
+    where :math:`a_{ij}` is `positive_weight` for a joined pair and 1 for another, and c makes the mean of a 1. 1 is the
+    loss as printed; in a sparse graph it is made small by saying that nothing is joined. "balanced" gives both kinds of
+    pairs the same weight in all, as does the code of the variational graph auto-encoder, on which the paper builds. In
+    a union of many graphs the pairs are those within one graph.
 
     **What is computed.** Up to 20,000 nodes all pairs, in blocks. Above, or where the graphs of a union have more than
-    a million pairs, all joined pairs against as many drawn afresh each time, of which those that are joined count
-    nothing; with the factor P / (number drawn) the expectation is the sum over all pairs.
+    a million pairs, all links against as many pairs (at least one for each node) drawn afresh each time, of which
+    those that are joined count nothing; with the factor P / (number drawn) the expectation is the sum over all pairs.
 
     Args:
         width: channels of each node's embedding.
@@ -50,9 +51,10 @@ class LinkTask(nn.Module):
         (True, torch.Size([2]))
     """
 
-    def __init__(self, width: int, latent: int = 32, positive_weight: float | Literal["balanced"] = 1.0) -> None:
+    def __init__(self, width: int, latent: int = 32, positive_weight: float | Literal["balanced"] = "balanced") -> None:
         super().__init__()
-        if positive_weight != "balanced" and not 0 < positive_weight < float("inf"):
+        number = isinstance(positive_weight, int | float) and 0 < positive_weight < float("inf")
+        if positive_weight != "balanced" and not number:
             raise ValueError(f"positive_weight is {positive_weight!r}, expected a number above 0 or 'balanced'")
         self.positive_weight = positive_weight
         self.head = LatentHead(width, latent)
@@ -78,7 +80,9 @@ class LinkTask(nn.Module):
         if incidence.owner is None and incidence.num_nodes <= ALL_PAIRS:
             all_pairs = reconstruction(embedding, incidence, weight)
         else:
-            all_pairs = pair_loss(embedding, incidence, pairs, pairs.draw(joined), weight)
+            links = (joined - incidence.num_nodes) // 2
+            drawn = pairs.draw(max(links, incidence.num_nodes))
+            all_pairs = pair_loss(embedding, incidence, pairs, drawn, weight)
         return (scale * all_pairs + latent.divergence()) / pairs.count
 
     def _weight(self, num_pairs: int, joined: int) -> float:

@@ -40,34 +40,45 @@ def row_loss(
     if outputs.dtype in (torch.bfloat16, torch.float16):
         outputs = outputs.float()
     known = ~labels.isnan()
-    rows = known if weight is None else known.sum(1, keepdim=True) * weight.to(outputs.dtype)
-    count = rows.sum(0) if weight is not None else rows.sum().to(outputs.dtype).expand(outputs.shape[1])
+    count = known.sum() if weight is None else (known.sum(1, keepdim=True) * weight).sum(0)
     class_weight = class_weight if class_weight is not None else [None] * len(targets)
     slices = output_slices(targets)
-    total = outputs.new_zeros(outputs.shape[1])
+    each = []  # for each kind of column, the loss of each row and member
     for kind in ("binary", "number"):  # columns with one output each are taken together
         columns = [column for column, target in enumerate(targets) if target.kind == kind]
-        if not columns:
-            continue
-        there, y = known[:, columns].unsqueeze(1), labels[:, columns].to(outputs.dtype).unsqueeze(1)
-        y = torch.where(there, y, 0)
-        x = torch.where(there, outputs[..., [slices[column].start for column in columns]], 0)
-        if kind == "binary":
-            each = F.binary_cross_entropy_with_logits(x, y.expand_as(x), reduction="none")
-            each = each * torch.where(there, _binary_weights([class_weight[column] for column in columns], y), 0)
-        else:
-            each = (x - y).square()  # 0 where there is no label
-        total = total + _sum(each.sum(2), weight)
+        if columns:
+            x = _take(outputs, [slices[column].start for column in columns])
+            y, there = (_take(values, columns).to(outputs.dtype).unsqueeze(1) for values in (labels, known))
+            y = y.nan_to_num()
+            if kind == "binary":
+                weights = _binary_weights([class_weight[column] for column in columns], y)
+                there = there if weights is None else there * weights
+                entropy = F.binary_cross_entropy_with_logits(x, y.expand_as(x), reduction="none")
+                each.append((entropy * there).sum(2))
+            else:
+                each.append(((x - y).square() * there).sum(2))
     for column, (target, part) in enumerate(zip(targets, slices, strict=True)):
         if target.kind == "classes":
-            total = total + _sum(_softmax_entropy(outputs[..., part], labels[:, column], class_weight[column]), weight)
+            each.append(_softmax_entropy(_take(outputs, part), labels[:, column], class_weight[column]))
+    total = sum(each[1:], start=each[0])
+    total = total.sum(0) if weight is None else (total * weight.to(total.dtype)).sum(0)
     return total / torch.where(count > 0, count, 1)
+
+
+def _take(values: Tensor, columns: Sequence[int] | slice) -> Tensor:
+    """Some of the last channels; as a view where they stand side by side, which is nearly always."""
+    if not isinstance(columns, slice):
+        run = list(columns) == list(range(columns[0], columns[0] + len(columns)))
+        if not run:
+            return values[..., columns]
+        columns = slice(columns[0], columns[0] + len(columns))
+    return values if columns == slice(0, values.shape[-1]) else values[..., columns]
 
 
 def _softmax_entropy(outputs: Tensor, labels: Tensor, class_weight: Tensor | None) -> Tensor:
     """The cross entropy of each row, 0 where there is no label. (n, M, C), (n,) -> (n, M)"""
     rows, members, classes = outputs.shape
-    code = torch.where(labels.isnan(), -1, labels).long()
+    code = labels.nan_to_num(nan=-1).long()
     each = F.cross_entropy(
         outputs.reshape(-1, classes), code.repeat_interleave(members), ignore_index=-1, reduction="none"
     ).view(rows, members)
@@ -76,16 +87,12 @@ def _softmax_entropy(outputs: Tensor, labels: Tensor, class_weight: Tensor | Non
     return each
 
 
-def _binary_weights(class_weight: Sequence[Tensor | None], y: Tensor) -> Tensor:
-    """The weight of each label that is 0 or 1. y (n, 1, k)"""
+def _binary_weights(class_weight: Sequence[Tensor | None], y: Tensor) -> Tensor | None:
+    """The weight of each label that is 0 or 1; None if all are 1. y (n, 1, k)"""
     if all(weight is None for weight in class_weight):
-        return torch.ones_like(y)
+        return None
     pairs = torch.stack([y.new_ones(2) if weight is None else weight.to(y) for weight in class_weight])
     return pairs[:, 0] + y * (pairs[:, 1] - pairs[:, 0])
-
-
-def _sum(each: Tensor, weight: Tensor | None) -> Tensor:
-    return each.sum(0) if weight is None else (each * weight.to(each.dtype)).sum(0)
 
 
 def balance(targets: Sequence[Target], labels: Tensor) -> list[Tensor | None]:
@@ -112,5 +119,5 @@ def penalty(parameters: Iterable[Tensor], power: float, members: int = 1) -> Ten
     """The l^p penalty: the sum of |theta|^p over all parameters, for each member. -> (members,)"""
     if not 1 <= power < float("inf"):
         raise ValueError(f"power is {power}, expected a number from 1: below, the slope at 0 is infinite")
-    sizes = [theta.abs().pow(power).view(members, -1).sum(1) for theta in parameters]
+    sizes = [theta.abs().pow(power).reshape(members, -1).sum(1) for theta in parameters]
     return torch.stack(sizes).sum(0) if sizes else torch.zeros(members)

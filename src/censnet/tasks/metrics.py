@@ -138,6 +138,8 @@ def _auc(x: Array, y: Array) -> float:
     """Of two classes, or the mean over the classes, each against the rest."""
     if x.ndim == 1:
         return float(sklearn_metrics.roc_auc_score(*_sorted(x, y)))
+    if x.shape[1] == 2:
+        return _auc(x[:, 1].astype(np.float64) - x[:, 0], y == 1)  # that of one class is that of the other
     p = softmax(x.astype(np.float64), axis=1)
     return float(np.mean([_auc(p[:, code], y == code) for code in range(x.shape[1])]))
 

@@ -67,6 +67,7 @@ class RowTask(nn.Module):
         """The answers."""
         rows = nodes if self.level == "node" else edges
         if self.read_ends:
+            check_dense(nodes)
             ends = incidence.gather(nodes)
             sides = [self._by_member(side, width) for side, width in zip((edges, ends), self.widths, strict=True)]
             rows = torch.cat(sides, dim=2).flatten(1)
@@ -76,7 +77,14 @@ class RowTask(nn.Module):
     def _by_member(self, rows: Tensor, width: int) -> Tensor:
         """(n, members, width); a side that no layer renewed has one row for all members."""
         check_rows("rows", rows, None, width, self.members, "(n, width)")
-        return rows.reshape(len(rows), -1, width).expand(-1, self.members, -1)
+        own = rows.unsqueeze(1) if rows.shape[1] == width else rows.reshape(len(rows), self.members, width)
+        return own.expand(-1, self.members, -1)
+
+
+def check_dense(nodes: Tensor) -> None:
+    """Raise for nodes that no layer has renewed, and that came in sparse: they cannot be summed in that form."""
+    if nodes.layout != torch.strided:
+        raise ValueError("nodes is sparse, expected dense: let a node layer (N) come before what sums them")
 
 
 def check_level(targets: Sequence[Target], level: str) -> None:

@@ -30,6 +30,7 @@ _SIGNS = {
     "off": 0,
     "absent": 0,
 }
+_MISSING = frozenset(MISSING)
 _NEGATIONS = ("not", "non", "no", "in", "un")
 _WHOLE = re.compile(r"\+?(-?(?:0|[1-9][0-9]{0,17}))(?:\.0*)?")
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
@@ -49,9 +50,20 @@ def read_words(labels: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
     places = []
     for value in encoded.dictionary.to_pylist():  # the different values alone
         word = value.capitalize() if truth else _spell(value)
-        places.append(-1 if word in MISSING else number.setdefault(word, len(number)))
+        places.append(-1 if word in _MISSING else number.setdefault(word, len(number)))
     lookup = np.array([*places, -1], dtype=np.int64)  # -1, a missing value, finds the last
-    return lookup[pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)], list(number)
+    codes = lookup[pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)]
+    return _merge_truths(codes, list(number))
+
+
+def _merge_truths(codes: NDArray[np.int64], words: list[str]) -> tuple[NDArray[np.int64], list[str]]:
+    """yes, Yes and YES are one word where all others are no, No and NO; the first way of writing it is kept."""
+    if len(words) < 3 or {truth_of(word) for word in words} != {0, 1} or len({word.lower() for word in words}) != 2:
+        return codes, words
+    truths = [truth_of(word) for word in words]
+    firsts = sorted(truths.index(truth) for truth in (0, 1))
+    merged = [firsts.index(truths.index(truth)) for truth in truths]
+    return np.array([*merged, -1])[codes], [words[first] for first in firsts]
 
 
 def form_of(labels: pd.Series[Any], words: Sequence[str]) -> Form:
@@ -74,10 +86,7 @@ def fits(form: Form, words: Sequence[str]) -> bool:
 
 def sort_words(words: Sequence[str]) -> list[str]:
     """Numbers by size where all are numbers, else by the alphabet."""
-    try:
-        return sorted(words, key=lambda word: (float(word), word))
-    except ValueError:
-        return sorted(words)
+    return sorted(words, key=lambda word: (float(word), word)) if fits("float", words) else sorted(words)
 
 
 def truth_of(word: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -112,7 +112,7 @@ class PartsOfGraph:
                 "training.sampling draws parts of a graph, expected whole: links and members need it whole"
             )
         self.graph, self.lesson, self.settings = lesson.graph, lesson, settings
-        self.level = next(iter(lesson.parts))
+        self.level: Literal["node", "edge"] = "node" if "node" in lesson.parts else "edge"
         self.fanout = (settings.fanout,) * hops
         self.rows = (lesson.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
 

@@ -74,8 +74,7 @@ def restore_optimizer(learner: nn.Module, optimizer: Optimizer, tensors: Mapping
     for name, value in tensors.items():
         parameter, _, key = name.rpartition("|")
         where = parameters[parameter]
-        state = optimizer.state[where]
-        state[key] = value.clone() if key == "step" else value.to(where.device).clone()
+        optimizer.state[where][key] = value.to(where.device).clone()
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> str:

@@ -7,9 +7,9 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from censnet.nn.encoder import ACTIVATIONS, Norm
 from censnet.nn.heads import Pool
@@ -19,6 +19,7 @@ from censnet.ops.factors import Normalization
 
 PRESETS = ("strong", "paper", "released")
 Section = Literal["node", "edge", "graph", "link"]
+OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here `none` is a word like the others
 
 
 class SettingsError(ValueError):
@@ -33,26 +34,32 @@ class ModelSettings(_Settings):
     """The network: a CensNet and what its heads read. Names and meanings are those of `CensNet` and the heads."""
 
     layers: str = Field("NEN", pattern="^[NE]+$", description="node (N) and edge (E) layers, in order")
-    hidden: int = Field(32, ge=1)
-    dropout: float = Field(0.5, ge=0, lt=1)
-    norm: Norm | None = None
-    residual: bool = False
-    activation: str = "relu"
-    variant: Variant = "paper"
-    bias: bool = True
-    self_weight: SelfWeight | None = None
+    hidden: int = Field(32, ge=1, description="channels of each node and edge between layers")
+    dropout: float = Field(0.5, ge=0, lt=1, description="share of the channels dropped after each layer")
+    norm: Norm | None = Field(None, description="what brings the rows to one scale after each layer")
+    residual: bool = Field(False, description="whether a layer adds to what it was given")
+    activation: Annotated[str, OrNone] = Field("relu", description="what follows each layer: " + ", ".join(ACTIVATIONS))
+    variant: Variant = Field("paper", description="the rules as printed, or as the authors' code has them")
+    bias: bool = Field(True, description="whether a layer adds a learnt vector")
+    self_weight: SelfWeight | None = Field(None, description="what a row gives itself; none is as the variant has it")
     heads: int = Field(1, ge=1, description="gates of each row")
-    gate: Gate = "linear"
-    normalization: Normalization | None = None
-    kernel: str = "hop"
-    kernel_options: dict[str, int | float | list[int]] = Field(default_factory=dict)
+    gate: Gate = Field("linear", description="how the other side weighs what passes")
+    normalization: Normalization | None = Field(
+        None, description="how sums are scaled by degrees; none is as the variant has it"
+    )
+    kernel: str = Field("hop", description="how far one layer reaches: " + ", ".join(KERNELS))
+    kernel_options: dict[str, int | float | list[int]] = Field(
+        default_factory=dict, description='options of the kernel, such as {"steps": 10}'
+    )
     linear_end: bool = Field(False, description="whether the last layer gives the answer itself, without a head")
     head: list[int] = Field(default_factory=list, description="widths of the layers between embedding and answer")
     read_ends: bool = Field(False, description="whether an edge's answer reads its two nodes beside the edge")
-    pool: list[Pool] = Field(default=["mean"], min_length=1)
-    pool_over: Literal["nodes", "edges", "both"] = "nodes"
+    pool: list[Pool] = Field(default=["mean"], min_length=1, description="how rows become one vector for a graph")
+    pool_over: Literal["nodes", "edges", "both"] = Field("nodes", description="which rows do")
     latent: int = Field(32, ge=1, description="channels of the embedding that links are told from")
-    positive_weight: float | Literal["balanced"] = Field(1.0, description="how much more a link counts than none")
+    positive_weight: float | Literal["balanced"] = Field(
+        1.0, description="how much more a link counts than none, or balanced"
+    )
 
     @model_validator(mode="after")
     def _known_names(self) -> ModelSettings:
@@ -65,40 +72,50 @@ class ModelSettings(_Settings):
 class TrainingSettings(_Settings):
     """The loop: optimiser, schedule, batches, and when to stop."""
 
-    epochs: int = Field(300, ge=1)
-    learning_rate: float = Field(0.01, gt=0)
-    optimizer: Literal["adam", "adamw"] = "adam"
-    weight_decay: float = Field(5e-4, ge=0)
+    epochs: int = Field(300, ge=1, description="passes over the training rows, at most")
+    learning_rate: float = Field(0.01, gt=0, description="the highest, where a schedule changes it")
+    optimizer: Literal["adam", "adamw"] = Field("adam", description="how weights follow their gradients")
+    weight_decay: float = Field(5e-4, ge=0, description="pull of all weights towards 0")
     weight_decay_of: dict[str, float] = Field(
         default_factory=dict, description="weight decay of parameters whose name begins so, such as encoder.layers.0"
     )
-    schedule: Literal["constant", "cosine", "one-cycle"] = "constant"
+    schedule: Literal["constant", "cosine", "one-cycle"] = Field("constant", description="course of the learning rate")
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(None, gt=0, description="largest length of the gradient")
     penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
     penalty_power: float = Field(2.0, gt=0, description="its p")
-    sampling: Literal["auto", "whole", "neighbours", "proportional"] = "auto"
+    sampling: Literal["auto", "whole", "neighbours", "proportional"] = Field(
+        "auto", description="what a step sees of one big graph"
+    )
     batch_size: int = Field(64, ge=1, description="graphs, or rows to learn from, in each step")
     fanout: int = Field(15, ge=1, description="edges drawn around each node when neighbours are sampled")
-    imbalance: Literal["none", "weights", "sampling"] = "none"
+    imbalance: Annotated[Literal["none", "weights", "sampling"], OrNone] = Field(
+        "none", description="how rare classes are made to count"
+    )
     monitor: str = Field("auto", description="the validation metric that decides which epoch is kept")
     patience: int | None = Field(100, ge=1, description="epochs without a better one before training stops")
     validate_every: int = Field(1, ge=1, description="epochs between validations")
-    precision: Literal["float32", "bf16"] = "float32"
+    precision: Literal["float32", "bf16"] = Field("float32", description="of the numbers inside the network")
     checkpoint_seconds: float = Field(30.0, ge=0, description="time between checkpoints; 0 is every step")
 
 
 class DataSettings(_Settings):
     """Which rows are learnt from, and how molecules are described."""
 
-    split: Literal["auto", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = "auto"
+    split: Literal["auto", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = Field(
+        "auto", description="how rows are shared out among training, validation and test"
+    )
     split_column: str | None = Field(None, description="the column of a split by time or by column")
     split_file: str | None = Field(None, description="a splits.csv to take the parts from")
     split_seed: int | None = Field(None, description="the seed of the split, if not that of the training")
-    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
-    link_fractions: tuple[float, float, float] = (0.85, 0.05, 0.10)
-    label_rate: float = Field(0.05, gt=0, lt=0.5)
-    features: Literal["rich", "paper"] = "rich"
+    fractions: tuple[float, float, float] = Field(
+        (0.8, 0.1, 0.1), description="shares of training, validation and test rows"
+    )
+    link_fractions: tuple[float, float, float] = Field(
+        (0.85, 0.05, 0.10), description="the same of links, if predicted"
+    )
+    label_rate: float = Field(0.05, gt=0, lt=0.5, description="share of training rows of the split label-rate")
+    features: Literal["rich", "paper"] = Field("rich", description="how atoms and bonds are described")
 
 
 class Settings(_Settings):
@@ -171,6 +188,8 @@ def _load_preset(preset: str, section: Section) -> dict[str, dict[str, Any]]:
     """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model]."""
     if preset not in PRESETS:
         raise SettingsError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
+    if section not in get_args(Section):
+        raise SettingsError(f"the task is {section!r}, expected one of {', '.join(get_args(Section))}")
     text = resources.files("censnet.training").joinpath(f"presets/{preset}.toml").read_text("utf-8")
     stated = tomllib.loads(text)
     merged: dict[str, dict[str, Any]] = {}

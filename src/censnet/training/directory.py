@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from typing import Any, Literal
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from censnet.data.errors import quote
 from censnet.tasks.targets import Target
 from censnet.training.checkpoint import RunError, write_whole
 from censnet.training.config import Settings
@@ -23,7 +25,10 @@ from censnet.training.config import Settings
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"
 CHECKPOINT = "checkpoint"
-FILES = re.compile(r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|predictions(_[a-z]+)?\.csv")
+SAVING = ".saving"  # a run that is whole but not yet in its place
+FILES = re.compile(
+    r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|predictions(_node|_edge|_graph|_link)?\.csv"
+)
 _SEAL = re.compile(rb'"sha256": "([0-9a-f]{64})"\n}\n?\Z')
 MOST_CONFIG = 64 * 2**20
 
@@ -66,8 +71,8 @@ class RunConfig(BaseModel):
     fingerprint: str
     targets: list[Target]
     link: bool
-    node_width: int = Field(ge=0)
-    edge_width: int = Field(ge=0)
+    node_width: int = Field(ge=0, lt=2**31)
+    edge_width: int = Field(ge=0, lt=2**31)
     members: int = Field(ge=1, le=10_000)
     made: Made
     files: dict[str, str] = Field(default_factory=dict)
@@ -85,13 +90,53 @@ def made_now(seconds: float, device: str) -> Made:
     )
 
 
+def is_whole(path: Path) -> bool:
+    """Whether there is a finished run."""
+    return (path / CONFIG).exists() or _is_saving(path)
+
+
+def _is_saving(path: Path) -> bool:
+    """Whether a run was written whole, but not all of it was brought to its place."""
+    return (path / SAVING / CONFIG).exists() and not (path / SAVING).is_symlink()
+
+
 def write_directory(path: Path, config: RunConfig, files: Mapping[str, bytes]) -> None:
-    """Write a run. `config.json` comes last: a directory that has it is whole."""
-    (path / CONFIG).unlink(missing_ok=True)
+    """Write a run in the place of what is there. A crash at any moment leaves the old run or the new one."""
+    place = path / SAVING
+    settle(path)
+    shutil.rmtree(place, ignore_errors=True)
     for name, content in files.items():
-        write_whole(path / name, content)
+        write_whole(place / name, content)
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    write_whole(path / CONFIG, seal(config.model_copy(update={"files": sums}).model_dump(mode="json")))
+    write_whole(place / CONFIG, seal(config.model_copy(update={"files": sums}).model_dump(mode="json")))
+    settle(path)
+
+
+def settle(path: Path) -> None:
+    """Bring the files of a run that was written whole to their place, `config.json` last."""
+    place = path / SAVING
+    if not _is_saving(path):
+        return
+    _, files = _read_config(path)
+    for old in path.iterdir():
+        if FILES.fullmatch(old.name) and old.name not in files:  # of a run that was here before
+            old.unlink()
+    for name in [name for name in files if (place / name).exists()]:
+        os.replace(place / name, path / name)
+    os.replace(place / CONFIG, path / CONFIG)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def clear(path: Path) -> None:
+    """Remove a run and an unfinished training, and nothing else."""
+    ours = is_whole(path)
+    for place in (path / SAVING, path):
+        (place / CONFIG).unlink(missing_ok=True)
+    for place in (path / SAVING, path / CHECKPOINT):
+        shutil.rmtree(place, ignore_errors=True)
+    for old in path.iterdir() if ours else ():
+        if FILES.fullmatch(old.name):
+            old.unlink()
 
 
 def read_directory(path: str | os.PathLike[str]) -> tuple[RunConfig, dict[str, bytes]]:
@@ -99,30 +144,37 @@ def read_directory(path: str | os.PathLike[str]) -> tuple[RunConfig, dict[str, b
     path = Path(path)
     if not path.is_dir():
         raise RunError(f"{path} is not a directory, expected a run" if path.exists() else f"there is no run {path}")
-    if not (path / CONFIG).is_file():
+    if not is_whole(path):
         if (path / CHECKPOINT).is_dir():
             raise RunError(f"{path} is not finished: censnet train --resume --out {path} goes on with it")
         raise RunError(f"{path} has no {CONFIG}, expected a run directory that censnet train wrote")
-    raw = unseal(_bytes(path / CONFIG), path / CONFIG)
+    config, sums = _read_config(path)
+    files = {}
+    for name, expected in sums.items():
+        place = path / SAVING / name if _is_saving(path) else path / name
+        files[name] = _read(place if place.exists() else path / name)
+        if hashlib.sha256(files[name]).hexdigest() != expected:
+            raise RunError(f"{path / name} is not what was written (its SHA-256 differs): it is damaged or was changed")
+    return config, files
+
+
+def _read_config(path: Path) -> tuple[RunConfig, dict[str, str]]:
+    """What a run says of itself, and the SHA-256 of each of its files."""
+    place = path / SAVING / CONFIG if _is_saving(path) else path / CONFIG
+    raw = unseal(_read(place, MOST_CONFIG), place)
     try:
         config = RunConfig.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RunError(f"{path / CONFIG} is not that of a run: {where}: {first['msg']}") from None
+        where = ".".join(map(str, first["loc"]))[:200]
+        raise RunError(f"{place} is not that of a run: {where}: {first['msg'][:200]}") from None
+    for name in config.files:
+        if FILES.fullmatch(name) is None:
+            raise RunError(f"{place} names the file {quote(name)}, which is none of a run: it is not read")
     for name in (MODEL, SCHEMA):
         if name not in config.files:
-            raise RunError(f"{path / CONFIG} does not name {name}, expected it in every run")
-    files = {}
-    for name, expected in config.files.items():
-        if FILES.fullmatch(name) is None:
-            raise RunError(f"{path / CONFIG} names the file {name!r}, which is none of a run: it is not read")
-        if not (path / name).is_file() or (path / name).is_symlink():
-            raise RunError(f"{path / name} is missing or is a link, expected the file that was written")
-        files[name] = _bytes(path / name)
-        if hashlib.sha256(files[name]).hexdigest() != expected:
-            raise RunError(f"{path / name} is not what was written (its SHA-256 differs): it is damaged or was changed")
-    return config, files
+            raise RunError(f"{place} does not name {name}, expected it in every run")
+    return config, config.files
 
 
 def seal(content: Mapping[str, Any]) -> bytes:
@@ -141,17 +193,32 @@ def unseal(text: bytes, path: Path) -> dict[str, Any]:
     if hashlib.sha256(blank).hexdigest().encode() != found[1]:
         raise RunError(f"{path} is not what was written (its SHA-256 differs): it is damaged or was changed")
     try:
-        content: dict[str, Any] = json.loads(text)
+        content: dict[str, Any] = json.loads(text, object_pairs_hook=_once, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
-        raise RunError(f"{path} is not JSON: {error}") from None
+        raise RunError(f"{path} is not JSON: {str(error)[:200]}") from None
     content.pop("sha256")
     return content
 
 
-def _bytes(path: Path) -> bytes:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name comes twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    raise ValueError(f"it has {text}, expected numbers")
+
+
+def _read(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a plain file. A link may lead out of the run, and a device may have no end."""
     try:
-        if path.name == CONFIG and path.stat().st_size > MOST_CONFIG:
-            raise RunError(f"{path} has {path.stat().st_size:,} bytes, expected less than {MOST_CONFIG:,}")
+        if path.is_symlink() or not path.is_file():
+            raise RunError(f"{path} is missing or is a link, expected the file that was written")
+        size = path.stat().st_size
+        if most is not None and size > most:
+            raise RunError(f"{path} has {size:,} bytes, expected at most {most:,}")
         return path.read_bytes()
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}") from None

@@ -23,6 +23,7 @@ def infer(learner: Learner, graph: Graph | GraphSet, tick: Callable[[int], None]
     try:
         if isinstance(graph, Graph):
             found: Outputs = learner(graph)
+            tick(1)
             return found
         parts = []
         for numbers in graph_batches(graph):

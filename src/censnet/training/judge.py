@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from censnet.data.parts import PARTS
@@ -17,6 +19,8 @@ from censnet.training.config import SettingsError
 from censnet.training.infer import infer
 from censnet.training.learner import Learner
 from censnet.training.lesson import Lesson
+
+logger = logging.getLogger("censnet")
 
 Scores = dict[str, dict[str, float]]  # level -> metric -> value
 
@@ -40,8 +44,12 @@ class Judge:
         }
 
     def __call__(self, learner: Learner) -> list[Scores]:
-        """For each member, its scores by level."""
+        """For each member, its scores by level. There are none of answers that are not numbers."""
         outputs = infer(learner, self.lesson.graph)
+        latent = {} if outputs.latent is None else {"link": outputs.latent.mean}
+        for level, answers in (outputs.rows | latent).items():
+            if not bool(answers.isfinite().all()):
+                raise FloatingPointError(f"the answer for a {level} is not finite")
         found = self.of(outputs.rows)
         if outputs.latent is not None and self.part != "train":
             found[0]["link"] = self._links(learner, outputs.latent)
@@ -63,7 +71,19 @@ class Judge:
                 found[member][level] = scores
         return found
 
+    def defines(self, metric: str) -> bool:
+        """Whether the labels define a metric for every member: there is no AUC of one class."""
+        if self.lesson.links is not None and metric in (*METRICS["link"], "loss"):
+            return True
+        width = {level: sum(target.width for target in self.lesson.of(level)) for level in self.rows}
+        zeros = {
+            level: labels.new_zeros(len(labels), self.lesson.members * width[level])
+            for level, labels in self.lesson.labels.items()
+        }
+        return all(overall(scores, metric) is not None for scores in self.of(zeros))
+
     def _links(self, learner: Learner, latent: Latent) -> dict[str, float]:
+        """The scores of hidden links, and the cross entropy of telling them from as many pairs that are none."""
         links = self.lesson.links
         assert links is not None
         joined, apart = (
@@ -72,19 +92,23 @@ class Judge:
             else (links.test_links, links.test_non_links)
         )
         with torch.no_grad():
-            logits = [learner.link_logits(latent, pairs) for pairs in (joined, apart)]
-        return score_links(*(part.float().cpu().numpy() for part in logits))
+            linked, not_linked = (learner.link_logits(latent, pairs).float().cpu() for pairs in (joined, apart))
+        loss = torch.cat([F.softplus(-linked), F.softplus(not_linked)]).mean()
+        return {**score_links(linked.numpy(), not_linked.numpy()), "loss": float(loss)}
 
 
-def choose_monitor(asked: str, lesson: Lesson) -> str:
-    """The validation metric that decides which epoch is kept."""
+def choose_monitor(asked: str, lesson: Lesson, judge: Judge | None) -> str:
+    """The validation metric that decides which epoch is kept; the loss where the labels do not define it."""
     kinds = {target.kind for target in lesson.targets} | ({"link"} if lesson.links is not None else set())
     known = {"loss", *(metric for kind in kinds for metric in METRICS[kind])}
     if asked == "auto":
-        return MONITORS[kinds.pop()] if len(kinds) == 1 else "loss"
+        asked = MONITORS[kinds.pop()] if len(kinds) == 1 else "loss"
     if asked not in known:
         raise SettingsError(f"training.monitor is {asked!r}, expected auto or one of {', '.join(sorted(known))}")
-    return asked
+    if judge is None or judge.defines(asked):
+        return asked
+    logger.warning("the validation rows do not define %s (one class alone?): the loss decides", asked)
+    return "loss"
 
 
 def overall(scores: Scores, metric: str) -> float | None:

@@ -57,7 +57,8 @@ class Lesson:
     def has(self, part: str) -> bool:
         """Whether every member has labelled rows, or links, in a part."""
         code = PARTS.index(part)
-        rows = any(bool((codes == code).any(0).all()) for codes in self.parts.values())
+        labelled = {level: ~labels.isnan().all(1, keepdim=True) for level, labels in self.labels.items()}
+        rows = any(bool(((codes == code) & labelled[level]).any(0).all()) for level, codes in self.parts.items())
         return rows or self.links is not None
 
     def only(self, part: str) -> Lesson:

@@ -1,4 +1,4 @@
-"""How a training looks while it goes: a bar in a terminal, plain lines elsewhere, curves in TensorBoard."""
+"""How a training looks while it goes: a bar in a terminal, plain lines elsewhere, curves in TensorBoard, notes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
+from censnet.data.screen import MARKS
 from censnet.training.loop import Listener, Row
 
-logger = logging.getLogger("censnet")
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -29,11 +31,10 @@ class Bar:
         columns = (
             TextColumn("[bold]epoch"),
             MofNCompleteColumn(),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=12),
             TextColumn("{task.description}"),
-            TimeElapsedColumn(),
+            TimeRemainingColumn(compact=True),
             TextColumn("left"),
-            TimeRemainingColumn(),
         )
         self.progress = Progress(*columns, console=self.console, refresh_per_second=8)
         self.task = self.progress.add_task("", total=epochs, completed=done)
@@ -49,17 +50,19 @@ class Bar:
         self.progress.update(self.task, completed=done, description=describe(rows, best, self.monitor))
 
     def end(self) -> None:
+        """Leave the bar as it is, with the time that it took."""
+        self.progress.columns = (*self.progress.columns[:-2], TimeElapsedColumn())
         self.progress.stop()
 
 
 class Lines:
-    """A line now and then."""
+    """A line now and then, and one at the end."""
 
-    def __init__(self, seconds: float = SECONDS_BETWEEN_LINES) -> None:
-        self.seconds = seconds
+    def __init__(self, console: Console, seconds: float = SECONDS_BETWEEN_LINES) -> None:
+        self.console, self.seconds = console, seconds
 
     def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
-        self.epochs, self.monitor, self.first = epochs, monitor, done
+        self.epochs, self.monitor, self.first, self.line = epochs, monitor, done, ""
         self.started = self.spoken = time.monotonic()
 
     def step(self) -> None:
@@ -67,13 +70,18 @@ class Lines:
 
     def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
         now, done = time.monotonic(), int(rows[0]["epoch"])
-        if now - self.spoken >= self.seconds or done == self.epochs:
-            self.spoken = now
+        self.line = f"epoch {done}/{self.epochs}  {describe(rows, best, self.monitor)}"
+        if now - self.spoken >= self.seconds and done < self.epochs:
             left = (now - self.started) / max(done - self.first, 1) * (self.epochs - done)
-            logger.info("epoch %d/%d  %s  %.0f s left", done, self.epochs, describe(rows, best, self.monitor), left)
+            self._say(f"{self.line}  {left:.0f} s left")
+            self.spoken, self.line = now, ""
 
     def end(self) -> None:
-        """Nothing is open."""
+        if self.line:
+            self._say(self.line)
+
+    def _say(self, line: str) -> None:
+        self.console.print(Text(line), soft_wrap=True)
 
 
 class Board:
@@ -112,15 +120,37 @@ def describe(rows: Sequence[Row], best: Sequence[float | None], monitor: str) ->
     text = f"loss {_mean([row['loss'] for row in rows]):.4f}"
     values = [row[f"validation_{monitor}"] for row in rows if f"validation_{monitor}" in row]
     if values:
-        text += f"  {monitor} {_mean(values):.4f}"
+        text += f"  {'validation' if monitor == 'loss' else monitor} {_mean(values):.4f}"
     known = [value for value in best if value is not None]
     return text + (f" (best {_mean(known):.4f})" if known else "")
 
 
+class Voice(logging.Handler):
+    """What the library has to say, as a person reads it: a mark and a sentence, each sentence once."""
+
+    def __init__(self, level: int = logging.INFO) -> None:
+        super().__init__(level)
+        self.said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text, console = record.getMessage(), Console(stderr=True, highlight=False)
+        if text in self.said:
+            return
+        self.said.add(text)
+        mark, letter, style = MARKS["warning" if record.levelno >= logging.WARNING else "note"]
+        mark = mark if console.encoding.lower().startswith("utf") else letter
+        if not console.is_terminal:
+            console.print(Text(f"{mark} {text}"), soft_wrap=True)
+            return
+        line = Table.grid(padding=(0, 1))
+        line.add_row(Text(mark, style), Text(text, style))
+        console.print(line)
+
+
 def show(console: Console | None = None) -> Listener:
-    """A bar in a terminal, lines elsewhere."""
-    console = console or Console(stderr=True)
-    return Bar(console) if console.is_terminal else Lines()
+    """A bar in a terminal or a notebook, lines elsewhere."""
+    console = console or Console(stderr=True, highlight=False)
+    return Bar(console) if console.is_terminal or console.is_jupyter else Lines(console)
 
 
 @contextmanager

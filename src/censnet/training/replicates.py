@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,11 +17,13 @@ import torch
 from censnet.tasks.targets import parse_targets
 from censnet.training.checkpoint import RunError, write_whole
 from censnet.training.config import make_settings
-from censnet.training.directory import CHECKPOINT, CONFIG
+from censnet.training.devices import make_accelerator
+from censnet.training.directory import clear, is_whole
 from censnet.training.loop import Fitted
+from censnet.training.opening import is_begun
 from censnet.training.prepare import Prepared, make_lesson, prepare
 from censnet.training.progress import show
-from censnet.training.run import Run, load_run
+from censnet.training.run import Run
 from censnet.training.train import finish, fit_members, fits_side_by_side, train
 
 logger = logging.getLogger("censnet")
@@ -88,34 +91,34 @@ def replicate(
     def train_one(number: int) -> Run:
         where = folders[number]
         logger.info("seed %d of %d", number + 1, replicates)
-        if resume and where is not None and (where / CONFIG).exists():
-            return load_run(where)
-        go_on = resume and where is not None and (where / CHECKPOINT).exists()
         return train(
             data, target, where, preset=preset, settings=changes[number], seed=starts[number], device=device,
-            strict=strict, overrides=overrides, resume=go_on, overwrite=overwrite, progress=progress,
+            strict=strict, overrides=overrides, resume=resume and where is not None, overwrite=overwrite,
+            progress=progress,
         )  # fmt: skip
 
-    begun = any(where is not None and (where / CHECKPOINT).exists() for where in folders)
-    every = [] if resume and begun else [prepare_one(0)]
+    one_by_one = resume and any(where is not None and is_begun(where) for where in folders)
+    done = resume and all(where is not None and is_whole(where) for where in folders)
+    every = [] if one_by_one or done else [prepare_one(0)]
     if every and fits_side_by_side(every[0].lesson, every[0].settings, replicates, device):
         every += [prepare_one(number) for number in range(1, replicates)]
-    if len(every) == replicates and _same_features(every):
+    if len(every) == replicates and _can_share(every):
         runs = _at_once(every, device, progress)
         for where, run in zip(folders, runs, strict=True):
             if where is not None:
+                clear(where)
                 run.save(where)
     else:
         runs = [train_one(number) for number in range(replicates)]
     summary = summarise([run.metrics for run in runs])
-    if folder is not None:
+    if folder is not None and make_accelerator(device=device).is_main_process:
         write_whole(folder / SUMMARY, (json.dumps({"vary": vary, "parts": summary}, indent=1) + "\n").encode())
     return Replicates(runs, summary)
 
 
 def _check_free(folders: Sequence[Path | None], may_be_there: bool) -> None:
     for where in folders:
-        if where is not None and not may_be_there and ((where / CONFIG).exists() or (where / CHECKPOINT).exists()):
+        if where is not None and not may_be_there and (is_whole(where) or is_begun(where)):
             raise RunError(f"{where} is there already: choose another --out, --resume to go on, or --overwrite")
 
 
@@ -137,10 +140,12 @@ def summarise(metrics: Sequence[Mapping[str, Mapping[str, Mapping[str, float]]]]
     return found
 
 
-def _same_features(every: Sequence[Prepared]) -> bool:
-    """Whether all runs would see the same graph, whatever rows they learn from."""
+def _can_share(every: Sequence[Prepared]) -> bool:
+    """Whether all runs would see the same graph and weigh classes alike, whatever rows they learn from."""
     first = every[0]
     if any(one.targets != first.targets for one in every):  # numbers are scaled by training rows
+        return False
+    if first.settings.training.imbalance == "weights":  # which are counted on training rows
         return False
     return all(
         one.data.graph is first.data.graph
@@ -158,10 +163,11 @@ def _equal(one: Prepared, other: Prepared) -> bool:
 
 def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> list[Run]:
     """All runs as members of one network; each has its own parts."""
-    first = every[0]
+    started, first = time.monotonic(), every[0]
     lesson = make_lesson(first.data, first.targets, [one.splits for one in every], None)
     listeners = [show()] if progress else []
     learners, fits = fit_members(lesson, first.settings, None, False, device, listeners, len(every))
+    seconds = (time.monotonic() - started) / len(every)
     runs = []
     for number, (one, learner) in enumerate(zip(every, learners, strict=True)):
         rows = [
@@ -170,5 +176,5 @@ def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> l
             if row["member"] == number
         ]
         mine = Fitted(rows, fits[0].monitor, [fits[0].best[number]], [fits[0].best_epoch[number]])
-        runs.append(finish(replace(one, data=first.data), [learner], [mine], 0.0, device))
+        runs.append(finish(replace(one, data=first.data), [learner], [mine], seconds, device))
     return runs

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pandas as pd
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
-from torch import Tensor
+from safetensors.torch import save
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
@@ -26,9 +23,9 @@ from censnet.data.targets import table_of
 from censnet.nn.vae import Latent
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.answers import answers
-from censnet.tasks.graphs import GraphTask
 from censnet.tasks.metrics import score
 from censnet.training.checkpoint import RunError
+from censnet.training.devices import make_accelerator
 from censnet.training.directory import (
     HISTORY,
     METRICS,
@@ -39,24 +36,18 @@ from censnet.training.directory import (
     read_directory,
     write_directory,
 )
-from censnet.training.infer import graph_batches, infer
+from censnet.training.embedding import Embeddings, embed_graph, embedding_tables
+from censnet.training.history import history_csv
+from censnet.training.infer import infer
 from censnet.training.judge import Judge, Scores, average
 from censnet.training.learner import Learner, Outputs
-from censnet.training.lesson import owners, row_labels
+from censnet.training.lesson import row_labels
 from censnet.training.links import link_scores, link_table, one_graph
-from censnet.training.loop import make_accelerator
 from censnet.training.prepare import fingerprint, make_lesson
 from censnet.training.progress import counting
+from censnet.training.reading import read_frame, read_learners, read_metrics
 
 Keep = Literal["ids", "all"]
-
-
-class Embeddings(NamedTuple):
-    """A table for each level: the user's ids, then the channels `e0`, `e1`, ... Graphs only where there are many."""
-
-    nodes: pd.DataFrame
-    edges: pd.DataFrame
-    graphs: pd.DataFrame | None
 
 
 @dataclass(eq=False)
@@ -133,16 +124,9 @@ class Run:
     ) -> Embeddings:
         """The embeddings of nodes, edges and, for many graphs, graphs; of an ensemble, its members' side by side."""
         dataset = self.read(data, strict=strict)
-        found = [_embed(learner, graph) for learner, graph in self._ready(dataset.graph, device)]
-        tables = {}
-        for number, level in enumerate(("node", "edge", "graph")):
-            parts = [member[number] for member in found if member[number] is not None]
-            if not parts or (level == "graph" and not isinstance(dataset.graph, GraphSet)):
-                continue
-            values = torch.cat([part for part in parts if part is not None], dim=1).float().cpu()
-            frame = pd.DataFrame(values.numpy(), columns=[f"e{channel}" for channel in range(values.shape[1])])
-            tables[level] = embedding_table(dataset, level, frame)
-        return Embeddings(tables["node"], tables["edge"], tables.get("graph"))
+        with counting("embedding", self._work(dataset.graph), progress) as tick:
+            found = [embed_graph(learner, graph, tick) for learner, graph in self._ready(dataset.graph, device)]
+        return embedding_tables(dataset, found)
 
     def evaluate(
         self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
@@ -205,8 +189,7 @@ class Run:
     def outputs_of(self, graph: Graph | GraphSet, device: str | None = None, progress: bool = False) -> list[Outputs]:
         """The answers of each member for the graph's rows, on the CPU."""
         found = []
-        total = (len(graph) if isinstance(graph, GraphSet) else 1) * len(self.learners)
-        with counting("predicting", total, progress) as tick:
+        with counting("predicting", self._work(graph), progress) as tick:
             for learner, placed in self._ready(graph, device):
                 rows, latent = infer(learner, placed, tick)
                 if latent is not None:
@@ -260,7 +243,7 @@ class Run:
             MODEL: save(tensors),
             SCHEMA: self.schema.to_json().encode(),
             SPLITS: to_csv(self.splits, SPLITS),
-            HISTORY: to_csv(self.history, HISTORY),
+            HISTORY: history_csv(self.history),
             METRICS: (json.dumps(self.metrics, indent=1) + "\n").encode(),
         }
         for level, frame in self.predictions.items():
@@ -284,6 +267,10 @@ class Run:
                 f"level is {level!r}, expected {' or '.join(self.levels)}: that is what this run answers for"
             )
         return level
+
+    def _work(self, graph: Graph | GraphSet) -> int:
+        """How many graphs there are to go through, for all members."""
+        return (len(graph) if isinstance(graph, GraphSet) else 1) * len(self.learners)
 
     def _ready(self, graph: Graph | GraphSet, device: str | None) -> list[tuple[Learner, Graph | GraphSet]]:
         where = make_accelerator(device=device).device
@@ -310,79 +297,19 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     path = Path(path)
     config, files = read_directory(path)
     schema = Schema.from_json(files[SCHEMA], str(path / SCHEMA))
-    try:
-        tensors = load(files[MODEL])
-    except SafetensorError as error:
-        raise RunError(f"{path / MODEL} cannot be read: {error}") from None
-    learners = []
-    for member in range(config.members):
-        learner = Learner(config.node_width, config.edge_width, config.targets, config.link, config.settings.model)
-        mine = {name.partition("/")[2]: tensor for name, tensor in tensors.items() if name.startswith(f"{member}/")}
-        _load_weights(learner, mine, path / MODEL)
-        learners.append(learner.eval())
+    learners = read_learners(config, files[MODEL], path / MODEL)
     predictions = {}
     for name in files:
         if name.startswith("predictions"):
             level = name.removeprefix("predictions").removesuffix(".csv").lstrip("_") or None
-            predictions[level or next(iter(learners[0].targets), "link")] = _frame(files[name])
+            predictions[level or next(iter(learners[0].targets), "link")] = read_frame(files[name], path / name)
     return Run(
         config,
         schema,
         learners,
-        json.loads(files[METRICS]) if METRICS in files else {},
-        _frame(files[HISTORY]) if HISTORY in files else pd.DataFrame(),
-        _frame(files[SPLITS]) if SPLITS in files else pd.DataFrame(),
+        read_metrics(files[METRICS], path / METRICS) if METRICS in files else {},
+        read_frame(files[HISTORY], path / HISTORY) if HISTORY in files else pd.DataFrame(),
+        read_frame(files[SPLITS], path / SPLITS) if SPLITS in files else pd.DataFrame(),
         predictions,
         path,
     )
-
-
-def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
-    """Embeddings behind the user's ids; atoms and bonds, which have none, by their number in the graph."""
-    if table_of(level) in dataset.tables.frames():
-        return dataset.results(level, values, keep="ids")
-    graph = dataset.graph
-    assert isinstance(graph, GraphSet)
-    owner, offset = owners(graph, level), graph.node_offset if level == "node" else graph.edge_offset
-    row = torch.full((len(graph),), -1)
-    row[dataset.graph_rows[dataset.graph_rows >= 0]] = (dataset.graph_rows >= 0).nonzero().squeeze(1)
-    ids = dataset.tables.frames()["graphs"][dataset.id_columns("graph")].iloc[row[owner].numpy()].reset_index(drop=True)
-    inside = pd.DataFrame({level: (torch.arange(len(owner)) - offset[owner]).numpy()})
-    if level == "edge":
-        inside["source"], inside["target"] = graph.ends.numpy()
-    return pd.concat([ids, inside, values], axis=1)
-
-
-@torch.no_grad()
-def _embed(learner: Learner, graph: Graph | GraphSet) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The embeddings of nodes, edges and graphs."""
-    if isinstance(graph, Graph):
-        return (*learner.embed(graph), None)
-    head = learner.tasks["graph"] if "graph" in learner.targets else None
-    parts: list[tuple[Tensor, Tensor, Tensor]] = []
-    for numbers in graph_batches(graph):
-        batch = graph.batch(numbers)
-        nodes, edges = learner.embed(batch)
-        if isinstance(head, GraphTask):
-            pooled = head.embed(nodes, edges, batch.incidence)
-        else:  # no head has learnt to pool: the means of both sides
-            count = [batch.incidence.count(side).clamp(min=1).unsqueeze(1) for side in ("node", "edge")]
-            sides = (batch.incidence.pool(nodes, "node"), batch.incidence.pool(edges, "edge"))
-            pooled = torch.cat([side / number for side, number in zip(sides, count, strict=True)], dim=1)
-        parts.append((nodes.cpu(), edges.cpu(), pooled.cpu()))
-    nodes, edges, graphs = (torch.cat(side) for side in zip(*parts, strict=True))
-    return nodes, edges, graphs
-
-
-def _load_weights(learner: Learner, tensors: dict[str, Tensor], path: Path) -> None:
-    expected = learner.state_dict()
-    for name, tensor in expected.items():
-        found = tensors.get(name)
-        if found is None or found.shape != tensor.shape or found.dtype != tensor.dtype:
-            what = "is missing" if found is None else f"has shape {tuple(found.shape)} and dtype {found.dtype}"
-            raise RunError(f"{path}: {name} {what}, expected {tuple(tensor.shape)} and {tensor.dtype}")
-    learner.load_state_dict({name: tensors[name] for name in expected})
-
-
-def _frame(content: bytes) -> pd.DataFrame:
-    return pd.read_csv(io.BytesIO(content)) if content.strip() else pd.DataFrame()

@@ -14,27 +14,27 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.data.dataset import Dataset
 from censnet.data.link_splits import link_rows
 from censnet.data.parts import PARTS, split_rows
-from censnet.data.sources import DATASETS
 from censnet.data.targets import table_of
 from censnet.nn.members import split_members
 from censnet.ops.graph import Graph
-from censnet.training.checkpoint import RunError, write_whole
+from censnet.training.checkpoint import RunError
 from censnet.training.config import Settings
-from censnet.training.directory import CHECKPOINT, CONFIG, RunConfig, made_now, seal, unseal
+from censnet.training.devices import make_accelerator
+from censnet.training.directory import CHECKPOINT, HISTORY, RunConfig, is_whole, made_now, settle
+from censnet.training.history import HistoryFile, history_table
 from censnet.training.learner import Learner
 from censnet.training.lesson import Lesson
 from censnet.training.links import node_names, pair_probability
-from censnet.training.loop import Fitted, Listener, fit, make_accelerator
+from censnet.training.loop import Fitted, Listener, fit
+from censnet.training.opening import open_directory, read_start
 from censnet.training.prepare import Prepared, fingerprint, prepare
 from censnet.training.progress import Board, show
 from censnet.training.run import Run, load_run
 
 logger = logging.getLogger("censnet")
 
-START = "start.json"  # what an unfinished training was started with
 SIDE_BY_SIDE = 2**24  # numbers in one activation of all members up to which they are trained at once on a CPU
 
 
@@ -81,41 +81,57 @@ def train(
     """
     if ensemble < 1:
         raise ValueError(f"ensemble is {ensemble}, expected at least 1")
+    if out is None and (resume or tensorboard):
+        raise ValueError("resume and tensorboard need a run directory: give out")
     started = time.monotonic()
     folder = None if out is None else Path(out)
-    if folder is not None and resume and (folder / CONFIG).exists():
-        logger.info("%s is finished already", folder)
-        return load_run(folder)
+    if folder is not None and resume and is_whole(folder):
+        return _finished(folder)
     prepared = prepare(data, target, preset, settings, seed, strict=strict, overrides=overrides)
-    if folder is not None:
-        _open(folder, prepared, ensemble, resume, overwrite, overrides)
-    elif resume or tensorboard:
-        raise ValueError("resume and tensorboard need a run directory: give out")
+    accelerator = make_accelerator(device=device)
+    if folder is not None and accelerator.is_main_process:
+        named = isinstance(data, str | os.PathLike)
+        open_directory(folder, prepared, ensemble, resume, overwrite, overrides, named)
+    accelerator.wait_for_everyone()
+    said = [found[min(found)] for found in prepared.data.problems.values() if found]  # of bad rows, when they were read
     for note in prepared.data.notes:
-        logger.warning("%s", note)
+        if not any(first in note for first in said):
+            logger.info("%s", note)
     for found in prepared.targets:
         logger.info("%s:%s is %s: %s", found.level, found.column, found.kind, found.reason)
     listeners: list[Listener] = [show()] if progress else []
-    if tensorboard and folder is not None:
+    if tensorboard and folder is not None and accelerator.is_main_process:
         listeners.append(Board(folder / "tensorboard"))
     lesson = prepared.lesson
     if ensemble > 1:
         lesson = replace(lesson, parts={level: part.expand(-1, ensemble) for level, part in lesson.parts.items()})
     learners, fits = fit_members(lesson, prepared.settings, folder, resume, device, listeners, ensemble)
     run = finish(prepared, learners, fits, time.monotonic() - started, device)
-    if folder is not None and make_accelerator(device=device).is_main_process:
+    if folder is not None and accelerator.is_main_process:
         run.save(folder)
-        shutil.rmtree(folder / CHECKPOINT)
+        shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
     return run
 
 
-def resume_run(out: str | os.PathLike[str], *, progress: bool = False, device: str | None = None) -> Run:
-    """Go on with an unfinished training, from what it was started with."""
+def resume_run(
+    out: str | os.PathLike[str],
+    *,
+    settings: Mapping[str, object] | None = None,
+    progress: bool = False,
+    device: str | None = None,
+    tensorboard: bool = False,
+) -> Run:
+    """Go on with an unfinished training, from what it was started with.
+
+    Args:
+        out: its run directory.
+        settings: changes; only those in `opening.FREE` may change on the way.
+        progress, device, tensorboard: as in `train`.
+    """
     folder = Path(out)
-    if (folder / CONFIG).exists():
-        logger.info("%s is finished already", folder)
-        return load_run(folder)
-    start = _read_start(folder)
+    if is_whole(folder):
+        return _finished(folder)
+    start = read_start(folder)
     if not start["data"]:
         raise RunError(f"{folder} was trained on data that were in memory: call train again with resume=True")
     return train(
@@ -123,14 +139,24 @@ def resume_run(out: str | os.PathLike[str], *, progress: bool = False, device: s
         start["asked"],
         folder,
         preset=start["settings"]["preset"],
-        settings=_changes(start["settings"]),
+        settings=_changes(start["settings"]) | dict(settings or {}),
         seed=start["settings"]["seed"],
         ensemble=start["ensemble"],
         overrides=start["overrides"],
         device=device,
         resume=True,
         progress=progress,
+        tensorboard=tensorboard,
     )
+
+
+def _finished(folder: Path) -> Run:
+    """The run that is there; what a crash at its end may have left is cleared away."""
+    logger.info("%s is finished already", folder)
+    run = load_run(folder)
+    settle(folder)
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+    return run
 
 
 def fit_members(
@@ -144,6 +170,8 @@ def fit_members(
 ) -> tuple[list[Learner], list[Fitted]]:
     """Train members from seeds of their own: at once where one graph is small, else one after the other."""
     checkpoint = None if folder is None else folder / CHECKPOINT
+    at_once = members > 1 and fits_side_by_side(lesson, settings, members, device)
+    record = None if folder is None else HistoryFile(folder / HISTORY, several=members > 1 and not at_once)
 
     def make(seed: int, count: int) -> Learner:
         torch.manual_seed(seed)
@@ -152,12 +180,12 @@ def fit_members(
             lesson.graph.node_width, lesson.graph.edge_width, lesson.targets, lesson.links is not None, model, count
         )
 
-    if members > 1 and fits_side_by_side(lesson, settings, members, device):
+    if at_once:
         many = make(settings.seed, members)
         path = None if checkpoint is None else checkpoint / "members.safetensors"
         fitted = fit(
             many, lesson, settings.training, settings.seed,
-            device=device, checkpoint=path, resume=resume, listeners=listeners,
+            device=device, checkpoint=path, resume=resume, listeners=listeners, record=record,
         )  # fmt: skip
         return split_members(many.cpu()), [fitted]
     learners, fits = [], []
@@ -167,7 +195,7 @@ def fit_members(
         fits.append(
             fit(
                 learner, lesson.member(member) if lesson.parts else lesson, settings.training, settings.seed + member,
-                device=device, checkpoint=path, resume=resume, listeners=listeners,
+                device=device, checkpoint=path, resume=resume, listeners=listeners, record=record,
             )
         )  # fmt: skip
         learners.append(learner.cpu())
@@ -192,7 +220,7 @@ def finish(
     """A run from trained networks: judged on every part, with predictions for every row."""
     data, settings = prepared.data, prepared.settings
     rows = [
-        row | ({"member": number} if len(fits) > 1 else {}) for number, one in enumerate(fits) for row in one.history
+        ({"member": number} if len(fits) > 1 else {}) | row for number, one in enumerate(fits) for row in one.history
     ]
     config = RunConfig(
         settings=settings,
@@ -207,13 +235,13 @@ def finish(
         made=made_now(seconds, str(make_accelerator(device=device).device)),
     )
     run = Run(
-        config, data.schema, learners, {}, pd.DataFrame(rows), split_table(prepared), {}, None,
+        config, data.schema, learners, {}, history_table(rows, fits[0].monitor), split_table(prepared), {}, None,
         (prepared.splits, prepared.links),
     )  # fmt: skip
     run.metrics = run.judge(data, device)
     outputs = run.outputs(data, device)
     for level, split in prepared.splits.items():
-        frame = run.table(data, level, outputs, "ids")
+        frame = run.table(data, level, outputs, "ids").rename(columns={"split": "split_"})
         codes = split.codes(len(frame))
         frame.insert(len(data.id_columns(level)), "split", [PARTS[code] if code >= 0 else None for code in codes])
         run.predictions[level] = frame
@@ -261,73 +289,8 @@ def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFr
     return pd.concat(frames, ignore_index=True)
 
 
-def _open(
-    folder: Path,
-    prepared: Prepared,
-    ensemble: int,
-    resume: bool,
-    overwrite: bool,
-    overrides: Mapping[str, str] | None,
-) -> None:
-    """Make the run directory ready, and write down what the training was started with."""
-    data = prepared.data.name if isinstance(prepared.data, Dataset) and _is_named(prepared.data.name) else ""
-    start = {
-        "asked": prepared.asked,
-        "settings": prepared.settings.model_dump(mode="json"),
-        "ensemble": ensemble,
-        "overrides": dict(overrides or {}),
-        "data": data,
-        "fingerprint": prepared.fingerprint,
-    }
-    place = folder / CHECKPOINT / START
-    if resume and place.exists():
-        before = _read_start(folder)
-        for name, value in start.items():
-            if name != "data" and before.get(name) != value:
-                what = f"{name} {_difference(before.get(name), value)}"
-                raise RunError(f"{folder} was started with another {what}: give the same, or --overwrite to start anew")
-        return
-    if resume:
-        raise RunError(f"{folder} has no training to go on with: leave --resume out to start one")
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file, expected a directory for the run")
-    if (folder / CONFIG).exists() or (folder / CHECKPOINT).exists():
-        if not overwrite:
-            state = (
-                "a finished run"
-                if (folder / CONFIG).exists()
-                else "an unfinished training, which --resume goes on with"
-            )
-            raise RunError(f"{folder} holds {state}: choose another --out, or --overwrite to replace it")
-        (folder / CONFIG).unlink(missing_ok=True)
-        shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
-    write_whole(place, seal(start))
-
-
-def _read_start(folder: Path) -> dict[str, Any]:
-    place = folder / CHECKPOINT / START
-    if not place.is_file():
-        raise RunError(
-            f"{folder} has no training to go on with: censnet train DATA --target ... --out {folder} starts one"
-        )
-    return unseal(place.read_bytes(), place)
-
-
-def _is_named(name: str) -> bool:
-    return name in DATASETS or Path(name).exists()
-
-
 def _changes(settings: Mapping[str, Any]) -> dict[str, object]:
     """Every setting by its full name, so that nothing depends on a preset that may have changed since."""
     return {
         f"{group}.{name}": value for group in ("model", "training", "data") for name, value in settings[group].items()
     }
-
-
-def _difference(old: object, new: object, at: str = "") -> str:
-    """Where two settings differ first, in words."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in {**old, **new}:
-            if old.get(name) != new.get(name):
-                return _difference(old.get(name), new.get(name), f"{at}.{name}" if at else str(name))
-    return f"{at}: it was {old!r}, now it is {new!r}".lstrip(": ")

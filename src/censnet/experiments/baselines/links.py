@@ -1,0 +1,86 @@
+"""What CensNet-VAE is compared with: the variational graph auto-encoder, and spectral clustering."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from sklearn.manifold import SpectralEmbedding
+from torch import Tensor, nn
+from torch_geometric.nn import VGAE, GCNConv
+
+from censnet.experiments.baselines.convolutions import both_ways, dense, with_loops
+from censnet.ops.graph import Graph
+
+
+class Encoder(nn.Module):
+    """A graph convolution, ReLU, and one more for the mean and for the logarithm of the deviation."""
+
+    def __init__(self, node_width: int, hidden: int, latent: int) -> None:
+        super().__init__()
+        self.first = GCNConv(node_width, hidden, normalize=False)
+        self.mean = GCNConv(hidden, latent, normalize=False)
+        self.log_std = GCNConv(hidden, latent, normalize=False)
+
+    def forward(self, nodes: Tensor, index: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean and the logarithm of the deviation of each node. (N, latent)"""
+        hidden = self.first(nodes, index, weight).relu()
+        return self.mean(hidden, index, weight), self.log_std(hidden, index, weight)
+
+
+class GraphAutoEncoder:
+    """VGAE (Kipf and Welling 2016), by PyTorch Geometric: as many links as pairs at random in each step's loss.
+
+    The original weighs all pairs of nodes; drawing as many non-links as there are links is PyTorch Geometric's loss.
+
+    Args:
+        graph: what is seen.
+        hidden: channels after the first convolution; 32 in the original, 64 is what the paper gives CensNet-VAE.
+        latent: channels of the embedding; 16 in the original, 32 in the paper.
+    """
+
+    def __init__(self, graph: Graph, hidden: int = 32, latent: int = 16) -> None:
+        self.graph, self.hidden, self.latent = graph, hidden, latent
+
+    def embed(self, epochs: int, learning_rate: float, seed: int) -> Tensor:
+        """Train, and give the mean of each node's embedding."""
+        graph = self.graph
+        torch.manual_seed(seed)
+        np.random.seed(seed)  # noqa: NPY002 - what torch_geometric draws its non-links with, on a host
+        model = VGAE(Encoder(graph.node_width, self.hidden, self.latent)).to(graph.ends.device)
+        inputs, links = (dense(graph.nodes), *with_loops(graph)), both_ways(graph)
+        adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
+        for _ in range(epochs):
+            adam.zero_grad()
+            embedding = model.encode(*inputs)
+            loss = model.recon_loss(embedding, links) + model.kl_loss() / graph.num_nodes
+            loss.backward()
+            adam.step()
+        model.eval()
+        with torch.no_grad():
+            mean: Tensor = model.encode(*inputs)  # the mean itself, when it is not training
+        return mean
+
+
+class SpectralClustering:
+    """The embedding behind spectral clustering (Tang and Liu 2011): eigenvectors of the graph's Laplacian.
+
+    Args:
+        graph: what is seen; its features are not.
+        embedding: how many, 128 as in the paper of VGAE.
+    """
+
+    def __init__(self, graph: Graph, embedding: int = 128) -> None:
+        self.graph, self.embedding = graph, embedding
+
+    def embed(self, epochs: int, learning_rate: float, seed: int) -> Tensor:
+        """The eigenvectors. Nothing is trained: the seed is that of the solver's start."""
+        ends, count = both_ways(self.graph).cpu().numpy(), self.graph.num_nodes
+        adjacency = sp.coo_matrix((np.ones(ends.shape[1]), (ends[0], ends[1])), (count, count)).tocsr()
+        width = min(self.embedding, count - 2)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Graph is not fully connected")
+            place = SpectralEmbedding(width, affinity="precomputed", random_state=seed).fit_transform(adjacency)
+        return torch.from_numpy(place).float()

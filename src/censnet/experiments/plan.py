@@ -1,0 +1,78 @@
+"""How a method is trained, in plain dataclasses: a machine that only trains needs no reader of specs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
+
+Varies = Literal["split", "initialisation"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a spec says of training.
+
+    Args:
+        model: its name, among those of the table.
+        options: what its constructor is given.
+        learning_rates: of Adam. The one that does best on validation rows is taken, for each seed by itself.
+        epochs: how long each is trained. In Tables 1 and 2 the epoch that does best on validation rows is taken.
+        weight_decay: of the weights, added to the gradient.
+        decay_first: whether it is for the first layer alone, as in the code of GCN.
+        batch_size: graphs in a step, where there are many.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # an unknown name in a spec is an error
+
+    model: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    learning_rates: tuple[float, ...] = (0.01, 0.005, 0.001, 0.0005)
+    epochs: int = 1000
+    weight_decay: float = 0.0
+    decay_first: bool = False
+    batch_size: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One column of a table: a method, its recipe, and what its replicates vary.
+
+    Args:
+        table, method: their names, as in the paths of records.
+        recipe: how it is trained.
+        varies: "split" draws rows and weights anew for each seed; "initialisation" keeps the split of seed 0.
+        runs: how many seeds the table asks for.
+
+    Example:
+        >>> plan = Plan("table1", "gcn", Recipe("gcn", {"hidden": 32}))
+        >>> Plan.from_json(plan.to_json()) == plan
+        True
+    """
+
+    table: str
+    method: str
+    recipe: Recipe
+    varies: Varies = "split"
+    runs: int = 20
+
+    def split_seed(self, seed: int) -> int:
+        """The seed of the split that a replicate is trained on."""
+        return seed if self.varies == "split" else 0
+
+    def settings(self) -> dict[str, Any]:
+        """What has to be the same in every record of a file, as JSON gives it back."""
+        settings: dict[str, Any] = json.loads(json.dumps(asdict(self.recipe) | {"varies": self.varies}))
+        return settings
+
+    def to_json(self) -> str:
+        """As text, for a file that travels."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Plan:
+        """What `to_json` wrote."""
+        fields = json.loads(text)
+        recipe = fields.pop("recipe")
+        return Plan(recipe=Recipe(**recipe | {"learning_rates": tuple(recipe["learning_rates"])}), **fields)

@@ -1,0 +1,83 @@
+"""From the data sets to what the tables train on: features, labels and the splits of many seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from censnet.data.builtin import read_builtin
+from censnet.data.citation import normalize_rows, read_citation
+from censnet.data.link_splits import links
+from censnet.data.molecules import featurize
+from censnet.data.splits import label_rate, ratio
+from censnet.data.tables import Tables
+from censnet.experiments.cells import TABLES
+from censnet.experiments.packed import Data, LinkData, MoleculeData, NodeData
+from censnet.ops.graph import Graph
+
+SMILES = {"tox21": "smiles", "lipophilicity": "smiles"}
+
+
+def prepare(table: str, name: str, seeds: Sequence[int]) -> Data:
+    """The data of one set as a table trains on them, with the splits of these seeds, which count from 0."""
+    if table == "table1":
+        return node_data(name, max(seeds) + 1)
+    return molecule_data(name, max(seeds) + 1) if table == "table2" else link_data(name, seeds)
+
+
+def node_data(name: str, num_splits: int) -> NodeData:
+    """A citation graph, its words divided by their sum in each paper, split by the released rule at the cell's rate."""
+    citation = read_citation(name)
+    graph = Graph(normalize_rows(citation.graph.nodes), citation.graph.edges, citation.graph.ends)
+    labels = np.where(citation.labels < 0, np.nan, citation.labels)
+    parts = {
+        cell: torch.stack(
+            [torch.from_numpy(label_rate(labels, about.rate, seed).codes(len(labels))) for seed in range(num_splits)]
+        )
+        for cell, about in TABLES["table1"].items()
+        if about.data == name
+    }
+    return NodeData(graph, citation.labels, len(citation.classes), parts)
+
+
+def molecule_data(name: str, num_splits: int) -> MoleculeData:
+    """Molecules with the paper's features, bond types over all of them; what is no molecule is left out.
+
+    The share that is trained on is the cell's; the others are half for validation and half for testing.
+    """
+    tables = read_builtin(name)
+    if not isinstance(tables, Tables) or tables.graphs is None:
+        raise ValueError(f"{name} is not a set of molecules, expected one of {', '.join(SMILES)}")
+    frame = tables.graphs
+    read = featurize(frame[SMILES[name]].tolist(), "paper")
+    if read.graphs is None:
+        raise ValueError(f"{name} has no molecule that can be read")
+    columns = ["exp"] if name == "lipophilicity" else [c for c in frame.columns if c not in (SMILES[name], "mol_id")]
+    labels = torch.tensor(frame[columns].to_numpy(np.float32))[read.rows]
+    parts = {}
+    for cell, about in TABLES["table2"].items():
+        if about.data == name:
+            rest = (1 - about.rate) / 2
+            splits = [ratio(len(labels), (about.rate, rest, rest), seed) for seed in range(num_splits)]
+            parts[cell] = torch.stack([torch.from_numpy(split.codes(len(labels))) for split in splits])
+    return MoleculeData(read.graphs, labels, name == "lipophilicity", parts)
+
+
+def link_data(name: str, seeds: Sequence[int]) -> LinkData:
+    """A citation graph with 5 % of its links hidden for validation and 10 % for testing, anew for each seed."""
+    citation = read_citation(name)
+    graph = Graph(normalize_rows(citation.graph.nodes), citation.graph.edges, citation.graph.ends)
+    splits = {seed: links(graph, seed=seed) for seed in sorted({0, *seeds})}
+
+    def judged(linked: torch.Tensor, not_linked: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        truth = torch.cat([torch.ones(linked.shape[1]), torch.zeros(not_linked.shape[1])])
+        return torch.cat([linked, not_linked], dim=1), truth
+
+    return LinkData(
+        graph,
+        {seed: split.rows.train for seed, split in splits.items()},
+        {seed: judged(split.validation_links, split.validation_non_links) for seed, split in splits.items()},
+        {seed: judged(split.test_links, split.test_non_links) for seed, split in splits.items()},
+    )

@@ -1,0 +1,63 @@
+"""Table 3: hidden links of citation graphs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from sklearn.metrics import average_precision_score, roc_auc_score
+from torch import Tensor
+
+from censnet.experiments import records
+from censnet.experiments.link_models import LINK_MODELS
+from censnet.experiments.packed import LinkData
+from censnet.experiments.plan import Plan
+from censnet.experiments.records import Record
+from censnet.ops.graph import Graph
+
+logger = logging.getLogger(__name__)
+
+
+def run_cell(
+    plan: Plan, cell: str, data: LinkData, seeds: Sequence[int], results: Path, *, device: torch.device
+) -> None:
+    """Add a record for each seed that has none yet.
+
+    The network after the last iteration is judged, as in the paper: nothing is chosen on validation links.
+    """
+    path = records.record_path(results, plan.table, cell, plan.method)
+    for seed in records.missing_seeds(path, plan, seeds):
+        began = time.perf_counter()
+        split = plan.split_seed(seed)
+        whole, rows = data.graph, data.seen[split]
+        graph = Graph(whole.nodes, whole.edges[rows], whole.ends[:, rows]).to(device)
+        model = LINK_MODELS[plan.recipe.model](graph, **plan.recipe.options)
+        embedding = model.embed(plan.recipe.epochs, plan.recipe.learning_rates[0], seed).cpu()
+        found = {f"validation_{name}": value for name, value in judge(embedding, *data.validation[split]).items()}
+        found |= judge(embedding, *data.test[split])
+        record = Record(
+            table=plan.table,
+            cell=cell,
+            method=plan.method,
+            seed=seed,
+            split_seed=split,
+            settings=plan.settings(),
+            chosen={},
+            tried=1,
+            metrics={name: round(value, 5) for name, value in found.items()},
+            seconds=round(time.perf_counter() - began, 2),
+            device=records.device_name(device),
+            versions=records.versions(),
+        )
+        records.append(path, [record])
+        logger.info("%s %s seed %d: %s", cell, plan.method, seed, record.metrics)
+
+
+def judge(embedding: Tensor, pairs: Tensor, linked: Tensor) -> dict[str, float]:
+    """The area under the ROC curve and the average precision of inner products. (N, d), (2, P), (P,)"""
+    score = (embedding[pairs[0]] * embedding[pairs[1]]).sum(1).double().numpy()
+    truth = linked.numpy()
+    return {"auc": float(roc_auc_score(truth, score)), "ap": float(average_precision_score(truth, score))}

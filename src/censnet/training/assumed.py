@@ -1,0 +1,55 @@
+"""What is assumed where the user does not say: the target of a built-in set, the name of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from censnet.data.errors import DataError
+from censnet.data.sources import DATASETS
+
+
+def own_targets(data: str) -> list[str]:
+    """The target that a built-in set is known for; other data have none of their own.
+
+    >>> own_targets("karate")
+    ['node:faction']
+    """
+    if data not in DATASETS or Path(data).is_dir():
+        raise DataError(
+            "there is no --target, expected node:COLUMN, edge:COLUMN, graph:COLUMN or link "
+            f"(censnet inspect {data} shows the columns)"
+        )
+    targets = DATASETS[data].targets
+    level = targets[0].partition(":")[0]
+    return [target for target in targets if target.partition(":")[0] == level]
+
+
+def default_place(data: str, targets: Sequence[str]) -> Path:
+    """Where a run goes if nobody says so: `runs/`, the name of the data, and the column.
+
+    >>> str(default_place("tables/payments.csv", ["edge:is_fraud=binary"]))
+    'runs/payments-is_fraud'
+    >>> str(default_place("tox21", ["graph:NR-AR,NR-AhR", "link"]))
+    'runs/tox21-NR-AR-and-2-more'
+    """
+    columns = [column for target in targets for column in target.rpartition(":")[2].split(",")]
+    more = f"-and-{len(columns) - 1}-more" if len(columns) > 1 else ""
+    name = f"{Path(data).resolve().name.split('.')[0]}-{columns[0].partition('=')[0]}{more}"
+    return Path("runs") / re.sub(r"[^\w.-]+", "_", name)
+
+
+def parse_overrides(texts: Sequence[str]) -> dict[str, str]:
+    """`amount=number` and the like, as the command line has them.
+
+    >>> parse_overrides(["amount=number", "edges.memo=drop"])
+    {'amount': 'number', 'edges.memo': 'drop'}
+    """
+    found = {}
+    for text in texts:
+        column, _, kind = text.rpartition("=")
+        if not column or not kind:
+            raise DataError(f"--column has {text!r}, expected COLUMN=KIND, such as amount=number or memo=drop")
+        found[column.strip()] = kind.strip()
+    return found

@@ -1,0 +1,63 @@
+"""How weights move: the optimiser, its rate over the steps, the length of the gradient, and the seed of each step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from censnet.training.config import SettingsError, TrainingSettings
+
+
+def make_optimizer(learner: nn.Module, settings: TrainingSettings) -> Optimizer:
+    """Adam or AdamW, with a weight decay of its own for some parameters."""
+    groups: dict[float, list[nn.Parameter]] = {}
+    known = [name for name, _ in learner.named_parameters()]
+    for prefix in settings.weight_decay_of:
+        if not any(name.startswith(prefix) for name in known):
+            raise SettingsError(
+                f"training.weight_decay_of has {prefix!r}, which no parameter begins with: {', '.join(known[:8])}"
+            )
+    for name, parameter in learner.named_parameters():
+        fitting = [prefix for prefix in settings.weight_decay_of if name.startswith(prefix)]
+        decay = settings.weight_decay_of[max(fitting, key=len)] if fitting else settings.weight_decay
+        groups.setdefault(decay, []).append(parameter)
+    kind = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
+    stated = [{"params": parameters, "weight_decay": decay} for decay, parameters in groups.items()]
+    return kind(stated, lr=settings.learning_rate, fused=True)
+
+
+def rate_at(settings: TrainingSettings, step: int, steps: int) -> float:
+    """The learning rate at a step, as a share of the one set.
+
+    With a warm-up it first rises, in a line from a 25th. Then it stays, or falls to 0 as a cosine does; "one-cycle" is
+    a cosine that ends at a 10,000th.
+    """
+    warm = settings.warm_up * steps
+    if step < warm:
+        return min(0.04 + 0.96 * (step + 1) / warm, 1.0)
+    if settings.schedule == "constant":
+        return 1.0
+    least = 1e-4 if settings.schedule == "one-cycle" else 0.0
+    along = (step - warm) / max(steps - warm, 1)
+    return least + (1 - least) * 0.5 * (1 + math.cos(math.pi * along))
+
+
+def step_seed(seed: int, number: int) -> int:
+    """A seed for one step, far from those of other steps and trainings (SplitMix64)."""
+    mixed = (seed * 0x9E3779B97F4A7C15 + (number + 1) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & (2**64 - 1)
+    return (mixed ^ (mixed >> 31)) >> 1
+
+
+def clip_gradients(parameters: Sequence[nn.Parameter], longest: float, members: int = 1) -> None:
+    """Shorten the gradient of each member to a length."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    length = torch.stack([gradient.reshape(members, -1).norm(dim=1) for gradient in gradients]).norm(dim=0)
+    factor = (longest / (length + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.view(members, -1).mul_(factor.unsqueeze(1).to(gradient.dtype))

@@ -1,0 +1,199 @@
+"""What a training reached, on one screen: targets, rows, scores by part, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from censnet.data.parts import PARTS
+from censnet.data.targets import table_of
+from censnet.tasks.metrics import METRICS, higher_is_better
+from censnet.training.judge import is_better
+from censnet.training.replicates import Replicates
+from censnet.training.run import Run
+
+MOST_COLUMNS = 12
+
+Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
+
+
+def run_screen(run: Run) -> RenderableType:
+    """Targets, rows, the epoch that was kept, time, scores, and what to do next."""
+    made, facts = run.config.made, _facts()
+    _add_targets(facts, run)
+    facts.add_row("kept", _kept(run))
+    facts.add_row("took", f"{_seconds(made.seconds)} on {made.device}")
+    place = run.path or Path(".")
+    return Group(
+        _title(place, run),
+        facts,
+        *score_tables(run.metrics, deciding(run), _number),
+        Text("next", "bold"),
+        *_next(str(place), run.config.data, run.levels),
+    )
+
+
+def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType:
+    """The mean and the spread of every score over runs that differ in their seeds."""
+    first, facts = found.runs[0], _facts()
+    what = {"both": "split and start", "split": "split", "start": "start"}[vary]
+    facts.add_row("runs", f"{len(found.runs)}, each with its own {what}; mean ± standard deviation")
+    _add_targets(facts, first)
+    return Group(
+        _title(out, first),
+        facts,
+        *score_tables(found.summary, deciding(first), lambda cell: f"{_number(cell['mean'])} ± {cell['spread']:.4f}"),
+        Text("next", "bold"),
+        *_next(str(first.path), first.config.data, first.levels),
+    )
+
+
+def scores_screen(run: Run, scores: Scores) -> RenderableType:
+    """What a run is worth on some data."""
+    return Group(*score_tables(scores, deciding(run), _number))
+
+
+def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
+    """For each level the metrics by part, the one that decides first; then that one for each column, if several."""
+    parts = [part for part in (*PARTS, "all") if part in scores]
+    for level in dict.fromkeys(level for part in parts for level in scores[part]):
+        mine = {part: scores[part].get(level, {}) for part in parts}
+        every = list(dict.fromkeys(name for values in mine.values() for name in values))
+        plain = sorted((name for name in every if "/" not in name), key=lambda name: _rank(name, decides))
+        columns = list(dict.fromkeys(name.rpartition("/")[0] for name in every if "/" in name))
+        several = len(columns) > 1
+        head = f"scores of {table_of(level) if level != 'link' else 'links'}"
+        grid = _grid(head + (f", mean of {len(columns)} columns" if several else ""), parts)
+        for name in plain:
+            style = "bold" if name == decides else ""
+            arrow = "" if higher_is_better(name) else " (less is better)"
+            cells = [spell(values[name]) if name in values else "" for values in mine.values()]
+            grid.add_row(Text(f"  {name}{arrow}", style), *(Text(cell, style) for cell in cells))
+        yield grid
+        if several and plain:
+            grid = _grid(f"{plain[0]} of each column", parts)
+            for column in columns[:MOST_COLUMNS]:
+                name = f"{column}/{plain[0]}"
+                grid.add_row(f"  {column}", *(spell(found[name]) if name in found else "" for found in mine.values()))
+            if len(columns) > MOST_COLUMNS:
+                grid.add_row(f"  ... and {len(columns) - MOST_COLUMNS} more, which --json shows")
+            yield grid
+
+
+def deciding(run: Run) -> str:
+    """The metric that decided which epoch was kept."""
+    judged = [name.removeprefix("validation_") for name in map(str, run.history) if name.startswith("validation_")]
+    others = [name for name in judged if name != "loss"]
+    return others[0] if others else "loss"
+
+
+def best_epochs(run: Run) -> list[int]:
+    """The epoch that was kept of each member; the last where nothing was validated."""
+    history, metric = run.history, deciding(run)
+    name, settings = f"validation_{metric}", run.config.settings.training
+    groups = [frame for _, frame in history.groupby("member")] if "member" in history else [history]
+    found = []
+    for frame in groups:
+        best, value = 0, None
+        for epoch, new in zip(frame["epoch"], frame.get(name, []), strict=False):
+            validated = (epoch - 1) // settings.validate_every * settings.validate_every
+            if settings.patience is not None and validated - best >= settings.patience:
+                break  # this member was done; the others went on
+            if not pd.isna(new) and is_better(metric, new, value):
+                best, value = int(epoch), float(new)
+        found.append(best or int(frame["epoch"].max()))
+    return found
+
+
+def _title(place: Path, run: Run) -> Text:
+    size = "" if run.config.members == 1 else f", {run.config.members} members"
+    preset = run.config.settings.preset
+    return Text.assemble((str(place), "bold"), f"  {', '.join(run.config.asked)} on {run.config.data} ({preset}{size})")
+
+
+def _add_targets(facts: Table, run: Run) -> None:
+    """What kind each target is and why, and how many rows there were to learn it from."""
+    targets = run.config.targets
+    for target in targets[:MOST_COLUMNS]:
+        kind = f"{len(target.classes)} classes" if target.kind == "classes" else target.kind
+        facts.add_row("target", Text(f"{target.level}:{target.column} is {kind}: {target.reason}"))
+    if len(targets) > MOST_COLUMNS:
+        facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
+    for level, frame in run.predictions.items():
+        facts.add_row("rows", _rows(level, frame))
+
+
+def _rows(level: str, frame: pd.DataFrame) -> Text:
+    """How many rows are in which part; which have no label or cannot be used."""
+    counts = frame["split"].value_counts()
+    parts = ", ".join(f"{int(counts.get(part, 0)):,} {part}" for part in PARTS if part in counts)
+    if level == "link":
+        return Text(f"pairs, half of them links: {parts}")
+    bad = int(frame["error"].notna().sum()) if "error" in frame else 0
+    free = len(frame) - int(counts.sum()) - bad
+    text = Text(f"{len(frame):,} {table_of(level)}: {parts}")
+    if free:
+        text.append(f"; {free:,} without a label")
+    if bad:
+        text.append(f"; {bad:,} cannot be used: see error in the predictions", "red")
+    return text
+
+
+def _kept(run: Run) -> str:
+    """Which epoch, and why."""
+    found, metric = best_epochs(run), deciding(run)
+    first, last = min(found), max(found)
+    epochs = f"epoch {first}" if first == last else f"epochs {first} to {last}"
+    judged = any(str(name).startswith("validation_") for name in run.history)
+    why = f"the best by {metric} on validation" if judged else "the last: there was nothing to validate on"
+    return f"{epochs} of {int(run.history['epoch'].max())}, {why}"
+
+
+def _next(place: str, data: str, levels: Sequence[str]) -> list[Text]:
+    run, source = shlex.quote(place), shlex.quote(data)
+    to = "predictions.csv" if len(levels) == 1 else "predictions/"
+    lines = (
+        f"censnet predict {run} NEW_DATA --to {to}",
+        f"censnet embed {run} {source} --to embeddings/",
+        f"censnet evaluate {run} NEW_DATA",
+    )
+    return [Text(f"  {line}", "green") for line in lines]
+
+
+def _facts() -> Table:
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="cyan", no_wrap=True)
+    facts.add_column(overflow="fold")
+    return facts
+
+
+def _grid(head: str, parts: Sequence[str]) -> Table:
+    grid = Table.grid(padding=(0, 3))
+    grid.add_column(overflow="fold")
+    for _ in parts:
+        grid.add_column(justify="right", no_wrap=True)
+    grid.add_row(Text(head, "bold"), *(Text(part, "cyan") for part in parts))
+    return grid
+
+
+def _rank(name: str, decides: str) -> tuple[bool, int]:
+    """The metric that decides first, then in the order of the kinds, the loss last."""
+    order = list(dict.fromkeys(metric for names in METRICS.values() for metric in names))
+    return name != decides, order.index(name) if name in order else len(order)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"

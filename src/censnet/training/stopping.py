@@ -1,0 +1,63 @@
+"""A training that ends before its time: by Ctrl-C, by a request to terminate, or because it diverged."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+
+class StoppedError(RuntimeError):
+    """The training ended before its time; what was reached is in the checkpoint."""
+
+
+class LeftError(StoppedError):
+    """Somebody asked for it, by Ctrl-C or a request to terminate."""
+
+
+def diverged(what: str, epoch: int, step: int, checkpoint: Path | None) -> StoppedError:
+    """What to say when numbers are numbers no more.
+
+    >>> diverged("the loss is nan", 3, 1, None)
+    StoppedError('the loss is nan in epoch 3, step 1: lower training.learning_rate or set training.clip=1')
+    """
+    kept = "" if checkpoint is None else f" (the last good checkpoint is kept in {checkpoint.parent})"
+    advice = "lower training.learning_rate or set training.clip=1"
+    return StoppedError(f"{what} in epoch {epoch}, step {step}: {advice}{kept}")
+
+
+def left(epochs: int, steps: int, checkpoint: Path | None) -> LeftError:
+    """What to say after Ctrl-C: what was done, and how to go on from the checkpoint of a run directory.
+
+    >>> left(2, 0, Path("runs/a/checkpoint/member-0.safetensors"))
+    LeftError('stopped after epoch 2: censnet train --resume --out runs/a goes on with it')
+    """
+    where = f"epoch {epochs + 1}, step {steps}" if steps else f"epoch {epochs}"
+    how = "nothing was saved"
+    if checkpoint is not None:
+        how = f"censnet train --resume --out {checkpoint.parent.parent} goes on with it"
+    return LeftError(f"stopped after {where}: {how}")
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C and a request to terminate set an event instead of stopping in the middle of a step."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,246 @@
+"""Every kind of target is learnt, told of every row, and in the user's own words and units."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from training.samples import payments, quick, shapes
+
+from censnet.data.tables import Tables
+from censnet.tasks.losses import penalty, row_loss
+from censnet.tasks.targets import Target
+from censnet.training import train
+from censnet.training.batches import Batch, draw_balanced
+from censnet.training.config import SettingsError, make_settings
+from censnet.training.learner import Learner
+from censnet.training.objective import Objective
+from censnet.training.prepare import prepare
+
+LEARN = {
+    "training__epochs": 80,
+    "training__learning_rate": 0.05,
+    "model__dropout": 0.0,
+    "model__self_weight": "learned",
+    "data__fractions": (0.9, 0.0, 0.1),  # without validation the last epoch is kept
+}
+
+
+@pytest.mark.parametrize("target", ["node:vip", "edge:fraud"])
+def test_two_classes_are_told_apart_with_probabilities_that_sum_to_one(target):
+    data = payments()
+    level, column = target.split(":")
+    run = train(data, target, settings=quick(**LEARN))
+    assert run.metrics["train"][level]["auc"] > 0.9
+    answer = run.predict(data)
+    low, high = ("no", "yes") if column == "vip" else ("0", "1")
+    assert len(answer) == len(data.frames()[f"{level}s"])
+    np.testing.assert_allclose(answer[f"{column}_p_{low}"] + answer[f"{column}_p_{high}"], 1, rtol=1e-6)
+    likelier = np.where(answer[f"{column}_p_{high}"] > 0.5, high, low)
+    assert (answer[f"{column}_predicted"].astype(str) == likelier).all()
+
+
+@pytest.mark.parametrize(("target", "classes"), [("node:tier", 3), ("edge:sort", 3)])
+def test_many_classes_beat_the_largest_one(target, classes):
+    data = payments()
+    level, column = target.split(":")
+    run = train(data, target, settings=quick(**LEARN))
+    labels = data.frames()[f"{level}s"][column]
+    assert run.metrics["train"][level]["accuracy"] > labels.value_counts(normalize=True).max() + 0.1
+    answer = run.predict(data)
+    shares = answer[[name for name in answer if name.startswith(f"{column}_p_")]]
+    assert shares.shape[1] == classes
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
+    assert set(answer[f"{column}_predicted"]) <= set(labels)
+
+
+@pytest.mark.parametrize(("target", "spread"), [("node:wealth", 50), ("edge:fee", 8)])
+def test_numbers_are_given_in_the_users_units(target, spread):
+    data = payments()
+    level, column = target.split(":")
+    settings = quick(**LEARN) | {"model.gate": "bounded", "model.read_ends": True, "model.head": [8]}
+    run = train(data, target, settings=settings)
+    truth = data.frames()[f"{level}s"][column]
+    assert run.metrics["train"][level]["rmse"] < 0.5 * truth.std()
+    answer = run.predict(data)[f"{column}_predicted"]
+    train_rows = run.predictions[level]["split"] == "train"
+    by_hand = float(np.sqrt(np.mean((answer - truth)[train_rows] ** 2)))
+    assert by_hand == pytest.approx(run.metrics["train"][level]["rmse"], rel=1e-5)
+
+
+def test_graphs_of_several_columns_with_gaps_have_a_mean_over_the_columns():
+    data = shapes(60)
+    run = train(data, "graph:ring,many_red", settings=quick(**LEARN))
+    scores = run.metrics["train"]["graph"]
+    assert scores["auc"] == pytest.approx((scores["ring/auc"] + scores["many_red/auc"]) / 2)
+    assert scores["ring/auc"] > 0.9
+    answer = run.predict(data)
+    assert answer["many_red_p_1"].notna().all()  # a row without a label has an answer, too
+    assert data.graphs["many_red"].isna().any()
+
+
+def test_a_gap_in_the_labels_pulls_no_weight():
+    """A column that has no label in a row leaves no trace of that row in the loss."""
+    targets = [Target(level="graph", column=name, kind="binary", classes=["0", "1"]) for name in ("a", "b")]
+    outputs = torch.randn(3, 1, 2, requires_grad=True)
+    labels = torch.tensor([[1.0, torch.nan], [0.0, 1.0], [torch.nan, torch.nan]])
+    row_loss(targets, outputs, labels).sum().backward()
+    assert outputs.grad is not None
+    assert (outputs.grad[:, 0] != 0).tolist() == [[True, False], [True, True], [False, False]]
+
+
+def test_the_penalty_of_graph_regression_is_added_to_the_squared_error():
+    data, settings = shapes(20), quick(training__penalty=0.01, training__penalty_power=3.0, model__dropout=0.0)
+    prepared = prepare(data, "graph:weight", "paper", settings, 0)
+    torch.manual_seed(0)
+    graph, lesson, model = prepared.lesson.graph, prepared.lesson, prepared.settings.model
+    learner = Learner(graph.node_width, graph.edge_width, lesson.targets, False, model)
+    batch = graph.batch(torch.arange(8))
+    step = Batch(batch, {"graph": torch.arange(8)}, {"graph": lesson.labels["graph"][:8]})
+    outputs = learner(batch)
+    found = Objective(lesson, prepared.settings.training, learner)(outputs, step)
+    squares = (outputs.rows["graph"][:, 0] - lesson.labels["graph"][:8, 0]).square().mean()
+    size = sum(float(theta.detach().abs().pow(3).sum()) for theta in learner.parameters())
+    torch.testing.assert_close(found, (squares + 0.01 * size).reshape(1))
+
+
+def test_each_member_is_penalised_for_its_own_weights_alone():
+    lesson = prepare(payments(), "node:vip", "paper", quick(), 0).lesson
+    lesson = replace(lesson, parts={"node": lesson.parts["node"].expand(-1, 3)})
+    settings = make_settings("paper", "node", quick(training__penalty=0.1))
+    learner = Learner(lesson.graph.node_width, lesson.graph.edge_width, lesson.targets, False, settings.model, 3)
+    learner.eval()
+    rows = {"node": torch.arange(5)}
+    batch = Batch(lesson.graph, rows, {"node": lesson.labels["node"][:5]})
+    plain = Objective(lesson, settings.training.model_copy(update={"penalty": 0.0}), learner)
+    with torch.no_grad():
+        outputs = learner(lesson.graph)
+        found = Objective(lesson, settings.training, learner)(outputs, batch) - plain(outputs, batch)
+        expected = 0.1 * penalty(learner.parameters(), 2.0, 3)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+    assert expected.unique().numel() == 3
+
+
+def test_graph_regression_learns_the_size():
+    data = shapes(60)
+    settings = quick(**LEARN) | {"model.pool": ["sum"], "training.penalty": 1e-5}
+    run = train(data, "graph:weight", settings=settings)
+    scores = run.metrics["train"]["graph"]
+    assert scores["rmse"] < 0.5 * data.graphs["weight"].std()
+    assert scores["mae"] <= scores["rmse"]
+
+
+def test_links_are_told_from_pairs_that_are_none():
+    ring = pd.DataFrame({"source": range(40), "target": [(n + 1) % 40 for n in range(40)]})
+    chords = pd.DataFrame({"source": range(40), "target": [(n + 2) % 40 for n in range(40)]})
+    data = Tables(edges=pd.concat([ring, chords], ignore_index=True))
+    run = train(data, "link", settings={"training.epochs": 60, "model.hidden": 16, "model.latent": 8})
+    assert set(run.metrics) == {"validation", "test"}
+    assert set(run.metrics["test"]["link"]) == {"auc", "ap"}
+    assert "validation_loss" in run.history
+    told = run.predict(data)
+    assert told["link_p"].between(0, 1).all()
+    assert len(told) == 80
+    likely = run.predict(data, top=5)
+    assert likely["link_p"].is_monotonic_decreasing
+    joined = {frozenset(pair) for pair in zip(data.edges["source"], data.edges["target"], strict=True)}
+    assert all(
+        frozenset((int(a), int(b))) not in joined for a, b in zip(likely["source"], likely["target"], strict=True)
+    )
+
+
+def test_nodes_edges_and_links_are_learnt_together():
+    data = payments()
+    run = train(data, ["node:vip", "edge:fee", "link"], settings=quick(training__epochs=20))
+    assert run.levels == ["node", "edge", "link"]
+    assert list(run.predictions) == ["node", "edge", "link"]
+    assert {"auc", "loss"} <= set(run.metrics["test"]["node"])
+    assert {"rmse", "loss"} <= set(run.metrics["test"]["edge"])
+    assert {"auc", "ap"} <= set(run.metrics["test"]["link"])
+    with pytest.raises(ValueError, match="level is not given, expected one of node, edge, link"):
+        run.predict(data)
+    assert len(run.predict(data, "edge")) == len(data.edges)
+    hidden = run.splits[(run.splits["table"] == "links") & (run.splits["split"] != "train")]["row"]
+    judged = run.splits[run.splits["table"] == "edges"]["row"]
+    assert set(hidden).isdisjoint(judged), "an edge that is hidden as a link has a label nobody may learn from"
+
+
+def test_a_kind_can_be_forced_and_is_said(caplog):
+    data = payments()
+    with caplog.at_level(logging.INFO, "censnet"):
+        run = train(data, "edge:fraud=number", settings=quick())
+    assert run.config.targets[0].kind == "number"
+    assert "edge:fraud is number: as asked" in caplog.text
+    assert set(run.metrics["test"]["edge"]) >= {"rmse", "mae"}
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "censnet"):
+        train(data, "edge:fraud", settings=quick())
+    assert "edge:fraud is binary: 0 or 1; '1' is the positive one" in caplog.text
+
+
+def test_class_weights_make_the_rare_class_count_as_much_as_the_others():
+    data = payments(rows=120)
+    rare = (data.edges["amount"] > 250).astype(int)
+    data = Tables(data.nodes, data.edges.assign(fraud=rare))
+    assert 0.02 < rare.mean() < 0.2
+    prepared = prepare(data, "edge:fraud", "strong", quick(training__imbalance="weights"), 0)
+    lesson = prepared.lesson
+    learner = Learner(lesson.graph.node_width, lesson.graph.edge_width, lesson.targets, False, prepared.settings.model)
+    (weights,) = Objective(lesson, prepared.settings.training, learner).class_weight["edge"]
+    labels = lesson.labels["edge"][lesson.parts["edge"][:, 0] == 0, 0]
+    counts = torch.tensor([float((labels == code).sum()) for code in (0, 1)])
+    assert weights is not None
+    torch.testing.assert_close(weights * counts, counts.sum().expand(2) / 2)
+
+
+def test_balanced_sampling_draws_each_class_as_often():
+    labels = torch.cat([torch.zeros(950, 1), torch.ones(50, 1)])
+    drawn = draw_balanced(labels, 20_000, torch.Generator().manual_seed(0))
+    assert float(labels[drawn].mean()) == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("imbalance", ["weights", "sampling"])
+@pytest.mark.parametrize("target", ["edge:fraud", "graph:ring"])
+def test_an_imbalanced_training_ends_with_answers_for_all(imbalance, target):
+    data = payments() if target == "edge:fraud" else shapes(20)
+    run = train(data, target, settings=quick(training__imbalance=imbalance, training__batch_size=8))
+    level, column = target.split(":")
+    assert run.predict(data)[f"{column}_p_1"].between(0, 1).all()
+    assert run.metrics["test"][level]["loss"] > 0
+
+
+def test_imbalance_without_classes_is_an_error():
+    with pytest.raises(SettingsError, match=r"training\.imbalance is 'weights', expected none: no target here"):
+        train(payments(), "edge:fee", settings=quick(training__imbalance="weights"))
+
+
+def test_parallel_payments_with_other_rows_get_other_answers():
+    data = payments()
+    answer = train(data, "edge:fraud", settings=quick()).predict(data)
+    first, second, reverse = answer["fraud_p_1"].iloc[:3]  # a0-a1, a0-a1, a1-a0, of different amounts
+    assert len({first, second, reverse}) == 3
+
+
+def test_edges_that_are_there_twice_have_one_answer_on_both_rows():
+    edges = payments().edges
+    doubled = pd.concat([edges, edges.rename(columns={"source": "target", "target": "source"})], ignore_index=True)
+    data = Tables(payments().nodes, doubled[edges.columns])
+    run = train(data, "edge:fraud", settings=quick())
+    answer = run.predict(data)
+    assert len(answer) == 2 * len(edges)
+    np.testing.assert_array_equal(answer["fraud_p_1"][: len(edges)], answer["fraud_p_1"][len(edges) :])
+    parts = run.predictions["edge"]["split"]
+    assert (parts[: len(edges)].to_numpy() == parts[len(edges) :].to_numpy()).all(), "one edge, one part"
+
+
+@pytest.mark.parametrize("preset", ["strong", "paper", "released"])
+@pytest.mark.parametrize("target", ["node:vip", "edge:sort", "graph:ring", "link"])
+def test_every_preset_has_an_answer_to_every_task(preset, target):
+    data = shapes(12) if target.startswith("graph") else payments()
+    run = train(data, target, preset=preset, settings={"training.epochs": 2, "model.hidden": 16, "model.heads": 1})
+    assert np.isfinite(run.history["loss"]).all()
+    assert run.metrics
