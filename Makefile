@@ -18,10 +18,17 @@ demo: install
 test: install
 	$(BIN)/python -m pytest
 
-bench: install
+bench: install .bench-chemprop/.installed
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.molecules
 	$(BIN)/python -m benchmarks.tables
+	$(BIN)/python -m benchmarks.training
+
+# chemprop is a peer to measure against and nothing else, so it has an environment of its own
+.bench-chemprop/.installed:
+	test -x .bench-chemprop/bin/python || $(PYTHON) -m venv .bench-chemprop
+	.bench-chemprop/bin/pip install --quiet --disable-pip-version-check torch==2.13.0 chemprop==2.3.1
+	touch $@
 
 lint: install
 	$(BIN)/ruff check .
@@ -29,4 +36,4 @@ lint: install
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .bench-chemprop runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -46,6 +46,7 @@ SETTINGS: dict[str, object] = {
 }
 EXPECTED = ("is not finished", "there is no run", "has no config.json")  # what an early kill may leave
 MOST_KILLS = 4  # of one training
+AIMED = 0.3  # share of the kills that wait for a file that is half written
 console = Console(width=120)
 
 
@@ -89,8 +90,15 @@ class Count:
     failures: list[str] = field(default_factory=list)
 
 
-def go(kind: str, folder: Path, kill_after: float | None = None) -> bool:
-    """Train or go on, in a process of its own; whether it came to its end before it was killed."""
+def go(kind: str, folder: Path, kill_after: float | None = None, aim: bool = False) -> bool:
+    """Train or go on, in a process of its own; whether it came to its end before it was killed.
+
+    Args:
+        kind: of the training.
+        folder: its run directory.
+        kill_after: seconds until it is killed.
+        aim: whether to wait, from then on, for a file that is half written.
+    """
     started = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -105,13 +113,18 @@ def go(kind: str, folder: Path, kill_after: float | None = None) -> bool:
             os._exit(1)
         os._exit(0)
     if kill_after is not None:
-        while time.monotonic() - started < kill_after:
+        while time.monotonic() - started < kill_after or (aim and not is_writing(folder)):
             if os.waitpid(child, os.WNOHANG)[0]:
                 return True
-            time.sleep(0.001)
+            time.sleep(0 if aim else 0.001)
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return kill_after is None
+
+
+def is_writing(folder: Path) -> bool:
+    """Whether a file is half written, or a run not yet in its place."""
+    return (folder / ".saving").exists() or any(folder.glob(".*.part")) or any(folder.glob("checkpoint/.*.part"))
 
 
 def content(folder: Path) -> dict[str, object]:
@@ -141,11 +154,11 @@ def disturb(kind: str, folder: Path, expected: dict[str, object], count: Count, 
     """Kill a training so many times, let it end, and compare."""
     done = False
     for _ in range(kills):
-        done = go(kind, folder, rng.uniform(0, 1.05 * count.seconds))
+        done = go(kind, folder, rng.uniform(0, 1.05 * count.seconds), aim=rng.random() < AIMED)
         if done:
             break
         count.kills += 1
-        count.while_saving += any(folder.rglob(".*.part")) or (folder / ".saving").exists()
+        count.while_saving += is_writing(folder)
         count.unreadable += not is_readable(folder, count)
     done = done or go(kind, folder)
     if done:  # once more: what a kill at the very end left is put in order

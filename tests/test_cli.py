@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -121,5 +123,18 @@ def test_datasets_tells_more_about_one_and_speaks_json():
 def test_help_names_the_commands():
     result = run("--help")
     assert result.exit_code == 0
-    assert "inspect" in result.output
-    assert "datasets" in result.output
+    for command in ("train", "predict", "embed", "evaluate", "settings", "inspect", "datasets"):
+        assert f"{command} " in result.output
+
+
+def test_help_waits_for_nothing_heavy():
+    code = """
+import sys
+from typer.testing import CliRunner
+from censnet.cli import app
+for command in ([], ["train"], ["predict"], ["settings"]):
+    assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0
+print(*sorted({"torch", "pandas", "numpy", "sklearn", "matplotlib"} & set(sys.modules)))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "\n"

@@ -14,7 +14,7 @@ FLOORS = (
     ("tasks",),
     ("training",),
     ("experiments",),
-    ("cli", "demo"),
+    ("cli", "demo", "estimators"),
 )  # neighbours: siblings
 BELOW = {
     part: {lower for floor in FLOORS[:level] for lower in floor} for level, floor in enumerate(FLOORS) for part in floor
@@ -83,6 +83,7 @@ def test_a_file_has_found_its_name(path: Path) -> None:
         ("from censnet.nn import NodeLayer", ("censnet", "pyg"), set()),
         ("from censnet.training import train", ("censnet", "pyg"), {"training"}),
         ("from censnet.cli import app", ("censnet", "experiments", "table1"), {"cli"}),
+        ("from censnet.estimators import CensNetClassifier", ("censnet", "training", "run"), {"estimators"}),
         ("from censnet.nn import CensNet", ("censnet", "__init__"), set()),
         ("import torch", ("censnet", "ops", "graph"), set()),
     ],

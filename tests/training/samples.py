@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,3 +102,13 @@ def smiles(count: int = 40, seed: int = 0) -> pd.DataFrame:
             "size": [float(n) + 0.1 * float(e) for n, e in zip(length, chosen, strict=True)],
         }
     )
+
+
+def content(folder: Path) -> dict[str, object]:
+    """Every file of a run, but for when and where it was made."""
+    found: dict[str, object] = {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+    config = json.loads((folder / "config.json").read_text())
+    found["config.json"] = {name: value for name, value in config.items() if name not in ("made", "sha256")}
+    return found

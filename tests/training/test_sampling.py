@@ -239,6 +239,17 @@ def test_degrees_are_of_the_part_inside_and_of_the_whole_graph_at_the_rim() -> N
         assert i == 0
 
 
+def test_a_part_keeps_its_degrees_when_it_is_moved() -> None:
+    graph = random_graph(100, 300)
+    part = around(graph, torch.tensor([3, 50]), fanout=(2, 2), generator=seeded(0))
+    moved = part.to("cpu")
+    assert moved.graph is not part.graph
+    assert not moved.graph.incidence.node_degree.equal(Incidence(part.graph.ends, len(part.nodes)).node_degree)
+    assert moved.graph.incidence.node_degree.equal(part.graph.incidence.node_degree)
+    assert moved.graph.incidence.edge_degree.equal(part.graph.incidence.edge_degree)
+    check_part(moved, graph, torch.tensor([3, 50]), "node")
+
+
 def test_an_average_over_drawn_edges_is_right_on_average() -> None:
     """With rows normalised, a node has the mean over what was drawn, which is unbiased, whatever the fanout."""
     hubs = torch.arange(1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from censnet.experiments.baselines.convolutions import GAT, GCN, ChebyNet, GraphSAGE
 from censnet.experiments.baselines.lnet import AdaLNet, LNet
-from censnet.nn import CensNet
+from censnet.nn import CensNet, EdgeLayer, NodeLayer
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
 from censnet.ops.sparse import map_values
@@ -48,7 +48,7 @@ class CensNetClassifier(nn.Module):
         self.network = CensNet(graph.node_width, graph.edge_width, out_width=out_width, **options)
         if readers == "positive":
             for layer in self.network.layers:
-                layer.reader.data.abs_()
+                cast(NodeLayer | EdgeLayer, layer).reader.data.abs_()
 
     def inputs(self, graph: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """What `forward` takes."""
@@ -93,7 +93,7 @@ CLASSIFIERS: dict[str, Callable[..., nn.Module]] = {
 
 
 def build(name: str, graph: Graph, out_width: int, options: Mapping[str, Any], seed: int) -> nn.Module:
-    """A classifier with the weights of this seed, whatever was drawn before; torch's own generator is left as it was."""
+    """A classifier with the weights of this seed, whatever was drawn before; torch's generator is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return CLASSIFIERS[name](graph, out_width, **options)

@@ -46,7 +46,7 @@ class CensNetAutoEncoder:
         for _ in range(epochs):
             adam.zero_grad()
             latent = model(graph.nodes, graph.edges, graph.incidence)
-            model.loss(latent, graph.incidence, weight).backward()
+            model.loss(latent, graph.incidence, weight).backward()  # type: ignore[no-untyped-call]
             adam.step()
         model.eval()
         with torch.no_grad():

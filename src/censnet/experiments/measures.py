@@ -24,9 +24,9 @@ def area_under_curve(scores: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:
         tensor([0.7500])
     """
     score = scores.transpose(1, 2).contiguous()  # (M, tasks, rows)
-    label, there = labels.t(), chosen.unsqueeze(1)
+    label, there = labels.t().contiguous(), chosen.unsqueeze(1)
     positive, negative = ((label == value) & there for value in (1, 0))
-    ordered = torch.where(negative, score, torch.inf).sort(dim=2).values
+    ordered = torch.where(negative, score, torch.inf).sort(dim=2).values.contiguous()
     below, to = (torch.searchsorted(ordered, score, right=right) for right in (False, True))
     wins = (torch.where(positive, below + to, 0).sum(2) / 2).to(score.dtype)
     area = wins / (positive.sum(2) * negative.sum(2))  # 0 / 0 where a class is missing

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from torch import Tensor, nn
 
 from censnet.experiments.baselines.molecules import Forest, Linear, MoleculeGCN
-from censnet.nn import CensNet, RowHead
+from censnet.nn import CensNet, EdgeLayer, NodeLayer, RowHead
 from censnet.ops.graph import Graph, GraphSet
 from censnet.ops.incidence import Incidence
 
@@ -42,7 +42,7 @@ class MoleculeCensNet(nn.Module):
         self.head = RowHead(self.network.out_node_width, out_width) if end == "head" else nn.Identity()
         if readers == "positive":
             for layer in self.network.layers:
-                layer.reader.data.abs_()
+                cast(NodeLayer | EdgeLayer, layer).reader.data.abs_()
 
     def inputs(self, batch: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """What `forward` takes."""

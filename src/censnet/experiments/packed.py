@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import safe_open, save_file
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from censnet.experiments.plan import Plan
@@ -87,7 +88,9 @@ def write_pack(path: Path, pack: Pack) -> None:
         "about": json.dumps(_facts(pack.data)),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    tensors = {name: tensor.contiguous() for name, tensor in _tensors(pack.data).items()}
+    tensors = {
+        name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in _tensors(pack.data).items()
+    }
     save_file(tensors, path, about)
 
 
@@ -147,7 +150,11 @@ def _graph_tensors(graph: Graph) -> dict[str, Tensor]:
 def _graph(tensors: Mapping[str, Tensor], node_width: int) -> Graph:
     crow = tensors["nodes.crow"]
     words = torch.sparse_csr_tensor(
-        crow, tensors["nodes.column"].long(), tensors["nodes.value"], (len(crow) - 1, node_width)
+        crow,
+        tensors["nodes.column"].long(),
+        tensors["nodes.value"],
+        (len(crow) - 1, node_width),
+        check_invariants=True,
     )
     return Graph(words, tensors["edges"], tensors["ends"])
 
@@ -175,4 +182,8 @@ def _read_links(tensors: Mapping[str, Tensor], facts: Mapping[str, int]) -> Link
     return LinkData(_graph(tensors, facts["node_width"]), seen, *judged)
 
 
-_KINDS = {"nodes": _read_nodes, "molecules": _read_molecules, "links": _read_links}
+_KINDS: dict[str, Callable[[Mapping[str, Tensor], Mapping[str, int]], Data]] = {
+    "nodes": _read_nodes,
+    "molecules": _read_molecules,
+    "links": _read_links,
+}

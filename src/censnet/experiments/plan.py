@@ -19,6 +19,7 @@ class Recipe:
         options: what its constructor is given.
         learning_rates: of Adam. The one that does best on validation rows is taken, for each seed by itself.
         epochs: how long each is trained. In Tables 1 and 2 the epoch that does best on validation rows is taken.
+        patience: in Table 1, after how many epochs without a better one the rest is left; None is never.
         weight_decay: of the weights, added to the gradient.
         decay_first: whether it is for the first layer alone, as in the code of GCN.
         batch_size: graphs in a step, where there are many.
@@ -30,6 +31,7 @@ class Recipe:
     options: Mapping[str, Any] = field(default_factory=dict)
     learning_rates: tuple[float, ...] = (0.01, 0.005, 0.001, 0.0005)
     epochs: int = 1000
+    patience: int | None = None
     weight_decay: float = 0.0
     decay_first: bool = False
     batch_size: int | None = None

@@ -58,7 +58,9 @@ class Spec(BaseModel):
             if unknown:
                 raise ValueError(f"{cell} has no metric {unknown.pop()!r}")
         if self.recipe.model not in MODELS[self.table]:
-            raise ValueError(f"there is no model {self.recipe.model!r}, expected one of {', '.join(MODELS[self.table])}")
+            raise ValueError(
+                f"there is no model {self.recipe.model!r}, expected one of {', '.join(MODELS[self.table])}"
+            )
         known = known_options(self.table, self.recipe.model)
         for name in self.recipe.options:
             if name not in known:
@@ -122,7 +124,9 @@ def load_specs(table: str) -> dict[str, Spec]:
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         for spec in read_spec(file.read_text("utf-8"), f"specs/{table}/{file.name}"):
             if spec.table != table or spec.method in specs:
-                raise ValueError(f"specs/{table}/{file.name}: {spec.table} {spec.method} is in the wrong place or twice")
+                raise ValueError(
+                    f"specs/{table}/{file.name}: {spec.table} {spec.method} is in the wrong place or twice"
+                )
             specs[spec.method] = spec
     return specs
 

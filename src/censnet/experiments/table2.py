@@ -201,13 +201,14 @@ def train_molecules(
     judged = (parts > 0).any(0).nonzero().squeeze(1)
     course: list[tuple[Tensor, Tensor]] = []
     for _ in range(recipe.epochs):
-        for numbers in visited[torch.randperm(len(visited), generator=order)].split(recipe.batch_size or len(visited)):
+        shuffled = visited[torch.randperm(len(visited), generator=order)]
+        for numbers in torch.split(shuffled, recipe.batch_size or len(visited)):
             numbers = numbers.to(device)
             answers = network.forward(True, inputs(graphs.batch(numbers)))
             loss = _loss(answers, labels[numbers], parts[:, numbers] == 0, mean, scale, data.regression)
             adam.step(torch.autograd.grad(loss, network.parameters))
         with torch.no_grad():
-            batches = [graphs.batch(numbers) for numbers in judged.split(JUDGED)]
+            batches = [graphs.batch(numbers) for numbers in torch.split(judged, JUDGED)]
             answers = torch.cat([network.forward(False, inputs(batch)) for batch in batches], dim=1)
             course.append(_judge(answers, labels[judged], parts[:, judged], mean, scale, data.regression))
     validation, test = (torch.stack([epoch[part] for epoch in course]).cpu() for part in (0, 1))

@@ -30,6 +30,7 @@ from censnet.nn.members import stack_members
 from censnet.ops.graph import Graph
 
 Inputs = tuple[Any, ...]
+LOOK = 50  # epochs between looks at whether all members have run out of patience
 WARM_UP = 3  # epochs before a CUDA graph is captured: what is made once and kept has to be there by then
 
 
@@ -69,7 +70,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Outcome:
-    """For each member, its best accuracy on validation rows, and accuracy on test rows and number of that epoch. (M,)"""
+    """For each member, its best accuracy on validation rows, and the test accuracy and number of that epoch. (M,)"""
 
     validation: Tensor
     test: Tensor
@@ -174,6 +175,7 @@ def _train(
     target = labels[chosen].flatten()
     best = Outcome(*(torch.zeros(members, device=device) for _ in range(3)))
     epoch = torch.zeros((), device=device)
+    patience = recipe.epochs if recipe.patience is None else recipe.patience
 
     def step() -> None:
         epoch.add_(1)
@@ -182,34 +184,41 @@ def _train(
         loss = F.cross_entropy(logits.flatten(0, 1), target, reduction="sum") / chosen.shape[1]
         adam.step(torch.autograd.grad(loss, network.parameters))
         with torch.no_grad():
-            _keep_best(best, epoch, network.forward(False, inputs), labels, parts)
+            _keep_best(best, epoch, network.forward(False, inputs), labels, parts, patience)
 
-    _repeat(step, recipe.epochs, capture)
+    _repeat(step, recipe.epochs, capture, lambda: bool((epoch - best.epoch > patience).all()))
     return best
 
 
-def _keep_best(best: Outcome, epoch: Tensor, logits: Tensor, labels: Tensor, parts: Tensor) -> None:
-    """Where an epoch is better on validation rows than all before it, keep what it does on test rows."""
+def _keep_best(best: Outcome, epoch: Tensor, logits: Tensor, labels: Tensor, parts: Tensor, patience: int) -> None:
+    """Where an epoch is better on validation rows than all before it, keep what it does on test rows.
+
+    A member that has run out of patience goes on beside the others, but nothing of it is kept: it is as if it stopped.
+    """
     hit = logits.argmax(2) == labels
     validation, test = (((parts == part) & hit).sum(1) / (parts == part).sum(1) for part in (1, 2))
-    better = validation > best.validation
+    better = (validation > best.validation) & (epoch - best.epoch <= patience)
     for kept, new in ((best.validation, validation), (best.test, test), (best.epoch, epoch)):
         kept.copy_(torch.where(better, new, kept))
 
 
-def _repeat(step: Callable[[], None], times: int, capture: bool) -> None:
-    if not capture:
-        for _ in range(times):
+def _repeat(step: Callable[[], None], times: int, capture: bool, over: Callable[[], bool]) -> None:
+    """Do a step so many times, or until it is over."""
+    done = 0
+    if capture:
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            while done < min(WARM_UP, times):
+                step()
+                done += 1
+        torch.cuda.current_stream().wait_stream(side)
+        recorded = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(recorded):
             step()
-        return
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(min(WARM_UP, times)):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    recorded = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(recorded):
+        step = recorded.replay
+    while done < times:
         step()
-    for _ in range(times - WARM_UP):
-        recorded.replay()
+        done += 1
+        if done % LOOK == 0 and over():
+            return

@@ -41,9 +41,7 @@ def train_plan(
         if isinstance(data, LinkData):
             table3.run_cell(plan, cell, data, seeds, results, device=device)
         else:
-            table1.run_cell(
-                plan, cell, data, seeds, results, device=device, at_once=at_once, capture=capture
-            )
+            table1.run_cell(plan, cell, data, seeds, results, device=device, at_once=at_once, capture=capture)
 
 
 def train_packed(

@@ -24,9 +24,9 @@ class Chosen:
 
     Shape:
         rows and owner (N,), edge_rows and edge_owner (E,): for each row of the batch, its row in the set and its graph.
-        bounds (B + 1, 2): where the nodes and the edges of each graph begin in the batch, and the last ones end.
-        shift (B, 2): how much further down the nodes and the edges of each graph are in the set.
-        count (N or E or more,): 0, 1, 2, ...
+        bounds (2, B + 1): where the nodes and the edges of each graph begin in the batch, and the last ones end.
+        node_shift (B,), edge_shift (E,): how much further down in the set the nodes of a graph, and an edge, are.
+        count (N or E, whichever is more): 0, 1, 2, ...
     """
 
     rows: Tensor
@@ -34,23 +34,25 @@ class Chosen:
     owner: Tensor
     edge_owner: Tensor
     bounds: Tensor
-    shift: Tensor
+    node_shift: Tensor
+    edge_shift: Tensor
     count: Tensor
 
 
 def choose(starts: Tensor, numbers: Tensor) -> Chosen:
-    """The rows of these graphs; `starts` (G, 4) has where the nodes and edges of each begin, and how many there are."""
-    picked = starts.index_select(0, numbers)
-    bounds = picked.new_zeros(len(numbers) + 1, 2)
-    torch.cumsum(picked[:, 2:], 0, out=bounds[1:])
-    num_nodes, num_edges = bounds[-1].tolist()
-    owner = torch.repeat_interleave(picked[:, 2], output_size=num_nodes)
-    edge_owner = torch.repeat_interleave(picked[:, 3], output_size=num_edges)
-    shift = picked[:, :2] - bounds[:-1]
+    """The rows of these graphs; `starts` (4, G) has where the nodes and edges of each begin, and how many there are."""
+    picked = starts.index_select(1, numbers)
+    bounds = picked.new_zeros(2, len(numbers) + 1)
+    torch.cumsum(picked[2:], 1, out=bounds[:, 1:])
+    num_nodes, num_edges = bounds[:, -1].tolist()
+    owner = torch.repeat_interleave(picked[2], output_size=num_nodes)
+    edge_owner = torch.repeat_interleave(picked[3], output_size=num_edges)
+    shift = picked[:2].sub_(bounds[:, :-1])
     count = torch.arange(max(num_nodes, num_edges), device=numbers.device)
-    rows = shift[:, 0].index_select(0, owner).add_(count[:num_nodes])
-    edge_rows = shift[:, 1].index_select(0, edge_owner).add_(count[:num_edges])
-    return Chosen(rows, edge_rows, owner, edge_owner, bounds, shift, count)
+    rows = shift[0].index_select(0, owner).add_(count[:num_nodes])
+    edge_shift = shift[1].index_select(0, edge_owner)
+    edge_rows = edge_shift + count[:num_edges]
+    return Chosen(rows, edge_rows, owner, edge_owner, bounds, shift[0], edge_shift, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,37 +74,38 @@ class SetOrder:
         renumbered as one int64. An edge has two entries, and graphs are contiguous, so those of the edges `edge_rows`
         are the entries of T in the batch.
         """
-        around = chosen.shift.mul(_PAIR).index_select(0, chosen.edge_owner)
-        ends = self._ends.index_select(0, chosen.edge_rows).sub_(around[:, 0]).view(torch.int32)
+        shift = chosen.node_shift.mul(_PAIR).index_select(0, chosen.edge_owner)
+        ends = self._ends.index_select(0, chosen.edge_rows).sub_(shift).view(torch.int32)
+        num_edges = len(shift)
         incidence = Incidence.__new__(Incidence)  # what is gathered from a checked set needs no second check
         incidence.__dict__.update(
-            ends=torch.empty(2, len(around), dtype=torch.int64, device=ends.device).copy_(ends.view(-1, 2).t()),
+            ends=torch.empty(2, num_edges, dtype=torch.int64, device=ends.device).copy_(ends.view(-1, 2).t()),
             num_nodes=len(chosen.rows),
             owner=chosen.owner,
-            num_graphs=len(chosen.shift),
+            num_graphs=len(chosen.node_shift),
             pairs=Pairs(ends),
             edge_owner=chosen.edge_owner,
             node_degree=self.whole.node_degree.index_select(0, chosen.rows),
             edge_degree=self.whole.edge_degree.index_select(0, chosen.edge_rows),
-            _count_entries=self.whole._count_entries.index_select(0, chosen.rows),
         )
         if self.whole.is_loop is None:
             incidence.__dict__["is_loop"] = None
-        if self.is_simple:
-            one = torch.ones(1, dtype=torch.int64, device=ends.device)
-            incidence.__dict__.update(multiplicity=one.expand(len(around)), is_first=one.bool().expand(len(around)))
-        else:
+        if self._ones is None:
             incidence.__dict__["multiplicity"] = self.whole.multiplicity.index_select(0, chosen.edge_rows)
+        else:
+            incidence.__dict__.update(
+                multiplicity=self._ones[0].expand(num_edges), is_first=self._ones[1].expand(num_edges)
+            )
         if self.largest <= PIECE:  # no hub and no graph is cut into pieces
-            self._add_bags(incidence, chosen, around)
+            self._add_bags(incidence, chosen, shift)
         return incidence
 
-    def _add_bags(self, incidence: Incidence, chosen: Chosen, around: Tensor) -> None:
-        edge = self._edge.index_select(0, chosen.edge_rows).sub_(around[:, 1]).view(torch.int32)
-        other = self._other.index_select(0, chosen.edge_rows).sub_(around[:, 0]).view(torch.int32)
+    def _add_bags(self, incidence: Incidence, chosen: Chosen, shift: Tensor) -> None:
+        other = self._other.index_select(0, chosen.edge_rows).sub_(shift).view(torch.int32)
+        edge = self._edge.index_select(0, chosen.edge_rows).sub_(chosen.edge_shift * _PAIR).view(torch.int32)
         offset = edge.new_zeros(len(chosen.rows) + 1)
-        torch.cumsum(incidence._count_entries, 0, dtype=offset.dtype, out=offset[1:])
-        count, bounds = chosen.count.int(), chosen.bounds.t().int()
+        torch.cumsum(self._around.index_select(0, chosen.rows), 0, dtype=offset.dtype, out=offset[1:])
+        count, bounds = chosen.count.int(), chosen.bounds.int()
         incidence.__dict__.update(
             slots=Slots(Bags(edge, offset), Bags(other, offset)),
             _members={
@@ -112,9 +115,14 @@ class SetOrder:
         )
 
     @kept
-    def is_simple(self) -> bool:
-        """Whether no two edges have the same two ends."""
-        return bool((self.whole.multiplicity == 1).all())
+    def _ones(self) -> tuple[Tensor, Tensor] | None:
+        """1 and True, if no two edges have the same two ends: then that is the multiplicity of all."""
+        one = torch.ones(1, dtype=torch.int64, device=self.whole.ends.device)
+        return (one, one.bool()) if bool((self.whole.multiplicity == 1).all()) else None
+
+    @kept
+    def _around(self) -> Tensor:
+        return self.whole._count_entries.int()
 
     @kept
     def _ends(self) -> Tensor:

@@ -12,6 +12,7 @@ from censnet.ops.batching import SetOrder, choose
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.kept import kept
+from censnet.ops.palette import Palette
 from censnet.ops.sums import offsets
 
 
@@ -239,8 +240,8 @@ class GraphSet:
         incidence = self._order.of_batch(chosen)
         graph = Graph.__new__(Graph)  # what is gathered from a checked set needs no second check
         graph.__dict__.update(
-            nodes=self.nodes.index_select(0, chosen.rows),
-            edges=self.edges.index_select(0, chosen.edge_rows),
+            nodes=self._palettes[0].take(chosen.rows),
+            edges=self._palettes[1].take(chosen.edge_rows),
             ends=incidence.ends,
             owner=incidence.owner,
             num_graphs=len(numbers),
@@ -255,28 +256,36 @@ class GraphSet:
             nodes=self.nodes.index_select(0, chosen.rows),
             edges=self.edges.index_select(0, chosen.edge_rows),
             ends=self.ends.index_select(1, chosen.edge_rows),
-            node_offset=chosen.bounds[:, 0].contiguous(),
-            edge_offset=chosen.bounds[:, 1].contiguous(),
+            node_offset=chosen.bounds[0].contiguous(),
+            edge_offset=chosen.bounds[1].contiguous(),
         )
 
     def _check_numbers(self, numbers: Tensor) -> Tensor:
         check_shape("numbers", numbers, (None,), "(B,), the graphs of the batch")
         if len(numbers) == 0:
             raise ValueError("numbers is empty, expected at least one graph")
+        if numbers.dtype == torch.int64:
+            least, most = numbers.aminmax()
+            if int(least) >= 0 and int(most) < len(self):
+                return numbers.to(self.nodes.device)
         check_numbering("numbers", numbers, len(self), "graph")
         return numbers.to(self.nodes.device, torch.int64)
 
     @kept
     def _starts(self) -> Tensor:
-        """Where the nodes and the edges of each graph begin, and how many there are. (G, 4)"""
-        offset = torch.stack([self.node_offset, self.edge_offset], dim=1)
-        return torch.cat([offset[:-1], offset.diff(dim=0)], dim=1)
+        """Where the nodes and the edges of each graph begin, and how many there are. (4, G)"""
+        offset = torch.stack([self.node_offset, self.edge_offset])
+        return torch.cat([offset[:, :-1], offset.diff()])
+
+    @kept
+    def _palettes(self) -> tuple[Palette, Palette]:
+        return Palette(self.nodes), Palette(self.edges)
 
     @kept
     def _order(self) -> SetOrder:
         """The incidence of the whole set, from which batches take theirs."""
         shift = torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
-        return SetOrder(Incidence(self.ends + shift, len(self.nodes)), int(self._starts[:, 2:].max()))
+        return SetOrder(Incidence(self.ends + shift, len(self.nodes)), int(self._starts[2:].max()))
 
 
 def check_dense(nodes: Tensor) -> None:

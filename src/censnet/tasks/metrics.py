@@ -95,7 +95,7 @@ def _score_column(target: Target, x: Array, y: Array, quick: Collection[str] | N
         x, y = x[known], y[known]
     _check_finite(target.column, x)
     if target.kind == "number":
-        x, y = (rows.astype(np.float64) * target.scale + target.mean for rows in (x[:, 0], y))
+        x, y = (rows.astype(np.float64) * target.scale for rows in (x[:, 0], y))  # the mean cancels in all three
     else:
         x, y = (x[:, 0], y > 0.5) if target.kind == "binary" else (x, y.astype(np.int64))
     one = bool(y.min() == y.max())

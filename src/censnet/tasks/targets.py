@@ -174,9 +174,7 @@ class Target(BaseModel):
         number = {name: float(code) for code, name in enumerate(self.classes)}
         truths = [truth_of(name) for name in self.classes]
         if None not in truths and len(set(truths)) == len(truths):  # True, yes and 1 are one answer
-            number = {
-                word: float(truths.index(truth_of(word))) for word in words if truth_of(word) is not None
-            } | number
+            number = {word: float(truths.index(truth_of(word))) for word in words if truth_of(word) in truths}
         lookup = np.array([*(number.get(word, np.nan) for word in words), np.nan], dtype=np.float32)
         return torch.from_numpy(lookup[codes])
 

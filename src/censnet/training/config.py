@@ -42,7 +42,9 @@ class ModelSettings(_Settings):
     variant: Variant = Field("paper", description="the rules as printed, or as the authors' code has them")
     bias: bool = Field(True, description="whether a layer adds a learnt vector")
     self_weight: SelfWeight | None = Field(None, description="what a row gives itself; none is as the variant has it")
-    heads: int = Field(1, ge=1, description="gates of each row")
+    heads: Annotated[int, Field(ge=1)] | Literal["all"] = Field(
+        1, description="gates of each row, each for its share of the channels; all is one for each channel"
+    )
     gate: Gate = Field("linear", description="how the other side weighs what passes")
     normalization: Normalization | None = Field(
         None, description="how sums are scaled by degrees; none is as the variant has it"
@@ -66,7 +68,14 @@ class ModelSettings(_Settings):
         for name, value, known in (("activation", self.activation, ACTIVATIONS), ("kernel", self.kernel, KERNELS)):
             if value not in known:
                 raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
+        if self.hidden % self.num_heads:
+            raise ValueError(f"heads is {self.heads}, expected all, or a divisor of hidden, which is {self.hidden}")
         return self
+
+    @property
+    def num_heads(self) -> int:
+        """How many gates each row has."""
+        return self.hidden if self.heads == "all" else self.heads
 
 
 class TrainingSettings(_Settings):
@@ -83,7 +92,7 @@ class TrainingSettings(_Settings):
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(None, gt=0, description="largest length of the gradient")
     penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
-    penalty_power: float = Field(2.0, gt=0, description="its p")
+    penalty_power: float = Field(2.0, ge=1, description="its p")
     sampling: Literal["auto", "whole", "neighbours", "proportional"] = Field(
         "auto", description="what a step sees of one big graph"
     )
@@ -212,7 +221,7 @@ def _parse(text: str) -> object:
 
 def _first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
+    where = ".".join(str(part) for part in first["loc"][:2])  # then come forms that the value could have
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{where}: {message}"

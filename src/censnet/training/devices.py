@@ -8,9 +8,27 @@ from accelerate.state import AcceleratorState
 
 
 def make_accelerator(precision: str = "float32", device: str | None = None) -> Accelerator:
-    """Where to compute: the given device, or the best that is there."""
+    """Where to compute: the given device, or the best that is there.
+
+    >>> make_accelerator(device="gpu")
+    Traceback (most recent call last):
+    ValueError: device is 'gpu', expected cpu, cuda or another that torch knows
+    """
+    try:
+        asked = None if device is None else torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"device is {device!r}, expected cpu, cuda or another that torch knows") from None
     AcceleratorState._reset_state(reset_partial_state=True)
-    cpu = device is not None and torch.device(device).type == "cpu"
     # a last layer may renew a side that no head reads, and then has no gradient
     several = DistributedDataParallelKwargs(find_unused_parameters=True)
-    return Accelerator(mixed_precision="bf16" if precision == "bf16" else "no", cpu=cpu, kwargs_handlers=[several])
+    accelerator = Accelerator(
+        mixed_precision="bf16" if precision == "bf16" else "no",
+        cpu=asked is not None and asked.type == "cpu",
+        kwargs_handlers=[several],
+    )
+    found = accelerator.device
+    if asked is not None and asked.type != found.type:
+        raise ValueError(f"device is {device!r}, but what is there is {found}: leave it out, or ask for {found.type}")
+    if asked is not None and asked.index not in (None, found.index or 0):
+        raise ValueError(f"device is {device!r}, but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
+    return accelerator

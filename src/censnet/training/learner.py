@@ -19,6 +19,7 @@ from censnet.tasks.targets import Target
 from censnet.training.config import ModelSettings, SettingsError
 
 LEVELS = ("node", "edge", "graph")
+MOST_STEPS = 10_000  # of a kernel: a training would not come to its end
 
 
 class Outputs(NamedTuple):
@@ -76,7 +77,7 @@ class Learner(nn.Module):
             norm=settings.norm,
             residual=settings.residual,
             activation=settings.activation,
-            heads=settings.heads,
+            heads=settings.num_heads,
             members=members,
             **shared,
         )
@@ -151,10 +152,14 @@ class Learner(nn.Module):
 
 def _layer_options(settings: ModelSettings) -> dict[str, Any]:
     """What the encoder's layers and a last layer that is the head have in common."""
+    for name, value in settings.kernel_options.items():
+        if isinstance(value, int | float) and value > MOST_STEPS:
+            raise SettingsError(f"model.kernel_options has {name} {value}, expected at most {MOST_STEPS:,}")
     try:
         kernel = KERNELS[settings.kernel](**settings.kernel_options)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"model.kernel_options does not fit the kernel {settings.kernel}: {error}") from None
+        found = " ".join(str(error).split())[:200]
+        raise SettingsError(f"model.kernel_options does not fit the kernel {settings.kernel}: {found}") from None
     return {
         "bias": settings.bias,
         "self_weight": settings.self_weight,

@@ -38,8 +38,8 @@ def link_table(
         if top < 1:
             raise ValueError(f"top is {top}, expected at least 1")
         found, probability = suggest(learners, latents, graph, top)
-        names = node_names(dataset)
-        return pd.DataFrame({"source": names[found[0]], "target": names[found[1]], "link_p": probability.numpy()})
+        source, target = node_names(dataset)[found.numpy()]
+        return pd.DataFrame({"source": source, "target": target, "link_p": probability.numpy()})
     numbers, wrong = (graph.ends, []) if pairs is None else number_pairs(dataset, pairs)
     mean, deviation = pair_probability(learners, latents, numbers)
     values = pd.DataFrame({"link_p": mean.numpy()})

@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
+from censnet.data.errors import quote
 from censnet.training.checkpoint import RunError
 from censnet.training.directory import CONFIG, RunConfig
 from censnet.training.judge import Scores
@@ -46,7 +47,10 @@ def read_learners(config: RunConfig, content: bytes, path: Path) -> list[Learner
             if found is None or found.shape != tensor.shape or found.dtype != tensor.dtype:
                 what = "is missing" if found is None else f"has shape {tuple(found.shape)} and dtype {found.dtype}"
                 raise RunError(f"{path}: {name} {what}, expected {tuple(tensor.shape)} and {tensor.dtype}")
-        learner.load_state_dict({name: mine[name] for name in expected}, assign=True)
+        foreign = next((name for name in mine if name not in expected), None)
+        if foreign is not None:
+            raise RunError(f"{path} has {quote(foreign, 100)}, expected no such tensor: the network has none")
+        learner.load_state_dict(mine, assign=True)
         learners.append(learner.requires_grad_().eval())
     return learners
 

@@ -41,6 +41,14 @@ class Part:
     edges: Tensor
     seeds: Tensor
 
+    def to(self, device: torch.device | str) -> Part:
+        """The same part on another device, with the degrees that it was given."""
+        graph, known = self.graph.to(device), self.graph.incidence.__dict__
+        for name in ("node_degree", "edge_count"):  # those of the edges follow
+            if name in known:
+                graph.incidence.__dict__[name] = known[name].to(device)
+        return Part(graph, *(rows.to(device) for rows in (self.nodes, self.edges, self.seeds)))
+
 
 def induced(graph: Graph, nodes: Tensor) -> Part:
     """The nodes and all edges between them. Degrees are those that the nodes have in the part, as in the paper.
@@ -75,10 +83,10 @@ def around(
     It takes as many hops as `reach` says for the embedding of a seed to be that of the whole graph when all edges
     are taken.
 
-    **Degrees.** A node whose edges were drawn has as many edges as the part has of it: with some of its edges, it is
-    normalised by how many those are, and the size of a sum does not depend on the fanout. A node at the rim, which the
-    last hop has met, only gives, and has the degree it has in the whole graph. When all edges are taken, both are the
-    degrees of the whole graph.
+    **Degrees.** A node whose edges were drawn has as many edges as the part has of it: it sums over some of its edges,
+    and is normalised by how many those are. A node at the rim, which only the last hop has met, gives and does not
+    take, and has the degree it has in the whole graph. When all edges are taken, both are the degrees of the whole
+    graph.
 
     Args:
         graph: the whole graph.

@@ -281,7 +281,8 @@ def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFr
     names, frames = node_names(data), []
     for (part, linked), pairs in sides.items():
         mean, deviation = pair_probability([learner.cpu() for learner in run.learners], latents, pairs)
-        frame = pd.DataFrame({"source": names[pairs[0]], "target": names[pairs[1]], "split": part, "link": linked})
+        source, target = names[pairs.numpy()]
+        frame = pd.DataFrame({"source": source, "target": target, "split": part, "link": linked})
         frame["link_p"] = mean.numpy()
         if deviation is not None:
             frame["link_std"] = deviation.numpy()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import ChebConv, GATConv, GCNConv, SAGEConv
+from torch_geometric.nn import ChebConv, GATConv, GCNConv, MessagePassing, SAGEConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from censnet.ops.graph import Graph
@@ -41,8 +41,8 @@ class TwoLayers(nn.Module):
 
     def reset_parameters(self) -> None:
         """Start afresh."""
-        self.first.reset_parameters()
-        self.second.reset_parameters()
+        for layer in (self.first, self.second):
+            cast(MessagePassing, layer).reset_parameters()
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
         """What `forward` takes: the features, and the edges as these layers want them."""
@@ -71,9 +71,7 @@ class GCN(TwoLayers):
 class ChebyNet(TwoLayers):
     """Defferrard et al. 2016: polynomials of the Laplacian, `order` of them in each layer."""
 
-    def __init__(
-        self, graph: Graph, out_width: int, hidden: int = 32, order: int = 3, dropout: float = 0.5
-    ) -> None:
+    def __init__(self, graph: Graph, out_width: int, hidden: int = 32, order: int = 3, dropout: float = 0.5) -> None:
         super().__init__(_Chebyshev(graph.node_width, hidden, order), _Chebyshev(hidden, out_width, order), dropout)
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
@@ -100,9 +98,7 @@ class GAT(TwoLayers):
 
     activation = staticmethod(F.elu)
 
-    def __init__(
-        self, graph: Graph, out_width: int, hidden: int = 8, heads: int = 8, dropout: float = 0.6
-    ) -> None:
+    def __init__(self, graph: Graph, out_width: int, hidden: int = 8, heads: int = 8, dropout: float = 0.6) -> None:
         super().__init__(
             GATConv(graph.node_width, hidden, heads, dropout=dropout, add_self_loops=False),
             GATConv(heads * hidden, out_width, dropout=dropout, add_self_loops=False),

@@ -31,9 +31,10 @@ class Encoder(nn.Module):
 
 
 class GraphAutoEncoder:
-    """VGAE (Kipf and Welling 2016), by PyTorch Geometric: as many links as pairs at random in each step's loss.
+    """VGAE (Kipf and Welling 2016), by PyTorch Geometric: the loss has as many pairs at random as there are links.
 
-    The original weighs all pairs of nodes; drawing as many non-links as there are links is PyTorch Geometric's loss.
+    The original takes all pairs of nodes and weighs links up, which is the same in the mean. The pairs are drawn anew
+    in each step; about one in a thousand of them is a link.
 
     Args:
         graph: what is seen.
@@ -48,14 +49,14 @@ class GraphAutoEncoder:
         """Train, and give the mean of each node's embedding."""
         graph = self.graph
         torch.manual_seed(seed)
-        np.random.seed(seed)  # noqa: NPY002 - what torch_geometric draws its non-links with, on a host
         model = VGAE(Encoder(graph.node_width, self.hidden, self.latent)).to(graph.ends.device)
         inputs, links = (dense(graph.nodes), *with_loops(graph)), both_ways(graph)
         adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
         for _ in range(epochs):
             adam.zero_grad()
             embedding = model.encode(*inputs)
-            loss = model.recon_loss(embedding, links) + model.kl_loss() / graph.num_nodes
+            others = torch.randint(graph.num_nodes, links.shape, device=links.device)
+            loss = model.recon_loss(embedding, links, others) + model.kl_loss() / graph.num_nodes
             loss.backward()
             adam.step()
         model.eval()

@@ -68,9 +68,9 @@ def perceptron(width: int, hidden: int, out_width: int, depth: int) -> nn.Sequen
 class LNet(nn.Module):
     r"""Two multi-scale layers whose long scales are learnt filters of the Ritz values.
 
-    With K steps of the Lanczos iteration on :math:`S = D^{-1/2} (A + I) D^{-1/2}`, Ritz values r and vectors V, the long
-    scale l is :math:`V \operatorname{diag}(f_l(r^{l_1}, r^{l_2}, \dots))\, V^\top`, where the perceptron f of each layer
-    sees all long powers of one Ritz value and gives one number for each scale.
+    K steps of the Lanczos iteration on :math:`S = D^{-1/2} (A + I) D^{-1/2}` give Ritz values r and vectors V. The long
+    scale l is :math:`V \operatorname{diag}(f_l(r^{l_1}, r^{l_2}, \dots))\, V^\top`, where the perceptron f of each
+    layer sees all long powers of one Ritz value and gives one number for each scale.
 
     Args:
         graph, out_width: as for every classifier here.

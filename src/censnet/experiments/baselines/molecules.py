@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -40,9 +41,7 @@ class MoleculeGCN(nn.Module):
     ) -> None:
         super().__init__()
         widths = [graph.node_width, *[hidden] * (layers - 1), out_width]
-        self.layers = nn.ModuleList(
-            GCNConv(one, other, normalize=False) for one, other in zip(widths, widths[1:], strict=False)
-        )
+        self.layers = nn.ModuleList(GCNConv(one, other, normalize=False) for one, other in pairwise(widths))
         self.dropout = dropout
 
     def inputs(self, batch: Graph) -> tuple[Any, ...]:
@@ -62,7 +61,7 @@ class MoleculeGCN(nn.Module):
 
 
 def pooled_features(graphs: GraphSet) -> Array:
-    """What the classical models see of a molecule: the mean of its atoms' features and of its bonds', and their numbers.
+    """What the classical models see of a molecule: the means of its atoms' and its bonds' features, and their numbers.
 
     The paper does not say what its forests and regressions were given. These are the features that the networks get,
     without the graph; a molecule without bonds has zeros there.
@@ -77,31 +76,31 @@ def pooled_features(graphs: GraphSet) -> Array:
 
 
 class Forest:
-    """A random forest for each target, the size of its leaves and the share of features in a split cross-validated.
+    """A random forest for each target, the least size of its leaves cross-validated.
 
     Args:
         trees: in the forest.
         leaves: the least rows of a leaf that are tried.
-        shares: the shares of features that are tried.
+        share: of the features that a split looks at.
         folds: of the cross-validation, within the training rows.
     """
 
     def __init__(
         self,
-        trees: int = 200,
+        trees: int = 100,
         leaves: Sequence[int] = (1, 3, 10),
-        shares: Sequence[float] = (0.2, 0.5),
+        share: float = 1 / 3,
         folds: int = 3,
     ) -> None:
-        self.trees, self.folds = trees, folds
-        self.grid = {"min_samples_leaf": list(leaves), "max_features": list(shares)}
-        self.tried = len(leaves) * len(shares)
+        self.trees, self.folds, self.share = trees, folds, share
+        self.grid = {"min_samples_leaf": list(leaves)}
+        self.tried = len(leaves)
 
     def answer(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
         """Scores of all rows for one target, learnt from the training rows."""
         kind = RandomForestRegressor if regression else RandomForestClassifier
         score = "neg_root_mean_squared_error" if regression else "roc_auc"
-        forest = kind(self.trees, random_state=seed, n_jobs=-1)
+        forest = kind(self.trees, max_features=self.share, random_state=seed, n_jobs=-1)
         search = GridSearchCV(forest, self.grid, scoring=score, cv=self.folds)
         search.fit(features[train], labels[train])
         return _scores(search, features, regression)
@@ -110,10 +109,11 @@ class Forest:
 class Linear:
     """Logistic regression for each yes or no, linear regression for a number, on standardised features.
 
-    The paper selects no variables for these; here no penalty is tuned either.
+    The paper selects no variables for these. Bond types that one training molecule has alone would get any weight, so
+    both have scikit-learn's default penalty, and none is tuned.
 
     Args:
-        penalty: C of scikit-learn's logistic regression; its default is 1.
+        penalty: how much the squared weights count, beside the sum of the losses.
     """
 
     tried = 1
@@ -123,8 +123,8 @@ class Linear:
 
     def answer(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
         """Scores of all rows for one target, learnt from the training rows."""
-        last = LinearRegression() if regression else LogisticRegression(C=self.penalty, max_iter=1000, random_state=seed)
-        model = make_pipeline(StandardScaler(), last)
+        logistic = LogisticRegression(C=1 / self.penalty, max_iter=1000, random_state=seed)
+        model = make_pipeline(StandardScaler(), Ridge(self.penalty) if regression else logistic)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the last digits of weights that ranks do not see
             model.fit(features[train], labels[train])

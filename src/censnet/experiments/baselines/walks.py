@@ -59,8 +59,8 @@ class DeepWalk:
         per_node: int = 10,
         length: int = 40,
         window: int = 10,
-        negatives: int = 5,
-        batch: int = 1024,
+        negatives: int = 1,
+        batch: int = 64,
     ) -> None:
         self.graph, self.embedding, self.per_node, self.length = graph, embedding, per_node, length
         self.window, self.negatives, self.batch = window, negatives, batch
@@ -74,14 +74,14 @@ class DeepWalk:
         adam = torch.optim.Adam([near, far], lr=learning_rate)
         for _ in range(epochs):
             walks = random_walks(self.graph, self.per_node, self.length, generator)
-            for some in walks[torch.randperm(len(walks), generator=generator)].split(self.batch):
+            for some in torch.split(walks[torch.randperm(len(walks), generator=generator)], self.batch):
                 pairs = window_pairs(some, self.window)
                 pairs = pairs[:, pairs[0] != pairs[1]]  # a walk that stays has nothing to tell
                 if not pairs.shape[1]:
                     continue
                 other = torch.randint(count, (pairs.shape[1], self.negatives), generator=generator)
                 adam.zero_grad()
-                _skip_gram(near, far, pairs.to(device), other.to(device)).backward()
+                _skip_gram(near, far, pairs.to(device), other.to(device)).backward()  # type: ignore[no-untyped-call]
                 adam.step()
         return near.detach()
 

@@ -1,0 +1,188 @@
+"""`python -m benchmarks.training`: training on molecules against chemprop, and what the loop itself costs.
+
+- Molecules a second on Lipophilicity, width 300, batch 64, 2 threads, featurisation excluded on both sides: at least
+  1.3 times chemprop's default model (width 300, depth 3). Ours has 3 alternations; once with the paper's layers (one
+  gate for each row), once with all that the default preset adds (a gate for each channel, a learnt self weight, norms,
+  residuals, read-out over both sides).
+- A full-batch epoch on Cora through the loop of `censnet train`: at most 1.25 times a bare PyTorch loop with the same
+  model that also validates and keeps the best weights.
+
+chemprop has an environment of its own, `.bench-chemprop`, made by `make bench`; CENSNET_CHEMPROP names the python
+of another that has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.records import write_record
+from censnet.data.sources import find
+from censnet.training.learner import Learner
+from censnet.training.loop import fit
+from censnet.training.prepare import Prepared, prepare
+
+TARGETS = {"molecules": 1.3, "loop": 1.25}
+PEER = Path(__file__).parent / "peers" / "chemprop_speed.py"
+WIDTH = {"model.hidden": 300, "model.layers": "NENENE", "training.batch_size": 64, "data.features": "rich"}
+PLAIN = {"model.dropout": 0.0, "model.head": [300], "training.optimizer": "adam", "training.weight_decay": 0.0}
+console = Console(width=120)
+
+
+class Clock:
+    """Hears of every step and epoch, and notes when."""
+
+    def __init__(self) -> None:
+        self.steps: list[float] = []
+        self.epochs: list[float] = []
+
+    def begin(self, *facts: object) -> None:
+        """The clock runs by itself."""
+
+    def step(self) -> None:
+        self.steps.append(time.perf_counter())
+
+    def epoch(self, *facts: object) -> None:
+        self.epochs.append(time.perf_counter())
+
+    def end(self) -> None:
+        """Nothing is open."""
+
+
+def measure_molecules(threads: int, steps: int, rounds: int) -> dict[str, Any]:
+    """Molecules a second of both, in turns."""
+    smiles = find("lipophilicity")["Lipophilicity.csv"]
+    python = os.environ.get("CENSNET_CHEMPROP", ".bench-chemprop/bin/python")
+    ours = {
+        "censnet, the paper's layers": prepare("lipophilicity", "graph:exp", "paper", {**WIDTH, **PLAIN}),
+        "censnet, default preset": prepare("lipophilicity", "graph:exp", "strong", {**WIDTH, "model.heads": 300}),
+    }
+    found: dict[str, list[float]] = {"chemprop": [], **{name: [] for name in ours}}
+    facts: dict[str, Any] = {}
+    for _ in range(rounds):
+        command = [python, str(PEER), str(smiles), "exp", str(threads), str(steps)]
+        answer = subprocess.run(command, check=True, capture_output=True, text=True)
+        facts = json.loads(answer.stdout.strip().splitlines()[-1])
+        found["chemprop"].append(facts.pop("molecules/s"))
+        for name, prepared in ours.items():
+            found[name].append(molecules_per_second(prepared, steps))
+    middle = {name: statistics.median(values) for name, values in found.items()}
+    table = {name: {"molecules/s": value, "x chemprop": value / middle["chemprop"]} for name, value in middle.items()}
+    return {"chemprop": facts, "rounds": found, "table": table}
+
+
+def molecules_per_second(prepared: Prepared, steps: int, warm: int = 5) -> float:
+    """Through the loop of `censnet train`, validation excluded: it comes after the epoch's last step."""
+    settings = prepared.settings.training.model_copy(update={"epochs": 1, "patience": None})
+    clock = Clock()
+    fit(make(prepared), prepared.lesson, settings, 0, device="cpu", listeners=[clock])
+    counted = clock.steps[warm : warm + steps + 1]
+    return settings.batch_size * (len(counted) - 1) / (counted[-1] - counted[0])
+
+
+def make(prepared: Prepared) -> Learner:
+    """The network of a training, from its seed."""
+    torch.manual_seed(prepared.settings.seed)
+    graph = prepared.lesson.graph
+    return Learner(graph.node_width, graph.edge_width, prepared.targets, False, prepared.settings.model)
+
+
+def measure_loop(epochs: int, rounds: int) -> dict[str, Any]:
+    """Milliseconds of a Cora epoch through the loop and in a bare one, in turns."""
+    split = {"data.split": "label-rate", "data.label_rate": 0.03}
+    changes = {**split, "training.epochs": epochs, "training.patience": None}
+    prepared = prepare("cora", "node:label", "paper", changes)
+    work: dict[str, Callable[[], list[float]]] = {
+        "the loop of censnet train": lambda: _through_fit(prepared),
+        "a bare loop that validates": lambda: _bare(prepared, epochs, validate=True),
+        "a bare loop that does not": lambda: _bare(prepared, epochs, validate=False),
+    }
+    found: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(rounds):
+        for name, run in work.items():
+            found[name].append(1e3 * _pace(run()))
+    table = {name: {"ms": statistics.median(values)} for name, values in found.items()}
+    ours = table["the loop of censnet train"]["ms"]
+    for row in table.values():
+        row["the loop is x of it"] = ours / row["ms"]
+    return {"rounds": found, "table": table}
+
+
+def _through_fit(prepared: Prepared) -> list[float]:
+    clock = Clock()
+    fit(make(prepared), prepared.lesson, prepared.settings.training, 0, device="cpu", listeners=[clock])
+    return clock.epochs
+
+
+def _bare(prepared: Prepared, epochs: int, validate: bool) -> list[float]:
+    model, lesson, settings = make(prepared), prepared.lesson, prepared.settings.training
+    graph, part = lesson.graph, lesson.parts["node"][:, 0]
+    labels = lesson.labels["node"][:, 0].nan_to_num(-1).long()
+    train, validation = (part == 0).nonzero().squeeze(1), (part == 1).nonzero().squeeze(1)
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+    )
+    times, best, kept = [], 0.0, {}
+    for _ in range(epochs):
+        model.train()
+        loss = F.cross_entropy(model(graph).rows["node"][train], labels[train])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if validate:
+            model.eval()
+            with torch.no_grad():
+                right = model(graph).rows["node"][validation].argmax(1) == labels[validation]
+            if float(right.float().mean()) > best:
+                best = float(right.float().mean())
+                kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        times.append(time.perf_counter())
+    assert kept or not validate
+    return times
+
+
+def _pace(times: Sequence[float], warm: int = 20) -> float:
+    return statistics.median(b - a for a, b in zip(times[warm:], times[warm + 1 :], strict=False))
+
+
+def show(title: str, rows: dict[str, dict[str, float]]) -> None:
+    columns = list(next(iter(rows.values())))
+    table = Table("", *columns, title=title)
+    for name, values in rows.items():
+        table.add_row(name, *(f"{values[column]:,.2f}" for column in columns))
+    console.print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=40)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    molecules = measure_molecules(options.threads, options.steps, options.rounds)
+    show("Lipophilicity, molecules a second (target 1.3 x chemprop)", molecules["table"])
+    loop = measure_loop(150, options.rounds)
+    show("Cora, an epoch (target 1.25 x a bare loop)", loop["table"])
+    path = write_record(
+        "training", {"molecules": molecules, "loop": loop, "targets": TARGETS}, platform.processor() or "CPU",
+        "python -m benchmarks.training",
+    )  # fmt: skip
+    console.print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""scikit-learn estimators over molecules and other graphs: an answer, or several, for each whole graph.
+
+They train in memory, by the steps of `censnet.train`; nothing touches the disk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from censnet.data.dataset import Dataset, load_data
+from censnet.data.errors import DataError, quote
+from censnet.data.keys import find_key
+from censnet.data.tables import Tables
+from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.infer import TargetKind
+from censnet.tasks.targets import Asked, output_slices
+from censnet.training.config import Settings, make_settings
+from censnet.training.judge import average
+from censnet.training.prepare import prepare_dataset
+from censnet.training.run import Run
+from censnet.training.train import finish, fit_members
+
+Array = NDArray[Any]
+SMILES = "smiles"
+
+
+class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: parameters, graphs, the training, and the outputs of the network."""
+
+    run_: Run
+    n_outputs_: int
+
+    def __init__(
+        self,
+        *,
+        preset: str = "strong",
+        settings: Mapping[str, object] | None = None,
+        ensemble: int = 1,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | None = None,
+        device: str | None = None,
+    ) -> None:
+        self.preset = preset
+        self.settings = settings
+        self.ensemble = ensemble
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.device = device
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.input_tags.string = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled is on the CPU, so that it can be read where there is no GPU."""
+        for learner in self.run_.learners if hasattr(self, "run_") else ():
+            learner.cpu()
+        state: dict[str, Any] = super().__getstate__()
+        return state
+
+    def _fit(
+        self, graphs: GraphSet | list[str], labels: Sequence[Array], kinds: Sequence[TargetKind], split: str
+    ) -> None:
+        """Train on graphs with labels for each output, NaN where there is none, and keep the run."""
+        started = time.monotonic()
+        if len(labels[0]) < 2:
+            raise ValueError("X has one sample (n_samples=1), expected at least 2 to learn from")
+        names = ["y"] if len(labels) == 1 else [f"y_{number}" for number in range(len(labels))]
+        settings = self._make_settings(split)
+        dataset = _read_graphs(graphs, dict(zip(names, labels, strict=True)), settings)
+        asked = [Asked("graph", name, kind) for name, kind in zip(names, kinds, strict=True)]
+        prepared = prepare_dataset(dataset, asked, False, settings, [item.plain for item in asked])
+        parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.lesson.parts.items()}
+        lesson = replace(prepared.lesson, parts=parts)
+        learners, fits = fit_members(lesson, settings, None, False, self.device, [], self.ensemble)
+        self.run_ = finish(prepared, learners, fits, time.monotonic() - started, self.device)
+        self.n_outputs_ = len(labels)
+
+    def _make_settings(self, split: str) -> Settings:
+        share = self.validation_fraction
+        if not isinstance(self.ensemble, Integral) or self.ensemble < 1:
+            raise ValueError(f"ensemble is {self.ensemble!r}, expected a whole number, at least 1")
+        if not isinstance(share, Real) or not 0 <= share < 1:
+            raise ValueError(f"validation_fraction is {share!r}, expected a number from 0 to less than 1")
+        changes = dict(self.settings or {})
+        if "data.fractions" in changes:
+            raise ValueError("settings has data.fractions, expected validation_fraction: there is no test part here")
+        changes = {"data.split": split, **changes, "data.fractions": (1.0 - float(share), float(share), 0.0)}
+        drawn = not isinstance(self.random_state, Integral)
+        seed = check_random_state(self.random_state).randint(2**31 - 1) if drawn else self.random_state
+        return make_settings(self.preset, "graph", changes, int(seed))
+
+    def _outputs(self, X: object) -> list[Tensor]:
+        """What the network says of each graph, in the order of X. -> for each output (n, its width)"""
+        check_is_fitted(self)
+        graphs, run = _as_graphs(X), self.run_
+        if not isinstance(graphs, GraphSet) and run.schema.smiles is None:
+            raise ValueError("X has texts, expected graphs with the features of those it was fitted on")
+        dataset = run.read(graphs if isinstance(graphs, GraphSet) else _as_tables(graphs), strict=True)
+        members = torch.stack([member.rows["graph"] for member in run.outputs(dataset, self.device)])
+        answer = average(run.config.targets, members)[dataset.rows("graph")].double()
+        return [answer[:, part] for part in output_slices(run.config.targets)]
+
+
+class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
+    """Classes of molecules, or of other graphs.
+
+    X is a list, array or Series of SMILES, a DataFrame with a column `smiles`, a `GraphSet`, or a list of `Graph`. A
+    SMILES that is no molecule is an error that names its row. y has a class for each graph; with several columns each
+    is a task of its own, and NaN is no label.
+
+    Args:
+        preset: `strong`, `paper` or `released`, as in `censnet.train`.
+        settings: changes, such as {"model.hidden": 64, "training.epochs": 20}.
+        ensemble: networks whose probabilities are averaged.
+        validation_fraction: share of the rows that decide which epoch is kept; 0 keeps the last.
+        random_state: of the split, the weights, dropout and the order of batches.
+        device: where to compute; the best there is if None.
+
+    Attributes:
+        classes_: the classes, sorted; for several columns a list of such.
+        n_outputs_: how many columns y had.
+        run_: the trained `Run`, which embeds and can be saved; its classes are the numbers of those in `classes_`.
+
+    Example:
+        >>> model = CensNetClassifier(settings={"training.epochs": 2, "model.hidden": 8}, random_state=0)
+        >>> smiles = ["CCO", "CCCO", "CCN", "CCCN"] * 3
+        >>> model.fit(smiles, ["alcohol", "alcohol", "amine", "amine"] * 3).classes_
+        array(['alcohol', 'amine'], dtype='<U7')
+        >>> model.predict_proba(["CCCCO"]).shape
+        (1, 2)
+    """
+
+    classes_: Array | list[Array]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: object, y: object) -> Self:
+        """Train. Nothing of an earlier fit is used."""
+        graphs, classes, codes = _as_graphs(X), list[Array](), list[Array]()
+        columns = _as_columns(self, graphs, y)
+        for number, column in enumerate(columns):
+            known = ~pd.isna(column)
+            if not known.all() and len(columns) == 1:
+                raise ValueError(f"Input y contains NaN in row {int((~known).argmax()) + 1}, expected a class in each")
+            check_classification_targets(column[known])
+            found, inverse = np.unique(column[known], return_inverse=True)
+            if len(found) < 2:
+                where = "y" if len(columns) == 1 else f"column {number + 1} of y"
+                raise ValueError(
+                    f"{where} has {'one class' if len(found) else 'no class'}, expected two or more classes"
+                )
+            code = np.full(len(column), np.nan)
+            code[known] = inverse
+            classes.append(found)
+            codes.append(code)
+        self._fit(graphs, codes, ["binary" if len(found) == 2 else "classes" for found in classes], "stratified")
+        self.classes_ = classes[0] if len(classes) == 1 else classes
+        return self
+
+    def predict(self, X: object) -> Array:
+        """The likeliest class of each graph. -> (n,), or (n, columns)"""
+        found = self._probabilities(X)
+        classes = [self.classes_] if self.n_outputs_ == 1 else self.classes_
+        chosen = [names[p.argmax(1)] for names, p in zip(classes, found, strict=True)]
+        return chosen[0] if self.n_outputs_ == 1 else np.stack(chosen, axis=1)
+
+    def predict_proba(self, X: object) -> Array | list[Array]:
+        """The probability of each class, in the order of `classes_`; for several columns a list."""
+        found = self._probabilities(X)
+        return found[0] if self.n_outputs_ == 1 else found
+
+    def score(self, X: object, y: object, sample_weight: Array | None = None) -> float:
+        """The accuracy; of several columns the mean, each on its labelled rows."""
+        return _mean_score(accuracy_score, _as_columns(self, X, y), self.predict(X), sample_weight)
+
+    def _probabilities(self, X: object) -> list[Array]:
+        found, outputs = [], self._outputs(X)
+        for target, x in zip(self.run_.config.targets, outputs, strict=True):
+            p = torch.cat([(-x).sigmoid(), x.sigmoid()], dim=1) if target.kind == "binary" else x.softmax(1)
+            found.append(p.numpy())
+        return found
+
+
+class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
+    """Numbers of molecules, or of other graphs.
+
+    X, the parameters and the attributes are those of `CensNetClassifier`, but for `classes_`. y has a number for each
+    graph; with several columns NaN is no label.
+
+    Example:
+        >>> model = CensNetRegressor(settings={"training.epochs": 2, "model.hidden": 8}, random_state=0)
+        >>> model.fit(["CCO", "CCCO", "CCN", "CCCN"], [46.1, 60.1, 45.1, 59.1]).predict(["CCCCO", "C"]).shape
+        (2,)
+    """
+
+    def fit(self, X: object, y: object) -> Self:
+        """Train. Nothing of an earlier fit is used."""
+        graphs = _as_graphs(X)
+        columns = [_as_numbers(column) for column in _as_columns(self, graphs, y)]
+        for column in columns:
+            assert_all_finite(column, allow_nan=len(columns) > 1, input_name="y")
+        self._fit(graphs, columns, ["number"] * len(columns), "ratio")
+        return self
+
+    def predict(self, X: object) -> Array:
+        """The number of each graph. -> (n,), or (n, columns)"""
+        outputs = self._outputs(X)
+        found = [
+            (x[:, 0] * target.scale + target.mean).numpy()
+            for target, x in zip(self.run_.config.targets, outputs, strict=True)
+        ]
+        return found[0] if self.n_outputs_ == 1 else np.stack(found, axis=1)
+
+    def score(self, X: object, y: object, sample_weight: Array | None = None) -> float:
+        """The share of the variance that is explained, r2; of several columns the mean, each on its labelled rows."""
+        columns = [_as_numbers(column) for column in _as_columns(self, X, y)]
+        return _mean_score(r2_score, columns, self.predict(X), sample_weight)
+
+
+def _as_graphs(X: object) -> GraphSet | list[str]:
+    """What the user gave as graphs: packed, or as texts."""
+    if isinstance(X, GraphSet):
+        return X
+    if isinstance(X, pd.DataFrame):
+        name = find_key(X.columns, SMILES) or (X.columns[0] if X.shape[1] == 1 else None)
+        if name is None:
+            raise DataError(f"has the columns {', '.join(map(str, X.columns[:20]))}, expected smiles", "X")
+        X = X[name]
+    if isinstance(X, str | bytes | Graph) or not hasattr(X, "__len__"):
+        raise ValueError(f"X is {quote(X)}, expected a list of SMILES, a table with a column smiles, or a GraphSet")
+    rows = list(X.ravel()) if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1 else list(X)  # type: ignore
+    if not rows:
+        raise ValueError("Found array with 0 sample(s) in X, expected at least 1 graph")
+    if all(isinstance(row, Graph) for row in rows):
+        return GraphSet.pack(rows)
+    for number, row in enumerate(rows):
+        if not isinstance(row, str):
+            raise DataError(f"{quote(row)} is a {type(row).__name__}, expected a SMILES", "X", number)
+    return rows
+
+
+def _as_tables(smiles: Sequence[str], labels: Mapping[str, Array] | None = None) -> Tables:
+    return Tables(graphs=pd.DataFrame({SMILES: smiles, **(labels or {})}), names={"graphs": "X"})
+
+
+def _read_graphs(graphs: GraphSet | list[str], labels: Mapping[str, Array], settings: Settings) -> Dataset:
+    """Graphs as a data set, with the labels in its table of graphs."""
+    if not isinstance(graphs, GraphSet):
+        targets = [f"graph:{name}" for name in labels]
+        return load_data(_as_tables(graphs, labels), target=targets, strict=True, features=settings.data.features)
+    dataset = load_data(graphs)
+    table = dataset.tables.frames()["graphs"].assign(**labels)
+    return replace(dataset, tables=replace(dataset.tables, graphs=table))
+
+
+def _as_columns(estimator: BaseEstimator, X: object, y: object) -> list[Array]:
+    """The columns of y, each with a value for each graph."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    if isinstance(y, pd.DataFrame):
+        columns = [y[name].to_numpy() for name in y]
+    else:
+        values = y.to_numpy() if isinstance(y, pd.Series) else np.asarray(y)
+        if values.ndim not in (1, 2):
+            raise ValueError(f"y has shape {values.shape}, expected (n,), or (n, columns)")
+        columns = [values] if values.ndim == 1 else list(values.T)
+    if not columns:
+        raise ValueError("y has no column, expected at least one")
+    check_consistent_length(X, columns[0])
+    return columns
+
+
+def _as_numbers(column: Array) -> Array:
+    return np.asarray(column, dtype=np.float64)
+
+
+def _mean_score(metric: Any, columns: Sequence[Array], answers: Array, sample_weight: Array | None) -> float:
+    """A metric of each column on its labelled rows, and the mean over those that have any."""
+    answers, found = answers.reshape(len(answers), -1), []
+    for column, answer in zip(columns, answers.T, strict=True):
+        known = ~pd.isna(column)
+        if known.any():
+            weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+            found.append(metric(column[known], answer[known], sample_weight=weight))
+    return float(np.mean(found))

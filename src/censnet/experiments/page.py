@@ -1,0 +1,156 @@
+"""The page of what reproduces: every sentence with a number in it is computed from records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from censnet.experiments.cells import TABLES
+from censnet.experiments.claims import CLAIMS
+from censnet.experiments.records import Record
+from censnet.experiments.spec import Spec, load_specs
+from censnet.experiments.summary import Comparison, pair
+from censnet.experiments.tables import LEGEND, Summaries, compare, markdown_table
+
+TITLES = {
+    "table1": "Table 1: classes of papers, accuracy in percent",
+    "table2": "Table 2: properties of molecules, AUC (tox21) and RMSE (lipophilicity)",
+    "table3": "Table 3: hidden links, AUC and average precision in percent",
+}
+OURS = {"table1": ("censnet", "censnet-released"), "table2": ("censnet",), "table3": ("censnet-vae",)}
+ALLOWED = 2.0  # points that CensNet may be worse by in Table 1 and still count as near
+
+
+def page(records: Sequence[Record], summaries: Summaries, figure: str) -> str:
+    """The whole page, as Markdown."""
+    parts = ["# What reproduces", "", *_opening(records), ""]
+    for table in TABLES:
+        if any(record.table == table for record in records):
+            parts += [*_section(table, records, summaries), ""]
+        if table == "table2" and any(record.curves for record in records):
+            parts += ["## Figure 2: validation scores by epoch", "", f"![Figure 2]({figure})", ""]
+    parts += ["## The paper's claims in words", "", *_claims(records, summaries), ""]
+    return "\n".join(parts)
+
+
+def _opening(records: Sequence[Record]) -> Iterator[str]:
+    devices = sorted({record.device for record in records})
+    files = {(record.table, record.cell, record.method) for record in records}
+    yield (
+        f"Computed by `censnet report` from {len(records):,} records of {len(files)} cells and methods in `results/`, "
+        "one for each seed. Nothing on this page is typed by hand."
+    )
+    yield ""
+    yield f"Trained on: {'; '.join(devices)}." if devices else "There are no records yet."
+    yield ""
+    yield (
+        "A seed draws the split and the weights, unless a table says otherwise. Learning rate and epoch are chosen on "
+        "validation rows, for each seed by itself; test rows are read at that epoch alone."
+    )
+
+
+def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Iterator[str]:
+    specs = load_specs(table)
+    shown = [spec for spec in specs.values() if spec.place == "table"]
+    beside = [spec for spec in specs.values() if spec.place == "beside" and _has_records(spec, summaries)]
+    yield f"## {TITLES[table]}"
+    yield ""
+    yield markdown_table(shown, summaries)
+    yield LEGEND
+    yield ""
+    yield from _counts(table, shown, summaries)
+    yield ""
+    missed = list(_missed(shown, summaries))
+    if missed:
+        yield "### What does not reproduce"
+        yield ""
+        yield from missed
+        yield ""
+    if beside:
+        yield "### Beside the table"
+        yield ""
+        yield markdown_table(beside, summaries)
+        yield ""
+    yield from _paired(table, shown, records)
+    yield "### Doubts"
+    yield ""
+    for spec in shown:
+        tried = {record.tried for record in records if (record.table, record.method) == (table, spec.method)}
+        number = f" ({max(tried)} settings tried on validation rows)" if tried else ""
+        yield f"- **{spec.title}**{number}: {' '.join(spec.doubts)}"
+
+
+def _comparisons(spec: Spec, summaries: Summaries) -> dict[tuple[str, str], Comparison]:
+    found = {}
+    for cell, about in TABLES[spec.table].items():
+        for metric in about.metrics:
+            comparison = compare(spec, cell, metric, summaries)
+            if comparison is not None:
+                found[cell, metric] = comparison
+    return found
+
+
+def _counts(table: str, specs: Sequence[Spec], summaries: Summaries) -> Iterator[str]:
+    """How many cells of each method come up to the published ones."""
+    for spec in specs:
+        found = list(_comparisons(spec, summaries).values())
+        if not found:
+            continue
+        reached = sum(comparison.reached for comparison in found)
+        text = f"- **{spec.title}** reaches the published mean in {reached} of {len(found)}"
+        if spec.method in OURS[table] and table == "table1":
+            near = sum(comparison.gap >= -ALLOWED for comparison in found)
+            text += f", and is at most {ALLOWED:g} points worse in {near}"
+        else:
+            text += f", and is at most one published spread worse in {sum(c.within_spread for c in found)}"
+        yield text + "."
+
+
+def _missed(specs: Sequence[Spec], summaries: Summaries) -> Iterator[str]:
+    for spec in specs:
+        for (cell, metric), comparison in _comparisons(spec, summaries).items():
+            if comparison.verdict == "below":
+                seeds = round(comparison.share_of_seeds * comparison.ours.count)
+                digits = comparison.digits
+                yield (
+                    f"- {spec.title}, {cell}, {metric}: {comparison.ours.mean:.{digits}f} against "
+                    f"{comparison.published[0]:.{digits}f}, worse by {-comparison.gap:.{digits}f}. "
+                    f"{seeds} of {comparison.ours.count} seeds are as good as the published mean."
+                )
+
+
+def _paired(table: str, specs: Sequence[Spec], records: Sequence[Record]) -> Iterator[str]:
+    """CensNet against every other method of the table, on the same splits."""
+    by_place: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.table == table:
+            by_place.setdefault((record.cell, record.method), []).append(record)
+    ours = OURS[table][0]
+    rows = []
+    for cell, about in TABLES[table].items():
+        for spec in specs:
+            first, second = by_place.get((cell, ours)), by_place.get((cell, spec.method))
+            metric = "test" if "test" in about.metrics else about.metrics[0]
+            found = pair(first, second, metric) if first and second and spec.method != ours else None
+            if found is not None:
+                rows.append(
+                    f"| {cell} | {spec.title} | {found.count} | {found.difference:+.3g} | "
+                    f"{found.low:+.3g} to {found.high:+.3g} | {found.t:.2g} | {found.wilcoxon:.2g} |"
+                )
+    if rows:
+        yield f"### {ours} against the others, on the same splits"
+        yield ""
+        yield "Positive is better. The interval is 95 % of the mean difference by Student's t."
+        yield ""
+        yield "| cell | against | splits | difference | interval | p (t) | p (Wilcoxon) |"
+        yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+        yield from rows
+        yield ""
+
+
+def _claims(records: Sequence[Record], summaries: Summaries) -> Iterator[str]:
+    for claim, check in CLAIMS.items():
+        yield f"- {claim} {check(records, summaries)}"
+
+
+def _has_records(spec: Spec, summaries: Mapping[tuple[str, str, str], object]) -> bool:
+    return any((spec.table, cell, spec.method) in summaries for cell in TABLES[spec.table])

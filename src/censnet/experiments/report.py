@@ -1,0 +1,44 @@
+"""Everything that is published, from records alone: the page, the tables, the figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from censnet.experiments.cells import TABLES
+from censnet.experiments.page import page
+from censnet.experiments.plots import figure2, save_figure
+from censnet.experiments.records import read_all
+from censnet.experiments.spec import load_specs
+from censnet.experiments.summary import summarize
+from censnet.experiments.tables import latex_table
+
+FIGURE = "figures/figure2.svg"
+
+
+def report(results: Path = Path("results"), docs: Path = Path("docs")) -> list[Path]:
+    """Write the page, a LaTeX table for each of the paper's, and Figure 2; what has no records is left out.
+
+    Args:
+        results: the directory of records.
+        docs: where the page goes, with `tables/` and `figures/` beside it.
+
+    Returns:
+        what was written, the page first.
+    """
+    records = list(read_all(results))
+    if not records:
+        raise ValueError(f"{results} has no records, expected some: run `censnet reproduce` first")
+    summaries = summarize(records)
+    written = [docs / "reproduction.md"]
+    written[0].parent.mkdir(parents=True, exist_ok=True)
+    written[0].write_text(page(records, summaries, FIGURE), "utf-8")
+    for table in TABLES:
+        if any(record.table == table for record in records):
+            specs = [spec for spec in load_specs(table).values() if spec.place == "table"]
+            written.append(docs / "tables" / f"{table}.tex")
+            written[-1].parent.mkdir(parents=True, exist_ok=True)
+            written[-1].write_text(latex_table(specs, summaries), "utf-8")
+    if any(record.curves for record in records):
+        written.append(docs / FIGURE)
+        save_figure(figure2(records), written[-1])
+    return written

@@ -1,0 +1,225 @@
+"""The run directory: what was written is read back the same, and a crash harms nothing."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from training.samples import content, payments, quick, shapes
+
+from censnet.training import Run, load_run, train
+from censnet.training.directory import MODEL, SAVING
+
+FILES = (
+    "config.json",
+    "history.csv",
+    "metrics.json",
+    "model.safetensors",
+    "predictions.csv",
+    "schema.json",
+    "splits.csv",
+)
+MUTATIONS = 500
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two finished runs."""
+    home = tmp_path_factory.mktemp("runs")
+    train(payments(), "node:vip", home / "a", settings=quick(training__epochs=2))
+    train(payments(), "node:vip", home / "b", settings=quick(training__epochs=3), seed=1)
+    return home
+
+
+@pytest.fixture
+def folder(home: Path, tmp_path: Path) -> Path:
+    """A run that may be spoilt."""
+    return Path(shutil.copytree(home / "a", tmp_path / "run"))
+
+
+def test_a_run_directory_holds_what_the_design_says_and_no_pickle(home):
+    assert sorted(path.name for path in (home / "a").iterdir()) == sorted(FILES)
+    for path in (home / "a").iterdir():
+        with pytest.raises(Exception):  # noqa: B017, PT011 - whatever a pickle cannot be
+            pickle.loads(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "ensemble"),
+    [
+        (payments, "node:vip", 1),
+        (payments, ["edge:fee", "link"], 1),
+        (shapes, "graph:ring", 2),
+        (payments, "edge:sort", 2),
+    ],
+)
+def test_a_run_that_is_read_back_says_the_same(data, target, ensemble, tmp_path):
+    run = train(data(), target, tmp_path / "run", settings=quick(training__epochs=2), ensemble=ensemble)
+    back = load_run(tmp_path / "run")
+    assert repr(back) == repr(run)
+    assert back.config.model_dump(exclude={"files"}) == run.config.model_dump(exclude={"files"})
+    assert back.metrics == run.metrics
+    assert back.schema == run.schema
+    pd.testing.assert_frame_equal(back.history, run.history, check_exact=True)
+    for level in run.levels:
+        pd.testing.assert_frame_equal(back.predict(data(), level), run.predict(data(), level), check_exact=True)
+    for one, other in zip(run.learners, back.learners, strict=True):
+        assert not any(parameter.is_meta for parameter in other.parameters())
+        for name, tensor in one.state_dict().items():
+            assert torch.equal(other.state_dict()[name], tensor), name
+    before = content(tmp_path / "run")
+    assert content(back.save(tmp_path / "copy")) == before, "what was read is written again the same"
+
+
+def test_an_unmutated_copy_is_accepted(folder):
+    assert isinstance(load_run(folder), Run)
+
+
+def test_reading_calls_nothing_that_could_execute(folder, monkeypatch):
+    def never(*args: object, **kwargs: object) -> None:
+        raise AssertionError("something from the directory was about to be executed")
+
+    for module, name in ((pickle, "load"), (pickle, "loads"), (torch, "load"), (os, "system")):
+        monkeypatch.setattr(module, name, never)
+    monkeypatch.setattr("builtins.eval", never)
+    load_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "there is no run"),
+        (lambda path: path.write_text("x"), "is not a directory, expected a run"),
+        (lambda path: path.mkdir(), r"has no config\.json, expected a run directory that censnet train wrote"),
+        (lambda path: (path / "checkpoint").mkdir(parents=True), r"is not finished: censnet train --resume --out \S+"),
+    ],
+)
+def test_what_is_no_run_is_named(make, message, tmp_path):
+    make(tmp_path / "run")
+    with pytest.raises(ValueError, match=message):
+        load_run(tmp_path / "run")
+
+
+def test_a_damaged_file_is_named(folder):
+    (folder / "schema.json").write_bytes(b"{}")
+    with pytest.raises(ValueError, match=r"schema\.json is not what was written \(its SHA-256 differs\)"):
+        load_run(folder)
+    (folder / "schema.json").unlink()
+    with pytest.raises(ValueError, match=r"schema\.json is missing or is a link"):
+        load_run(folder)
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+class CrashError(BaseException):
+    """The end of the process, as far as it can be had within one."""
+
+
+def crash_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Nothing changes on the disk after so many renamings, removals and new files."""
+    done = 0
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal done
+            if done >= count:
+                raise CrashError
+            done += 1
+            return function(*args, **kwargs)
+
+        return call
+
+    for name in ("replace", "unlink", "rmdir", "mkdir", "fsync"):
+        monkeypatch.setattr(os, name, counted(getattr(os, name)))
+
+
+def test_a_crash_at_any_moment_of_saving_leaves_the_old_run_or_the_new_one(home, tmp_path, monkeypatch):
+    old, new = load_run(home / "a"), load_run(home / "b")
+    seen = set()
+    for count in range(1000):
+        folder = tmp_path / str(count)
+        shutil.copytree(home / "a", folder)
+        with monkeypatch.context() as patch:
+            crash_after(patch, count)
+            try:
+                new.save(folder)
+            except CrashError:
+                finished = False
+            else:
+                finished = True
+        found = load_run(folder)
+        assert found.metrics in (old.metrics, new.metrics)
+        assert (found.config.settings == new.config.settings) == (found.metrics == new.metrics)
+        seen.add(found.config.settings.seed)
+        load_run(home / "b").save(folder)
+        assert content(folder) == content(home / "b"), "and it can be saved again"
+        if finished:
+            break
+    assert finished
+    assert seen == {0, 1}, "some crashes were early, some late"
+
+
+def test_a_crash_while_a_training_is_saved_leaves_one_that_goes_on(tmp_path, monkeypatch):
+    train(payments(), "node:vip", tmp_path / "whole", settings=quick(training__epochs=1))
+    states = set()
+    for count in range(0, 200, 3):
+        folder = tmp_path / str(count)
+        with monkeypatch.context() as patch:
+            crash_after(patch, count)
+            try:
+                train(payments(), "node:vip", folder, settings=quick(training__epochs=1))
+            except CrashError:
+                finished = False
+            else:
+                finished = True
+        if finished:
+            break
+        try:
+            load_run(folder)
+            states.add("whole")
+        except ValueError as error:
+            states.add("unfinished" if "is not finished" in str(error) else "nothing")
+        train(payments(), "node:vip", folder, settings=quick(training__epochs=1), resume=True)
+        assert content(folder) == content(tmp_path / "whole")
+    assert finished
+    assert states == {"whole", "unfinished", "nothing"}
+
+
+def test_a_run_that_was_not_brought_to_its_place_is_read_where_it_is(folder, home):
+    (folder / SAVING).mkdir()
+    for path in (home / "b").iterdir():
+        shutil.copy(path, folder / SAVING / path.name)
+    assert load_run(folder).metrics == load_run(home / "b").metrics
+    (folder / SAVING / MODEL).rename(folder / MODEL)
+    assert load_run(folder).metrics == load_run(home / "b").metrics
+
+
+def test_a_run_is_replaced_only_if_asked(tmp_path):
+    settings = quick(training__epochs=1)
+    train(payments(), ["node:vip", "edge:fraud"], tmp_path / "run", settings=settings)
+    (tmp_path / "run" / "my notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="holds a finished run: choose another --out, or --overwrite to replace it"):
+        train(payments(), "node:vip", tmp_path / "run", settings=settings)
+    run = train(payments(), "node:vip", tmp_path / "run", settings=settings, overwrite=True)
+    names = sorted(path.name for path in (tmp_path / "run").iterdir())
+    assert names == sorted([*FILES, "my notes.txt"]), "nothing of the old run is left, and nothing else is touched"
+    assert load_run(tmp_path / "run").metrics == run.metrics
+
+
+def test_files_of_another_kind_are_not_cleared_away(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.json").write_text("mine")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ValueError, match="is a file, expected a directory for the run"):
+        train(payments(), "node:vip", tmp_path / "file", settings=quick())
+    with pytest.raises(ValueError, match="is the target, but missing"):
+        train(payments(), "node:unknown", tmp_path / "run", settings=quick())
+    assert (tmp_path / "run" / "metrics.json").read_text() == "mine"

@@ -1,0 +1,306 @@
+"""A run directory that somebody changed, by accident or on purpose, is refused in a moment; nothing in it is run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import random
+import resource
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from training.samples import payments, quick
+
+from censnet.training import load_run, train
+from censnet.training.directory import CONFIG, MODEL, seal, unseal
+
+FILES = [
+    "config.json", "history.csv", "metrics.json", "model.safetensors", "predictions.csv", "schema.json", "splits.csv",
+]  # fmt: skip
+MUTATIONS = 500
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two finished runs."""
+    home = tmp_path_factory.mktemp("runs")
+    train(payments(), "node:vip", home / "a", settings=quick(training__epochs=2))
+    train(payments(), "node:vip", home / "b", settings=quick(training__epochs=3), seed=1)
+    return home
+
+
+def flip(folder: Path, rng: random.Random) -> None:
+    path = folder / rng.choice(FILES)
+    text = bytearray(path.read_bytes())
+    text[rng.randrange(len(text))] ^= 1 << rng.randrange(8)
+    path.write_bytes(text)
+
+
+def cut(folder: Path, rng: random.Random) -> None:
+    path = folder / rng.choice(FILES)
+    path.write_bytes(path.read_bytes()[: rng.randrange(path.stat().st_size)])
+
+
+def add(folder: Path, rng: random.Random) -> None:
+    path = folder / rng.choice(FILES)
+    text, place = path.read_bytes(), rng.randrange(path.stat().st_size + 1)
+    path.write_bytes(text[:place] + rng.randbytes(rng.randint(1, 9)) + text[place:])
+
+
+def drop(folder: Path, rng: random.Random) -> None:
+    (folder / rng.choice(FILES)).unlink()
+
+
+def swap(folder: Path, rng: random.Random) -> None:
+    one, other = (folder / name for name in rng.sample(FILES, 2))
+    first = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(first)
+
+
+def take_from_another(folder: Path, rng: random.Random) -> None:
+    name = rng.choice([name for name in FILES if name not in ("config.json", "schema.json", "splits.csv")])
+    shutil.copy(folder.parents[1] / "b" / name, folder / name)
+
+
+def link(folder: Path, rng: random.Random) -> None:
+    path = folder / rng.choice(FILES)
+    elsewhere = folder.parent / "elsewhere"
+    shutil.move(path, elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def make_folder(folder: Path, rng: random.Random) -> None:
+    path = folder / rng.choice(FILES)
+    path.unlink()
+    path.mkdir()
+
+
+def make_fifo(folder: Path, rng: random.Random) -> None:
+    path = folder / rng.choice(FILES)
+    path.unlink()
+    os.mkfifo(path)
+
+
+def reseal(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change config.json as somebody would who knows how it is sealed."""
+    config = unseal((folder / CONFIG).read_bytes(), folder / CONFIG)
+    change(config)
+    (folder / CONFIG).write_bytes(seal(config))
+
+
+def reseal_file(folder: Path, name: str, text: bytes) -> None:
+    """Change a file and its checksum."""
+    (folder / name).write_bytes(text)
+    reseal(folder, lambda config: config["files"].update({name: hashlib.sha256(text).hexdigest()}))
+
+
+PATHS = (
+    "../a/model.safetensors", "/etc/passwd", "..", ".", "", "checkpoint/../../secret", "predictions_x.csv", "x" * 10**5,
+    "model.safetensors\x00.csv", "predictions\n.csv", "C:\\windows", "~/.ssh/id_rsa", "predictions_../x.csv",
+)  # fmt: skip
+VALUES: tuple[Any, ...] = (
+    None, True, -1, 10**30, 1e308, "", "x" * 10**6, [], [[]] * 1000, {}, {"a": {"b": {}}}, [1, "2", None],
+)  # fmt: skip
+NETWORKS: dict[str, tuple[Any, ...]] = {
+    "layers": ("N" * 10**6, "", "NEX", "E", "NENE", 7),
+    "hidden": (0, -8, 9, 2**31, 2**62, 10**30, "8", 1e9, None),
+    "heads": (0, 3, 10**9, 2**63),
+    "head": ([4], [2**40], [1] * 10**6, [-1], ["a"], [10**30]),
+    "kernel": ("os.system", "", "chebyshev", 3),
+    "kernel_options": (
+        {"steps": -1}, {"steps": 10**12}, {"steps": "many"}, {"__class__": 1}, {"order": 10**9}, {"steps": [1] * 1000},
+        {"scales": [10**9]}, {"x" * 10**5: 1}, [1],
+    ),
+    "norm": ("batch", "eval", 1),
+    "activation": ("exec", "", None, 0),
+    "variant": ("released", "other"),
+    "gate": ("open", 1),
+    "self_weight": ("learned", "none", 2.5),
+    "dropout": (1.0, -0.1, 2, "half"),
+    "bias": (False, "no idea", 2),
+    "pool": ([], ["max"] * 10, "mean,exec", [None]),
+    "latent": (0, -1),
+}  # fmt: skip
+
+
+def hostile_network(folder: Path, rng: random.Random) -> None:
+    name = rng.choice(list(NETWORKS))
+    value = rng.choice(NETWORKS[name])
+    while _is_harmless(name, value):
+        value = rng.choice(NETWORKS[name])
+
+    def change(config: dict[str, Any]) -> None:
+        model = config["settings"]["model"]
+        if name == "kernel_options":
+            model["kernel"] = "lanczos" if "scales" in value else "chebyshev" if "order" in value else "pagerank"
+        model[name] = value
+
+    reseal(folder, change)
+
+
+def _is_harmless(name: str, value: Any) -> bool:
+    """What describes the same tensors, or nothing that this run has, is believed."""
+    harmless = {"hidden": ("8",), "activation": (None,), "pool": (["max"] * 10,), "variant": ("released",)}
+    return value in harmless.get(name, ())  # fmt: skip
+
+
+def hostile_value(folder: Path, rng: random.Random) -> None:
+    def change(config: dict[str, Any]) -> None:
+        where: Any = config
+        name = rng.choice(["format", "settings", "asked", "data", "fingerprint", "targets", "link", "node_width",
+                           "edge_width", "members", "made", "files"])  # fmt: skip
+        if name in ("settings", "made") and rng.random() < 0.5:
+            where = config[name]
+            name = rng.choice(list(where))
+        old = where[name]
+        where[name] = rng.choice([value for value in VALUES if not _could_be(old, value)])
+
+    reseal(folder, change)
+
+
+def _could_be(old: Any, value: Any) -> bool:
+    """Whether a value would do as well: another text for a text, a number for a number, nothing for a list."""
+    if isinstance(old, str):
+        return isinstance(value, str)
+    if isinstance(old, bool | int | float):
+        return isinstance(value, bool | int | float)
+    return value in ([], {})
+
+
+def hostile_number(folder: Path, rng: random.Random) -> None:
+    name, value = rng.choice(
+        [("members", 10**9), ("members", 10_000), ("members", 2), ("members", 0), ("node_width", 10**18),
+         ("node_width", 2**31), ("node_width", 0), ("edge_width", 2**30), ("edge_width", 10**40), ("format", 2)]
+    )  # fmt: skip
+    reseal(folder, lambda config: config.update({name: value}))
+
+
+def hostile_path(folder: Path, rng: random.Random) -> None:
+    name, digest = rng.choice(PATHS), hashlib.sha256(b"").hexdigest()
+    reseal(folder, lambda config: config["files"].update({name: digest}))
+
+
+def hostile_target(folder: Path, rng: random.Random) -> None:
+    change = rng.choice(
+        [
+            {"level": "graph"}, {"level": "__class__"}, {"classes": []}, {"classes": ["no"]}, {"classes": ["no"] * 2},
+            {"kind": "number"}, {"kind": "classes", "classes": [str(n) for n in range(10**5)]}, {"scale": 0},
+            {"scale": -1}, {"column": ""}, {"form": "integer"}, {"mean": "far"}, {"extra": 1}, {"kind": "pickle"},
+        ]
+    )  # fmt: skip
+    reseal(folder, lambda config: config["targets"][0].update(change))
+
+
+def hostile_text(folder: Path, rng: random.Random) -> None:
+    """JSON that no writer of ours makes, under a seal that fits."""
+    config = json.loads((folder / CONFIG).read_text())
+    body = rng.choice(
+        [
+            '{"a":' * 10**5 + "1" + "}" * 10**5,
+            "[" * 10**5 + "]" * 10**5,
+            "9" * 10**5,
+            "NaN",
+            "-Infinity",
+            "1e999",
+            '"' + "x" * 10**7 + '"',
+            '{"a": 1, "a": 2}',
+            '"\\ud800"',
+            "{,}",
+        ]
+    )
+    name = rng.choice(["settings", "node_width", "files", "members", "seconds"])
+    text = json.dumps({**config, "sha256": "0" * 64}, indent=1).replace(f'"{name}":', f'"{name}": {body}, "was":', 1)
+    text += "\n"
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    (folder / CONFIG).write_bytes(text.replace("0" * 64, digest).encode("utf-8", "surrogatepass"))
+
+
+def hostile_twice(folder: Path, rng: random.Random) -> None:
+    text = (folder / CONFIG).read_text()
+    name = rng.choice(["members", "link", "data"])
+    line = next(line for line in text.splitlines() if f'"{name}":' in line)
+    text = text.replace(line, line + "\n" + line, 1)
+    text = text[: text.rindex('"sha256"')] + '"sha256": "' + "0" * 64 + '"\n}\n'
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    (folder / CONFIG).write_text(text.replace("0" * 64, digest))
+
+
+def hostile_file(folder: Path, rng: random.Random) -> None:
+    """Another file under a checksum that fits."""
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (Path(folder.parent / "executed").touch, ())
+
+    tensors = load((folder / MODEL).read_bytes())
+    first = next(iter(tensors))
+    name, text = rng.choice(
+        [
+            (MODEL, pickle.dumps(Evil())),
+            (MODEL, b""),
+            (MODEL, (2**63 - 1).to_bytes(8, "little") + b"{}"),
+            (MODEL, save({**tensors, first: torch.zeros(1)})),
+            (MODEL, save({**tensors, first: tensors[first].double()})),
+            (MODEL, save({name: tensor for name, tensor in tensors.items() if name != first})),
+            (MODEL, save({name.replace("0/", "1/"): tensor for name, tensor in tensors.items()})),
+            ("schema.json", b"[" * 10**5),
+            ("schema.json", b'{"version": 9}'),
+            ("schema.json", b"{}" * 2),
+            ("schema.json", pickle.dumps(Evil())),
+            ("metrics.json", b'{"a":' * 10**5),
+            ("metrics.json", b'{"test": {"node": {"auc": "high"}}}'),
+            ("metrics.json", b"[]"),
+            ("history.csv", b'"' + b"\xff" * 100),
+            ("history.csv", b"a,b\n1,2,3,4\n5\n6,7,8,9,10,11\n"),
+            ("predictions.csv", b'"unclosed\n1,2,3'),
+        ]
+    )
+    reseal_file(folder, name, text)
+
+
+PLAIN = (flip, flip, flip, flip, cut, add, drop, swap, take_from_another, link, make_folder, make_fifo)
+HOSTILE = (hostile_network, hostile_value, hostile_number, hostile_path, hostile_target, hostile_text, hostile_twice,
+           hostile_file)  # fmt: skip
+
+
+def test_five_hundred_mutations_of_five_hundred_are_refused(home, tmp_path):
+    rng, accepted, slowest, longest = random.Random(0), [], 0.0, 0
+    shutil.copytree(home / "b", tmp_path / "b")
+    whole = {path.name: path.read_bytes() for path in (home / "a").iterdir()}
+    place = tmp_path / "place" / "run"
+    for number in range(MUTATIONS):
+        shutil.rmtree(place.parent, ignore_errors=True)
+        place.mkdir(parents=True)
+        for name, text in whole.items():
+            (place / name).write_bytes(text)
+        mutate = (PLAIN if number % 2 else HOSTILE)[number // 2 % len(PLAIN if number % 2 else HOSTILE)]
+        mutate(place, rng)
+        started = time.monotonic()
+        try:
+            load_run(place)
+            accepted.append(f"{number}: {mutate.__name__}")
+        except ValueError as error:
+            longest = max(longest, len(str(error)))
+        slowest = max(slowest, time.monotonic() - started)
+        assert not (place.parent / "executed").exists()
+    assert not accepted
+    assert slowest < 5
+    assert longest < 2000, "nobody reads a message that long"
+
+
+def test_nothing_large_is_made_for_a_network_that_is_only_claimed(home, tmp_path):
+    folder = Path(shutil.copytree(home / "a", tmp_path / "run"))
+    reseal(folder, lambda config: config["settings"]["model"].update(hidden=60_000))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match=r"model\.safetensors: encoder\.\S+ has shape .* expected"):
+        load_run(folder)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # of the 14 GB that it would take
