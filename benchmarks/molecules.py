@@ -58,8 +58,8 @@ def measure_reading(smiles: list[str], repetitions: int) -> dict[str, Any]:
 def measure_processes(smiles: list[str], repetitions: int) -> dict[str, Any]:
     """Several processes on a longer list, against one.
 
-    On a busy machine the wall clock says little, so the time that the processors worked is beside it: what the first
-    process alone did bounds the gain from any number of them.
+    On a busy machine the wall clock says little, so the time that the processors worked is beside it, and the gain that
+    follows from it if each process had a core of its own: what the first does alone bounds it.
     """
     several = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     long = smiles * 4
@@ -75,11 +75,13 @@ def measure_processes(smiles: list[str], repetitions: int) -> dict[str, Any]:
 
     times = take_turns({number: lambda number=number: read(number) for number in worked}, repetitions, warm=1)
     rows = {}
+    alone = statistics.median(own for own, _ in worked[1])
     for number, seconds in times.items():
         own, others = (statistics.median(part) for part in zip(*worked[number], strict=True))
         rows[f"processes: {number}"] = {
             "molecules/s": len(long) / seconds,
             "x one process": times[1] / seconds,
+            "x by time worked": alone / (own + others / number),
             "s worked, first process": own,
             "s worked, others": others,
         }
@@ -100,7 +102,7 @@ def gather(graphs: GraphSet, numbers: Tensor) -> tuple[Graph, Any, Tensor, Tenso
 
 
 def measure_batches(smiles: list[str], repetitions: int) -> dict[str, Any]:
-    """One batch of 256 molecules drawn at random, features ready in memory."""
+    """One batch of 256 molecules drawn at random, features ready in memory, after an epoch or two of such batches."""
     graphs = featurize(smiles).graphs
     assert graphs is not None
     integers, floats = [from_smiles(s) for s in smiles], [as_data(graphs[n]) for n in range(len(graphs))]

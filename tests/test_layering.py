@@ -14,6 +14,7 @@ FLOORS = (
     ("tasks",),
     ("training",),
     ("experiments",),
+    ("figures", "telling"),
     ("cli", "demo", "estimators"),
 )  # neighbours: siblings
 BELOW = {

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import json
 import logging
-import shlex
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich.console import Console, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
+
+from censnet.telling import WRONG, one_line, say, stoppable
 
 app = typer.Typer(
     help="Co-embed the nodes and edges of graphs.",
@@ -28,7 +25,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-WRONG, FAILED, INTERRUPTED = 1, 2, 130  # exit codes: the data have problems; it could not be done; Ctrl-C
 WITHOUT_DATA = {"out", "resume", "change", "bf16", "device", "tensorboard", "quiet", "as_json"}  # what may be said then
 
 
@@ -70,31 +66,6 @@ def main() -> None:
     """Co-embed the nodes and edges of graphs."""
 
 
-@contextmanager
-def one_line(level: int = logging.ERROR) -> Iterator[None]:
-    """What is wrong is said in one line, without a traceback; what is logged from `level` on, as it comes."""
-    logger = logging.getLogger("censnet")
-    before, handlers = logger.level, list[logging.Handler]()
-    try:
-        if level < logging.ERROR:
-            from censnet.training.progress import Voice
-
-            handlers.append(Voice(level))
-            logger.addHandler(handlers[0])
-        logger.setLevel(level)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sparse")  # torch: sparse tensors are in beta
-            yield
-    except (ValueError, ImportError, OSError) as error:
-        raise _failed(str(error), FAILED) from None
-    except KeyboardInterrupt:
-        raise _failed("stopped", INTERRUPTED) from None
-    finally:
-        logger.setLevel(before)
-        for handler in handlers:
-            logger.removeHandler(handler)
-
-
 @app.command()
 def train(
     context: typer.Context,
@@ -127,25 +98,27 @@ def train(
     scores: object
     screen: RenderableType
     with one_line(logging.WARNING if quiet else logging.INFO):
-        _check_together(context)
         from censnet import training
         from censnet.training.assumed import default_place, own_targets, parse_overrides
         from censnet.training.config import parse_changes
         from censnet.training.screen import replicates_screen, run_screen
 
+        _check_together(context)
         changes = parse_changes([*(change or ()), *(["training.precision=bf16"] if bf16 else ())])
         shared: dict[str, Any] = {"device": device, "progress": not quiet, "settings": changes}
         if data is None:
             place = cast(Path, out)
-            with _stoppable(place):
+            with stoppable(place):
                 run = training.resume_run(place, tensorboard=tensorboard, **shared)
         else:
             targets = target or own_targets(data)
             place = out or default_place(data, targets)
+            if out is None:
+                logging.getLogger("censnet").info("the run goes to %s", place)
             shared |= {"preset": preset, "seed": seed, "strict": strict, "resume": resume, "overwrite": overwrite}
             shared["overrides"] = parse_overrides(column or ())
             again = None if replicates is None else [*sys.argv[1:], *([] if resume else ["--resume"])]
-            with _stoppable(place, again):
+            with stoppable(place, again):
                 if replicates is None:
                     run = training.train(data, targets, place, ensemble=ensemble, tensorboard=tensorboard, **shared)
                 else:
@@ -157,7 +130,7 @@ def train(
     if as_json:
         typer.echo(json.dumps(scores, indent=1))
     elif not quiet:
-        _print(screen)
+        say(screen)
 
 
 @app.command()
@@ -193,7 +166,7 @@ def predict(
         typer.echo(text, nl=False)
     for path, frame in files.items():
         bad = int(frame["error"].notna().sum()) if "error" in frame else 0
-        _print(f"{path}: {len(frame):,} rows" + (f", {bad:,} of them with an error" if bad else ""))
+        say(f"{path}: {len(frame):,} rows" + (f", {bad:,} of them with an error" if bad else ""))
 
 
 @app.command()
@@ -212,7 +185,7 @@ def embed(
 
         files = write_embeddings(load_run(run), data, to, form.value, strict=strict, device=device, progress=True)
     for path, frame in files.items():
-        _print(f"{path}: {len(frame):,} rows, {sum(str(name)[1:].isdigit() for name in frame):,} channels")
+        say(f"{path}: {len(frame):,} rows, {sum(str(name)[1:].isdigit() for name in frame):,} channels")
 
 
 @app.command()
@@ -234,7 +207,7 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(scores, indent=1))
     else:
-        _print(screen)
+        say(screen)
 
 
 @app.command()
@@ -252,7 +225,7 @@ def settings(
     if as_json:
         typer.echo(json.dumps([entry._asdict() for entry in entries(chosen)], indent=1))
     else:
-        _print(settings_table(chosen))
+        say(settings_table(chosen))
 
 
 @app.command()
@@ -272,7 +245,7 @@ def inspect(
     if as_json:
         typer.echo(report.model_dump_json(indent=1))
     else:
-        _print(Screen(report))
+        say(Screen(report))
     if strict and report.problems:
         raise typer.Exit(WRONG)
 
@@ -294,25 +267,7 @@ def datasets(
     if as_json:
         typer.echo(json.dumps([{**asdict(info), "found": place} for info, place in rows], indent=1, default=str))
     else:
-        _print(datasets_table(rows) if name is None else dataset_card(*rows[0]))
-
-
-@contextmanager
-def _stoppable(place: Path, again: Sequence[str] | None = None) -> Iterator[None]:
-    """After Ctrl-C, say in one line what was saved, and the command that goes on."""
-    from censnet.training.opening import is_begun
-    from censnet.training.stopping import LeftError, StoppedError
-
-    try:
-        yield
-    except (LeftError, KeyboardInterrupt) as error:
-        what = str(error).partition(":")[0] or "stopped"
-        command = shlex.join(["censnet", *(again or ["train", "--resume", "--out", str(place)])])
-        saved = again is not None or is_begun(place)
-        how = f"{command} goes on with it" if saved else "nothing was saved"
-        raise _failed(f"{what}: {how}", INTERRUPTED) from None
-    except StoppedError as error:
-        raise _failed(str(error), FAILED) from None
+        say(datasets_table(rows) if name is None else dataset_card(*rows[0]))
 
 
 def _check_together(context: typer.Context) -> None:
@@ -335,17 +290,6 @@ def _check_together(context: typer.Context) -> None:
         refuse({"ensemble", "tensorboard"}, "with --replicates")
     else:
         refuse({"vary"}, "without --replicates")
-
-
-def _failed(text: str, code: int) -> typer.Exit:
-    """Say in one line what went wrong. -> what to raise"""
-    line = Text.assemble(("error: " if code == FAILED else "", "bold red"), " ".join(text.split()))
-    Console(stderr=True, soft_wrap=True, highlight=False).print(line)
-    return typer.Exit(code)
-
-
-def _print(what: RenderableType) -> None:
-    Console(highlight=False).print(what)
 
 
 if __name__ == "__main__":

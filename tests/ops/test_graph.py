@@ -217,6 +217,27 @@ def test_batches_of_a_set_with_a_hub(leaves: int, numbers: list[int]) -> None:
     assert_same_graph(batch, side_by_side([graphs[number] for number in numbers]))
 
 
+def test_batches_of_a_set_with_a_large_graph_that_has_no_hub() -> None:
+    nodes = torch.arange(PIECE + 9)
+    ring = graph_of(Incidence(torch.stack([nodes, nodes.roll(-1)]), len(nodes)), seed=5)
+    graphs = [PATH, ring, TRIANGLE]
+    batch = GraphSet.pack(graphs).batch(torch.tensor([2, 1, 1]))
+    assert "slots" in batch.incidence.__dict__
+    assert_same_graph(batch, side_by_side([TRIANGLE, ring, ring]))
+
+
+def test_a_set_of_a_billion_edges_numbers_them_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Incidence, "_integer", torch.int64)
+    graphs = [PATH, DOT, LOOPED, TRIANGLE]
+    assert_same_graph(GraphSet.pack(graphs).batch(torch.tensor([3, 2, 0])), side_by_side([TRIANGLE, LOOPED, PATH]))
+
+
+def test_a_batch_brings_what_layers_ask_of_its_incidence() -> None:
+    batch = GraphSet.pack([PATH, DOT, TRIANGLE]).batch(torch.tensor([2, 0]))
+    known = batch.incidence.__dict__
+    assert {"slots", "pairs", "node_degree", "edge_degree", "edge_owner", "multiplicity", "is_loop"} <= known.keys()
+
+
 def test_a_set_whose_ends_are_int32_makes_the_same_batches() -> None:
     graphs = [PATH, LOOPED, TRIANGLE]
     narrow = GraphSet.pack([replace(graph, ends=graph.ends.int()) for graph in graphs])

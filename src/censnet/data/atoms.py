@@ -6,6 +6,7 @@ rows become features at once. There are few distinct atoms (76 in all of Lipophi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -123,6 +124,27 @@ def encode(codes: Codes, order: Sequence[str], blocks: Sequence[Block]) -> Colum
     {'type=single': 0.0, 'type=double': 1.0, 'type=triple': 0.0, 'type=aromatic': 0.0, 'type=?': 0.0, 'conjugated': 1.0,
      'ring': 0.0, 'stereo=none': 1.0, 'stereo=Z': 0.0, 'stereo=E': 0.0, 'stereo=?': 0.0}
     """
+    first, which = _distinct(codes)
+    return _encode(codes[first], order, blocks)[which]
+
+
+def _distinct(codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A row of each kind, and which kind each row is. A row is one number, with a digit for each code."""
+    every = np.arange(len(codes))
+    if len(codes) == 0:
+        return every, every
+    low = codes.min(axis=0).astype(np.int64)
+    digits = codes.max(axis=0) - low + 1
+    if math.prod(digits.tolist()) >= 2**63:
+        return every, every
+    number = np.zeros(len(codes), dtype=np.int64)
+    for column, base in enumerate(digits):
+        number = number * base + (codes[:, column] - low[column])
+    _, first, which = np.unique(number, return_index=True, return_inverse=True)
+    return first, which
+
+
+def _encode(codes: Codes, order: Sequence[str], blocks: Sequence[Block]) -> Columns:
     widths = [len(block.names) for block in blocks]
     out = np.zeros((len(codes), sum(widths)), dtype=np.float32)
     first = 0

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from rich.progress import track
 
+from censnet.data.errors import DataError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-CHUNK = 256  # items handed to a process at once: large against what handing over costs, small against the whole
+CHUNK = 256  # items handed to a process at once: large against what handing over costs
+EACH = 8  # chunks for each process, at least, so that all end at nearly the same time
 SMALL = 2_000  # fewer items than this are done before a second process has started
+# A fork starts in milliseconds and needs no `if __name__ == "__main__"` in the user's script; the children compute with
+# numpy alone. Elsewhere than on Linux it is not safe, and the platform's own way is taken.
+START = "fork" if sys.platform == "linux" else None
+
+logger = logging.getLogger("censnet")
 
 
 def spread(
@@ -37,23 +47,35 @@ def spread(
     """
     if processes is not None and processes < 1:
         raise ValueError(f"processes is {processes}, expected at least 1, or None for one for each core")
-    chunks = [items[first : first + CHUNK] for first in range(0, len(items), CHUNK)]
     if processes is None:
         processes = 1 if len(items) < SMALL else _num_cores()
+    size = CHUNK if processes == 1 else min(CHUNK, max(1, len(items) // (EACH * processes)))
+    chunks = [items[first : first + size] for first in range(0, len(items), size)]
     processes = min(processes, len(chunks))
-    if processes <= 1:
+    if processes <= 1 or multiprocessing.current_process().daemon:  # a daemon may have no children
         return list(_watched(map(work, chunks), len(chunks), progress))
-    # A fork starts in milliseconds and needs no `if __name__ == "__main__"` in the user's script; the children compute
-    # with numpy alone. Elsewhere than on Linux it is not safe, and the platform's own way is taken.
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        return list(_watched(pool.map(work, chunks), len(chunks), progress))
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise SystemExit(1)  # a child runs the user's script again, for want of a guard: it is not to start over
+    done: list[Result] = []
+    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context(START))
+    try:
+        done.extend(_watched(pool.map(work, chunks), len(chunks), progress))
+    except BrokenProcessPool:
+        if done or START == "fork":
+            raise DataError("a process that read a part of the rows was ended, for lack of memory perhaps") from None
+        logger.warning("no other process could start, so one does all: put the script under if __name__ == '__main__'")
+        return list(_watched(map(work, chunks), len(chunks), progress))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return done
 
 
 def _num_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))  # what this process may use, which may be less than what there is
-    return os.cpu_count() or 1
+    """What this process may use, which may be less than what there is; one in a child, which is one of several."""
+    if multiprocessing.parent_process() is not None:
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))  # torchrun: so many share this machine
 
 
 def _watched(results: Iterable[Result], total: int, progress: str | None) -> Iterable[Result]:

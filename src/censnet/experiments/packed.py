@@ -124,7 +124,7 @@ def _facts(data: Data) -> dict[str, object]:
 def _tensors(data: Data) -> dict[str, Tensor]:
     if isinstance(data, MoleculeData):
         fields = ("nodes", "edges", "ends", "node_offset", "edge_offset")
-        found = {f"graphs.{name}": getattr(data.graphs, name) for name in fields}
+        found = {f"graphs.{name}": _small(getattr(data.graphs, name)) for name in fields}
         return found | {"labels": data.labels} | {f"parts.{cell}": part for cell, part in data.parts.items()}
     found = _graph_tensors(data.graph)
     if isinstance(data, NodeData):
@@ -134,6 +134,12 @@ def _tensors(data: Data) -> dict[str, Tensor]:
         for name, pairs in (("validation", data.validation[seed]), ("test", data.test[seed])):
             found[f"{name}.pairs.{seed}"], found[f"{name}.linked.{seed}"] = pairs
     return found
+
+
+def _small(tensor: Tensor) -> Tensor:
+    """Features that are whole numbers below 256, as ones and zeros are, in a byte each."""
+    byte = tensor.to(torch.uint8)
+    return byte if tensor.is_floating_point() and torch.equal(byte.to(tensor.dtype), tensor) else tensor
 
 
 def _graph_tensors(graph: Graph) -> dict[str, Tensor]:
@@ -169,7 +175,8 @@ def _read_nodes(tensors: Mapping[str, Tensor], facts: Mapping[str, int]) -> Node
 
 
 def _read_molecules(tensors: Mapping[str, Tensor], facts: Mapping[str, int]) -> MoleculeData:
-    graphs = GraphSet(**_under(tensors, "graphs."))
+    parts = _under(tensors, "graphs.")
+    graphs = GraphSet(**parts | {name: parts[name].float() for name in ("nodes", "edges")})
     return MoleculeData(graphs, tensors["labels"], bool(facts["regression"]), _under(tensors, "parts."))
 
 

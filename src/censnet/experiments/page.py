@@ -70,7 +70,7 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
         yield ""
         yield markdown_table(beside, summaries)
         yield ""
-    yield from _paired(table, shown, records)
+    yield from _paired(table, list(specs.values()), records)
     yield "### Doubts"
     yield ""
     for spec in shown:
@@ -119,15 +119,20 @@ def _missed(specs: Sequence[Spec], summaries: Summaries) -> Iterator[str]:
 
 
 def _paired(table: str, specs: Sequence[Spec], records: Sequence[Record]) -> Iterator[str]:
-    """CensNet against every other method of the table, on the same splits."""
+    """CensNet against every other method of the table, on the same splits.
+
+    A method that keeps one split is paired by its variant that does not.
+    """
     by_place: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.table == table:
             by_place.setdefault((record.cell, record.method), []).append(record)
-    ours = OURS[table][0]
+    drawn = "-splits" if table == "table3" else ""
+    ours = OURS[table][0] + drawn
+    methods = {spec.method + drawn for spec in specs if spec.place == "table"}
     rows = []
     for cell, about in TABLES[table].items():
-        for spec in specs:
+        for spec in (spec for spec in specs if spec.method in methods):
             first, second = by_place.get((cell, ours)), by_place.get((cell, spec.method))
             metric = "test" if "test" in about.metrics else about.metrics[0]
             found = pair(first, second, metric) if first and second and spec.method != ours else None

@@ -56,8 +56,8 @@ class Record:
     curves: dict[str, list[float]] = field(default_factory=dict)
 
     def to_line(self) -> str:
-        """As one line of JSON; what is empty is left out."""
-        fields = {name: value for name, value in asdict(self).items() if value not in ({}, [])}
+        """As one line of JSON, without curves where there are none."""
+        fields = {name: value for name, value in asdict(self).items() if name != "curves" or value}
         return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
@@ -88,7 +88,7 @@ def read(path: Path) -> list[Record]:
                 logger.warning("%s, row %d: the line is torn and left out: its run was stopped", path, number + 1)
             break
         try:
-            records.append(Record(**{"chosen": {}, "metrics": {}} | json.loads(line)))
+            records.append(Record(**json.loads(line)))
         except (ValueError, TypeError) as problem:
             raise ValueError(f"{path}, row {number + 1}: not a record: {problem}") from None
     return records

@@ -42,9 +42,15 @@ def reproduce(
             train_plan(spec.plan(), some, data, range(seeds or spec.runs), results, place, at_once)
 
 
-def pack(table: str, folder: Path, methods: Sequence[str] | None = None, seeds: int | None = None) -> list[Path]:
-    """Write each data set of a table with its splits and the plans of the methods, for `train_packed`."""
-    specs, paths = chosen_specs(table, methods), []
+def pack(table: str, folder: Path, seeds: int | None = None) -> list[Path]:
+    """Write each data set of a table with the splits of so many seeds and the plans of all methods, for `train_packed`.
+
+    Args:
+        table: its name.
+        folder: where `TABLE-DATA.safetensors` go.
+        seeds: how many; the most that a spec asks for by default.
+    """
+    specs, paths = list(load_specs(table).values()), []
     for name, _ in by_data(table, None):
         data = prepare(table, name, range(seeds or max(spec.runs for spec in specs)))
         paths.append(folder / f"{table}-{name}.safetensors")

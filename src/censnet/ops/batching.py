@@ -61,7 +61,8 @@ class SetOrder:
 
     Args:
         whole: the incidence of all graphs side by side, in the order of the set.
-        largest: the nodes or edges, whichever are more, of the largest graph.
+        largest: the most nodes or edges that a graph has. A sum of more than `PIECE` is cut (`sums.py`), also around a
+            hub: what is in pieces stands elsewhere, and a batch finds its own order.
     """
 
     whole: Incidence
@@ -74,6 +75,10 @@ class SetOrder:
         renumbered as one int64. An edge has two entries, and graphs are contiguous, so those of the edges `edge_rows`
         are the entries of T in the batch.
         """
+        if self.whole._integer != torch.int32:  # too many entries for pairs
+            shift = chosen.node_shift.index_select(0, chosen.edge_owner)
+            ends = self.whole.ends.index_select(1, chosen.edge_rows).sub_(shift)
+            return Incidence(ends, len(chosen.rows), chosen.owner, len(chosen.node_shift))
         shift = chosen.node_shift.mul(_PAIR).index_select(0, chosen.edge_owner)
         ends = self._ends.index_select(0, chosen.edge_rows).sub_(shift).view(torch.int32)
         num_edges = len(shift)
@@ -96,23 +101,20 @@ class SetOrder:
             incidence.__dict__.update(
                 multiplicity=self._ones[0].expand(num_edges), is_first=self._ones[1].expand(num_edges)
             )
-        if self.largest <= PIECE:  # no hub and no graph is cut into pieces
-            self._add_bags(incidence, chosen, shift)
+        if self.whole.slots.edge.pieces is None:
+            incidence.__dict__["slots"] = self._slots(chosen, shift)
+        if self.largest <= PIECE:
+            count, bounds = chosen.count.int(), chosen.bounds.int()
+            nodes, edges = (Bags(count[: len(of)], bounds[n]) for n, of in enumerate((chosen.rows, chosen.edge_rows)))
+            incidence.__dict__["_members"] = {"node": nodes, "edge": edges}
         return incidence
 
-    def _add_bags(self, incidence: Incidence, chosen: Chosen, shift: Tensor) -> None:
+    def _slots(self, chosen: Chosen, shift: Tensor) -> Slots:
         other = self._other.index_select(0, chosen.edge_rows).sub_(shift).view(torch.int32)
         edge = self._edge.index_select(0, chosen.edge_rows).sub_(chosen.edge_shift * _PAIR).view(torch.int32)
         offset = edge.new_zeros(len(chosen.rows) + 1)
         torch.cumsum(self._around.index_select(0, chosen.rows), 0, dtype=offset.dtype, out=offset[1:])
-        count, bounds = chosen.count.int(), chosen.bounds.int()
-        incidence.__dict__.update(
-            slots=Slots(Bags(edge, offset), Bags(other, offset)),
-            _members={
-                "node": Bags(count[: len(chosen.rows)], bounds[0]),
-                "edge": Bags(count[: len(chosen.edge_rows)], bounds[1]),
-            },
-        )
+        return Slots(Bags(edge, offset), Bags(other, offset))
 
     @kept
     def _ones(self) -> tuple[Tensor, Tensor] | None:

@@ -221,7 +221,8 @@ class Incidence:
     @kept
     def sorted_pairs(self) -> tuple[Tensor, Tensor]:
         """A number for each unordered pair of ends, and the edges sorted by it."""
-        key = self.ends.amin(0) * self.num_nodes + self.ends.amax(0)
+        low, high = torch.minimum(*self.ends), torch.maximum(*self.ends)  # amin over two rows is forty times slower
+        key = low * self.num_nodes + high
         return key, torch.argsort(key, stable=True)
 
     @kept

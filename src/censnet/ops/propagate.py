@@ -178,9 +178,12 @@ def _node_product(
         out = add_pieces(fused.node_product(y, w, slots.other, slots.edge.index, diagonal is None), slots.other)
         out = out if diagonal is None else out.add_(y, alpha=diagonal)
         return weigh(out, scale_of(incidence, "node", left, x.dtype))
-    if w.shape[1] == 1:  # the factors go where the weights are, which is fewer numbers than the rows have
-        each = torch.index_select(w.squeeze(1), 0, slots.edge.index) * crossing_weight(incidence, left, right, x.dtype)
-        out = sum_bags(x, slots.other, each)
+    heads = w.shape[1]
+    if heads == 1 or x.shape[1] >= 8 * heads:  # the factors go where the weights are: fewer numbers than the rows have
+        each = torch.index_select(w.t().contiguous(), 1, slots.edge.index)
+        each.mul_(crossing_weight(incidence, left, right, x.dtype))
+        shares = [sum_bags(*share) for share in zip(x.chunk(heads, dim=1), heads * [slots.other], each, strict=True)]
+        out = shares[0] if heads == 1 else torch.cat(shares, dim=1)
     else:  # what passes each edge towards its first and towards its second end
         y = weigh(x, scale_of(incidence, "node", right, x.dtype))
         message = torch.stack([weigh(take_rows(y, end), w) for end in incidence.ends.flip(0)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
 import numpy as np
@@ -229,7 +230,7 @@ def parse_targets(target: str | Sequence[str]) -> tuple[list[Asked], bool]:
 
 def output_slices(targets: Sequence[Target]) -> list[slice]:
     """Which outputs belong to each target: they stand side by side."""
-    ends = np.cumsum([target.width for target in targets]).tolist()
+    ends = accumulate(target.width for target in targets)
     return [slice(end - target.width, end) for target, end in zip(targets, ends, strict=True)]
 
 

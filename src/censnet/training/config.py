@@ -92,7 +92,7 @@ class TrainingSettings(_Settings):
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(None, gt=0, description="largest length of the gradient")
     penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
-    penalty_power: float = Field(2.0, ge=1, description="its p")
+    penalty_power: float = Field(2.0, ge=1, description="the p of that penalty")
     sampling: Literal["auto", "whole", "neighbours", "proportional"] = Field(
         "auto", description="what a step sees of one big graph"
     )

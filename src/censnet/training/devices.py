@@ -6,6 +6,10 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 
+from censnet.ops.graph import Graph
+from censnet.training.config import SettingsError, TrainingSettings
+from censnet.training.lesson import Lesson
+
 
 def make_accelerator(precision: str = "float32", device: str | None = None) -> Accelerator:
     """Where to compute: the given device, or the best that is there.
@@ -32,3 +36,13 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
     if asked is not None and asked.index not in (None, found.index or 0):
         raise ValueError(f"device is {device!r}, but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
     return accelerator
+
+
+def check_processes(accelerator: Accelerator, lesson: Lesson, settings: TrainingSettings) -> None:
+    """Raise if there are several processes and one whole graph, on which all would do the same work."""
+    count, parts = accelerator.num_processes, settings.sampling in ("neighbours", "proportional")
+    if count > 1 and isinstance(lesson.graph, Graph) and not parts:
+        raise SettingsError(
+            f"{count} processes would all do the same work on one whole graph: start one, or set training.sampling to "
+            "neighbours"
+        )

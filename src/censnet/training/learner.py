@@ -17,6 +17,7 @@ from censnet.tasks.links import LinkTask
 from censnet.tasks.rows import RowTask
 from censnet.tasks.targets import Target
 from censnet.training.config import ModelSettings, SettingsError
+from censnet.training.sampling import reach
 
 LEVELS = ("node", "edge", "graph")
 MOST_STEPS = 10_000  # of a kernel: a training would not come to its end
@@ -109,6 +110,15 @@ class Learner(nn.Module):
     def link(self) -> bool:
         """Whether links are predicted."""
         return "link" in self.tasks
+
+    @property
+    def reach(self) -> int:
+        """How many hops around a row its answer depends on."""
+        encoder, level = self.encoder, next(iter(self.targets), "node")
+        word = encoder.word + ("" if self.last is None else level[0].upper())
+        kernel = encoder.layers[0].kernel
+        steps = getattr(kernel, "steps", getattr(kernel, "order", 1))
+        return max(1, reach(word, "edge" if level == "edge" else "node", steps, encoder.variant == "released"))
 
     def reset_parameters(self) -> None:
         """Start afresh."""

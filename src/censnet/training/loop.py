@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -16,17 +17,16 @@ from accelerate.utils import broadcast, broadcast_object_list, extract_model_fro
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from censnet.ops.graph import Graph
 from censnet.training.batches import make_batches
 from censnet.training.config import SettingsError, TrainingSettings
-from censnet.training.devices import make_accelerator
+from censnet.training.devices import check_processes, make_accelerator
 from censnet.training.history import HistoryFile, Row, history_columns
 from censnet.training.judge import Judge, Scores, choose_monitor, is_better, overall
 from censnet.training.learner import Learner
 from censnet.training.lesson import Lesson
 from censnet.training.listener import Listener
 from censnet.training.objective import Objective
-from censnet.training.optimisation import clip_gradients, make_optimizer, rate_at, step_seed
+from censnet.training.optimisation import clip_gradients, make_optimizer, rate_at, seed_dropout, step_seed
 from censnet.training.state import Progress, Weights
 from censnet.training.stopping import StoppedError, diverged, interruptible, left
 
@@ -74,19 +74,11 @@ def fit(
         record: the file that every epoch is written to.
     """
     accelerator = make_accelerator(settings.precision, device)
-    if (
-        accelerator.num_processes > 1
-        and isinstance(lesson.graph, Graph)
-        and settings.sampling not in ("neighbours", "proportional")
-    ):
-        raise SettingsError(
-            f"{accelerator.num_processes} processes would all do the same work on one whole graph: start one, or set "
-            "training.sampling to neighbours"
-        )
+    check_processes(accelerator, lesson, settings)
     lesson = lesson.to(accelerator.device)
-    optimizer = make_optimizer(learner, settings)
-    model, optimizer = accelerator.prepare(learner, optimizer)
+    model = accelerator.prepare_model(learner)  # on its device, and in several processes with gradients in common
     extract_model_from_parallel(model, keep_fp32_wrapper=False)  # steps say themselves what is of lower precision
+    optimizer = make_optimizer(learner, settings)
     trainer = _Trainer(accelerator, learner, model, optimizer, lesson, settings, seed, checkpoint, listeners, record)
     if resume and checkpoint is not None and checkpoint.exists():
         trainer.state = trainer.weights.restore(checkpoint)
@@ -114,9 +106,7 @@ class _Trainer:
         self.listeners = listeners if accelerator.is_main_process else ()
         self.record = record if accelerator.is_main_process else None
         self.members = lesson.members
-        self.batches = make_batches(
-            lesson, settings, hops=max(1, learner.encoder.word.count("N") + (learner.last is not None))
-        )
+        self.batches = make_batches(lesson, settings, learner.reach)
         self.steps = len(self._plan(0))
         self.judge = Judge(lesson, "validation") if lesson.has("validation") else None
         self.monitor = choose_monitor(settings.monitor, lesson, self.judge)
@@ -148,7 +138,8 @@ class _Trainer:
 
     def _epoch(self, interrupted: threading.Event) -> None:
         state = self.state
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         plan = self._plan(state.epoch)
         totals = torch.tensor(state.loss, dtype=torch.float64, device=self.accelerator.device)
         while state.step < len(plan):
@@ -181,15 +172,15 @@ class _Trainer:
         state, settings = self.state, self.settings
         number = state.epoch * self.steps + state.step
         seed = step_seed(self.seed, number)
-        torch.manual_seed(seed)
+        seed_dropout(seed, self.accelerator.device)
         generator = torch.Generator().manual_seed(seed)
         batch = self.batches.make(chosen, generator)
         for group in self.optimizer.param_groups:
             group["lr"] = settings.learning_rate * rate_at(settings, number, settings.epochs * self.steps)
-        with self.accelerator.autocast():
+        with self.accelerator.autocast() if settings.precision == "bf16" else nullcontext():
             loss: Tensor = self.objective(self.model(batch.graph), batch)
         self.optimizer.zero_grad()
-        self.accelerator.backward(loss.sum())
+        loss.sum().backward()  # type: ignore[no-untyped-call]
         if settings.clip is not None:
             clip_gradients(list(self.learner.parameters()), settings.clip, self.members)
         self.optimizer.step()

@@ -27,13 +27,13 @@ def entries(settings: Settings) -> list[Entry]:
     Entry(name='model.layers', value='NEN', meaning='node (N) and edge (E) layers, in order')
     """
     found = []
+    schemas = {group: getattr(settings, group).model_json_schema() for group in ("model", "training", "data")}
     for name in setting_names():
         group, _, key = name.partition(".")
-        part = getattr(settings, group)
-        stated = type(part).model_json_schema()["properties"][key]
+        stated = schemas[group]["properties"][key]
         words = _choices(stated)
         meaning = stated["description"] + (f": {', '.join(words)}" if words else "")
-        found.append(Entry(name, spell(getattr(part, key)), meaning))
+        found.append(Entry(name, spell(getattr(getattr(settings, group), key)), meaning))
     return found
 
 

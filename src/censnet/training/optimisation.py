@@ -54,6 +54,15 @@ def step_seed(seed: int, number: int) -> int:
     return (mixed ^ (mixed >> 31)) >> 1
 
 
+def seed_dropout(seed: int, device: torch.device) -> None:
+    """Seed what dropout draws from. `torch.manual_seed` also looks for devices that are not there, at each step."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
+    elif device.type != "cpu":
+        torch.manual_seed(seed)
+
+
 def clip_gradients(parameters: Sequence[nn.Parameter], longest: float, members: int = 1) -> None:
     """Shorten the gradient of each member to a length."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]

@@ -155,13 +155,12 @@ def show(console: Console | None = None) -> Listener:
 
 @contextmanager
 def counting(what: str, total: int, shown: bool) -> Iterator[Any]:
-    """A bar for work of a known size; gives a function that says how much more was done."""
+    """A bar for work of a known size, gone when it is done; gives a function that says how much more was done."""
     if not shown or not sys.stderr.isatty():
         yield lambda _: None
         return
-    with Progress(
-        TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True)
-    ) as bar:
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda more: bar.advance(task, more)
 

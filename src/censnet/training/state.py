@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -56,6 +57,8 @@ class Weights:
 
     def not_finite(self) -> str | None:
         """The name of a tensor that is spoilt, if one is."""
+        if bool(torch.stack(torch._foreach_norm(list(self.learner.parameters()))).isfinite().all()):
+            return None  # one look instead of many; numbers that are merely huge are looked at one by one
         found = self.learner.state_dict().items()
         return next((name for name, tensor in found if not bool(tensor.isfinite().all())), None)
 

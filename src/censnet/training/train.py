@@ -21,7 +21,7 @@ from censnet.nn.members import split_members
 from censnet.ops.graph import Graph
 from censnet.training.checkpoint import RunError
 from censnet.training.config import Settings
-from censnet.training.devices import make_accelerator
+from censnet.training.devices import check_processes, make_accelerator
 from censnet.training.directory import CHECKPOINT, HISTORY, RunConfig, is_whole, made_now, settle
 from censnet.training.history import HistoryFile, history_table
 from censnet.training.learner import Learner
@@ -89,6 +89,7 @@ def train(
         return _finished(folder)
     prepared = prepare(data, target, preset, settings, seed, strict=strict, overrides=overrides)
     accelerator = make_accelerator(device=device)
+    check_processes(accelerator, prepared.lesson, prepared.settings.training)
     if folder is not None and accelerator.is_main_process:
         named = isinstance(data, str | os.PathLike)
         open_directory(folder, prepared, ensemble, resume, overwrite, overrides, named)

@@ -1,0 +1,74 @@
+"""What the command line says: results, what went wrong in one line, notes as they come, how to go on after Ctrl-C."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+WRONG, FAILED, INTERRUPTED = 1, 2, 130  # exit codes: the data have problems; it could not be done; Ctrl-C
+
+
+@contextmanager
+def one_line(level: int = logging.ERROR) -> Iterator[None]:
+    """What is wrong is said in one line, without a traceback; what is logged from `level` on, as it comes."""
+    logger = logging.getLogger("censnet")
+    before, handlers = logger.level, list[logging.Handler]()
+    try:
+        if level < logging.ERROR:
+            from censnet.training.progress import Voice
+
+            handlers.append(Voice(level))
+            logger.addHandler(handlers[0])
+        logger.setLevel(level)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse")  # torch: sparse tensors are in beta
+            yield
+    except (ValueError, ImportError, OSError) as error:
+        raise _failed(str(error), FAILED) from None
+    except KeyboardInterrupt:
+        raise _failed("stopped", INTERRUPTED) from None
+    finally:
+        logger.setLevel(before)
+        for handler in handlers:
+            logger.removeHandler(handler)
+
+
+@contextmanager
+def stoppable(place: Path, again: Sequence[str] | None = None) -> Iterator[None]:
+    """After Ctrl-C, say in one line what was saved, and the command that goes on."""
+    from censnet.training.opening import is_begun
+    from censnet.training.stopping import LeftError, StoppedError
+
+    try:
+        yield
+    except (LeftError, KeyboardInterrupt) as error:
+        what, _, rest = str(error).partition(": ")
+        command = shlex.join(["censnet", *(again or ["train", "--resume", "--out", str(place)])])
+        saved = rest != "nothing was saved" and (again is not None or is_begun(place))
+        how = f"{command} goes on with it" if saved else "nothing was saved"
+        raise _failed(f"{what or 'stopped'}: {how}", INTERRUPTED) from None
+    except StoppedError as error:
+        raise _failed(str(error), FAILED) from None
+
+
+def say(what: RenderableType) -> None:
+    """Print a result; a line of text is neither wrapped nor read as markup."""
+    if isinstance(what, str):
+        Console(highlight=False, soft_wrap=True).print(Text(what))
+    else:
+        Console(highlight=False).print(what)
+
+
+def _failed(text: str, code: int) -> typer.Exit:
+    """Say in one line what went wrong. -> what to raise"""
+    line = Text.assemble(("error: " if code == FAILED else "", "bold red"), " ".join(text.split()))
+    Console(stderr=True, soft_wrap=True, highlight=False).print(line)
+    return typer.Exit(code)

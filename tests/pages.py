@@ -1,0 +1,131 @@
+"""Run what a Markdown page shows: its Python, its commands, and what they print.
+
+Blocks run in the order of the page, in one folder. A ```python block is executed, all of a page in one namespace. In a
+```sh block `censnet` is called in this process, anything else by a shell. A ```text block right behind either is what
+it prints, where `...` stands for anything. Behind a command, `# Ctrl-C` stops it after some epochs, and `# exits with N`
+is what it returns. Blocks of other languages are only shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from typer.testing import CliRunner
+
+from censnet.cli import app
+
+ROOT = Path(__file__).parents[1]
+RUN = ("python", "sh")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Block(NamedTuple):
+    """A fenced block, the line it starts at, and what it prints, if the page says so."""
+
+    language: str
+    text: str
+    line: int
+    expected: str | None
+
+
+class PageError(AssertionError):
+    """A page shows what does not happen."""
+
+
+def find_blocks(page: str) -> list[Block]:
+    """The blocks of a page that are run."""
+    found = list(re.finditer(r"^```(\w+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
+    blocks = []
+    for number, match in enumerate(found):
+        behind = found[number + 1] if number + 1 < len(found) else None
+        adjacent = behind is not None and page[match.end() : behind.start()].strip() == ""
+        expected = behind[2] if behind is not None and adjacent and behind[1] == "text" else None
+        if match[1] in RUN:
+            blocks.append(Block(match[1], match[2], page[: match.start()].count("\n") + 1, expected))
+    return blocks
+
+
+def find_commands(text: str) -> list[tuple[str, str]]:
+    """The commands of a shell block, each with its comment; a backslash at the end of a line goes on."""
+    lines = text.replace("\\\n", " ").splitlines()
+    parts = [line.partition(" #") for line in lines if line.strip() and not line.startswith("#")]
+    return [(command.strip(), comment.strip()) for command, _, comment in parts]
+
+
+def run_page(path: Path, folder: Path, names: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Run all of a page in a folder. -> what its Python defined"""
+    names = {"__name__": "page"} if names is None else names
+    with contextlib.chdir(folder):
+        for block in find_blocks(path.read_text("utf-8")):
+            place = f"{path.name}, line {block.line}"
+            printed = _run_python(block, place, names) if block.language == "python" else _run_shell(block, place)
+            if block.expected is not None:
+                _compare(block.expected, printed, place)
+    return names
+
+
+def _run_python(block: Block, place: str, names: dict[str, Any]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block.text, place, "exec"), names)
+    return printed.getvalue()
+
+
+def _run_shell(block: Block, place: str) -> str:
+    printed = []
+    for command, comment in find_commands(block.text):
+        stated = re.search(r"exits with (\d+)", comment)
+        expected = 130 if "Ctrl-C" in comment else int(stated[1]) if stated else 0
+        if command.startswith("censnet "):
+            arguments = shlex.split(command)[1:]
+            with _ctrl_c(arguments) if "Ctrl-C" in comment else contextlib.nullcontext():
+                result = CliRunner().invoke(app, arguments, env={"COLUMNS": "100"})
+            code, text = result.exit_code, result.output
+            if result.exception is not None and not isinstance(result.exception, SystemExit):
+                raise PageError(f"{place}: {command}\n{text}") from result.exception
+        else:
+            done = subprocess.run(command, shell=True, capture_output=True, text=True)
+            code, text = done.returncode, done.stdout + done.stderr
+        if code != expected:
+            raise PageError(f"{place}: {command} exits with {code}, expected {expected}\n{text}")
+        printed.append(text)
+    return "".join(printed)
+
+
+@contextlib.contextmanager
+def _ctrl_c(arguments: list[str]) -> Any:
+    """Press Ctrl-C once the run directory has a few epochs."""
+    history, over = Path(arguments[arguments.index("--out") + 1]) / "history.csv", threading.Event()
+
+    def press() -> None:
+        while not over.is_set():
+            if history.exists() and history.read_bytes().count(b"\n") > 3:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _compare(expected: str, printed: str, place: str) -> None:
+    checker = doctest.OutputChecker()
+    if not checker.check_output(expected, printed, FLAGS):
+        example = doctest.Example("", expected)
+        raise PageError(f"{place} prints something else\n{checker.output_difference(example, printed, FLAGS)}")
