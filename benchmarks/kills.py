@@ -35,8 +35,8 @@ from censnet.data.tables import Tables
 from censnet.training import load_run, train
 
 SETTINGS: dict[str, object] = {
-    "training.epochs": 14,
-    "training.patience": 8,
+    "training.epochs": 10,
+    "training.patience": 6,
     "training.checkpoint_seconds": 0,
     "training.learning_rate": 0.01,
     "training.batch_size": 16,
@@ -53,8 +53,8 @@ console = Console(width=120)
 def molecules() -> pd.DataFrame:
     """Chains of carbon with an end, and which end it is."""
     rng = np.random.default_rng(0)
-    ends = np.array(["O", "N", "F", "C(=O)O"])[rng.integers(0, 4, 80)]
-    text = ["C" * int(length) + end for length, end in zip(rng.integers(1, 9, 80), ends, strict=True)]
+    ends = np.array(["O", "N", "F", "C(=O)O"])[rng.integers(0, 4, 60)]
+    text = ["C" * int(length) + end for length, end in zip(rng.integers(1, 9, 60), ends, strict=True)]
     return pd.DataFrame({"smiles": text, "acid": np.isin(ends, ["O", "C(=O)O"]).astype(int)})
 
 

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
@@ -67,9 +71,9 @@ class Cloud:
 
 def draw_curves(contenders: Sequence[Contender], title: str, subtitle: str, path: Path) -> None:
     """Validation accuracy by epoch on the left, test accuracy of the kept epochs on the right."""
-    figure = _figure(11, 4.9)
-    left, right = figure.subplots(1, 2, width_ratios=(1.55, 1), gridspec_kw={"wspace": 0.1})
-    figure.subplots_adjust(left=0.06, right=0.985, top=0.76, bottom=0.125)
+    figure = _figure(11.5, 5.2)
+    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1), gridspec_kw={"wspace": 0.08})
+    figure.subplots_adjust(left=0.045, right=0.985, top=0.76, bottom=0.12)
     _head(figure, title, subtitle)
     _draw_epochs(left, contenders)
     _draw_tests(right, contenders)
@@ -78,10 +82,11 @@ def draw_curves(contenders: Sequence[Contender], title: str, subtitle: str, path
 
 def draw_clouds(clouds: Sequence[Cloud], classes: Sequence[str], title: str, subtitle: str, path: Path) -> None:
     """Embeddings in two dimensions, side by side, each row in the colour of its class, each class with its name."""
-    figure = _figure(5.7 * len(clouds), 6.6)
-    figure.subplots_adjust(left=0.015, right=0.985, top=0.83, bottom=0.055, wspace=0.03)
+    figure = _figure(5.75 * len(clouds), 6.9)
+    panels = np.atleast_1d(figure.subplots(1, len(clouds)))
+    figure.subplots_adjust(left=0.015, right=0.985, top=0.785, bottom=0.02, wspace=0.04)
     _head(figure, title, subtitle)
-    for axes, cloud in zip(np.atleast_1d(figure.subplots(1, len(clouds))), clouds, strict=True):
+    for axes, cloud in zip(panels, clouds, strict=True):
         _draw_cloud(axes, cloud, classes)
     _save(figure, path)
 
@@ -108,64 +113,98 @@ def neighbour_share(values: NDArray[np.float32], labels: NDArray[np.int64], rows
 
 
 def _draw_epochs(axes: Axes, contenders: Sequence[Contender]) -> None:
-    _clean(axes, "validation accuracy after each epoch, %")
+    _clean(axes, "validation accuracy after each epoch, %", "y")
+    names = []
     for contender, colour in zip(contenders, COLOURS, strict=False):
         for curve, kept in zip(contender.curves, contender.kept, strict=True):
-            axes.plot(np.arange(1, len(curve) + 1), 100 * np.asarray(curve), color=colour, linewidth=0.8, alpha=0.55)
-            axes.plot(kept, 100 * curve[kept - 1], "o", color=colour, markersize=6, markeredgecolor="white", zorder=3)
-    longest = max(len(curve) for contender in contenders for curve in contender.curves)
-    axes.set_xlim(0, 1.015 * longest)
-    best = 100 * max(max(curve) for contender in contenders for curve in contender.curves)
-    axes.set_ylim(top=best + 2)
-    axes.set_xlabel("epoch  (a dot: the epoch that was kept)", color=FAINT)
+            axes.plot(np.arange(1, len(curve) + 1), 100 * np.asarray(curve), color=colour, linewidth=0.7, alpha=0.3)
+            axes.plot(kept, 100 * curve[kept - 1], "o", color=colour, markersize=6.5, markeredgecolor="white", zorder=3)
+        common = min(len(curve) for curve in contender.curves)
+        mean = 100 * np.mean([curve[:common] for curve in contender.curves], axis=0)
+        axes.plot(np.arange(1, common + 1), mean, color=colour, linewidth=2)
+        names.append(_write(axes, (common + 2, mean[-1]), contender.name, colour, ha="left"))
+    chosen = [100 * curve[best - 1] for one in contenders for curve, best in zip(one.curves, one.kept, strict=True)]
+    axes.set_ylim(min(chosen) - 16, min(max(chosen) + 3, 101))  # how the first epochs rise is left out
+    axes.set_xlim(0, 1.22 * max(len(curve) for one in contenders for curve in one.curves))
+    axes.set_xlabel("epoch  (thick: the mean over splits; a dot: the epoch that was kept)", color=FAINT)
+    _spread(axes, names)
 
 
 def _draw_tests(axes: Axes, contenders: Sequence[Contender]) -> None:
-    _clean(axes, "test accuracy of the kept epoch, %")
-    axes.grid(axis="y", visible=False)
-    axes.grid(axis="x", color="#e6e6e6")
+    _clean(axes, "test accuracy of the kept epoch, %", "x")
     places = np.arange(len(contenders), 0, -1)
     for place, contender, colour in zip(places, contenders, COLOURS, strict=False):
-        axes.plot([100 * x for x in contender.tested], [place] * len(contender.tested), "o", color=colour,
-                  markersize=7, alpha=0.55, markeredgewidth=0)  # fmt: skip
-        axes.plot([100 * contender.mean] * 2, [place - 0.16, place + 0.16], color=colour, linewidth=2.5)
-        axes.annotate(f"{contender.name}   {100 * contender.mean:.1f}", (100 * contender.mean, place + 0.2),
-                      ha="center", va="bottom", color=colour, fontsize=12, fontweight="bold")  # fmt: skip
+        mean = 100 * contender.mean
+        axes.plot([100 * x for x in contender.tested], [place] * len(contender.tested), "o", color=colour, markersize=8,
+                  alpha=0.55, markeredgewidth=0)  # fmt: skip
+        axes.plot([mean] * 2, [place - 0.15, place + 0.15], color=colour, linewidth=3)
+        _write(axes, (mean, place + 0.29), f"{contender.name}  {mean:.1f}", colour)
         if contender.published is not None:
-            mean, spread = contender.published
-            axes.errorbar(mean, place - 0.3, xerr=spread, fmt="D", color=FAINT, markersize=5, capsize=0, linewidth=1.2)
-            axes.annotate("published", (mean, place - 0.37), ha="center", va="top", color=FAINT, fontsize=9.5)
-    axes.set_ylim(0.35, len(contenders) + 0.6)
-    axes.margins(x=0.14)
+            known, spread = contender.published
+            axes.errorbar(known, place - 0.24, xerr=spread, fmt="D", color=FAINT, markersize=5, linewidth=1.2)
+            note = axes.annotate(f"published  {known:.1f}", (known, place - 0.32), ha="center", va="top", fontsize=9.5)
+            note.set_color(FAINT)
+    axes.set_ylim(0.45, len(contenders) + 0.55)
+    axes.margins(x=0.16)
     axes.set_yticks([])
     axes.set_xlabel("a dot: one split;  a bar: their mean", color=FAINT)
 
 
 def _draw_cloud(axes: Axes, cloud: Cloud, classes: Sequence[str]) -> None:
     flat = flatten(cloud.values)
-    size = float(np.clip(9000 / len(flat), 3, 60))
-    for number in range(-1, len(classes)):
-        mine = flat[cloud.labels == number]
-        colour = BETWEEN if number < 0 else COLOURS[number % len(COLOURS)]
-        axes.scatter(mine[:, 0], mine[:, 1], s=size, color=colour, alpha=0.75, linewidths=0, rasterized=True)
-    for number, name in enumerate(classes):
-        mine = flat[cloud.labels == number]
-        if len(mine):
-            _name_class(axes, mine, name, COLOURS[number % len(COLOURS)])
-    axes.set_title(cloud.title, loc="left", fontsize=12, color=INK)
+    size = float(np.clip(14000 / len(flat), 4, 60))
+    order = np.random.default_rng(0).permutation(len(flat))  # no class lies on top of the others
+    tints = np.array([*(COLOURS[number % len(COLOURS)] for number in range(len(classes))), BETWEEN])
+    x, y = flat[order].T
+    axes.scatter(x, y, s=size, c=tints[cloud.labels[order]], alpha=0.8, linewidths=0)
+    axes.set_title(cloud.title, loc="left", fontsize=12, color=INK, linespacing=1.35)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_visible(False)
-    axes.margins(0.02)
+    axes.margins(0.04)
+    names = [
+        _write(axes, _densest(flat[cloud.labels == number]), name.replace("_", " "), str(tints[number]))
+        for number, name in enumerate(classes)
+        if (cloud.labels == number).any()
+    ]
+    _spread(axes, names)
 
 
-def _name_class(axes: Axes, places: NDArray[np.float64], name: str, colour: str) -> None:
-    """Write a class's name where its rows are densest."""
-    near = NearestNeighbors(n_neighbors=max(1, len(places) // 5)).fit(places).kneighbors(places)[0][:, -1]
+def _densest(places: NDArray[np.float64]) -> tuple[float, float]:
+    """Where most of some points are."""
+    near = NearestNeighbors(n_neighbors=max(1, len(places) // 4)).fit(places).kneighbors(places)[0][:, -1]
     x, y = places[near.argmin()]
-    text = axes.annotate(name.replace("_", " "), (x, y), ha="center", va="center", fontsize=11, fontweight="bold")
-    text.set_color(colour)
-    text.set_path_effects([withStroke(linewidth=3.5, foreground="white")])
+    return float(x), float(y)
+
+
+def _write(axes: Axes, place: tuple[float, float], text: str, colour: str, ha: str = "center") -> Annotation:
+    """A name in a darker tone of its colour, with a white rim, so that it can be read on dots."""
+    dark = tuple(0.72 * channel for channel in to_rgb(colour))
+    return axes.annotate(
+        text, place, ha=ha, va="center", fontsize=11.5, fontweight="bold", color=dark, zorder=4,
+        path_effects=[withStroke(linewidth=3.5, foreground="white")],
+    )  # fmt: skip
+
+
+def _spread(axes: Axes, names: Sequence[Annotation], most: int = 200) -> None:
+    """Push names apart, up and down, until none covers another, and into the axes where they stick out."""
+    frame = axes.get_window_extent()
+    boxes = [name.get_window_extent().padded(2) for name in names]
+    shift = np.zeros((len(names), 2))
+    for number, box in enumerate(boxes):
+        shift[number, 0] = max(frame.x0 - box.x0, 0) + min(frame.x1 - box.x1, 0)
+    for _ in range(most):
+        moved = [box.translated(*move) for box, move in zip(boxes, shift, strict=True)]
+        pairs = [(a, b) for a in range(len(names)) for b in range(a) if moved[a].overlaps(moved[b])]
+        for a, b in pairs:
+            up = 1 if moved[a].y0 >= moved[b].y0 else -1
+            shift[a, 1] += up
+            shift[b, 1] -= up
+        if not pairs:
+            break
+    for name, move in zip(names, shift, strict=True):
+        at = axes.transData.transform(name.get_position()) + move
+        name.set_position(axes.transData.inverted().transform(at))
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -176,16 +215,17 @@ def _figure(width: float, height: float) -> Figure:
 
 def _head(figure: Figure, title: str, subtitle: str) -> None:
     height = figure.get_figheight()
-    figure.text(0.015, 1 - 0.16 / height, title, fontsize=16, fontweight="bold", color=INK, va="top")
-    figure.text(0.015, 1 - 0.52 / height, subtitle, fontsize=11, color="#555555", va="top")
+    figure.text(0.015, 1 - 0.18 / height, title, fontsize=16, fontweight="bold", color=INK, va="top")
+    figure.text(0.015, 1 - 0.55 / height, subtitle, fontsize=11, color="#555555", va="top")
 
 
-def _clean(axes: Axes, title: str) -> None:
+def _clean(axes: Axes, title: str, grid: Literal["x", "y"]) -> None:
     axes.set_title(title, loc="left", fontsize=12, color=INK)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(FAINT)
     axes.tick_params(colors=FAINT, length=0, labelsize=10.5)
-    axes.grid(axis="y", color="#e6e6e6")
+    axes.grid(axis=grid, color="#e6e6e6")
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_axisbelow(True)
 
 

@@ -231,11 +231,11 @@ def test_a_link_split_of_ours_is_clean_and_a_naive_one_is_not():
     ]
 
 
-def test_a_degree_that_counts_hidden_links_is_a_warning():
+def test_of_a_degree_it_is_said_on_which_links_it_is_counted():
     data = load_data(payments().edges[["source", "target"]])
     (finding,) = audit(data, {}, links=links(data.graph))
-    assert finding.level == "warning"
-    assert "counts hidden links" in finding.what
+    assert finding.level == "note"
+    assert "`Dataset.seen` counts it on the links of training alone" in finding.what
 
 
 def test_coarse_nodes_are_not_called_twins():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from censnet.data.molecules import Molecules, canonical, featurize, scaffolds
 
+EXAMPLES = max(3 * int(os.environ.get("CENSNET_HOSTILE", "200")) // 4, 20)
 REAL = ["CC(=O)Oc1ccccc1C(=O)O", "C[C@H](N)C(=O)O", "OC(=O)/C=C\\C(=O)O", "[O-][N+](=O)c1ccc(Cl)cc1", "[Na+].[Cl-]"]
 SIGNS = "CNOFPSIBclnos[]()=#$:/\\.@+-%123490HH* ~>{}!?\t\n\0é"
 
@@ -31,7 +33,7 @@ def check(read: Molecules, count: int) -> None:
 
 
 @given(st.lists(st.text(alphabet=SIGNS, max_size=30), max_size=8))
-@settings(max_examples=150, deadline=5000)
+@settings(max_examples=EXAMPLES, deadline=5000)
 @example(["[#200]", "C" * 50, "[C+999]", "[99999999999999999999999C]", "C%(1000000)CC%(1000000)", "C11", "\ud800"])
 @example(
     ["C~C", "[Fe]->[O]", "C$C", "[2H]C([2H])[2H]", "[H]", "[H][H]", "[H+]", "*", "[*:1]C", "[0C]", "C.", ".", "(C)"]
@@ -64,7 +66,7 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 @given(st.lists(mutated(), max_size=10))
-@settings(max_examples=150, deadline=5000)
+@settings(max_examples=EXAMPLES, deadline=5000)
 def test_mutated_molecules(texts):
     read = featurize(texts)
     check(read, len(texts))

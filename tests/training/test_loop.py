@@ -171,7 +171,7 @@ def test_the_loss_falls_for_a_whole_graph_for_many_and_for_parts():
         (payments(), "edge:fraud", {"training__sampling": "neighbours", "training__batch_size": 16}),
         (payments(), "node:vip", {"training__sampling": "proportional", "training__batch_size": 10}),
     ):
-        settings = quick(training__epochs=25, training__learning_rate=0.02, model__dropout=0.0, **change)
+        settings = quick(training__epochs=12, training__learning_rate=0.02, model__dropout=0.0, **change)
         run = train(data, target, settings=settings)
         assert run.history["loss"].iloc[-1] < run.history["loss"].iloc[0], target
 
@@ -179,7 +179,7 @@ def test_the_loss_falls_for_a_whole_graph_for_many_and_for_parts():
 @pytest.mark.usefixtures("without_mkldnn")
 def test_bf16_trains_and_the_network_that_is_left_is_a_plain_one(tmp_path):
     data = payments()
-    settings = quick(training__precision="bf16", training__epochs=25, training__learning_rate=0.05)
+    settings = quick(training__precision="bf16", training__epochs=12, training__learning_rate=0.05)
     for ensemble in (1, 2):
         folder = tmp_path / f"run-{ensemble}"
         run = train(data, "edge:fraud", folder, settings=settings, ensemble=ensemble)

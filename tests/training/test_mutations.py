@@ -242,7 +242,7 @@ def hostile_file(folder: Path, rng: random.Random) -> None:
             return (Path(folder.parent / "executed").touch, ())
 
     tensors = load((folder / MODEL).read_bytes())
-    first = next(iter(tensors))
+    first = next(name for name in sorted(tensors) if tensors[name].dim() == 2)
     name, text = rng.choice(
         [
             (MODEL, pickle.dumps(Evil())),

@@ -22,7 +22,7 @@ from censnet.training.objective import Objective
 from censnet.training.prepare import prepare
 
 LEARN = {
-    "training__epochs": 80,
+    "training__epochs": 60,
     "training__learning_rate": 0.05,
     "model__dropout": 0.0,
     "model__self_weight": "learned",

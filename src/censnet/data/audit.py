@@ -204,8 +204,8 @@ def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
     seen = every[links.rows.train.numpy()]
     found = list[Finding]()
     if data.schema.nodes.structure == "degree":
-        what = "the degree of the nodes is a feature, and counts hidden links: count it on the seen ones alone"
-        found.append(Finding(level="warning", what=what))
+        what = "the degree of the nodes is a feature: `Dataset.seen` counts it on the links of training alone"
+        found.append(Finding(level="note", what=what))
     for part in ("validation", "test"):
         asked = [pd.MultiIndex.from_arrays(getattr(links, f"{part}_{kind}").numpy()) for kind in ("links", "non_links")]
         count = int(asked[0].isin(seen).sum())

@@ -1,7 +1,8 @@
-"""The paper's data sets by name, as tables or, where the node features are sparse, as tensors at once."""
+"""Data without a file of the user's: the paper's sets by name, and graphs that are tensors already."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -12,6 +13,7 @@ from censnet.data.karate import read_karate
 from censnet.data.packing import Assembled
 from censnet.data.schema import Schema, TableSchema
 from censnet.data.tables import Tables, read_table
+from censnet.ops.graph import Graph, GraphSet
 
 ENDS = {"source": "source", "target": "target"}
 
@@ -54,3 +56,27 @@ def _from_citation(citation: Citation) -> Assembled:
     tables = Tables(pd.DataFrame({"id": range(graph.num_nodes), "label": label}), edges, names=names)
     rows = torch.arange(graph.num_nodes), torch.arange(graph.num_edges), torch.zeros(0, dtype=torch.long)
     return Assembled(graph, tables, schema, *rows)
+
+
+def from_tensors(graph: Graph | GraphSet) -> Assembled:
+    """Tensors have no ids but their numbers."""
+    ends = graph.ends.cpu().numpy()
+    nodes, edges = {"id": np.arange(len(graph.nodes))}, {"source": ends[0], "target": ends[1]}
+    graphs = None
+    if isinstance(graph, GraphSet):
+        numbers = np.arange(len(graph))
+        nodes["graph"] = np.repeat(numbers, graph.node_offset.diff().cpu().numpy())
+        nodes["id"] = nodes["id"] - graph.node_offset.cpu().numpy()[nodes["graph"]]
+        edges["graph"] = np.repeat(numbers, graph.edge_offset.diff().cpu().numpy())
+        graphs = pd.DataFrame({"graph": numbers})
+    tables = Tables(pd.DataFrame(nodes), pd.DataFrame(edges), graphs)
+    in_graph = {} if graphs is None else {"graph": "graph"}
+    schema = Schema(
+        many=graphs is not None,
+        nodes=TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
+        edges=TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),
+        graphs=TableSchema(keys=in_graph),
+    )
+    sizes = len(graph.nodes), len(graph.edges), 0 if graphs is None else len(graphs)
+    node_rows, edge_rows, graph_rows = (torch.arange(size) for size in sizes)
+    return Assembled(graph, tables, schema, node_rows, edge_rows, graph_rows)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data import interop, sources
+from censnet.data import sources
 from censnet.data.assemble import assemble, describe_columns, find_table_keys
-from censnet.data.builtin import ENDS, given_vector, read_builtin
+from censnet.data.builtin import from_tensors, read_builtin
 from censnet.data.columns import KINDS
 from censnet.data.errors import DataError
 from censnet.data.keys import ROLES, table_overrides
@@ -23,7 +22,8 @@ from censnet.data.link_splits import LinkSplit
 from censnet.data.packing import Assembled, Fitted
 from censnet.data.problems import Problems
 from censnet.data.refit import refit
-from censnet.data.schema import Schema, TableSchema
+from censnet.data.results import lay_out
+from censnet.data.schema import Schema
 from censnet.data.smiles import assemble_molecules
 from censnet.data.stand_ins import count_degree, encode_degree
 from censnet.data.tables import Tables, as_tables, read_tables
@@ -147,20 +147,8 @@ class Dataset:
             raise DataError(f"the data have no table of {table}, so there are no rows to give results for")
         if len(values) != self.count(level):
             raise DataError(f"values has {len(values):,} rows, expected {self.count(level):,}: one for each {level}")
-        bad = rows < 0
-        found = _with_gaps(values).reindex(np.where(bad, len(values), rows)) if bad.any() else values.iloc[rows]
-        ids = self.id_columns(level)
-        clash = [column for column in ids if column in values.columns]
-        if clash:
-            raise DataError(f"values has a column {clash[0]}, expected another name: it is an id of the user's")
-        known = frame[[column for column in frame.columns if column in ids or keep == "all"]]
-        taken = [*values.columns, *(["error"] if bad.any() else [])]
-        known = known.rename(columns=_renamed(known.columns, taken))
-        result = pd.concat([known.reset_index(drop=True), found.reset_index(drop=True)], axis=1)
-        if bad.any():
-            messages = self.problems.get(table, {})
-            result["error"] = pd.Series(messages, dtype="object").reindex(range(len(rows)))
-        return result
+        messages = self.problems.get(table, {})
+        return lay_out(values, frame, rows, self.id_columns(level), keep, messages)
 
     def id_columns(self, level: str) -> list[str]:
         """The columns that say who a row is: its keys, and what the schema took for ids."""
@@ -207,7 +195,7 @@ def load_data(
             return Dataset(data, **vars(built_in), problems={}, notes=[])
         data = built_in
     if isinstance(data, Graph | GraphSet):
-        return _from_graph(data)
+        return Dataset("graph", **vars(from_tensors(data)), problems={}, notes=[])
     tables = _as_tables(
         data, {column.split(".")[-1]: role for column, role in (overrides or {}).items() if role in ROLES}
     )
@@ -223,24 +211,6 @@ def load_data(
     return Dataset(name, **vars(made), problems=problems.found, notes=notes + problems.notes(made.tables))
 
 
-def _renamed(columns: Iterable[str], taken: Sequence[str]) -> dict[str, str]:
-    """A new name for each column whose own is taken."""
-    columns, new = list(columns), dict[str, str]()
-    for column in columns:
-        name = column
-        while name in taken or (name != column and name in [*columns, *new.values()]):
-            name += "_"
-        new[column] = name
-    return new
-
-
-def _with_gaps(values: pd.DataFrame) -> pd.DataFrame:
-    """The same values in types that can be missing without turning whole numbers into fractions."""
-    nullable = {"i": "Int64", "u": "UInt64", "b": "boolean"}
-    types = {column: nullable[kind.kind] for column, kind in values.dtypes.items() if kind.kind in nullable}
-    return values.reset_index(drop=True).astype(types)
-
-
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
     if isinstance(data, Tables):
         tables = data
@@ -254,6 +224,8 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
             )
         tables = read_tables(path, roles)
     else:
+        from censnet.data import interop  # PyTorch Geometric: seconds, and whoever has such a graph has spent them
+
         found = interop.to_tables(data)
         if found is None:
             raise DataError(
@@ -263,27 +235,3 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
     if not tables.frames():
         raise DataError("there is no table, expected nodes, edges or graphs")
     return tables
-
-
-def _from_graph(graph: Graph | GraphSet) -> Dataset:
-    """Tensors have no ids but their numbers."""
-    ends = graph.ends.cpu().numpy()
-    nodes, edges = {"id": np.arange(len(graph.nodes))}, {"source": ends[0], "target": ends[1]}
-    graphs = None
-    if isinstance(graph, GraphSet):
-        numbers = np.arange(len(graph))
-        nodes["graph"] = np.repeat(numbers, graph.node_offset.diff().cpu().numpy())
-        nodes["id"] = nodes["id"] - graph.node_offset.cpu().numpy()[nodes["graph"]]
-        edges["graph"] = np.repeat(numbers, graph.edge_offset.diff().cpu().numpy())
-        graphs = pd.DataFrame({"graph": numbers})
-    tables = Tables(pd.DataFrame(nodes), pd.DataFrame(edges), graphs)
-    count = 0 if graphs is None else len(graphs)
-    node_rows, edge_rows, graph_rows = (torch.arange(size) for size in (len(graph.nodes), len(graph.edges), count))
-    in_graph = {} if graphs is None else {"graph": "graph"}
-    schema = Schema(
-        many=graphs is not None,
-        nodes=TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
-        edges=TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),
-        graphs=TableSchema(keys=in_graph),
-    )
-    return Dataset("graph", graph, tables, schema, node_rows, edge_rows, graph_rows, {}, [])

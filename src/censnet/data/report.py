@@ -168,7 +168,8 @@ def _columns(dataset: Dataset) -> list[ColumnReport]:
                 ColumnReport(table=table, name=made, kind="structure", reason=reason, features=len(fitted.names))
             )
     for column in schema.graphs.columns:
-        reason = "a graph is described by its nodes and edges alone"
+        parts = "nodes and edges" if schema.smiles is None else "atoms and bonds"
+        reason = f"a graph is described by its {parts} alone"
         found.append(ColumnReport(table="graphs", name=column.name, kind=column.kind, reason=reason, features=0))
     return found
 

@@ -73,7 +73,7 @@ def _structure(report: Report) -> str:
         size = f"{least:,} to {most:,} nodes in a graph, median {median:,.0f}; {_count(shape.components, 'component')}"
     else:
         largest = f"{_count(shape.largest_component, 'node')} ({shape.largest_component / shape.nodes:.1%})"
-        size = f"{_count(shape.components, 'component')}, the largest {largest}"
+        size = _count(shape.components, "component") + (f", the largest {largest}" if shape.components > 1 else "")
     rest = f"{shape.isolated:,} isolated, {_count(shape.loops, 'loop')}, {_count(shape.parallel, 'parallel edge')}"
     return f"{size}; {rest}"
 
@@ -188,7 +188,7 @@ def dataset_card(info: DatasetInfo, place: str) -> RenderableType:
 
 def numbers(info: DatasetInfo) -> str:
     """The counts of a set in words."""
-    return ", ".join(f"{count:,} {name}" for name, count in info.counts.items())
+    return ", ".join(_count(count, name.removesuffix("s"), name) for name, count in info.counts.items() if count)
 
 
 def _short(text: str, longest: int = 240) -> str:

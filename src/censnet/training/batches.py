@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -13,8 +14,14 @@ from torch import Tensor
 from censnet.data.parts import Split
 from censnet.ops.graph import Graph, GraphSet
 from censnet.training.config import SettingsError, TrainingSettings
+from censnet.training.learner import Learner
 from censnet.training.lesson import Lesson, graphs_with, rows_of_graphs
 from censnet.training.sampling import Part, around, induced, proportional
+
+logger = logging.getLogger("censnet")
+
+NUMBERS_KEPT = 12  # for each row and channel of a layer, until its gradient is there
+MOST_MEMORY = 0.6  # share of the memory that they may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +120,7 @@ class PartsOfGraph:
             )
         self.graph, self.lesson, self.settings = lesson.graph, lesson, settings
         self.level: Literal["node", "edge"] = "node" if "node" in lesson.parts else "edge"
-        self.fanout = (settings.fanout,) * hops
+        self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
         self.rows = (lesson.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
@@ -126,7 +133,7 @@ class PartsOfGraph:
             order = draw_balanced(self.lesson.labels[self.level][self.rows], len(self.rows), generator)
         else:
             order = torch.randperm(len(self.rows), generator=generator).to(self.rows.device)
-        return whole_batches(self.rows[order], self.settings.batch_size)
+        return whole_batches(self.rows[order], self.settings.batch_size)[: self.settings.epoch_steps]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         if self.settings.sampling == "proportional":
@@ -156,6 +163,29 @@ def make_batches(lesson: Lesson, settings: TrainingSettings, hops: int) -> Batch
     if settings.sampling in ("neighbours", "proportional"):
         return PartsOfGraph(lesson, settings, hops)
     return WholeGraph(lesson, balanced)
+
+
+def choose_sampling(lesson: Lesson, settings: TrainingSettings, learner: Learner, memory: int) -> TrainingSettings:
+    """With sampling "auto": the whole graph in each step, unless its activations would fill most of the memory.
+
+    Args:
+        lesson: what is learnt from.
+        settings: of the training.
+        learner: whose layers and width decide how much a step keeps for its gradient.
+        memory: bytes of the device in all; what happens to be free would make two runs of one training differ.
+    """
+    graph = lesson.graph
+    if settings.sampling != "auto":
+        return settings
+    parts = False
+    if isinstance(graph, Graph) and lesson.links is None and lesson.members == 1:
+        encoder = learner.encoder
+        rows = sum(graph.num_nodes if letter == "N" else graph.num_edges for letter in encoder.word)
+        width = max(encoder.out_node_width, encoder.out_edge_width)
+        parts = rows * width * NUMBERS_KEPT * 4 > memory * MOST_MEMORY
+    if parts:
+        logger.info("the graph is too big for one step, so each step draws neighbours (training.sampling)")
+    return settings.model_copy(update={"sampling": "neighbours" if parts else "whole"})
 
 
 def whole_batches(rows: Tensor, size: int) -> list[Tensor]:

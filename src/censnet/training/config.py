@@ -97,7 +97,10 @@ class TrainingSettings(_Settings):
         "auto", description="what a step sees of one big graph"
     )
     batch_size: int = Field(64, ge=1, description="graphs, or rows to learn from, in each step")
-    fanout: int = Field(15, ge=1, description="edges drawn around each node when neighbours are sampled")
+    fanout: int = Field(15, ge=1, description="edges drawn around each node that is sampled; half at each further hop")
+    epoch_steps: int | None = Field(
+        None, ge=1, description="most steps of an epoch when parts of a graph are sampled; none: every row comes once"
+    )
     imbalance: Annotated[Literal["none", "weights", "sampling"], OrNone] = Field(
         "none", description="how rare classes are made to count"
     )

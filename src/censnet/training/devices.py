@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psutil
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
@@ -36,6 +37,13 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
     if asked is not None and asked.index not in (None, found.index or 0):
         raise ValueError(f"device is {device!r}, but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
     return accelerator
+
+
+def total_memory(device: torch.device) -> int:
+    """The bytes a device has in all."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    return int(psutil.virtual_memory().total)
 
 
 def check_processes(accelerator: Accelerator, lesson: Lesson, settings: TrainingSettings) -> None:

@@ -17,9 +17,9 @@ from accelerate.utils import broadcast, broadcast_object_list, extract_model_fro
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from censnet.training.batches import make_batches
+from censnet.training.batches import choose_sampling, make_batches
 from censnet.training.config import SettingsError, TrainingSettings
-from censnet.training.devices import check_processes, make_accelerator
+from censnet.training.devices import check_processes, make_accelerator, total_memory
 from censnet.training.history import HistoryFile, Row, history_columns
 from censnet.training.judge import Judge, Scores, choose_monitor, is_better, overall
 from censnet.training.learner import Learner
@@ -74,6 +74,7 @@ def fit(
         record: the file that every epoch is written to.
     """
     accelerator = make_accelerator(settings.precision, device)
+    settings = choose_sampling(lesson, settings, learner, total_memory(accelerator.device))
     check_processes(accelerator, lesson, settings)
     lesson = lesson.to(accelerator.device)
     model = accelerator.prepare_model(learner)  # on its device, and in several processes with gradients in common

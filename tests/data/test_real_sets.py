@@ -1,0 +1,48 @@
+"""The paper's sets as a user loads them by name; skipped where `CENSNET_DATA` does not hold them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from censnet.data import load_data
+from censnet.data.parts import Split
+
+
+def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:
+    data = load_data("tox21", target="graph:NR-AR,SR-p53", features="paper")
+    assert (len(data.tables.graphs), data.count("graph"), len(data.problems["graphs"])) == (7831, 7823, 8)
+    assert data.schema.graphs.targets == ["NR-AR", "SR-p53"]
+    assert data.labels("graph", "SR-p53").notna().sum() == 6774
+    bad = sorted(data.problems["graphs"])
+    result = data.results("graph", pd.DataFrame({"number": np.arange(7823)}))
+    assert result["mol_id"].tolist() == data.labels("graph", "mol_id").tolist()
+    assert result["number"].isna().to_numpy().nonzero()[0].tolist() == bad
+    assert result["number"].dropna().tolist() == list(range(7823))
+
+    train = Split.of(np.arange(7831) % 2).train
+    refitted = data.refit({"graph": train})
+    kept = set(refitted.schema.vocabulary)
+    assert kept < set(data.schema.vocabulary)
+    column = [data.schema.vocabulary.index(kind) for kind in refitted.schema.vocabulary]
+    assert refitted.graph.edges.equal(data.graph.edges[:, column])
+    chosen = data.graph_rows[train]
+    seen = data.graph.subset(chosen[chosen >= 0]).edges.sum(0) > 0
+    assert {data.schema.vocabulary[number] for number in seen.nonzero().squeeze(1).tolist()} == kept
+
+
+def test_citeseer_by_name_keeps_its_isolated_and_unlabelled_papers(real_data: Path) -> None:
+    data = load_data("citeseer", target="node:label")
+    assert (data.graph.num_nodes, data.graph.num_edges, data.graph.node_width, data.graph.edge_width) == (
+        3327,
+        4552,
+        3703,
+        3,
+    )
+    assert data.graph.nodes.layout == torch.sparse_csr
+    assert int((data.graph.incidence.edge_count == 0).sum()) == 48
+    assert data.labels("node", "label").isna().sum() == 15
+    assert data.refit({"node": torch.arange(100)}) is data

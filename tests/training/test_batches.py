@@ -1,0 +1,58 @@
+"""What a step sees of a graph: all of it, or parts when it is too big; and the plan of an epoch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from training.samples import payments, quick
+
+from censnet.training.batches import choose_sampling, make_batches, whole_batches
+from censnet.training.learner import Learner
+from censnet.training.prepare import Prepared, prepare
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Prepared:
+    return prepare(payments(), "edge:fraud", "strong", quick())
+
+
+def make(prepared: Prepared) -> Learner:
+    graph = prepared.lesson.graph
+    return Learner(graph.node_width, graph.edge_width, prepared.targets, False, prepared.settings.model)
+
+
+@pytest.mark.parametrize(("memory", "expected"), [(2**30, "whole"), (2**14, "neighbours")])
+def test_a_graph_that_would_fill_the_memory_is_seen_in_parts(prepared: Prepared, memory: int, expected: str) -> None:
+    chosen = choose_sampling(prepared.lesson, prepared.settings.training, make(prepared), memory)
+    assert chosen.sampling == expected
+
+
+def test_what_the_user_asks_for_is_not_overruled(prepared: Prepared) -> None:
+    asked = prepared.settings.training.model_copy(update={"sampling": "whole"})
+    assert choose_sampling(prepared.lesson, asked, make(prepared), 1).sampling == "whole"
+
+
+def test_links_need_the_graph_whole() -> None:
+    linked = prepare(payments(), "link", "strong", quick())
+    graph = linked.lesson.graph
+    learner = Learner(graph.node_width, graph.edge_width, [], True, linked.settings.model)
+    assert choose_sampling(linked.lesson, linked.settings.training, learner, 1).sampling == "whole"
+
+
+def test_an_epoch_of_parts_has_no_more_steps_than_asked_and_other_rows_each_time(prepared: Prepared) -> None:
+    changes = {"sampling": "neighbours", "batch_size": 8, "epoch_steps": 3}
+    batches = make_batches(prepared.lesson, prepared.settings.training.model_copy(update=changes), hops=2)
+    plans = [batches.plan(torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    assert [len(plan) for plan in plans] == [3, 3, 3]
+    assert all(torch.equal(*pair) for pair in zip(plans[0], plans[1], strict=True))
+    assert not torch.equal(torch.cat(list(plans[0])), torch.cat(list(plans[2])))
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "sizes"),
+    [(9, 4, [4, 5]), (10, 4, [4, 4, 2]), (11, 4, [4, 4, 3]), (3, 4, [3]), (8, 4, [4, 4]), (1, 64, [1])],
+)
+def test_a_small_last_step_joins_the_one_before(rows: int, size: int, sizes: list[int]) -> None:
+    steps = whole_batches(torch.arange(rows), size)
+    assert [len(step) for step in steps] == sizes
+    assert torch.equal(torch.cat(steps), torch.arange(rows))
