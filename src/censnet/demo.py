@@ -1,4 +1,4 @@
-"""`make demo`: on Cora with 3 % of the labels, CensNet beside a GCN on the same splits and beside the paper's figures."""
+"""`make demo`: CensNet on Cora with 3 % of the labels, beside a GCN on the same splits and the figures of the paper."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from censnet.data.tables import write_table
 from censnet.experiments.baselines.convolutions import GCN
 from censnet.experiments.spec import find_spec
 from censnet.figures import Cloud, Contender, draw_clouds, draw_curves, neighbour_share
-from censnet.training import Run, make_settings, replicate, train
+from censnet.training import Run, replicate, train
+from censnet.training.screen import best_epochs
 
 OUT = Path("runs/demo")
 SPLITS = 3
@@ -84,16 +85,15 @@ def train_censnet(subject: Subject, preset: str, out: Path, epochs: int = MOST_E
 
 
 def train_pictured(subject: Subject, out: Path, epochs: int = MOST_EPOCHS) -> Run:
-    """The default network with as many gates as channels: through one gate, little of a node's class gets to its edges."""
-    hidden = make_settings("strong", "node").model.hidden
-    changes = {**make_changes(epochs), "model.heads": hidden}
+    """The default network with a gate for each channel: through one, little of a node's class gets to its edges."""
+    changes = {**make_changes(epochs), "model.heads": "all"}
     return train(subject.data, subject.target, out, settings=changes, overwrite=True, progress=True)
 
 
 def describe_runs(name: str, runs: Sequence[Run], published: tuple[float, float] | None) -> Contender:
     """A preset as a contender."""
     curves = [run.history["validation_accuracy"].tolist() for run in runs]
-    kept = [int(np.argmax(curve)) + 1 for curve in curves]
+    kept = [best_epochs(run)[0] for run in runs]
     return Contender(name, curves, kept, [run.metrics["test"]["node"]["accuracy"] for run in runs], published)
 
 
@@ -143,12 +143,13 @@ def show_scores(contenders: Sequence[Contender], subject: Subject, split: Split,
         spread = f"{100 * stdev(one.tested):.1f}" if len(one.tested) > 1 else ""
         table.add_row(one.name, f"{100 * one.mean:.1f}", spread, ", ".join(map(str, one.kept)), there)
     console.print(table)
+    console.print(
+        "All have the same splits; the epoch that is best on validation rows is kept; no setting was searched for."
+    )
     if subject.cell is not None:
         console.print(
-            "All three have the same splits, and the epoch that is best on validation rows is kept; no setting was "
-            "searched for.\nThe published figures are not quite comparable: CensNet's vary the weights on ONE split "
-            "that is not published, its\nlearning rate and epochs were chosen on validation rows, and GCN's is taken "
-            "from Liao et al. 2019."
+            "The published figures were made otherwise: CensNet's vary the weights on ONE split, which is not public, "
+            "with a learning rate and epochs chosen on validation rows; GCN's are taken from Liao et al. 2019."
         )
 
 
@@ -189,16 +190,17 @@ def draw_embeddings(
     clouds = [
         Cloud(
             f"{len(points):,} nodes. Of the {len(unseen):,} without a label in training,\n"
-            f"{near[0]:.0%} have a node of their class as the nearest",
+            f"{near[0]:.0%} are nearest to a node of their class",
             points, labels,
         ),
         Cloud(
-            f"{len(lines):,} edges{shown}. Of those within a class,\n{near[1]:.0%} have such an edge as the nearest",
+            f"{len(lines):,} edges{shown}. Of those within a class,\n"
+            f"{near[1]:.0%} are nearest to an edge of that class",
             lines[some], kinds[some],
         ),
     ]  # fmt: skip
     title = f"{len(split.train)} labelled nodes put nodes and edges in order"
-    subtitle = f"{run.config.data}, one CensNet with {run.config.settings.model.heads} gates, t-SNE of its embeddings. "
+    subtitle = f"{run.config.data}, one CensNet with a gate for each channel, t-SNE. "
     subtitle += "Colour: the class of a node, or of both ends of an edge. Grey: the ends differ."
     draw_clouds(clouds, run.config.targets[0].classes, title, subtitle, path)
 
@@ -210,8 +212,6 @@ def _channels(frame: pd.DataFrame) -> np.ndarray[tuple[int, int], np.dtype[np.fl
 def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
     """Train all three on the same splits, print their accuracy, write what they found, draw it."""
     started, console = time.monotonic(), Console(highlight=False)
-    warnings.filterwarnings("ignore", message="Sparse")  # torch: sparse tensors are in beta
-    logging.getLogger("censnet").setLevel(logging.ERROR)
     subject = choose_subject(console)
     trained: dict[str, list[Run]] = {}
     for preset in ("paper", "strong"):
@@ -231,7 +231,7 @@ def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
     show_scores(contenders, subject, splits[0], console)
     write_scores(contenders, out / "scores.csv")
     draw_accuracy(contenders, subject, splits[0], out / "learning_curves.png")
-    console.print("\nOne more, with as many gates as channels, whose embeddings are drawn")
+    console.print("\nOne more CensNet, with a gate for each channel, whose embeddings are written and drawn")
     pictured = train_pictured(subject, out / "pictured", epochs)
     embedded = pictured.embed(dataset)
     write_table(pictured.predict(dataset), out / "predictions.csv")
@@ -239,10 +239,13 @@ def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
     write_table(embedded.edges, out / "edges.csv")
     draw_embeddings(embedded.nodes, embedded.edges, codes, pictured, splits[0], out / "embeddings.png")
     console.print(
-        f"\n{out}/ has learning_curves.png, scores.csv, embeddings.png, the embeddings nodes.csv and edges.csv,\n"
-        f"predictions.csv, and the runs themselves: paper/, strong/, pictured/. It took {time.monotonic() - started:.0f} s."
+        f"\n{out}/ has learning_curves.png, embeddings.png, scores.csv, predictions.csv, the embeddings nodes.csv and "
+        "edges.csv, and the runs themselves: paper/, strong/ and pictured/. "
+        f"It took {time.monotonic() - started:.0f} seconds."
     )
 
 
 if __name__ == "__main__":
+    warnings.filterwarnings("ignore", message="Sparse")  # torch: sparse tensors are in beta
+    logging.getLogger("censnet").setLevel(logging.ERROR)
     main()

@@ -10,8 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.ops.sums import take_rows
-
 _BLOCK = 1 << 18
 
 
@@ -33,10 +31,11 @@ def order_by_end(ends: NDArray[np.int64], num_nodes: int) -> NDArray[Any] | None
 
 
 def put_in_order(features: Tensor, order: NDArray[Any]) -> Tensor:
-    """The rows in this order, a block at a time: nothing as large as the result is needed beside it."""
+    """The rows in this order, written in place block by block: nothing else as large is needed."""
     out, rows = torch.empty(len(order), features.shape[1], dtype=features.dtype), torch.from_numpy(order)
     for start in range(0, len(order), _BLOCK):
-        out[start : start + _BLOCK] = take_rows(features, rows[start : start + _BLOCK])
+        block = slice(start, start + _BLOCK)
+        torch.index_select(features, 0, rows[block], out=out[block])
     return out
 
 

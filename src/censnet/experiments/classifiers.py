@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, cast
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from censnet.experiments.baselines.convolutions import GAT, GCN, ChebyNet, GraphSAGE
 from censnet.experiments.baselines.lnet import AdaLNet, LNet
-from censnet.nn import CensNet, EdgeLayer, NodeLayer
+from censnet.experiments.readers import Readers, start_readers
+from censnet.nn import CensNet
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
 from censnet.ops.sparse import map_values
@@ -24,8 +25,7 @@ class CensNetClassifier(nn.Module):
         graph: of these widths.
         out_width: the number of classes.
         input_dropout: of the features, as GCN has it; the paper says nothing of it.
-        readers: how p starts. "drawn" is as `CensNet` does it, of either sign; "positive" takes its absolute value, so
-            that every layer starts by adding up what its neighbours have.
+        readers: how p starts; see `readers.py`.
         released_edges: whether the edge features are prepared as in the authors' code: the cosine distance rather than
             the similarity, one direction for papers that cite each other, and each row divided by its sum.
         options: of `CensNet`.
@@ -39,16 +39,14 @@ class CensNetClassifier(nn.Module):
         graph: Graph,
         out_width: int,
         input_dropout: float = 0.0,
-        readers: Literal["drawn", "positive"] = "drawn",
+        readers: Readers = "drawn",
         released_edges: bool = False,
         **options: Any,
     ) -> None:
         super().__init__()
         self.input_dropout, self.released_edges = input_dropout, released_edges
         self.network = CensNet(graph.node_width, graph.edge_width, out_width=out_width, **options)
-        if readers == "positive":
-            for layer in self.network.layers:
-                cast(NodeLayer | EdgeLayer, layer).reader.data.abs_()
+        start_readers(self.network, readers)
 
     def inputs(self, graph: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """What `forward` takes."""

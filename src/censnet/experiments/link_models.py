@@ -10,6 +10,7 @@ from torch import Tensor
 
 from censnet.experiments.baselines.links import GraphAutoEncoder, SpectralClustering
 from censnet.experiments.baselines.walks import DeepWalk
+from censnet.experiments.readers import Readers, start_readers
 from censnet.nn import CensNetVAE
 from censnet.ops.graph import Graph
 
@@ -27,19 +28,22 @@ class CensNetAutoEncoder:
         graph: what is seen.
         balanced: whether links and non-links count the same in sum, as in the code of VGAE. As printed, all pairs count
             the same, and nearly all are not linked.
+        readers: how p starts; see `readers.py`.
         options: of `CensNetVAE`.
     """
 
     options_of = CensNetVAE
 
-    def __init__(self, graph: Graph, balanced: bool = False, **options: Any) -> None:
-        self.graph, self.balanced, self.options = graph, balanced, options
+    def __init__(self, graph: Graph, balanced: bool = False, readers: Readers = "drawn", **options: Any) -> None:
+        self.graph, self.balanced, self.readers, self.options = graph, balanced, readers, options
 
     def embed(self, epochs: int, learning_rate: float, seed: int) -> Tensor:
         """Train, and give the mean of each node's embedding."""
         graph = self.graph
         torch.manual_seed(seed)
-        model = CensNetVAE(graph.node_width, graph.edge_width, **self.options).to(graph.ends.device)
+        model = CensNetVAE(graph.node_width, graph.edge_width, **self.options)
+        start_readers(model.encoder, self.readers)
+        model.to(graph.ends.device)
         adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
         linked = 2 * graph.num_edges + graph.num_nodes  # ordered pairs, each node with itself among them
         weight = (graph.num_nodes**2 - linked) / linked if self.balanced else 1.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
 from censnet.experiments.baselines.molecules import Forest, Linear, MoleculeGCN
-from censnet.nn import CensNet, EdgeLayer, NodeLayer, RowHead
+from censnet.experiments.readers import Readers, start_readers
+from censnet.nn import CensNet, RowHead
 from censnet.ops.graph import Graph, GraphSet
 from censnet.ops.incidence import Incidence
 
@@ -21,7 +22,7 @@ class MoleculeCensNet(nn.Module):
         out_width: the number of targets.
         end: who predicts for an atom. "layer" is the last node layer itself; "head" is a linear map behind it, so that
             all layers have hidden channels.
-        readers: as in `CensNetClassifier`.
+        readers: how p starts; see `readers.py`.
         options: of `CensNet`.
     """
 
@@ -33,16 +34,14 @@ class MoleculeCensNet(nn.Module):
         graph: Graph | GraphSet,
         out_width: int,
         end: Literal["layer", "head"] = "layer",
-        readers: Literal["drawn", "positive"] = "drawn",
+        readers: Readers = "drawn",
         **options: Any,
     ) -> None:
         super().__init__()
         last = out_width if end == "layer" else None
         self.network = CensNet(graph.node_width, graph.edge_width, out_width=last, **options)
         self.head = RowHead(self.network.out_node_width, out_width) if end == "head" else nn.Identity()
-        if readers == "positive":
-            for layer in self.network.layers:
-                cast(NodeLayer | EdgeLayer, layer).reader.data.abs_()
+        start_readers(self.network, readers)
 
     def inputs(self, batch: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """What `forward` takes."""

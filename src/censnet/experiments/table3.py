@@ -26,7 +26,8 @@ def run_cell(
 ) -> None:
     """Add a record for each seed that has none yet.
 
-    The network after the last iteration is judged, as in the paper: nothing is chosen on validation links.
+    The network after the last iteration is judged, as in the paper: nothing is chosen on validation links, of which
+    there are too few to tell one step from the next.
     """
     path = records.record_path(results, plan.table, cell, plan.method)
     for seed in records.missing_seeds(path, plan, seeds):

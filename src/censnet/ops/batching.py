@@ -80,8 +80,9 @@ class SetOrder:
             ends = self.whole.ends.index_select(1, chosen.edge_rows).sub_(shift)
             return Incidence(ends, len(chosen.rows), chosen.owner, len(chosen.node_shift))
         shift = chosen.node_shift.mul(_PAIR).index_select(0, chosen.edge_owner)
-        ends = self._ends.index_select(0, chosen.edge_rows).sub_(shift).view(torch.int32)
-        num_edges = len(shift)
+        of_edge = self._of_edges.index_select(0, chosen.edge_rows)
+        around, degree = self._of_nodes.index_select(0, chosen.rows).view(torch.int32).view(-1, 2).unbind(1)
+        ends, num_edges = (of_edge[:, 0] - shift).view(torch.int32), len(shift)
         incidence = Incidence.__new__(Incidence)  # what is gathered from a checked set needs no second check
         incidence.__dict__.update(
             ends=torch.empty(2, num_edges, dtype=torch.int64, device=ends.device).copy_(ends.view(-1, 2).t()),
@@ -90,8 +91,8 @@ class SetOrder:
             num_graphs=len(chosen.node_shift),
             pairs=Pairs(ends),
             edge_owner=chosen.edge_owner,
-            node_degree=self.whole.node_degree.index_select(0, chosen.rows),
-            edge_degree=self.whole.edge_degree.index_select(0, chosen.edge_rows),
+            node_degree=degree.long(),
+            edge_degree=of_edge[:, 1].contiguous(),
         )
         if self.whole.is_loop is None:
             incidence.__dict__["is_loop"] = None
@@ -101,39 +102,36 @@ class SetOrder:
             incidence.__dict__.update(
                 multiplicity=self._ones[0].expand(num_edges), is_first=self._ones[1].expand(num_edges)
             )
-        if self.whole.slots.edge.pieces is None:
-            incidence.__dict__["slots"] = self._slots(chosen, shift)
+        if of_edge.shape[1] == 4:
+            edge = (of_edge[:, 2] - chosen.edge_shift * _PAIR).view(torch.int32)
+            other = (of_edge[:, 3] - shift).view(torch.int32)
+            offset = edge.new_zeros(len(around) + 1)
+            torch.cumsum(around, 0, dtype=offset.dtype, out=offset[1:])
+            incidence.__dict__["slots"] = Slots(Bags(edge, offset), Bags(other, offset))
         if self.largest <= PIECE:
             count, bounds = chosen.count.int(), chosen.bounds.int()
             nodes, edges = (Bags(count[: len(of)], bounds[n]) for n, of in enumerate((chosen.rows, chosen.edge_rows)))
             incidence.__dict__["_members"] = {"node": nodes, "edge": edges}
         return incidence
 
-    def _slots(self, chosen: Chosen, shift: Tensor) -> Slots:
-        other = self._other.index_select(0, chosen.edge_rows).sub_(shift).view(torch.int32)
-        edge = self._edge.index_select(0, chosen.edge_rows).sub_(chosen.edge_shift * _PAIR).view(torch.int32)
-        offset = edge.new_zeros(len(chosen.rows) + 1)
-        torch.cumsum(self._around.index_select(0, chosen.rows), 0, dtype=offset.dtype, out=offset[1:])
-        return Slots(Bags(edge, offset), Bags(other, offset))
+    @kept
+    def _of_edges(self) -> Tensor:
+        """What a batch takes of each edge, side by side, so that it is fetched at once: its two ends, its degree, and,
+        unless a hub is in pieces, two entries of T as edges and as other ends. (E, 4 or 2)"""
+        slots, columns = self.whole.slots, [self.whole.pairs.index.view(torch.int64), self.whole.edge_degree]
+        if slots.edge.pieces is None:
+            columns += [slots.edge.index.view(torch.int64), slots.other.index.view(torch.int64)]
+        for name in ("pairs", "slots"):
+            del self.whole.__dict__[name]  # not needed again, and as large as what is kept of them here
+        return torch.stack(columns, dim=1)
+
+    @kept
+    def _of_nodes(self) -> Tensor:
+        """The number of entries around each node, and its degree, as a pair. (N,)"""
+        return torch.stack([self.whole._count_entries, self.whole.node_degree], dim=1).int().view(torch.int64).view(-1)
 
     @kept
     def _ones(self) -> tuple[Tensor, Tensor] | None:
         """1 and True, if no two edges have the same two ends: then that is the multiplicity of all."""
         one = torch.ones(1, dtype=torch.int64, device=self.whole.ends.device)
         return (one, one.bool()) if bool((self.whole.multiplicity == 1).all()) else None
-
-    @kept
-    def _around(self) -> Tensor:
-        return self.whole._count_entries.int()
-
-    @kept
-    def _ends(self) -> Tensor:
-        return self.whole.pairs.index.view(torch.int64)
-
-    @kept
-    def _edge(self) -> Tensor:
-        return self.whole.slots.edge.index.view(torch.int64)
-
-    @kept
-    def _other(self) -> Tensor:
-        return self.whole.slots.other.index.view(torch.int64)

@@ -19,6 +19,7 @@ from censnet.ops.factors import Normalization
 
 PRESETS = ("strong", "paper", "released")
 Section = Literal["node", "edge", "graph", "link"]
+NAMES = ("data.split_column", "data.split_file")
 OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here `none` is a word like the others
 
 
@@ -168,7 +169,7 @@ def make_settings(
             near = difflib.get_close_matches(name, known, 1, 0.6) or [n for n in known if n.endswith(f".{name}")]
             hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
             raise SettingsError(f"unknown setting {name}: {hint}")
-        values.setdefault(group, {})[key] = _parse(value) if isinstance(value, str) else value
+        values.setdefault(group, {})[key] = _parse(value, name in NAMES) if isinstance(value, str) else value
     try:
         return Settings.model_validate({**values, "preset": preset, "seed": seed})
     except ValidationError as error:
@@ -211,11 +212,13 @@ def _load_preset(preset: str, section: Section) -> dict[str, dict[str, Any]]:
     return merged
 
 
-def _parse(text: str) -> object:
+def _parse(text: str, is_name: bool = False) -> object:
     """The value that a text stands for: a number, true, false, none, a list or a table as in JSON; else the text."""
     plain = text.strip()
     if plain.lower() in ("none", "null", ""):
         return None
+    if is_name:  # of a column or a file, such as 2020 or a,b.csv
+        return plain
     try:
         return json.loads(plain.lower() if plain.lower() in ("true", "false") else plain)
     except json.JSONDecodeError:

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,7 +86,7 @@ def made_now(seconds: float, device: str) -> Made:
         device=device,
         python=platform.python_version(),
         torch=torch.__version__,
-        censnet=version("censnet"),
+        censnet=_own_version(),
     )
 
 
@@ -98,6 +98,13 @@ def is_whole(path: Path) -> bool:
 def _is_saving(path: Path) -> bool:
     """Whether a run was written whole, but not all of it was brought to its place."""
     return (path / SAVING / CONFIG).exists() and not (path / SAVING).is_symlink()
+
+
+def _own_version() -> str:
+    try:
+        return version("censnet")
+    except PackageNotFoundError:
+        return "not installed"  # run from its source
 
 
 def write_directory(path: Path, config: RunConfig, files: Mapping[str, bytes]) -> None:

@@ -75,11 +75,10 @@ class Judge:
         """Whether the labels define a metric for every member: there is no AUC of one class."""
         if self.lesson.links is not None and metric in (*METRICS["link"], "loss"):
             return True
-        width = {level: sum(target.width for target in self.lesson.of(level)) for level in self.rows}
-        zeros = {
-            level: labels.new_zeros(len(labels), self.lesson.members * width[level])
-            for level, labels in self.lesson.labels.items()
-        }
+        zeros = {}
+        for level, labels in self.lesson.labels.items():
+            width = self.lesson.members * sum(target.width for target in self.lesson.of(level))
+            zeros[level] = torch.zeros(len(labels), width, device=labels.device)
         return all(overall(scores, metric) is not None for scores in self.of(zeros))
 
     def _links(self, learner: Learner, latent: Latent) -> dict[str, float]:

@@ -50,7 +50,7 @@ def read_learners(config: RunConfig, content: bytes, path: Path) -> list[Learner
         foreign = next((name for name in mine if name not in expected), None)
         if foreign is not None:
             raise RunError(f"{path} has {quote(foreign, 100)}, expected no such tensor: the network has none")
-        learner.load_state_dict(mine, assign=True)
+        learner.load_state_dict({name: tensor.clone() for name, tensor in mine.items()}, assign=True)
         learners.append(learner.requires_grad_().eval())
     return learners
 

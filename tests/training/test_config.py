@@ -1,0 +1,75 @@
+"""Settings: what a user may write, what a preset says, and that both can be written down and read again."""
+
+from __future__ import annotations
+
+import pytest
+
+from censnet.training.config import PRESETS, SettingsError, make_settings, parse_changes, setting_names
+from censnet.training.train import _changes
+
+SECTIONS = ("node", "edge", "graph", "link")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("section", SECTIONS)
+def test_settings_that_were_written_down_are_read_back_the_same(preset, section):
+    """As `resume_run` does; no word of theirs may be taken for a number, a list or nothing."""
+    changes = {"data.split_column": "2020", "data.split_file": "a,b.csv", "training.imbalance": "none"}
+    for settings in (make_settings(preset, section), make_settings(preset, section, changes, seed=5)):
+        again = make_settings(settings.preset, section, _changes(settings.model_dump(mode="json")), settings.seed)
+        assert again == settings
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("model.hidden", "64", 64),
+        ("model.dropout", "0.25", 0.25),
+        ("model.residual", "True", True),
+        ("model.norm", "none", None),
+        ("training.imbalance", "none", "none"),
+        ("training.imbalance", None, "none"),
+        ("training.patience", "none", None),
+        ("model.layers", "NE", "NE"),
+        ("model.head", "32,16", [32, 16]),
+        ("model.head", "[32]", [32]),
+        ("model.pool", "mean,sum", ["mean", "sum"]),
+        ("data.fractions", "0.6,0.2,0.2", (0.6, 0.2, 0.2)),
+        ("model.kernel_options", '{"steps": 3}', {"steps": 3}),
+        ("data.split_column", "2020", "2020"),
+    ],
+)
+def test_a_text_is_read_as_what_it_stands_for(name, text, value):
+    settings = make_settings("paper", "node", {name: text})
+    group, key = name.split(".")
+    assert getattr(getattr(settings, group), key) == value
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model.widht": 3}, r"unknown setting model\.widht"),
+        ({"model.hiden": 3}, r"unknown setting model\.hiden: did you mean model\.hidden\?"),
+        ({"hidden": 3}, r"unknown setting hidden: did you mean model\.hidden\?"),
+        ({"model.hidden": 0}, r"model\.hidden is 0: input should be greater than or equal to 1"),
+        ({"model.hidden": "many"}, r"model\.hidden is 'many'"),
+        ({"model.kernel": "foo"}, "kernel is 'foo', expected one of hop"),
+        ({"training.optimizer": "sgd"}, r"training\.optimizer is 'sgd'"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(changes, message):
+    with pytest.raises(SettingsError, match=message):
+        make_settings("strong", "node", changes)
+
+
+def test_unknown_presets_and_odd_changes_are_refused():
+    with pytest.raises(SettingsError, match="preset is 'best', expected one of strong, paper, released"):
+        make_settings("best")
+    with pytest.raises(SettingsError, match=r"--set has 'model\.hidden', expected NAME=VALUE"):
+        parse_changes(["model.hidden"])
+    assert parse_changes(["data.split_file=a=b.csv"]) == {"data.split_file": "a=b.csv"}
+
+
+def test_every_setting_has_a_name_of_two_parts():
+    assert {"model.layers", "training.epochs", "data.split"} <= set(setting_names())
+    assert all(name.count(".") == 1 for name in setting_names())
