@@ -79,8 +79,8 @@ def measure_molecules(threads: int, steps: int, rounds: int) -> dict[str, Any]:
         found["chemprop"].append(facts.pop("molecules/s"))
         for name, prepared in ours.items():
             found[name].append(molecules_per_second(prepared, steps))
-    middle = {name: statistics.median(values) for name, values in found.items()}
-    table = {name: {"molecules/s": value, "x chemprop": value / middle["chemprop"]} for name, value in middle.items()}
+    best = {name: max(values) for name, values in found.items()}  # another process can only slow a round down
+    table = {name: {"molecules/s": value, "x chemprop": value / best["chemprop"]} for name, value in best.items()}
     return {"chemprop": facts, "rounds": found, "table": table}
 
 
@@ -114,7 +114,7 @@ def measure_loop(epochs: int, rounds: int) -> dict[str, Any]:
     for _ in range(rounds):
         for name, run in work.items():
             found[name].append(1e3 * _pace(run()))
-    table = {name: {"ms": statistics.median(values)} for name, values in found.items()}
+    table = {name: {"ms": min(values)} for name, values in found.items()}
     ours = table["the loop of censnet train"]["ms"]
     for row in table.values():
         row["the loop is x of it"] = ours / row["ms"]

@@ -21,29 +21,40 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError
+from censnet.data.karate import read_karate
 from censnet.data.parts import Split
 from censnet.data.sources import find
-from censnet.data.tables import write_table
+from censnet.data.tables import Tables, write_table
 from censnet.experiments.baselines.convolutions import GCN
 from censnet.experiments.spec import find_spec
 from censnet.figures import Cloud, Contender, draw_clouds, draw_curves, neighbour_share
 from censnet.training import Run, replicate, train
+from censnet.training.embedding import Embeddings
 from censnet.training.screen import best_epochs
 
 OUT = Path("runs/demo")
 SPLITS = 3
-RATE = 0.03
 MOST_EPOCHS, PATIENCE = 300, 50
 SHOWN_EDGES = 3000  # t-SNE of more takes long and shows no more
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is learnt: a built-in set, its target, and the cell of the paper's Table 1 that has it."""
+    """What is learnt.
 
-    data: str
+    Args:
+        name: of the data.
+        data: as `censnet.train` takes them.
+        target: the labels.
+        rate: the share of them that is learnt from.
+        cell: where the paper's Table 1 has it, if it does.
+    """
+
+    name: str
+    data: str | Tables
     target: str
-    cell: str | None
+    rate: float
+    cell: str | None = None
 
     @property
     def column(self) -> str:
@@ -51,25 +62,37 @@ class Subject:
         return self.target.partition(":")[2]
 
 
-CORA = Subject("cora", "node:label", "cora-3")
-KARATE = Subject("karate", "node:faction", None)
+CORA = Subject("cora", "cora", "node:label", rate=0.03, cell="cora-3")
 
 
 def choose_subject(console: Console) -> Subject:
     """Cora, or where it cannot be had the karate club, which comes with the library."""
     try:
-        find(CORA.data)
+        find(CORA.name)
     except DataError as problem:
         console.print(f"Cora cannot be had here: {problem}\nSo the demo takes Zachary's karate club, 34 people.\n")
-        return KARATE
+        return make_karate()
     return CORA
 
 
-def make_changes(epochs: int) -> dict[str, object]:
+def make_karate() -> Subject:
+    """Zachary's karate club: each member has a name of its own, each friendship its share of common friends."""
+    karate = read_karate()
+    friends = np.zeros((len(karate.labels),) * 2, bool)
+    one, other = karate.ends.numpy()
+    friends[one, other] = friends[other, one] = True
+    common, either = (friends[one] & friends[other]).sum(1), (friends[one] | friends[other]).sum(1)
+    faction = [karate.classes[label] for label in karate.labels.tolist()]
+    members = pd.DataFrame({"id": range(len(faction)), "name": np.eye(len(faction)).tolist(), "faction": faction})
+    friendships = pd.DataFrame({"source": one, "target": other, "common": common / either})
+    return Subject("karate", Tables(members, friendships), "node:faction", rate=0.12)
+
+
+def make_changes(subject: Subject, epochs: int) -> dict[str, object]:
     """Few labels, and the same patience for every method; all else is as the preset has it."""
     return {
         "data.split": "label-rate",
-        "data.label_rate": RATE,
+        "data.label_rate": subject.rate,
         "training.epochs": epochs,
         "training.patience": PATIENCE,
         "training.monitor": "accuracy",
@@ -80,13 +103,13 @@ def train_censnet(subject: Subject, preset: str, out: Path, epochs: int = MOST_E
     """A run for each split."""
     return replicate(
         subject.data, subject.target, out,
-        replicates=SPLITS, preset=preset, settings=make_changes(epochs), overwrite=True, progress=True,
+        replicates=SPLITS, preset=preset, settings=make_changes(subject, epochs), overwrite=True, progress=True,
     ).runs  # fmt: skip
 
 
 def train_pictured(subject: Subject, out: Path, epochs: int = MOST_EPOCHS) -> Run:
     """The default network with a gate for each channel: through one, little of a node's class gets to its edges."""
-    changes = {**make_changes(epochs), "model.heads": "all"}
+    changes = {**make_changes(subject, epochs), "model.heads": "all"}
     return train(subject.data, subject.target, out, settings=changes, overwrite=True, progress=True)
 
 
@@ -136,7 +159,7 @@ def find_published(method: str, cell: str | None) -> tuple[float, float] | None:
 def show_scores(contenders: Sequence[Contender], subject: Subject, split: Split, console: Console) -> None:
     """The table, and what makes the paper's figures others than these."""
     count = len(split.train) + len(split.validation) + len(split.test)
-    title = f"{subject.data}: {len(split.train)} of {count:,} labels, {len(split.test):,} test rows, {SPLITS} splits"
+    title = f"{subject.name}: {len(split.train)} of {count:,} labels, {len(split.test):,} test rows, {SPLITS} splits"
     table = Table("", "test accuracy, %", "spread", "epochs kept", "published", title=title, title_justify="left")
     for one in contenders:
         there = "" if one.published is None else "{:.1f} ± {:.1f}".format(*one.published)
@@ -170,17 +193,15 @@ def draw_accuracy(contenders: Sequence[Contender], subject: Subject, split: Spli
     ahead = f"{first.name} is {gap:.1f} points ahead of {second.name}"
     if gap < 100 * max(stdev(one.tested) if len(one.tested) > 1 else 0.0 for one in (first, second)):
         ahead = f"{first.name} and {second.name} are within a split's luck of each other"
-    subtitle = f"{subject.data}, {len(split.train)} labels to learn from, {SPLITS} splits, each with its own start"
+    subtitle = f"{subject.name}, {len(split.train)} labels to learn from, {SPLITS} splits, each with its own start"
     draw_curves(contenders, ahead, subtitle, path)
 
 
-def draw_embeddings(
-    nodes: pd.DataFrame, edges: pd.DataFrame, codes: Tensor, run: Run, split: Split, path: Path
-) -> None:
+def draw_embeddings(name: str, found: Embeddings, codes: Tensor, classes: list[str], split: Split, path: Path) -> None:
     """Nodes and edges of one run in two dimensions, coloured by class; an edge between two classes is grey."""
-    points, lines, labels = _channels(nodes), _channels(edges), codes.numpy()
-    number = {name: row for row, name in enumerate(nodes["id"])}
-    first, second = (labels[edges[end].map(number).to_numpy(np.int64)] for end in ("source", "target"))
+    points, lines, labels = _channels(found.nodes), _channels(found.edges), codes.numpy()
+    number = {node: row for row, node in enumerate(found.nodes["id"])}
+    first, second = (labels[found.edges[end].map(number).to_numpy(np.int64)] for end in ("source", "target"))
     kinds = np.where(first == second, first, -1)
     unseen = np.sort(torch.cat([split.validation, split.test]).numpy())
     inside = np.flatnonzero(kinds >= 0)
@@ -200,9 +221,9 @@ def draw_embeddings(
         ),
     ]  # fmt: skip
     title = f"{len(split.train)} labelled nodes put nodes and edges in order"
-    subtitle = f"{run.config.data}, one CensNet with a gate for each channel, t-SNE. "
+    subtitle = f"{name}, one CensNet with a gate for each channel, t-SNE. "
     subtitle += "Colour: the class of a node, or of both ends of an edge. Grey: the ends differ."
-    draw_clouds(clouds, run.config.targets[0].classes, title, subtitle, path)
+    draw_clouds(clouds, classes, title, subtitle, path)
 
 
 def _channels(frame: pd.DataFrame) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
@@ -215,14 +236,15 @@ def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
     subject = choose_subject(console)
     trained: dict[str, list[Run]] = {}
     for preset in ("paper", "strong"):
-        console.print(f"CensNet on {subject.data}, preset {preset}, {SPLITS} splits side by side")
+        console.print(f"CensNet on {subject.name}, preset {preset}, {SPLITS} splits side by side")
         trained[preset] = train_censnet(subject, preset, out / preset, epochs)
-    first = trained["strong"][0]
-    dataset = first.read(subject.data)
-    codes = first.config.targets[0].encode(dataset.labels("node", subject.column)).long()
+    sets = [run.read(subject.data) for run in trained["strong"]]
     splits = [run.parts[0]["node"] for run in trained["strong"] if run.parts is not None]
-    console.print(f"GCN on {subject.data}, the same splits")
-    networks = [train_gcn(dataset, codes, split, seed, epochs) for seed, split in enumerate(splits)]
+    codes = trained["strong"][0].config.targets[0].encode(sets[0].labels("node", subject.column)).long()
+    console.print(f"GCN on {subject.name}, the same splits")
+    networks = [
+        train_gcn(data, codes, split, seed, epochs) for seed, (data, split) in enumerate(zip(sets, splits, strict=True))
+    ]
     contenders = [
         describe_runs("CensNet, strong", trained["strong"], None),
         describe_runs("CensNet, paper", trained["paper"], find_published("censnet", subject.cell)),
@@ -233,11 +255,12 @@ def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
     draw_accuracy(contenders, subject, splits[0], out / "learning_curves.png")
     console.print("\nOne more CensNet, with a gate for each channel, whose embeddings are written and drawn")
     pictured = train_pictured(subject, out / "pictured", epochs)
-    embedded = pictured.embed(dataset)
-    write_table(pictured.predict(dataset), out / "predictions.csv")
+    embedded = pictured.embed(subject.data)
+    write_table(pictured.predict(subject.data, keep="ids"), out / "predictions.csv")
     write_table(embedded.nodes, out / "nodes.csv")
     write_table(embedded.edges, out / "edges.csv")
-    draw_embeddings(embedded.nodes, embedded.edges, codes, pictured, splits[0], out / "embeddings.png")
+    classes = pictured.config.targets[0].classes
+    draw_embeddings(subject.name, embedded, codes, classes, splits[0], out / "embeddings.png")
     console.print(
         f"\n{out}/ has learning_curves.png, embeddings.png, scores.csv, predictions.csv, the embeddings nodes.csv and "
         "edges.csv, and the runs themselves: paper/, strong/ and pictured/. "

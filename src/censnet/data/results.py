@@ -38,10 +38,10 @@ def lay_out(
     known = frame[[column for column in frame.columns if column in ids or keep == "all"]]
     taken = [*values.columns, *(["error"] if bad.any() else [])]
     known = known.rename(columns=_renamed(known.columns, taken))
-    result = pd.concat([known.reset_index(drop=True), found.reset_index(drop=True)], axis=1)
+    parts: list[pd.DataFrame | pd.Series[Any]] = [known.reset_index(drop=True), found.reset_index(drop=True)]
     if bad.any():
-        result["error"] = pd.Series(messages, dtype="object").reindex(range(len(rows)))
-    return result
+        parts.append(pd.Series(messages, dtype="object", name="error").reindex(range(len(rows))))
+    return pd.concat(parts, axis=1)
 
 
 def _renamed(columns: Iterable[str], taken: Sequence[str]) -> dict[str, str]:

@@ -96,7 +96,7 @@ def prepare_dataset(
     for level, split in splits.items():
         if len(split.train) == 0:
             raise DataError(f"no {level} row with a label is for training, expected some: see data.split")
-    dataset = dataset.refit({level: split.train for level, split in splits.items()})
+    dataset = dataset.refit({level: split.train for level, split in splits.items()}, links)
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [
         Target.fit(labels[item.level][item.column], item.level, item.column, splits[item.level].train, item.kind)

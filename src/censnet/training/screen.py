@@ -78,10 +78,13 @@ def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> I
             grid.add_row(Text(f"  {name}{arrow}", style), *(Text(cell, style) for cell in cells))
         yield grid
         if several and plain:
-            grid = _grid(f"{plain[0]} of each column", parts)
+            shown = {column: next(name for name in plain if f"{column}/{name}" in every) for column in columns}
+            alike = len(set(shown.values())) == 1
+            grid = _grid(f"{shown[columns[0]]} of each column" if alike else "each column", parts)
             for column in columns[:MOST_COLUMNS]:
-                name = f"{column}/{plain[0]}"
-                grid.add_row(f"  {column}", *(spell(found[name]) if name in found else "" for found in mine.values()))
+                name = f"{column}/{shown[column]}"
+                cells = [spell(found[name]) if name in found else "" for found in mine.values()]
+                grid.add_row(Text(f"  {column}" if alike else f"  {column}, {shown[column]}"), *cells)
             if len(columns) > MOST_COLUMNS:
                 grid.add_row(f"  ... and {len(columns) - MOST_COLUMNS} more, which --json shows")
             yield grid

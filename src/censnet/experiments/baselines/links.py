@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import VGAE, GCNConv
 
 from censnet.experiments.baselines.convolutions import both_ways, dense, with_loops
+from censnet.nn.vae import reconstruction
 from censnet.ops.graph import Graph
 
 
@@ -31,10 +32,10 @@ class Encoder(nn.Module):
 
 
 class GraphAutoEncoder:
-    """VGAE (Kipf and Welling 2016), by PyTorch Geometric: the loss has as many pairs at random as there are links.
+    """VGAE (Kipf and Welling 2016), by PyTorch Geometric, with the loss of its authors' code: over all pairs of nodes.
 
-    The original takes all pairs of nodes and weighs links up, which is the same in the mean. The pairs are drawn anew
-    in each step; about one in a thousand of them is a link.
+    Links are weighed up to balance the others, and the sum counts half beside the divergence. PyTorch Geometric's own
+    loss draws as many pairs at random as there are links instead.
 
     Args:
         graph: what is seen.
@@ -50,14 +51,15 @@ class GraphAutoEncoder:
         graph = self.graph
         torch.manual_seed(seed)
         model = VGAE(Encoder(graph.node_width, self.hidden, self.latent)).to(graph.ends.device)
-        inputs, links = (dense(graph.nodes), *with_loops(graph)), both_ways(graph)
+        inputs = (dense(graph.nodes), *with_loops(graph))
+        linked = 2 * graph.num_edges + graph.num_nodes
+        weight = (graph.num_nodes**2 - linked) / linked
         adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
         for _ in range(epochs):
             adam.zero_grad()
             embedding = model.encode(*inputs)
-            others = torch.randint(graph.num_nodes, links.shape, device=links.device)
-            loss = model.recon_loss(embedding, links, others) + model.kl_loss() / graph.num_nodes
-            loss.backward()
+            pairs = reconstruction(embedding, graph.incidence, weight) / graph.num_nodes
+            (pairs / 2 + model.kl_loss()).backward()
             adam.step()
         model.eval()
         with torch.no_grad():

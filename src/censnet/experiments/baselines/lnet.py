@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -157,6 +158,9 @@ class AdaLNet(nn.Module):
         self.embed = nn.Linear(graph.node_width, embedding, bias=False)
         nn.init.xavier_uniform_(self.embed.weight)
         self.filters = nn.ModuleList(perceptron(self.steps**2, filter_width, self.steps**2, depth=1) for _ in long)
+        for learnt in self.filters:  # so that a long scale starts as the power itself
+            for parameter in cast(nn.Sequential, learnt)[-1].parameters():
+                nn.init.zeros_(parameter)
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
         """The features, the given affinity, and where the iteration starts."""
