@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.records import write_record
-from censnet.data.tables import Tables
+from censnet.data.tables.files import Tables
 from censnet.training import load_run, train
 
 SETTINGS: dict[str, object] = {

@@ -24,8 +24,8 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import from_smiles, to_undirected
 
 from benchmarks.records import take_turns, write_record
-from censnet.data.molecules import featurize
-from censnet.data.sources import find
+from censnet.data.molecules.featurize import featurize
+from censnet.data.sets.sources import find
 from censnet.ops.graph import Graph, GraphSet
 from censnet.ops.memory import keep_heap
 

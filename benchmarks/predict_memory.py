@@ -22,7 +22,7 @@ import pandas as pd
 import torch
 
 from benchmarks.records import write_record
-from censnet.data.tables import write_table
+from censnet.data.tables.files import write_table
 from censnet.training import load_run, train
 
 MOST_GIB = 4.0

@@ -30,9 +30,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.records import write_record
-from censnet.data.sources import find
-from censnet.training.learner import Learner
-from censnet.training.loop import fit
+from censnet.data.sets.sources import find
+from censnet.training.loop.fit import fit
+from censnet.training.loop.learner import Learner
 from censnet.training.prepare import Prepared, prepare
 
 TARGETS = {"molecules": 1.3, "loop": 1.25}

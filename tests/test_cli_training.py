@@ -24,7 +24,7 @@ from typer.testing import CliRunner, Result
 from censnet.cli import app
 from censnet.training import load_run
 from censnet.training.config import PRESETS, Section, make_settings, setting_names
-from censnet.training.listener import Listener
+from censnet.training.loop.listener import Listener
 from censnet.training.manual import entries
 from censnet.training.progress import Bar, Lines, Voice
 from censnet.training.screen import best_epochs

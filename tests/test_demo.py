@@ -16,8 +16,8 @@ from matplotlib.image import imread
 from censnet import demo, figures
 from censnet.data.dataset import load_data
 from censnet.data.errors import DataError
-from censnet.data.parts import Split
-from censnet.data.tables import Tables
+from censnet.data.splits.split import Split
+from censnet.data.tables.files import Tables
 from censnet.figures import Cloud, Contender
 from censnet.ops.graph import Graph
 

@@ -27,7 +27,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from censnet.data.molecules import canonical, featurize
+from censnet.data.molecules.featurize import canonical, featurize
 from censnet.estimators import CensNetClassifier, CensNetRegressor
 from censnet.ops.graph import GraphSet
 from censnet.training.config import Settings, make_settings

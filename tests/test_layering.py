@@ -80,7 +80,7 @@ def test_a_file_has_found_its_name(path: Path) -> None:
         ("from .. import data", ("censnet", "nn", "__init__"), {"data"}),
         ("from . import graph", ("censnet", "ops", "incidence"), set()),
         ("from censnet import Graph", ("censnet", "nn", "layers"), {""}),
-        ("def late():\n    import censnet.training.loop", ("censnet", "tasks", "nodes"), {"training"}),
+        ("def late():\n    import censnet.training.loop.fit", ("censnet", "tasks", "nodes"), {"training"}),
         ("from censnet.nn import NodeLayer", ("censnet", "pyg"), set()),
         ("from censnet.training import train", ("censnet", "pyg"), {"training"}),
         ("from censnet.cli import app", ("censnet", "experiments", "table1"), {"cli"}),

@@ -149,9 +149,9 @@ def predict(
 ) -> None:
     """Answer for each row of the data: classes with their probabilities, numbers, links. CSV unless --to is given."""
     with one_line(logging.WARNING):
-        from censnet.data.tables import to_csv
+        from censnet.data.tables.files import to_csv
         from censnet.training import load_run
-        from censnet.training.export import predict_levels, prediction_places, write_tables
+        from censnet.training.run.export import predict_levels, prediction_places, write_tables
 
         trained = load_run(run)
         places = prediction_places(trained, to, level, links=pairs is not None or top is not None)
@@ -181,7 +181,7 @@ def embed(
     """Write the embeddings of nodes, edges and, for many graphs, graphs, behind your ids."""
     with one_line(logging.WARNING):
         from censnet.training import load_run
-        from censnet.training.export import write_embeddings
+        from censnet.training.run.export import write_embeddings
 
         files = write_embeddings(load_run(run), data, to, form.value, strict=strict, device=device, progress=True)
     for path, frame in files.items():
@@ -238,8 +238,8 @@ def inspect(
 ) -> None:
     """Say what is in a data set, what each column became, what training will cost, and what is wrong."""
     with one_line():
-        from censnet.data.report import inspect_data
-        from censnet.data.screen import Screen
+        from censnet.data.inspect.report import inspect_data
+        from censnet.data.inspect.screen import Screen
 
         report = inspect_data(data, target, splits)
     if as_json:
@@ -257,9 +257,9 @@ def datasets(
 ) -> None:
     """List the built-in data sets: their size, licence, numbers, and where each was found."""
     with one_line():
-        from censnet.data import sources
         from censnet.data.errors import DataError, quote
-        from censnet.data.screen import dataset_card, datasets_table
+        from censnet.data.inspect.screen import dataset_card, datasets_table
+        from censnet.data.sets import sources
 
         if name is not None and name not in sources.DATASETS:
             raise DataError(f"there is no data set {quote(name)} (there are {', '.join(sources.DATASETS)})")

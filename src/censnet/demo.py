@@ -21,15 +21,15 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError
-from censnet.data.karate import read_karate
-from censnet.data.parts import Split
-from censnet.data.sources import find
-from censnet.data.tables import Tables, write_table
+from censnet.data.sets.karate import read_karate
+from censnet.data.sets.sources import find
+from censnet.data.splits.split import Split
+from censnet.data.tables.files import Tables, write_table
 from censnet.experiments.baselines.convolutions import GCN
 from censnet.experiments.spec import find_spec
 from censnet.figures import Cloud, Contender, draw_clouds, draw_curves, neighbour_share
 from censnet.training import Run, replicate, train
-from censnet.training.embedding import Embeddings
+from censnet.training.run.embedding import Embeddings
 from censnet.training.screen import best_epochs
 
 OUT = Path("runs/demo")

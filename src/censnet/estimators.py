@@ -24,15 +24,15 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError, quote
-from censnet.data.keys import find_key
-from censnet.data.tables import Tables
+from censnet.data.tables.files import Tables
+from censnet.data.tables.keys import find_key
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.infer import TargetKind
 from censnet.tasks.targets import Asked, output_slices
 from censnet.training.config import Settings, make_settings
-from censnet.training.judge import average
+from censnet.training.loop.judge import average
 from censnet.training.prepare import prepare_dataset
-from censnet.training.run import Run
+from censnet.training.run.run import Run
 from censnet.training.train import finish, fit_members
 
 Array = NDArray[Any]

@@ -44,8 +44,8 @@ def one_line(level: int = logging.ERROR) -> Iterator[None]:
 @contextmanager
 def stoppable(place: Path, again: Sequence[str] | None = None) -> Iterator[None]:
     """After Ctrl-C, say in one line what was saved, and the command that goes on."""
-    from censnet.training.opening import is_begun
-    from censnet.training.stopping import LeftError, StoppedError
+    from censnet.training.loop.stopping import LeftError, StoppedError
+    from censnet.training.run.opening import is_begun
 
     try:
         yield

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from censnet.data import Tables, load_data
-from censnet.data.audit import audit
-from censnet.data.giveaway import follows, gives_away, telling_features
-from censnet.data.link_splits import LinkSplit, links
-from censnet.data.parts import Split
+from censnet.data.inspect.audit import audit
+from censnet.data.inspect.giveaway import follows, gives_away, telling_features
+from censnet.data.splits.links import LinkSplit, links
+from censnet.data.splits.split import Split
 
 ROWS = 400
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from censnet.data.columns import as_arrow, as_text, read_booleans, read_dates, read_numbers, read_vectors
-from censnet.data.encoding import Column
+from censnet.data.tables.columns import as_arrow, as_text, read_booleans, read_dates, read_numbers, read_vectors
+from censnet.data.tables.encoding import Column
 
 
 def arrow(values: list[object]) -> pa.ChunkedArray:

@@ -10,7 +10,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from censnet.data.molecules import Molecules, canonical, featurize, scaffolds
+from censnet.data.molecules.featurize import Molecules, canonical, featurize, scaffolds
 
 EXAMPLES = max(3 * int(os.environ.get("CENSNET_HOSTILE", "200")) // 4, 20)
 REAL = ["CC(=O)Oc1ccccc1C(=O)O", "C[C@H](N)C(=O)O", "OC(=O)/C=C\\C(=O)O", "[O-][N+](=O)c1ccc(Cl)cc1", "[Na+].[Cl-]"]

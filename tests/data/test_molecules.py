@@ -11,9 +11,9 @@ from rdkit import Chem
 from torch.testing import assert_close
 from torch_geometric.utils import from_smiles
 
-from censnet.data import chemistry, workers
-from censnet.data.atoms import ATOM_CODES, PAPER_ATOM, RICH_ATOM, RICH_BOND, encode, names_of
-from censnet.data.molecules import Molecules, canonical, featurize, scaffolds
+from censnet.data.molecules import chemistry, workers
+from censnet.data.molecules.atoms import ATOM_CODES, PAPER_ATOM, RICH_ATOM, RICH_BOND, encode, names_of
+from censnet.data.molecules.featurize import Molecules, canonical, featurize, scaffolds
 from censnet.ops.graph import GraphSet
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"

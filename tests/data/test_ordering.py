@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from censnet.data import Tables, load_data
-from censnet.data.ordering import order_by_end, places, put_in_order
+from censnet.data.tables.ordering import order_by_end, places, put_in_order
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
 

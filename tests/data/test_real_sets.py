@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from censnet.data import load_data
-from censnet.data.parts import Split
+from censnet.data.splits.split import Split
 
 
 def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from censnet.data import DataError, Tables, load_data, write_table
-from censnet.data.cost import estimate_cost
-from censnet.data.link_splits import link_rows, links
-from censnet.data.parts import Split, write_splits
-from censnet.data.report import Report, inspect_data, make_report
-from censnet.data.screen import Screen
+from censnet.data.inspect.cost import estimate_cost
+from censnet.data.inspect.report import Report, inspect_data, make_report
+from censnet.data.inspect.screen import Screen
+from censnet.data.splits.links import link_rows, links
+from censnet.data.splits.split import Split, write_splits
 from censnet.ops.graph import Graph, GraphSet
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from censnet.data import DataError, Schema, Tables, load_data
-from censnet.data.schema import TableSchema
+from censnet.data.tables.schema import TableSchema
 
 
 def tables(edges: pd.DataFrame) -> Tables:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from censnet.data import sources
-from censnet.data.catalogue import DATASETS, DataFile, DatasetInfo, Member
 from censnet.data.errors import DataError
+from censnet.data.sets import sources
+from censnet.data.sets.catalogue import DATASETS, DataFile, DatasetInfo, Member
 
 RIGHT = b"smiles,exp\nCCO,-0.3\n"
 SHA256 = hashlib.sha256(RIGHT).hexdigest()

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from censnet.data.errors import DataError
-from censnet.data.link_splits import LinkSplit, link_rows, links, read_links, sample_non_links
-from censnet.data.pairs import PairSpace
-from censnet.data.parts import Split, read_splits, write_splits
-from censnet.data.splits import by_column, by_time, label_rate, ratio, scaffold, stratified
+from censnet.data.splits.links import LinkSplit, link_rows, links, read_links, sample_non_links
+from censnet.data.splits.pairs import PairSpace
+from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
+from censnet.data.splits.split import Split, read_splits, write_splits
 from censnet.ops.graph import Graph
 
 

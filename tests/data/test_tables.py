@@ -11,7 +11,7 @@ import pyarrow.csv
 import pytest
 
 from censnet.data import DataError, read_table, write_table
-from censnet.data.tables import read_tables
+from censnet.data.tables.files import read_tables
 
 
 def write(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
@@ -61,8 +61,8 @@ def test_a_field_longer_than_a_block_is_read(tmp_path: Path) -> None:
 
 
 def test_a_large_file_may_change_its_types_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("censnet.data.csv_files._LARGE", 0)
-    monkeypatch.setattr("censnet.data.csv_files._BLOCK", 1000)
+    monkeypatch.setattr("censnet.data.tables.csv_files._LARGE", 0)
+    monkeypatch.setattr("censnet.data.tables.csv_files._BLOCK", 1000)
     lines = [f"{number},{number}," for number in range(1000)]
     frame = read_table(write(tmp_path, "id,x,y\n" + "\n".join(lines) + "\n"))
     assert frame["x"].tolist() == list(range(1000))

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from censnet.data import DataError, workers
-from censnet.data.workers import spread
+from censnet.data import DataError
+from censnet.data.molecules import workers
+from censnet.data.molecules.workers import spread
 
 
 def squares(items: Sequence[int]) -> list[int]:
@@ -77,7 +78,7 @@ def test_a_child_or_one_of_several_on_the_machine_takes_its_share(monkeypatch: p
 
 
 SCRIPT = """
-from censnet.data import workers
+from censnet.data.molecules import workers
 workers.START = {start!r}
 print("read", sum(workers.spread(len, range(3000), processes=2)))
 """

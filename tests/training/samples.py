@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from censnet.data.tables import Tables
+from censnet.data.tables.files import Tables
 
 QUICK: dict[str, object] = {
     "training.epochs": 6,

@@ -6,8 +6,8 @@ import pytest
 import torch
 from training.samples import payments, quick
 
-from censnet.training.batches import choose_sampling, make_batches, whole_batches
-from censnet.training.learner import Learner
+from censnet.training.loop.batches import choose_sampling, make_batches, whole_batches
+from censnet.training.loop.learner import Learner
 from censnet.training.prepare import Prepared, prepare
 
 

@@ -15,7 +15,7 @@ import torch
 from training.samples import content, payments, quick, shapes
 
 from censnet.training import Run, load_run, train
-from censnet.training.directory import MODEL, SAVING
+from censnet.training.run.directory import MODEL, SAVING
 
 FILES = (
     "config.json",

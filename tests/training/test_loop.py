@@ -17,16 +17,16 @@ import pytest
 import torch
 from training.samples import payments, quick, shapes
 
-from censnet.data.tables import Tables
+from censnet.data.tables.files import Tables
 from censnet.training import load_run, train
-from censnet.training.checkpoint import load_tensors
 from censnet.training.config import SettingsError, make_settings
-from censnet.training.history import HistoryFile, history_csv, history_table
-from censnet.training.judge import Judge, overall
-from censnet.training.learner import Learner
-from censnet.training.loop import fit
+from censnet.training.loop.fit import fit
+from censnet.training.loop.judge import Judge, overall
+from censnet.training.loop.learner import Learner
+from censnet.training.loop.stopping import StoppedError
 from censnet.training.prepare import Prepared, prepare
-from censnet.training.stopping import StoppedError
+from censnet.training.run.checkpoint import load_tensors
+from censnet.training.run.history import HistoryFile, history_csv, history_table
 
 
 def make(prepared: Prepared, members: int = 1, seed: int = 0) -> Learner:

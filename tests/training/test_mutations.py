@@ -20,7 +20,7 @@ from safetensors.torch import load, save
 from training.samples import payments, quick
 
 from censnet.training import load_run, train
-from censnet.training.directory import CONFIG, MODEL, seal, unseal
+from censnet.training.run.directory import CONFIG, MODEL, seal, unseal
 
 FILES = [
     "config.json", "history.csv", "metrics.json", "model.safetensors", "predictions.csv", "schema.json", "splits.csv",

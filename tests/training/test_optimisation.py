@@ -12,7 +12,7 @@ from torch import nn
 from censnet.nn.encoder import CensNet
 from censnet.nn.members import split_members, stack_members
 from censnet.training.config import SettingsError, TrainingSettings
-from censnet.training.optimisation import clip_gradients, make_optimizer, rate_at, step_seed
+from censnet.training.loop.optimisation import clip_gradients, make_optimizer, rate_at, step_seed
 
 
 def rates(steps: int, **settings: object) -> list[float]:

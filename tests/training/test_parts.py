@@ -8,7 +8,7 @@ import pytest
 import torch
 from training.samples import payments, quick, shapes, smiles
 
-from censnet.data.tables import Tables
+from censnet.data.tables.files import Tables
 from censnet.training import load_run, train
 from censnet.training.prepare import prepare
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from training.samples import content, payments, quick, shapes
 
-from censnet.data.tables import Tables
+from censnet.data.tables.files import Tables
 from censnet.training import load_run, replicate, train
 from censnet.training import replicates as replicates_module
 from censnet.training.replicates import summarise

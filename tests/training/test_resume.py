@@ -13,9 +13,9 @@ import torch
 from training.samples import content, payments, quick, shapes
 
 from censnet.training import load_run, resume_run, train
-from censnet.training.checkpoint import load_tensors, save_tensors
-from censnet.training.loop import _Trainer
-from censnet.training.stopping import StoppedError
+from censnet.training.loop.fit import _Trainer
+from censnet.training.loop.stopping import StoppedError
+from censnet.training.run.checkpoint import load_tensors, save_tensors
 
 STOCHASTIC = {
     "model__dropout": 0.4,

@@ -8,10 +8,10 @@ import pytest
 import torch
 from training.samples import payments, quick, shapes, smiles
 
-from censnet.data.tables import Tables
+from censnet.data.tables.files import Tables
 from censnet.training import Run, load_run, train
-from censnet.training import infer as infer_module
-from censnet.training.judge import average
+from censnet.training.loop import infer as infer_module
+from censnet.training.loop.judge import average
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ from scipy.stats import chi2
 from strategies import assert_near, incidences
 from torch import Tensor
 
-from censnet.data.parts import Split
+from censnet.data.splits.split import Split
 from censnet.nn import CensNet
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
-from censnet.training.sampling import Part, around, edges_around, induced, proportional, reach
+from censnet.training.loop.sampling import Part, around, edges_around, induced, proportional, reach
 
 NODE_WIDTH, EDGE_WIDTH = 3, 2
 

@@ -11,14 +11,14 @@ import pytest
 import torch
 from training.samples import payments, quick, shapes
 
-from censnet.data.tables import Tables
+from censnet.data.tables.files import Tables
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
 from censnet.training import train
-from censnet.training.batches import Batch, draw_balanced
 from censnet.training.config import SettingsError, make_settings
-from censnet.training.learner import Learner
-from censnet.training.objective import Objective
+from censnet.training.loop.batches import Batch, draw_balanced
+from censnet.training.loop.learner import Learner
+from censnet.training.loop.objective import Objective
 from censnet.training.prepare import prepare
 
 LEARN = {

@@ -2,7 +2,7 @@
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
-from censnet.data.schema import Schema
-from censnet.data.tables import Tables, read_table, write_table
+from censnet.data.tables.files import Tables, read_table, write_table
+from censnet.data.tables.schema import Schema
 
 __all__ = ["DataError", "Dataset", "Schema", "Tables", "load_data", "read_table", "write_table"]

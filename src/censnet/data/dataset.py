@@ -12,22 +12,22 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data import sources
-from censnet.data.assemble import assemble, describe_columns, find_table_keys
-from censnet.data.builtin import from_tensors, read_builtin
-from censnet.data.columns import KINDS
 from censnet.data.errors import DataError
-from censnet.data.keys import ROLES, table_overrides
-from censnet.data.link_splits import LinkSplit
-from censnet.data.packing import Assembled, Fitted
+from censnet.data.molecules.smiles import assemble_molecules
 from censnet.data.problems import Problems
 from censnet.data.refit import refit
 from censnet.data.results import lay_out
-from censnet.data.schema import Schema
-from censnet.data.smiles import assemble_molecules
-from censnet.data.stand_ins import count_degree, encode_degree
-from censnet.data.tables import Tables, as_tables, read_tables
-from censnet.data.targets import Rows, find_targets, find_training_rows, table_of
+from censnet.data.sets import sources
+from censnet.data.sets.builtin import from_tensors, read_builtin
+from censnet.data.splits.links import LinkSplit
+from censnet.data.tables.assemble import assemble, describe_columns, find_table_keys
+from censnet.data.tables.columns import KINDS
+from censnet.data.tables.files import Tables, as_tables, read_tables
+from censnet.data.tables.keys import ROLES, table_overrides
+from censnet.data.tables.packing import Assembled, Fitted
+from censnet.data.tables.schema import Schema
+from censnet.data.tables.stand_ins import count_degree, encode_degree
+from censnet.data.tables.targets import Rows, find_targets, find_training_rows, table_of
 from censnet.ops.graph import Graph, GraphSet
 
 Level = Literal["node", "edge", "graph"]
@@ -224,9 +224,11 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
             )
         tables = read_tables(path, roles)
     else:
-        from censnet.data import interop  # PyTorch Geometric: seconds, and whoever has such a graph has spent them
+        from censnet.data.interop import (
+            objects,  # PyTorch Geometric: seconds, and whoever has such a graph has spent them
+        )
 
-        found = interop.to_tables(data)
+        found = objects.to_tables(data)
         if found is None:
             raise DataError(
                 f"data is a {type(data).__name__}, expected a path, a name, a table, or a PyG or networkx graph"

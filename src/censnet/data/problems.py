@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from censnet.data.columns import is_missing
 from censnet.data.errors import DataError, place, quote
-from censnet.data.tables import Tables
+from censnet.data.tables.columns import is_missing
+from censnet.data.tables.files import Tables
 
 logger = logging.getLogger("censnet")
 

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.data.atoms import encode_kinds, learn_vocabulary
-from censnet.data.ordering import put_in_order
-from censnet.data.packing import Assembled, Bonds, Whole
-from censnet.data.schema import Schema
-from censnet.data.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
-from censnet.data.structure import node_numbers
+from censnet.data.inspect.structure import node_numbers
+from censnet.data.molecules.atoms import encode_kinds, learn_vocabulary
+from censnet.data.tables.ordering import put_in_order
+from censnet.data.tables.packing import Assembled, Bonds, Whole
+from censnet.data.tables.schema import Schema
+from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
 from censnet.ops.graph import GraphSet
 
 

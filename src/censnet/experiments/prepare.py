@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from censnet.data.builtin import read_builtin
-from censnet.data.citation import normalize_rows, read_citation
-from censnet.data.link_splits import links
-from censnet.data.molecules import featurize
-from censnet.data.splits import label_rate, ratio
-from censnet.data.tables import Tables
+from censnet.data.molecules.featurize import featurize
+from censnet.data.sets.builtin import read_builtin
+from censnet.data.sets.citation import normalize_rows, read_citation
+from censnet.data.splits.links import links
+from censnet.data.splits.rules import label_rate, ratio
+from censnet.data.tables.files import Tables
 from censnet.experiments.cells import TABLES
 from censnet.experiments.packed import Data, LinkData, MoleculeData, NodeData
 from censnet.ops.graph import Graph

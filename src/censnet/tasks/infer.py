@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.columns import as_arrow, is_number, read_dates, read_numbers
 from censnet.data.errors import DataError
+from censnet.data.tables.columns import as_arrow, is_number, read_dates, read_numbers
 from censnet.tasks.words import read_words
 
 TargetKind = Literal["binary", "classes", "number"]

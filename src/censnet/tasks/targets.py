@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
 from censnet.data.errors import DataError, quote
-from censnet.data.targets import table_of
+from censnet.data.tables.targets import table_of
 from censnet.tasks.infer import TargetKind, infer_kind, read_finite
 from censnet.tasks.words import Form, find_positive, fits, form_of, read_words, sort_words, truth_of
 

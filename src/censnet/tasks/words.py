@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.columns import as_arrow, as_text, is_number
-from censnet.data.csv_files import MISSING
+from censnet.data.tables.columns import as_arrow, as_text, is_number
+from censnet.data.tables.csv_files import MISSING
 
 Form = Literal["text", "integer", "float", "boolean"]
 

@@ -2,7 +2,7 @@
 
 from censnet.training.config import Settings, make_settings
 from censnet.training.replicates import Replicates, replicate
-from censnet.training.run import Run, load_run
+from censnet.training.run.run import Run, load_run
 from censnet.training.train import resume_run, train
 
 __all__ = ["Replicates", "Run", "Settings", "load_run", "make_settings", "replicate", "resume_run", "train"]

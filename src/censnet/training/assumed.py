@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from censnet.data.errors import DataError
-from censnet.data.sources import DATASETS
+from censnet.data.sets.sources import DATASETS
 
 
 def own_targets(data: str) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from censnet.data.link_splits import LinkSplit
-from censnet.data.parts import PARTS, Split
+from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.split import PARTS, Split
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import Target
 

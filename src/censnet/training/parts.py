@@ -12,10 +12,10 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError
-from censnet.data.link_splits import LinkSplit, links, read_links
-from censnet.data.parts import Split, read_splits
-from censnet.data.splits import by_column, by_time, label_rate, ratio, scaffold, stratified
-from censnet.data.targets import table_of
+from censnet.data.splits.links import LinkSplit, links, read_links
+from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
+from censnet.data.splits.split import Split, read_splits
+from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph, GraphSet
 from censnet.training.config import DataSettings
 

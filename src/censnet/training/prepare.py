@@ -12,8 +12,8 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
-from censnet.data.link_splits import LinkSplit
-from censnet.data.parts import Split
+from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.split import Split
 from censnet.ops.graph import GraphSet
 from censnet.tasks.targets import Asked, Target, parse_targets
 from censnet.training.config import Section, Settings, make_settings

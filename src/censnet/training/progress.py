@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from censnet.data.screen import MARKS
-from censnet.training.loop import Listener, Row
+from censnet.data.inspect.screen import MARKS
+from censnet.training.loop.fit import Listener, Row
 
 SECONDS_BETWEEN_LINES = 5.0
 

@@ -15,15 +15,15 @@ from typing import Any, Literal
 import torch
 
 from censnet.tasks.targets import parse_targets
-from censnet.training.checkpoint import RunError, write_whole
 from censnet.training.config import make_settings
-from censnet.training.devices import make_accelerator
-from censnet.training.directory import clear, is_whole
-from censnet.training.loop import Fitted
-from censnet.training.opening import is_begun
+from censnet.training.loop.devices import make_accelerator
+from censnet.training.loop.fit import Fitted
 from censnet.training.prepare import Prepared, make_lesson, prepare
 from censnet.training.progress import show
-from censnet.training.run import Run
+from censnet.training.run.checkpoint import RunError, write_whole
+from censnet.training.run.directory import clear, is_whole
+from censnet.training.run.opening import is_begun
+from censnet.training.run.run import Run
 from censnet.training.train import finish, fit_members, fits_side_by_side, train
 
 logger = logging.getLogger("censnet")

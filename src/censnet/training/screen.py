@@ -12,12 +12,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from censnet.data.parts import PARTS
-from censnet.data.targets import table_of
+from censnet.data.splits.split import PARTS
+from censnet.data.tables.targets import table_of
 from censnet.tasks.metrics import METRICS, higher_is_better
-from censnet.training.judge import is_better
+from censnet.training.loop.judge import is_better
 from censnet.training.replicates import Replicates
-from censnet.training.run import Run
+from censnet.training.run.run import Run
 
 MOST_COLUMNS = 12
 

@@ -14,24 +14,24 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.data.link_splits import link_rows
-from censnet.data.parts import PARTS, split_rows
-from censnet.data.targets import table_of
+from censnet.data.splits.links import link_rows
+from censnet.data.splits.split import PARTS, split_rows
+from censnet.data.tables.targets import table_of
 from censnet.nn.members import split_members
 from censnet.ops.graph import Graph
-from censnet.training.checkpoint import RunError
 from censnet.training.config import Settings
-from censnet.training.devices import check_processes, make_accelerator
-from censnet.training.directory import CHECKPOINT, HISTORY, RunConfig, is_whole, made_now, settle
-from censnet.training.history import HistoryFile, history_table
-from censnet.training.learner import Learner
 from censnet.training.lesson import Lesson
-from censnet.training.links import node_names, pair_probability
-from censnet.training.loop import Fitted, Listener, fit
-from censnet.training.opening import open_directory, read_start
+from censnet.training.loop.devices import check_processes, make_accelerator
+from censnet.training.loop.fit import Fitted, Listener, fit
+from censnet.training.loop.learner import Learner
 from censnet.training.prepare import Prepared, fingerprint, prepare
 from censnet.training.progress import Board, show
-from censnet.training.run import Run, load_run
+from censnet.training.run.checkpoint import RunError
+from censnet.training.run.directory import CHECKPOINT, HISTORY, RunConfig, is_whole, made_now, settle
+from censnet.training.run.history import HistoryFile, history_table
+from censnet.training.run.links import node_names, pair_probability
+from censnet.training.run.opening import open_directory, read_start
+from censnet.training.run.run import Run, load_run
 
 logger = logging.getLogger("censnet")
 

@@ -1,0 +1,238 @@
+"""What would make a result look better than it is: the same thing in two parts, or a column that tells the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from censnet.data.dataset import Dataset
+from censnet.data.inspect.giveaway import follows, gives_away, sample_rows, telling_features
+from censnet.data.inspect.structure import node_numbers, pair_ends
+from censnet.data.molecules.featurize import canonical
+from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.split import PARTS, Split
+from censnet.data.tables.keys import LEVELS
+
+Array = np.ndarray[Any, Any]
+LEVEL_OF = {table: level for level, table in LEVELS.items()}
+
+
+class Finding(BaseModel):
+    """One thing a user should know, and how bad it is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    level: Literal["problem", "warning", "note"]
+    what: str
+
+
+def audit(
+    data: Dataset,
+    targets: Mapping[str, Sequence[str]],
+    splits: Mapping[str, Split] | None = None,
+    links: LinkSplit | None = None,
+) -> list[Finding]:
+    """Everything that is wrong or doubtful, the worst first.
+
+    Args:
+        data: the data set.
+        targets: table -> the columns to predict.
+        splits: table -> its split, of input rows.
+        links: a link split of the graph's edges.
+    """
+    splits = splits or {}
+    found = _bad_rows(data)
+    for table, columns in targets.items():
+        for column in columns:
+            found += _labels(data, table, column, splits.get(table))
+            found += _telling_columns(data, table, column)
+    found += _same_molecules(data, splits.get("graphs"))
+    for table in ("nodes", "edges", "graphs"):
+        if table in splits:
+            found += _same_rows(data, table, splits[table], targets.get(table, ()))
+    found += _same_pairs(data, splits.get("edges"))
+    if links is not None:
+        found += _links(data, links)
+    return sorted(found, key=lambda finding: ("problem", "warning", "note").index(finding.level))
+
+
+def _bad_rows(data: Dataset) -> list[Finding]:
+    found = []
+    for table, problems in data.problems.items():
+        if problems:
+            total = len(data.tables.frames()[table])
+            rows = f"{len(problems):,} of {total:,} rows of {data.tables.name(table)} cannot be used"
+            found.append(Finding(level="problem", what=f"{rows}; the first: {problems[min(problems)]}"))
+    return found
+
+
+def _labels(data: Dataset, table: str, column: str, split: Split | None) -> list[Finding]:
+    labels = data.labels(LEVEL_OF[table], column)
+    name, found = f"{data.tables.name(table)}, column {column}", []
+    present = labels.notna().to_numpy()
+    if not present.any():
+        return [Finding(level="problem", what=f"{name}: no row has a label")]
+    if labels.nunique() == 1:
+        found.append(Finding(level="problem", what=f"{name}: every label is the same"))
+    if split is not None:
+        for part, rows in split.parts.items():
+            if len(rows) == 0 or not present[rows.numpy()].any():
+                found.append(Finding(level="problem", what=f"{name}: no row of the {part} part has a label"))
+    return found
+
+
+def _telling_columns(data: Dataset, table: str, target: str) -> list[Finding]:
+    """Columns of the same table that tell the target. A graph is described by its nodes and edges alone."""
+    if table == "graphs":
+        return []
+    frame, schema, file = data.tables.frames()[table], data.schema.table(table), data.tables.name(table)
+    rows = sample_rows(frame[target])
+    labels = frame[target].iloc[rows].reset_index(drop=True)
+    if labels.nunique() < 2:
+        return []
+    found = []
+    for column in schema.columns:
+        if column.kind == "vector" or column.name not in frame:
+            continue
+        told = gives_away(frame[column.name].iloc[rows].reset_index(drop=True), labels)
+        if told is not None:
+            sure, how = told
+            use = "it is a feature" if column.width else "it is no feature"
+            level: Literal["problem", "warning"] = "problem" if sure and column.width else "warning"
+            what = f"{file}, column {column.name} gives {target} away ({how}; {use})"
+            found.append(Finding(level=level, what=what if sure else what.replace("gives", "may give")))
+    if any(column.kind == "vector" for column in schema.columns):
+        found += _telling_vectors(data, table, target, rows, labels)
+    for name in (*schema.keys.values(), *(column.name for column in schema.columns if column.kind == "id")):
+        if name not in frame or (table == "edges" and name in schema.keys.values()):
+            continue  # who takes part in an edge may well tell something about it
+        how_ = follows(frame[name].iloc[rows].reset_index(drop=True), labels)
+        if how_ is not None:
+            found.append(
+                Finding(level="warning", what=f"{file}, column {name} is an id that follows {target} ({how_})")
+            )
+    return found
+
+
+def _telling_vectors(data: Dataset, table: str, target: str, rows: Array, labels: pd.Series[Any]) -> list[Finding]:
+    features, names = getattr(data.graph, table), data.schema.table(table).names
+    place = data.rows(LEVEL_OF[table])[rows].numpy()
+    rows, labels = place[place >= 0][:20_000], labels[place >= 0].reset_index(drop=True)[:20_000]
+    if features.numel() > 200_000_000:  # too wide to be laid out
+        return []
+    features, found = features.to_dense(), list[Finding]()
+    step = max(1, 20_000_000 // max(len(rows), 1))
+    for start in range(0, features.shape[1], step):
+        block = features[rows, start : start + step].numpy()
+        for column, size in telling_features(block, labels):
+            name = names[start + column] if start + column < len(names) else f"feature {start + column}"
+            what = f"{data.tables.name(table)}, {name} gives {target} away (correlation {size:.3f}; it is a feature)"
+            found.append(Finding(level="problem", what=what))
+    return found
+
+
+def _same_molecules(data: Dataset, split: Split | None) -> list[Finding]:
+    smiles = data.schema.smiles
+    if smiles is None or data.tables.graphs is None:
+        return []
+    names = canonical(data.tables.graphs[smiles].astype("string").fillna("").tolist())
+    group = np.asarray(pd.factorize(pd.Series(names, dtype=object))[0])
+    size = np.bincount(group[group >= 0])
+    file, found = data.tables.name("graphs"), []
+    if (size > 1).any():
+        count, rows = int((size > 1).sum()), int(size[size > 1].sum())
+        what = f"{file}: {count:,} molecules stand in {rows:,} rows under one or several spellings"
+        found.append(Finding(level="note" if split is None else "warning", what=what))
+    if split is not None:
+        found += _twins(group, split, f"{file}: ", "the same molecule")
+    return found
+
+
+def _same_rows(data: Dataset, table: str, split: Split, targets: Sequence[str]) -> list[Finding]:
+    """Rows that say the same in two parts: for edges between the same nodes, for nodes in all their columns."""
+    frame, schema = data.tables.frames()[table], data.schema.table(table)
+    if table == "graphs" and data.schema.smiles is not None:
+        return []
+    own = {name for role, name in schema.keys.items() if role in ("id", "graph")}
+    ids = {column.name for column in schema.columns if column.kind == "id"}
+    columns = [name for name in frame.columns if name not in {*own, *ids, *targets}]
+    others = [name for name in columns if name not in schema.keys.values()]
+    if not others:
+        return []
+    group = pd.factorize(pd.util.hash_pandas_object(_hashable(frame[columns]), index=False))[0]
+    if table != "edges" and group.max() + 1 < 0.5 * len(group):
+        return []  # the columns are too coarse to tell rows apart: equal rows are no twins
+    return _twins(np.asarray(group), split, f"{data.tables.name(table)}: ", "an equal row")
+
+
+def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
+    """Rows of edges between the same two nodes in two parts: one edge is a problem, two payments are not."""
+    if split is None:
+        return []
+    row, file = data.edge_rows.numpy(), data.tables.name("edges")
+    low, high = pair_ends(data.graph)
+    found = _twins(row, split, f"{file}: ", "the same edge")
+    part = split.codes(len(row))
+    good = np.flatnonzero((row >= 0) & (part >= 0))
+    ends = node_numbers(data.graph)[:, row[good]]
+    group = pd.factorize(pd.MultiIndex.from_arrays([low[row[good]], high[row[good]]]))[0]
+    back, proper = ends[0] > ends[1], ends[0] != ends[1]
+    for number in (1, 2):
+        mine = (part[good] == number) & proper
+        seen = np.zeros((group.max(initial=-1) + 1, 2), dtype=bool)
+        train = (part[good] == 0) & proper
+        seen[group[train], back[train].astype(int)] = True
+        count = int(seen[group[mine], 1 - back[mine].astype(int)].sum())
+        if count:
+            what = f"{file}: {count:,} of {int(mine.sum()):,} {PARTS[number]} rows have their reverse in training"
+            found.append(Finding(level="warning", what=what))
+        count = int(seen[group[mine], back[mine].astype(int)].sum())
+        if count:
+            what = f"{file}: {count:,} of {int(mine.sum()):,} {PARTS[number]} rows have a parallel row in training"
+            found.append(Finding(level="note", what=what))
+    return found
+
+
+def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
+    """Pairs that are asked about and seen, and non-links that are links."""
+    low, high = pair_ends(data.graph)
+    every = pd.MultiIndex.from_arrays([low, high])
+    seen = every[links.rows.train.numpy()]
+    found = list[Finding]()
+    if data.schema.nodes.structure == "degree":
+        what = "the degree of the nodes is a feature: `Dataset.seen` counts it on the links of training alone"
+        found.append(Finding(level="note", what=what))
+    for part in ("validation", "test"):
+        asked = [pd.MultiIndex.from_arrays(getattr(links, f"{part}_{kind}").numpy()) for kind in ("links", "non_links")]
+        count = int(asked[0].isin(seen).sum())
+        if count:
+            what = f"{count:,} of {len(asked[0]):,} {part} links are joined by an edge of training, parallel or reverse"
+            found.append(Finding(level="problem", what=what))
+        count = int(asked[1].isin(every).sum())
+        if count:
+            found.append(Finding(level="problem", what=f"{count:,} of {len(asked[1]):,} {part} non-links are links"))
+    return found
+
+
+def _twins(group: Array, split: Split, prefix: str, what: str) -> list[Finding]:
+    """A finding for each part with rows whose group is in training too; -1 is no group."""
+    part, found = split.codes(len(group)), []
+    seen = np.zeros(group.max(initial=-1) + 1, dtype=bool)
+    seen[group[(part == 0) & (group >= 0)]] = True
+    for number in (1, 2):
+        rows = group[(part == number) & (group >= 0)]
+        count = int(seen[rows].sum())
+        if count:
+            text = f"{prefix}{count:,} of {len(rows):,} {PARTS[number]} rows have {what} in training"
+            found.append(Finding(level="problem", what=text))
+    return found
+
+
+def _hashable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns of lists and of mixed objects as text."""
+    odd = [name for name in frame.columns if frame[name].dtype == object or "list" in str(frame[name].dtype)]
+    return frame.assign(**{name: frame[name].map(str) for name in odd})

@@ -1,0 +1,205 @@
+"""What `censnet inspect` says about a data set, as a model: counts, structure, columns, labels, cost, and the audit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, Field
+
+from censnet.data.dataset import Dataset, load_data
+from censnet.data.inspect.audit import LEVEL_OF, Finding, audit
+from censnet.data.inspect.cost import Cost, estimate_cost
+from censnet.data.inspect.giveaway import is_quantity
+from censnet.data.inspect.structure import LineGraph, Structure, measure_structure
+from censnet.data.sets.sources import DATASETS
+from censnet.data.splits.links import LinkSplit, read_links
+from censnet.data.splits.rules import by_column
+from censnet.data.splits.split import Split, read_splits
+from censnet.data.tables.targets import find_targets
+
+MOST_CLASSES = 50
+
+
+class TableReport(BaseModel):
+    """A table that was read."""
+
+    table: str
+    file: str
+    rows: int
+    bad_rows: int
+
+
+class ColumnReport(BaseModel):
+    """What a column became, and why."""
+
+    table: str
+    name: str
+    kind: str
+    reason: str
+    features: int
+
+
+class LabelReport(BaseModel):
+    """The labels of one target."""
+
+    target: str
+    rows: int
+    missing: int
+    classes: dict[str, int] = Field(description="rows of each class, the largest first; empty for a quantity")
+    num_classes: int
+    quantity: dict[str, float] = Field(description="least, mean, most and deviation; empty for classes")
+
+
+class Report(BaseModel):
+    """Everything `censnet inspect` says."""
+
+    name: str
+    tables: list[TableReport]
+    structure: Structure
+    line_graph: LineGraph
+    cost: Cost
+    columns: list[ColumnReport]
+    labels: list[LabelReport]
+    splits: dict[str, dict[str, int]]
+    findings: list[Finding]
+    notes: list[str]
+
+    @property
+    def problems(self) -> list[Finding]:
+        """What is wrong, rather than doubtful."""
+        return [finding for finding in self.findings if finding.level == "problem"]
+
+
+def inspect_data(
+    data: object, target: str | Sequence[str] | None = None, splits: str | os.PathLike[str] | None = None
+) -> Report:
+    """Read data and report on it.
+
+    Args:
+        data: as in `load_data`.
+        target: as in `load_data`; for a built-in set, its own targets if None.
+        splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
+    """
+    if not target and isinstance(data, str) and data in DATASETS and not Path(data).is_dir():
+        target = DATASETS[data].targets
+    dataset = load_data(data, target=target or None)
+    targets = find_targets(target or None, dataset.tables)
+    parts, links = _splits(dataset, splits)
+    return make_report(dataset, targets, parts, links)
+
+
+def make_report(
+    dataset: Dataset,
+    targets: Mapping[str, Sequence[str]],
+    splits: Mapping[str, Split] | None = None,
+    links: LinkSplit | None = None,
+) -> Report:
+    """The report on a data set that is in memory."""
+    splits = splits or {}
+    structure, line_graph = measure_structure(dataset.graph)
+    sizes = {table: {part: len(rows) for part, rows in split.parts.items()} for table, split in splits.items()}
+    if links is not None:
+        sizes["links"] = {part: len(rows) for part, rows in links.rows.parts.items()}
+    return Report(
+        name=Path(dataset.name).name or dataset.name,
+        tables=[
+            TableReport(
+                table=table,
+                file=dataset.tables.name(table),
+                rows=len(frame),
+                bad_rows=len(dataset.problems.get(table, {})),
+            )
+            for table, frame in dataset.tables.frames().items()
+        ],
+        structure=structure,
+        line_graph=line_graph,
+        cost=estimate_cost(dataset.graph),
+        columns=_columns(dataset),
+        labels=[_labels(dataset, table, column) for table, names in targets.items() for column in names],
+        splits=sizes,
+        findings=audit(dataset, targets, splits, links),
+        notes=list(dataset.notes),
+    )
+
+
+def _splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple[dict[str, Split], LinkSplit | None]:
+    frames = dataset.tables.frames()
+    if path is None:
+        found = {}
+        for table, frame in frames.items():
+            column = next((name for name in frame.columns if name.strip().lower() == "split"), None)
+            if column is not None and frame[column].notna().all():
+                found[table] = by_column(frame[column], dataset.tables.name(table), column)
+        return found, None
+    ids = {table: frame[dataset.id_columns(LEVEL_OF[table])] for table, frame in frames.items()}
+    splits = read_splits(path, ids)
+    links = read_links(path, dataset.edge_rows) if "links" in splits else None
+    for table in splits:
+        if table not in frames and table not in ("links", "non-links"):
+            raise ValueError(f"{Path(path).name} has a split of {table}, which is not a table of the data")
+    return {table: split for table, split in splits.items() if table in frames}, links
+
+
+def _columns(dataset: Dataset) -> list[ColumnReport]:
+    """What each column became; what stands in for columns; and the columns of graphs, which are not features."""
+    schema, graph, found = dataset.schema, dataset.graph, list[ColumnReport]()
+    if schema.smiles is not None:
+        reason = f"{schema.features}: {graph.node_width} for each atom, {graph.edge_width} for each bond"
+        features = graph.node_width + graph.edge_width
+        found.append(
+            ColumnReport(table="graphs", name=schema.smiles, kind="molecule", reason=reason, features=features)
+        )
+    for table in ("nodes", "edges"):
+        fitted = schema.table(table)
+        for column in fitted.columns:
+            found.append(
+                ColumnReport(
+                    table=table, name=column.name, kind=column.kind, reason=column.reason, features=column.width
+                )
+            )
+        if fitted.structure != "none":
+            made = " and ".join(fitted.names)
+            reason = "made, for no column gives a feature"
+            found.append(
+                ColumnReport(table=table, name=made, kind="structure", reason=reason, features=len(fitted.names))
+            )
+    for column in schema.graphs.columns:
+        parts = "nodes and edges" if schema.smiles is None else "atoms and bonds"
+        reason = f"a graph is described by its {parts} alone"
+        found.append(ColumnReport(table="graphs", name=column.name, kind=column.kind, reason=reason, features=0))
+    return found
+
+
+def _labels(dataset: Dataset, table: str, column: str) -> LabelReport:
+    labels = dataset.labels(LEVEL_OF[table], column)
+    present = labels.dropna()
+    classes: dict[str, int] = {}
+    quantity: dict[str, float] = {}
+    if is_quantity(present):
+        values = present.to_numpy(dtype=np.float64)
+        quantity = {
+            "least": float(values.min()),
+            "mean": float(values.mean()),
+            "most": float(values.max()),
+            "deviation": float(values.std()),
+        }
+    else:
+        counts = present.map(_name).value_counts(sort=True) if len(present) else pd.Series(dtype=np.int64)
+        classes = {str(name): int(count) for name, count in counts.head(MOST_CLASSES).items()}
+    return LabelReport(
+        target=f"{LEVEL_OF[table]}:{column}",
+        rows=len(labels),
+        missing=len(labels) - len(present),
+        classes=classes,
+        num_classes=0 if quantity else int(present.nunique()),
+        quantity=quantity,
+    )
+
+
+def _name(label: object) -> str:
+    """A class as text; 1.0, which is what a whole number beside gaps is read as, is 1."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

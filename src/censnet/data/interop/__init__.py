@@ -1,0 +1,1 @@
+"""Other libraries' graphs, there and back."""

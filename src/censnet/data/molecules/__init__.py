@@ -1,0 +1,1 @@
+"""SMILES to graphs of atoms and bonds."""

@@ -1,0 +1,82 @@
+"""Data without a file of the user's: the paper's sets by name, and graphs that are tensors already."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from censnet.data.sets import sources
+from censnet.data.sets.citation import Citation, read_citation
+from censnet.data.sets.karate import read_karate
+from censnet.data.tables.encoding import Column
+from censnet.data.tables.files import Tables, read_table
+from censnet.data.tables.packing import Assembled
+from censnet.data.tables.schema import Schema, TableSchema
+from censnet.ops.graph import Graph, GraphSet
+
+ENDS = {"source": "source", "target": "target"}
+
+
+def given_vector(name: str, width: int) -> Column:
+    """A column for features that are tensors already, and stay as they are."""
+    reason = "given as a tensor"
+    return Column(name=name, kind="vector", reason=reason, mean=[0.0] * width, scale=[1.0] * width)
+
+
+def read_builtin(name: str) -> Tables | Assembled:
+    """Read a set that `sources.DATASETS` knows."""
+    if name == "karate":
+        karate = read_karate()
+        faction = [karate.classes[label] for label in karate.labels.tolist()]
+        nodes = pd.DataFrame({"id": range(len(faction)), "faction": faction})
+        edges = pd.DataFrame(karate.ends.t().numpy(), columns=["source", "target"])
+        return Tables(nodes, edges, names={"nodes": "karate nodes", "edges": "karate edges"})
+    if sources.DATASETS[name].kind == "molecules":
+        path = next(path for path in sources.find(name).values() if path.suffix == ".csv")
+        return Tables(graphs=read_table(path), names={"graphs": path.name})
+    return _from_citation(read_citation(name))
+
+
+def _from_citation(citation: Citation) -> Assembled:
+    graph = citation.graph
+    label = [citation.classes[label] if label >= 0 else None for label in citation.labels.tolist()]
+    ends = pd.DataFrame(graph.ends.t().numpy(), columns=list(ENDS))
+    edges = pd.concat([ends, pd.DataFrame(graph.edges.numpy(), columns=list(citation.edge_names))], axis=1)
+    names = {"nodes": f"{citation.name} nodes", "edges": f"{citation.name} edges"}
+    words = given_vector("words", graph.node_width)
+    given = [
+        Column(name=name, kind="number", reason="as in the paper", mean=[0.0], scale=[1.0])
+        for name in citation.edge_names
+    ]
+    schema = Schema(
+        nodes=TableSchema(keys={"id": "id"}, targets=["label"], columns=[words]),
+        edges=TableSchema(keys=ENDS, columns=given),
+    )
+    tables = Tables(pd.DataFrame({"id": range(graph.num_nodes), "label": label}), edges, names=names)
+    rows = torch.arange(graph.num_nodes), torch.arange(graph.num_edges), torch.zeros(0, dtype=torch.long)
+    return Assembled(graph, tables, schema, *rows)
+
+
+def from_tensors(graph: Graph | GraphSet) -> Assembled:
+    """Tensors have no ids but their numbers."""
+    ends = graph.ends.cpu().numpy()
+    nodes, edges = {"id": np.arange(len(graph.nodes))}, {"source": ends[0], "target": ends[1]}
+    graphs = None
+    if isinstance(graph, GraphSet):
+        numbers = np.arange(len(graph))
+        nodes["graph"] = np.repeat(numbers, graph.node_offset.diff().cpu().numpy())
+        nodes["id"] = nodes["id"] - graph.node_offset.cpu().numpy()[nodes["graph"]]
+        edges["graph"] = np.repeat(numbers, graph.edge_offset.diff().cpu().numpy())
+        graphs = pd.DataFrame({"graph": numbers})
+    tables = Tables(pd.DataFrame(nodes), pd.DataFrame(edges), graphs)
+    in_graph = {} if graphs is None else {"graph": "graph"}
+    schema = Schema(
+        many=graphs is not None,
+        nodes=TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
+        edges=TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),
+        graphs=TableSchema(keys=in_graph),
+    )
+    sizes = len(graph.nodes), len(graph.edges), 0 if graphs is None else len(graphs)
+    node_rows, edge_rows, graph_rows = (torch.arange(size) for size in sizes)
+    return Assembled(graph, tables, schema, node_rows, edge_rows, graph_rows)

@@ -1,0 +1,1 @@
+"""Which rows and links are trained on, chosen on and judged on."""

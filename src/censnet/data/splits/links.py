@@ -1,0 +1,177 @@
+"""Which links of a graph are seen, chosen on and judged on, and how that is kept in splits.csv."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from censnet.data.errors import DataError
+from censnet.data.splits.pairs import PairSpace, draw_missing, number_each, sample_non_links
+from censnet.data.splits.split import PARTS, Split, read_split_rows, split_rows
+from censnet.ops.graph import Graph
+
+__all__ = ["LinkSplit", "link_rows", "links", "read_links", "sample_non_links"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkSplit:
+    """Edges in three parts, and for validation and test the linked pairs and as many pairs that are not linked.
+
+    Args:
+        rows: the edges of each part. All parallel and reverse edges of a pair are in one part; loops are in training.
+        validation_links, test_links: the pairs that the edges of that part join, each once.
+        validation_non_links, test_non_links: as many pairs that no edge of any part joins. None is a loop, none comes
+            twice, and validation and test share none.
+
+    Shape:
+        links and non-links (2, n), the lower node first.
+    """
+
+    rows: Split
+    validation_links: Tensor
+    validation_non_links: Tensor
+    test_links: Tensor
+    test_non_links: Tensor
+
+    def __post_init__(self) -> None:
+        for name in ("validation_links", "validation_non_links", "test_links", "test_non_links"):
+            pairs: Tensor = getattr(self, name)
+            if pairs.dim() != 2 or pairs.shape[0] != 2:
+                raise ValueError(f"{name} has shape {tuple(pairs.shape)}, expected (2, n), one column for each pair")
+
+    def __repr__(self) -> str:
+        edges = f"{len(self.rows.train)} edges seen"
+        sizes = (f"{self.validation_links.shape[1]} + {self.validation_non_links.shape[1]} pairs for validation",)
+        return f"LinkSplit({edges}, {sizes[0]}, {self.test_links.shape[1]} + {self.test_non_links.shape[1]} for test)"
+
+    def seen(self, graph: Graph) -> Graph:
+        """The graph that message passing may see: every node, and the training edges alone.
+
+        Node features are kept as they are. Those that were counted on all links, such as the degree, must be computed
+        again on this graph.
+        """
+        rows = self.rows.train.to(graph.ends.device)
+        return Graph(graph.nodes, graph.edges[rows], graph.ends[:, rows], graph.owner, graph.num_graphs)
+
+
+def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.10), seed: int = 0) -> LinkSplit:
+    """Hide some links of a graph, as in the variational graph auto-encoder: 5 % to choose on and 10 % to judge on.
+
+    What is shared out is distinct pairs of nodes: floor(0.05 P) and floor(0.10 P) of P, at least one each. In a union
+    of many graphs, non-links join nodes of one graph.
+
+    Args:
+        graph: edges once each; parallel edges and loops may be among them.
+        fractions: the shares of training, validation and test links.
+        seed: of this split alone.
+
+    Example:
+        >>> ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
+        >>> split = links(Graph(torch.ones(40, 1), torch.ones(40, 1), ring))
+        >>> split
+        LinkSplit(34 edges seen, 2 + 2 pairs for validation, 4 + 4 for test)
+        >>> split.seen(Graph(torch.ones(40, 1), torch.ones(40, 1), ring))
+        Graph(40 nodes x 1, 34 edges x 1)
+    """
+    shares = np.asarray(fractions, dtype=np.float64)
+    if shares.shape != (3,) or not np.isfinite(shares).all() or shares.min() <= 0:
+        raise ValueError(
+            f"fractions is {fractions!r}, expected three numbers above 0: training, validation and test links"
+        )
+    shares = shares / shares.sum()
+    ends = graph.ends.cpu().numpy()
+    space = PairSpace(graph.num_nodes, None if graph.owner is None else graph.owner.cpu().numpy())
+    proper = np.flatnonzero(ends[0] != ends[1])
+    pairs, pair_of = number_each(space.rank(ends[0][proper], ends[1][proper]))
+    num_validation, num_test = (max(1, int(share * len(pairs) + 1e-9)) for share in shares[1:])
+    if len(pairs) < num_validation + num_test + 1:
+        raise ValueError(
+            f"the graph has {len(pairs)} linked pairs, expected at least 3: one each to train, choose and judge on"
+        )
+    rng = np.random.default_rng(seed)
+    part_of_pair = np.zeros(len(pairs), dtype=np.int8)
+    order = rng.permutation(len(pairs))
+    part_of_pair[order[:num_test]], part_of_pair[order[num_test : num_test + num_validation]] = 2, 1
+    part = np.zeros(ends.shape[1], dtype=np.int8)
+    part[proper] = part_of_pair[pair_of]
+    non_links = space.pair(draw_missing(space, pairs, num_validation + num_test, rng))
+    return LinkSplit(
+        Split.of(part),
+        _distinct(space.pair(pairs[part_of_pair == 1])),
+        torch.from_numpy(non_links[:, :num_validation]),
+        _distinct(space.pair(pairs[part_of_pair == 2])),
+        torch.from_numpy(non_links[:, num_validation:]),
+    )
+
+
+def link_rows(
+    split: LinkSplit, graph: Graph, edge_rows: Tensor | None = None, node_ids: pd.Series[Any] | None = None
+) -> pd.DataFrame:
+    """What `write_splits` adds to splits.csv for links: the tables `links` and `non-links`.
+
+    Args:
+        split: of the edges of the graph.
+        graph: what was split.
+        edge_rows: for each row of the user's table of edges, the edge it became; None if they are the same.
+        node_ids: the user's id of each node of the graph.
+    """
+    edge_rows = torch.arange(graph.num_edges) if edge_rows is None else edge_rows
+    links = split_rows("links", split.rows.to_input(edge_rows))
+    non_links = torch.cat([split.validation_non_links, split.test_non_links], dim=1).numpy()
+    part = np.repeat([1, 2], [split.validation_non_links.shape[1], split.test_non_links.shape[1]])
+    edges = edge_rows.numpy()[links["row"].to_numpy() - 1]
+    nodes = np.concatenate([graph.ends.cpu().numpy()[:, edges], non_links], axis=1)
+    frame = pd.concat([links, split_rows("non-links", Split.of(part))], ignore_index=True)
+    frame["source_row"], frame["target_row"] = nodes + 1
+    if node_ids is not None:
+        frame["source"], frame["target"] = (node_ids.iloc[nodes[end]].to_numpy() for end in range(2))
+    return frame
+
+
+def read_links(path: str | os.PathLike[str], edge_rows: Tensor | None = None) -> LinkSplit:
+    """Read the link split that `write_splits` wrote with `link_rows`.
+
+    Args:
+        path: the file.
+        edge_rows: as in `link_rows`.
+    """
+    frame = read_split_rows(path)
+    frame = frame[frame["table"].isin(["links", "non-links"])]
+    file = Path(path).name
+    for name in ("source_row", "target_row"):
+        if name not in frame:
+            raise DataError(f"no column {name}, expected it for links", file)
+        bad = np.flatnonzero(~frame[name].str.fullmatch(r"[1-9][0-9]{0,14}", na=False))
+        if len(bad):
+            raise DataError("expected the number of a node's row, from 1", file, int(frame.index[bad[0]]), name)
+    nodes = np.stack([frame[name].astype(np.int64).to_numpy() - 1 for name in ("source_row", "target_row")])
+    linked, part = (frame["table"] == "links").to_numpy(), frame["split"].to_numpy()
+    codes = np.full(int(frame["row"].to_numpy()[linked].max(initial=0)), -1)
+    codes[frame["row"].to_numpy()[linked] - 1] = part[linked]
+    rows = Split.of(codes)
+    if edge_rows is not None:
+        rows = rows.to_graph(edge_rows)
+    pairs = []
+    for number in (1, 2):
+        found = {kind: nodes[:, (linked == kind) & (part == number)] for kind in (True, False)}
+        if found[True].shape[1] == 0 or found[False].shape[1] == 0:
+            raise DataError(f"no links or no non-links for {PARTS[number]}, expected both", file)
+        pairs += [_distinct(np.sort(found[True], axis=0)), torch.from_numpy(found[False])]
+    return LinkSplit(rows, *pairs)
+
+
+def _distinct(pairs: Array) -> Tensor:
+    """The different columns, in order. (2, k) -> (2, n)."""
+    pairs = pairs[:, np.lexsort(pairs[::-1])]
+    new = np.ones(pairs.shape[1], dtype=bool)
+    new[1:] = (pairs[:, 1:] != pairs[:, :-1]).any(0)
+    return torch.from_numpy(pairs[:, new])

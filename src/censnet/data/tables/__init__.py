@@ -1,0 +1,1 @@
+"""Tables of nodes, edges and graphs: files, columns, ids, and their way to tensors."""

@@ -1,0 +1,211 @@
+"""Tables to tensors: number the rows, encode the columns, merge doubled edges, and pack many graphs end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from censnet.data.errors import DataError
+from censnet.data.problems import Problems
+from censnet.data.tables.columns import KINDS, as_arrow, as_text
+from censnet.data.tables.doubled import find_doubled
+from censnet.data.tables.files import Tables, check_names
+from censnet.data.tables.ids import Numbering
+from censnet.data.tables.keys import check_keys, find_keys, table_overrides
+from censnet.data.tables.numbering import Keys, Numbered, number_rows
+from censnet.data.tables.ordering import order_by_end, places, put_in_order
+from censnet.data.tables.packing import Assembled, Fitted, Whole, pack
+from censnet.data.tables.schema import Schema, TableSchema
+from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
+from censnet.ops.graph import Graph
+
+TrainRows = Mapping[str, Whole]
+
+
+def assemble(
+    tables: Tables,
+    schema: Schema | None,
+    targets: Mapping[str, Sequence[str]],
+    train_rows: TrainRows,
+    overrides: Mapping[str, str] | None,
+    problems: Problems,
+    notes: list[str],
+) -> Assembled:
+    """A graph, or many, from tables of nodes and edges. Without a schema, one is fitted on the training rows."""
+    decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, KINDS)
+    keys = find_table_keys(tables, schema, decided)
+    numbered = number_rows(tables, keys, problems, notes)
+    tables = numbered.tables
+    nodes_frame = tables.frames()["nodes"]
+    if tables.edges is None:
+        tables = Tables(nodes_frame, pd.DataFrame({"source": [], "target": []}), tables.graphs, tables.names)
+    edges_frame = tables.frames()["edges"]
+    fitted = schema or _fit(tables, keys, numbered, targets, train_rows, decided)
+
+    edges, bad = _edge_features(fitted.edges, edges_frame, tables.name("edges"))
+    problems.add_placed("edges", bad)
+    ends = numbered.ends
+    good = _good_rows(ends, bad)
+    if good is not None:
+        ends, edges = ends[:, good], edges[torch.from_numpy(good)]
+    first = find_doubled(ends, len(numbered.rows), edges.numpy(), lambda: _label_codes(edges_frame, fitted.edges, good))
+    edge_rows = np.arange(ends.shape[1])
+    if first is not None:
+        kept = np.unique(first)
+        edge_rows = np.searchsorted(kept, first)
+        notes.append(
+            f"{tables.name('edges')}: every edge is there twice, once in each direction with the same attributes; "
+            f"merged into {len(kept):,} undirected edges"
+        )
+        ends, edges = ends[:, kept], edges[torch.from_numpy(kept)]
+    order = order_by_end(ends, len(numbered.rows))
+    if order is not None:
+        ends = ends[:, order]
+        numbered = replace(numbered, ends=ends)  # the ends in input order are not kept beside it
+        edges = put_in_order(edges, order)
+        edge_rows = places(order) if first is None else places(order)[edge_rows]
+    fresh = schema is None
+    schema, nodes, bad = _node_features(fitted, nodes_frame, numbered, ends, train_rows, tables.name("nodes"))
+    problems.add_placed("nodes", bad)
+    notes += describe_columns(tables, schema)
+    refit = Fitted(schema, numbered.rows) if fresh else None
+
+    node_rows = numbered.node_rows
+    if bad:
+        node_rows = node_rows.copy()
+        node_rows[list(bad)] = -1
+    if good is not None:
+        every = np.full(len(edges_frame), -1, np.int64)
+        every[good] = edge_rows
+        edge_rows = every
+    if numbered.graph is None:
+        graph = Graph(nodes, edges, torch.from_numpy(np.ascontiguousarray(ends)))
+        graph_rows = torch.zeros(0 if tables.graphs is None else len(tables.graphs), dtype=torch.long)
+        became = torch.from_numpy(node_rows), torch.from_numpy(edge_rows), graph_rows
+        return Assembled(graph, tables, schema, *became, refit)
+    return pack(tables, schema, nodes, edges, ends, numbered.graph, node_rows, edge_rows, problems, refit)
+
+
+def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]) -> Keys:
+    """Role -> column of every table: as in the schema, or else by name."""
+    keys: dict[str, dict[str, str]] = {}
+    for table, frame in tables.frames().items():
+        check_names(frame.columns, tables.name(table))
+        fitted = None if schema is None else schema.table(table)
+        if fitted is not None and fitted.keys:
+            named = find_keys(table, frame.columns, decided.get(table, {}))
+            same = not set(fitted.keys.values()) <= set(frame.columns) and named.keys() >= fitted.keys.keys()
+            keys[table] = named if same else dict(fitted.keys)
+            check_keys(table, keys[table], list(frame.columns), tables.name(table))
+        else:
+            keys[table] = find_keys(table, frame.columns, decided.get(table, {}))
+        if table == "edges" and not {"source", "target"} <= keys[table].keys():
+            columns = ", ".join(frame.columns[:20])
+            raise DataError(f"has the columns {columns}, expected source and target", tables.name(table))
+    return keys
+
+
+def _fit(
+    tables: Tables,
+    keys: Keys,
+    numbered: Numbered,
+    targets: Mapping[str, Sequence[str]],
+    train_rows: TrainRows,
+    decided: Mapping[str, Mapping[str, str]],
+) -> Schema:
+    """Type every table; the rows that statistics come from are those given, or those of the given graphs."""
+    fitted: dict[str, TableSchema] = {}
+    for table, frame in tables.frames().items():
+        rows = _training_rows(table, numbered, train_rows)
+        made = {"nodes": {"id": "id"}, "graphs": {"graph": "graph"}, "edges": {"source": "source", "target": "target"}}
+        table_keys = dict(keys.get(table) or made[table])
+        if table not in keys and table == "nodes" and "graph" in frame.columns:
+            table_keys["graph"] = "graph"
+        fitted[table] = TableSchema.fit(frame, rows, table_keys, targets.get(table, ()), decided.get(table))
+    graphs = fitted.get("graphs", TableSchema())
+    many = numbered.graph is not None
+    return add_stand_ins(Schema(many=many, nodes=fitted["nodes"], edges=fitted["edges"], graphs=graphs))
+
+
+def _training_rows(table: str, numbered: Numbered, train_rows: TrainRows) -> Whole | None:
+    """The rows that statistics of a table come from: those given, or those of the given graphs, or (None) all."""
+    graph = numbered.graph
+    if table in train_rows or "graphs" not in train_rows or graph is None:
+        return train_rows.get(table)
+    training = np.zeros(len(numbered.tables.frames()["graphs"]), bool)
+    training[train_rows["graphs"]] = True
+    if table == "nodes":
+        return np.sort(numbered.rows[training[graph]])
+    known = numbered.ends[0] >= 0
+    return np.flatnonzero(known & training[graph[numbered.ends[0]]])
+
+
+def _edge_features(schema: TableSchema, frame: pd.DataFrame, file: str) -> tuple[Tensor, dict[int, str]]:
+    if schema.structure == "constant":
+        return torch.ones(len(frame), 1), {}
+    if len(frame) == 0 and "source" in frame.columns and len(frame.columns) == 2:
+        return torch.zeros(0, schema.width), {}
+    return schema.encode(frame, file)
+
+
+def _node_features(
+    schema: Schema, frame: pd.DataFrame, numbered: Numbered, ends: Whole, train_rows: TrainRows, file: str
+) -> tuple[Schema, Tensor, dict[int, str]]:
+    """The features of each node; where no column gives any, its degree and a constant."""
+    if schema.nodes.structure != "degree":
+        features, bad = schema.nodes.encode(frame, file)
+        if len(numbered.rows) < len(frame):
+            features = features[torch.from_numpy(numbered.rows)]
+        return schema, features, bad
+    degree = count_degree(ends, len(numbered.rows))
+    if schema.nodes.degree is None:
+        rows = _training_rows("nodes", numbered, train_rows)
+        nodes = None if rows is None else numbered.node_rows[rows]
+        schema = fit_degree(schema, degree, None if nodes is None else nodes[nodes >= 0])
+    return schema, encode_degree(schema, degree), {}
+
+
+def _good_rows(ends: Whole, bad: Mapping[int, str]) -> Whole | None:
+    """The rows of edges that become edges, or None when all do."""
+    if ends.shape[1] == 0 or (not bad and ends.min() >= 0):
+        return None
+    good = ends.min(axis=0) >= 0
+    good[list(bad)] = False
+    return np.flatnonzero(good)
+
+
+def _label_codes(frame: pd.DataFrame, schema: TableSchema, good: Whole | None) -> NDArray[np.uint64]:
+    """A number for each edge, equal where all its labels are: two directions with different labels are two edges."""
+    codes = np.zeros(len(frame), np.uint64)
+    for column in schema.targets:
+        if column in frame.columns:
+            part = Numbering(as_text(as_arrow(frame[column]))).codes
+            codes = codes * np.uint64(1_000_003) + part.view(np.uint64)
+    return codes if good is None else codes[good]
+
+
+def describe_columns(tables: Tables, schema: Schema) -> list[str]:
+    """What the user should know of the columns: which are left out, and what stands in where none is left."""
+    notes = []
+    for table in ("nodes", "edges") if schema.smiles is None else ():
+        fitted, file = schema.table(table), tables.name(table)
+        if fitted.left_out:
+            columns = ", ".join(f"{column.name} ({column.reason})" for column in fitted.left_out)
+            notes.append(f"{file}: left out {columns}")
+        if fitted.structure == "degree":
+            notes.append(f"{file}: no column gives a feature, so each node has its degree and a constant")
+        if fitted.structure == "constant":
+            notes.append(f"{file}: no column gives a feature, so each edge has a constant")
+    if schema.graphs.columns:
+        columns = ", ".join(column.name for column in schema.graphs.columns)
+        whole = "a graph is described by its nodes and edges"
+        if schema.smiles is not None:
+            whole = "a molecule is described by its atoms and bonds"
+        notes.append(f"{tables.name('graphs')}: {columns} not used: {whole} alone")
+    return notes

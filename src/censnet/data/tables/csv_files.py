@@ -1,0 +1,157 @@
+"""Text tables through Arrow's reader: encodings, separators, ids that must stay text, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import mmap
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from censnet.data.errors import DataError, quote
+from censnet.data.tables.keys import ROLES
+
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "<NA>")
+_SAMPLE = 1 << 20
+_BLOCK = 4 << 20
+_LARGE = 64 << 20
+_PADDED = re.compile(r"0\d+")
+_KEY_NAMES = {name for names in ROLES.values() for name in names}
+_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
+          (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))  # fmt: skip
+
+
+def read_csv(path: Path, keys: Sequence[str] = ()) -> pa.Table:
+    """Read a text table; a row with too many or too few fields is an error that names it."""
+    sample, encoding = _sample(path)
+    delimiter = _delimiter(sample)
+    records = _records(sample, delimiter, path.name)
+    header, rows = records[0], records[1:]
+    columns = zip(header, zip(*rows, strict=False), strict=False)
+    text = {name for name, values in columns if any(map(_PADDED.fullmatch, values))}
+    id_names = {name for name in header if name in keys or name.strip().lower() in _KEY_NAMES}
+    quoted = _has_quotes(path)
+    table = _read(path, encoding, delimiter, text, quoted)
+    # an id that Arrow took for a fraction, a date or a truth value would not come back as it was written
+    types = dict(zip(table.column_names, table.schema.types, strict=True))
+    altered = {name for name in id_names & types.keys() if not _is_exact(types[name])}
+    if altered:
+        table = _read(path, encoding, delimiter, text | altered, quoted)
+    return _tidy(table, path.name)
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_null(kind))
+
+
+def _sample(path: Path) -> tuple[str, str]:
+    """The first lines as text, and the encoding, which a mark at the start of the file may give."""
+    with pa.input_stream(str(path)) as stream:  # Arrow unzips .gz
+        start = stream.read(_SAMPLE)
+    if not start.strip():
+        raise DataError("is empty", path.name)
+    encoding = next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    try:
+        sample = decoder.decode(start)
+    except UnicodeError as error:
+        raise DataError(f"is not UTF-8 text: {error.reason if isinstance(error, UnicodeDecodeError) else error} "
+                        "(save it as UTF-8)", path.name) from None  # fmt: skip
+    if not sample.strip():
+        raise DataError("is empty", path.name)
+    if "\0" in sample.lstrip("\r\n").split("\n", 1)[0]:
+        raise DataError("holds NUL bytes in its first line, expected text (save it as UTF-8)", path.name)
+    return sample, encoding
+
+
+def _delimiter(sample: str) -> str:
+    """Comma, tab or semicolon: what the first line has most of."""
+    line = sample.lstrip("\r\n").split("\n", 1)[0]
+    return max(",\t;", key=lambda mark: (line.count(mark), mark == ","))
+
+
+def _records(sample: str, delimiter: str, name: str) -> list[list[str]]:
+    lines = sample.splitlines(keepends=True)
+    if len(lines) > 1 and len(sample) >= _SAMPLE // 4:
+        lines = lines[:-1]  # may be cut
+    records: list[list[str]] = []
+    try:
+        records.extend(record for record in csv.reader(lines[:2000], delimiter=delimiter) if record)
+    except csv.Error as error:
+        if not records:
+            raise DataError(f"has a first line that cannot be read: {error}", name) from None
+    if not records:
+        raise DataError("has no line with names of columns", name)
+    return records
+
+
+def _has_quotes(path: Path) -> bool:
+    """Only a file with quotes can have line breaks within a field; looking for one costs less than allowing for it."""
+    if path.name.lower().endswith(".gz"):
+        return True
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory:
+        return memory.find(b'"') >= 0
+
+
+def _read(path: Path, encoding: str, delimiter: str, text: set[str], quoted: bool) -> pa.Table:
+    parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted)
+    converting = pa.csv.ConvertOptions(null_values=list(MISSING), column_types=dict.fromkeys(text, pa.string()))
+    reading = pa.csv.ReadOptions(block_size=_BLOCK, encoding=encoding.removesuffix("-sig"))
+    if path.stat().st_size > _LARGE:
+        # the stream never holds the file in memory, but knows the types from the first block alone
+        with (
+            contextlib.suppress(pa.ArrowInvalid, UnicodeError),
+            pa.csv.open_csv(
+                str(path), read_options=reading, parse_options=parsing, convert_options=converting
+            ) as stream,
+        ):
+            return stream.read_all()
+    while True:
+        try:
+            return pa.csv.read_csv(str(path), read_options=reading, parse_options=parsing, convert_options=converting)
+        except pa.ArrowInvalid as error:
+            message = str(error)
+            if ("straddl" in message or "block" in message) and reading.block_size < 1 << 30:
+                reading.block_size *= 16  # one field is longer than a block
+                continue
+            raise _explain(path, encoding, delimiter, quoted, message) from None
+        except (UnicodeError, pa.ArrowException) as error:
+            raise DataError(f"cannot be read: {quote(str(error), 200)[1:-1]}", path.name) from None
+
+
+def _explain(path: Path, encoding: str, delimiter: str, quoted: bool, message: str) -> DataError:
+    """Find the first row with a wrong number of fields; read again for this, since rows are not counted in parallel."""
+    first: list[pa.csv.InvalidRow] = []
+
+    def note(row: pa.csv.InvalidRow) -> str:
+        first.append(row)
+        return "error"
+
+    options = pa.csv.ReadOptions(use_threads=False, encoding=encoding.removesuffix("-sig"), block_size=_BLOCK)
+    parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted, invalid_row_handler=note)
+    with contextlib.suppress(pa.ArrowException, UnicodeError):
+        pa.csv.read_csv(str(path), read_options=options, parse_options=parsing)
+    if first and first[0].number is not None:
+        row = first[0]
+        found = f"has {row.actual_columns} fields, expected {row.expected_columns}: {quote(row.text)}"
+        return DataError(found, path.name, row.number - 2)
+    return DataError(f"cannot be read: {quote(message.splitlines()[0], 200)[1:-1]}", path.name)
+
+
+def _tidy(table: pa.Table, name: str) -> pa.Table:
+    """Names without spaces around them, an unnamed column called as pandas does, and empty text as missing."""
+    names = [column.strip() or f"Unnamed: {number}" for number, column in enumerate(table.column_names)]
+    columns = []
+    for column, values in zip(names, table.columns, strict=True):
+        if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
+            raise DataError("is not UTF-8 text (save the file as UTF-8)", name, column=column)
+        if pa.types.is_string(values.type):
+            values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+        columns.append(values)
+    return pa.table(columns, names=names)

@@ -1,0 +1,205 @@
+"""Tables on disk: CSV and Parquet to pandas and back; whole numbers with gaps, lists and text stay what they are."""
+
+from __future__ import annotations
+
+import io
+import os
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from censnet.data.errors import DataError, quote
+from censnet.data.tables.csv_files import read_csv
+from censnet.data.tables.keys import TABLES, find_key
+
+SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a data set, of which any may be absent, and what they are called in messages.
+
+    Args:
+        nodes: one row for each node: `id`, and `graph` when there are many graphs.
+        edges: one row for each edge: `source`, `target`, and `graph`.
+        graphs: one row for each graph: `graph`, or a column of SMILES.
+        names: table -> name of its file.
+    """
+
+    nodes: pd.DataFrame | None = None
+    edges: pd.DataFrame | None = None
+    graphs: pd.DataFrame | None = None
+    names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, table: str) -> str:
+        """The file of a table, or the table's own name when it never was a file."""
+        return self.names.get(table, table)
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The tables that are there."""
+        every = {"nodes": self.nodes, "edges": self.edges, "graphs": self.graphs}
+        return {table: frame for table, frame in every.items() if frame is not None}
+
+
+def read_table(path: str | os.PathLike[str], keys: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a CSV or Parquet file into a frame whose columns are Arrow's.
+
+    Args:
+        path: a file that ends in .csv, .tsv, .parquet or .pq; text may be gzipped.
+        keys: columns of ids beyond those known by name. An id is never rounded, dated or stripped of its zeros.
+    """
+    path = Path(path)
+    kind = _suffix(path)
+    if kind is None:
+        raise DataError(f"expected a file that ends in {', '.join(SUFFIXES)}", str(path))
+    if not path.is_file():
+        raise DataError("there is no such file" if not path.exists() else "is not a file", str(path))
+    try:
+        table = _read_parquet(path) if kind in (".parquet", ".pq") else read_csv(path, keys)
+    except OSError as error:
+        raise DataError(f"cannot be read: {_first_line(error)}", path.name) from None
+    return to_frame(table, path.name)
+
+
+def to_frame(table: pa.Table, name: str) -> pd.DataFrame:
+    """An Arrow table as a frame without a copy, its names checked."""
+    check_names(table.column_names, name)
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    return frame
+
+
+def check_names(names: Iterable[object], file: str) -> None:
+    """Raise unless the names of the columns are text and differ."""
+    names = list(names)
+    if not names:
+        raise DataError("has no column", file)
+    for name in names:
+        if not isinstance(name, str) or name == "":
+            raise DataError(f"has a column called {quote(name)}, expected a name in letters", file)
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise DataError(f"occurs {count} times (give each column its own name)", file, column=quote(name))
+
+
+def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a frame as CSV or Parquet, whole or not at all: a reader never sees half a file."""
+    path = Path(path)
+    kind = _suffix(path)
+    if kind is None or kind.endswith(".gz"):
+        raise DataError("expected a name that ends in .csv, .tsv, .parquet or .pq", str(path))
+    table = _from_frame(frame, path.name)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        with partial.open("xb") as file:
+            if kind in (".parquet", ".pq"):
+                pa.parquet.write_table(table, file)
+            else:
+                _write_csv(table, file, "\t" if kind == ".tsv" else ",")
+        os.replace(partial, path)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"cannot be written: {_first_line(error)}", str(path)) from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def to_csv(frame: pd.DataFrame, name: str) -> bytes:
+    """A frame as `write_table` writes it to a CSV file of this name."""
+    file = io.BytesIO()
+    _write_csv(_from_frame(frame, name), file, ",")
+    return file.getvalue()
+
+
+def _from_frame(frame: pd.DataFrame, name: str) -> pa.Table:
+    check_names(frame.columns, name)
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException as error:
+        raise DataError(f"cannot be written: {_first_line(error)}", name) from None
+
+
+def _write_csv(table: pa.Table, file: IO[bytes], delimiter: str) -> None:
+    options = pa.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+    pa.csv.write_csv(_lists_as_text(table), file, options)
+
+
+def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None = None) -> Tables:
+    """Read a folder with the files `nodes`, `edges`, `graphs`, or one file of edges or of SMILES.
+
+    Args:
+        source: the folder or the file.
+        roles: column -> `id`, `source`, `target`, `graph` or `smiles`, where its name does not say so.
+    """
+    keys = list(roles or {})
+    source = Path(source)
+    if not source.exists():
+        raise DataError("there is no such file or folder", str(source))
+    if source.is_file():
+        frame = read_table(source, keys)
+        return as_tables(frame, source.name, roles)
+    frames: dict[str, pd.DataFrame] = {}
+    names: dict[str, str] = {}
+    for path in sorted(source.iterdir()):
+        table = path.name.split(".")[0].lower()
+        table = table if table in TABLES else table + "s"
+        if table in TABLES and _suffix(path) is not None and path.is_file():
+            if table in names:
+                raise DataError(f"stands beside {names[table]}, expected one file of {table}", path.name)
+            frames[table], names[table] = read_table(path, keys), path.name
+    if not frames:
+        raise DataError("holds no nodes, edges or graphs table, expected files such as edges.csv", str(source))
+    return Tables(**frames, names=names)
+
+
+def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = None) -> Tables:
+    """One frame as the table it is: edges when it has two ends, graphs when it has SMILES."""
+    check_names(frame.columns, name)
+    played = {role for column, role in (roles or {}).items() if column in frame.columns}
+    played |= {role for role in ("source", "target", "smiles") if find_key(frame.columns, role)}
+    if {"source", "target"} <= played:
+        table = "edges"
+    elif "smiles" in played:
+        table = "graphs"
+    else:
+        columns = ", ".join(map(str, frame.columns[:20]))
+        raise DataError(f"has the columns {columns}, expected source and target, or smiles", name)
+    frames = {table: frame}
+    return Tables(**frames, names={table: name})
+
+
+def _suffix(path: Path) -> str | None:
+    name = path.name.lower()
+    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), None)
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    try:
+        table = pa.parquet.read_table(path, partitioning=None)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"is not a Parquet file that can be read: {_first_line(error)}", path.name) from None
+    return table.select([number for number, name in enumerate(table.column_names) if name != "__index_level_0__"])
+
+
+def _lists_as_text(table: pa.Table) -> pa.Table:
+    """Lists as `[1, 2, 3]`: a CSV file has no other place for them, and they are read back as vectors."""
+    for number, column in enumerate(table.schema):
+        kind = column.type
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+            items = pc.cast(pc.cast(table[number], pa.list_(kind.value_type)), pa.list_(pa.string()))
+            joined = pc.binary_join(items, ", ")
+            text = pc.binary_join_element_wise("[", joined, "]", "")
+            table = table.set_column(number, column.name, text)
+    return table
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return quote(lines[0], 200)[1:-1] if lines else type(error).__name__

@@ -1,0 +1,151 @@
+"""Ids of any type to numbers from 0, and which rows have an id that is missing, unknown or taken."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from censnet.data.tables.columns import as_arrow, as_text
+
+Rows = NDArray[np.int64]
+
+
+class Numbering:
+    """The distinct ids of a column, numbered in order of their first row.
+
+    Whole numbers that lie close together are found through an array, all others through a hash table.
+
+    Example:
+        >>> people = Numbering(pa.chunked_array([["ann", "bob", None, "ann"]]))
+        >>> len(people), people.rows.tolist(), people.codes.tolist()
+        (2, [0, 1], [0, 1, -1, 0])
+        >>> people.find(pa.chunked_array([["bob", "eve"]])).tolist()
+        [1, -1]
+    """
+
+    def __init__(self, ids: pa.ChunkedArray) -> None:
+        whole = whole_numbers(ids)
+        self._least, self._table = 0, None
+        if whole is not None and ids.null_count == 0 and len(whole):
+            self._number_densely(whole)
+        if self._table is None:
+            self._number_by_hash(ids if whole is None else _from_whole(whole, ids))
+
+    codes: NDArray[Any]
+    """For each row, the number of its id; -1 where it is missing."""
+    rows: Rows
+    """For each number, the first row with its id."""
+    _known: pa.ChunkedArray | pa.Array
+    _table: NDArray[np.int64] | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def text(self) -> pa.ChunkedArray:
+        """The distinct ids as text, for a look-up across types."""
+        known = self._known
+        return as_text(known if isinstance(known, pa.ChunkedArray) else pa.chunked_array([known]))
+
+    def find(self, ids: pa.ChunkedArray) -> NDArray[np.int64]:
+        """The number of each id, -1 where it is missing or unknown. Ids of another type are compared as text."""
+        whole = whole_numbers(ids)
+        if self._table is not None and whole is not None:
+            return self._find_densely(self._table, whole, ids)
+        if whole is not None and pa.types.is_integer(self._known.type):
+            return _index_in(_from_whole(whole, ids), self._known)
+        if ids.type == self._known.type:
+            return _index_in(ids, self._known)
+        return _index_in(as_text(ids), self.text)
+
+    def _number_densely(self, whole: NDArray[np.int64]) -> None:
+        least, most = int(whole.min()), int(whole.max())
+        if most - least > 8 * len(whole) + 1_000_000:
+            return
+        place, count = whole - least if least else whole, len(whole)
+        first = np.full(most - least + 1, -1, np.int64)
+        first[place[::-1]] = np.arange(count - 1, -1, -1)  # the first row of an id is written last, and stays
+        row = first[place]
+        distinct = row == np.arange(count)
+        self.rows = np.flatnonzero(distinct)
+        if len(self.rows) == count:
+            self._table, self.codes = first, row
+        else:
+            number = np.cumsum(distinct) - 1
+            self.codes = number[row]
+            self._table = np.where(first >= 0, number[first], -1)
+        self._least, self._known = least, pa.array(whole if len(self.rows) == count else whole[self.rows])
+
+    def _number_by_hash(self, ids: pa.ChunkedArray) -> None:
+        encoded = ids.dictionary_encode()
+        chunks = [pc.fill_null(chunk.indices, -1).to_numpy(zero_copy_only=False) for chunk in encoded.chunks]
+        self.codes = np.concatenate(chunks).astype(np.int64) if chunks else np.zeros(0, np.int64)
+        self._known = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], ids.type)
+        if len(self._known) == len(self.codes):
+            self.rows = np.arange(len(self.codes))
+        else:
+            first = ~pd.Series(self.codes).duplicated().to_numpy() & (self.codes >= 0)
+            self.rows = np.flatnonzero(first)
+
+    def _find_densely(
+        self, table: NDArray[np.int64], whole: NDArray[np.int64], ids: pa.ChunkedArray
+    ) -> NDArray[np.int64]:
+        if len(whole) == 0:
+            return np.zeros(0, np.int64)
+        place = whole - self._least if self._least else whole
+        if int(whole.min()) >= self._least and int(whole.max()) < self._least + len(table):
+            found = table[place]
+        else:
+            inside = (whole >= self._least) & (whole < self._least + len(table))
+            found = np.where(inside, table[np.where(inside, place, 0)], -1)
+        return found if ids.null_count == 0 else np.where(pc.is_null(ids).to_numpy(), -1, found)
+
+
+def whole_numbers(ids: pa.ChunkedArray) -> NDArray[np.int64] | None:
+    """Ids as int64, 0 where missing; None when they are not whole numbers that fit."""
+    if pa.types.is_floating(ids.type):  # what pandas makes of whole numbers with gaps
+        numbers = pc.fill_null(pc.if_else(pc.is_finite(ids), ids, None), 0).to_numpy()
+        infinite = pc.any(pc.is_inf(ids)).as_py()
+        if infinite or (numbers != np.floor(numbers)).any() or (np.abs(numbers) >= 2.0**53).any():
+            return None
+        return np.asarray(numbers, np.int64)
+    if not pa.types.is_integer(ids.type):
+        return None
+    try:
+        whole = pc.cast(ids, pa.int64()) if ids.type != pa.int64() else ids
+    except pa.ArrowInvalid:  # above 2^63
+        return None
+    return np.asarray((pc.fill_null(whole, 0) if whole.null_count else whole).to_numpy())
+
+
+def as_ids(series: pd.Series) -> pa.ChunkedArray:
+    """A column as ids: whole numbers and text as they are, all else by its text; NaN is a missing id."""
+    ids = as_arrow(series)
+    if pa.types.is_floating(ids.type):
+        ids = pc.cast(ids, pa.float64())
+        return pc.if_else(pc.is_nan(ids), pa.scalar(None, pa.float64()), ids) if pc.any(pc.is_nan(ids)).as_py() else ids
+    return ids if pa.types.is_integer(ids.type) else as_text(ids)
+
+
+def pair_up(first: NDArray[np.int64], second: NDArray[np.int64], many: int) -> pa.ChunkedArray:
+    """Two numbers as one id, missing where either is: a node is known by its graph and its id within."""
+    absent = (first < 0) | (second < 0)
+    return pa.chunked_array([pa.array(first * max(many, 1) + second, mask=absent)])
+
+
+def _from_whole(whole: NDArray[np.int64], ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    mask = pc.is_null(ids).to_numpy() if ids.null_count else None
+    return pa.chunked_array([pa.array(whole, mask=mask)])
+
+
+def _index_in(ids: pa.ChunkedArray, known: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    if isinstance(known, pa.ChunkedArray):
+        known = known.combine_chunks()
+    found = pc.index_in(ids, value_set=known, skip_nulls=True)
+    return np.asarray(pc.fill_null(found, -1).to_numpy(), np.int64)

@@ -1,0 +1,158 @@
+"""What each column became, with which statistics: fitted on training rows, stored as JSON, applied to later tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch import Tensor
+
+from censnet.data.errors import DataError, place
+from censnet.data.tables.columns import as_arrow
+from censnet.data.tables.encoding import Column
+
+Structure = Literal["none", "degree", "constant"]
+_BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
+
+
+class TableSchema(BaseModel):
+    """The columns of one table: which are keys, which are targets, and what feature each other one became.
+
+    Args:
+        keys: role -> column: `id`, `source`, `target`, `graph`, `smiles`.
+        targets: the columns that are predicted, never features.
+        columns: all other columns, those left out included, with the reason.
+        structure: what stands in where no column is a feature: the degree and a constant, or a constant.
+        degree: the statistics of that degree.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    keys: dict[str, str] = Field(default_factory=dict)
+    targets: list[str] = Field(default_factory=list)
+    columns: list[Column] = Field(default_factory=list)
+    structure: Structure = "none"
+    degree: Column | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        frame: pd.DataFrame,
+        rows: NDArray[np.int64] | None = None,
+        keys: Mapping[str, str] | None = None,
+        targets: Sequence[str] = (),
+        overrides: Mapping[str, str] | None = None,
+    ) -> TableSchema:
+        """Type the columns of a table and take their statistics from the given rows alone, or from all."""
+        keys, overrides = dict(keys or {}), dict(overrides or {})
+        taken = {*keys.values(), *targets}
+        chosen = None if rows is None else pa.array(np.asarray(rows))
+        columns = []
+        for name in frame.columns:
+            if name in taken:
+                continue
+            values = as_arrow(frame[name])
+            values = values if chosen is None else values.take(chosen)
+            columns.append(Column.fit(name, values, overrides.get(name)))
+        return cls(keys=keys, targets=list(targets), columns=columns)
+
+    def refit(self, frame: pd.DataFrame, rows: NDArray[np.int64] | None = None) -> TableSchema:
+        """The same columns as the same kinds, with statistics from the given rows alone, or from all."""
+        chosen = None if rows is None else pa.array(np.asarray(rows))
+        columns = []
+        for column in self.columns:
+            if column.width:
+                values = as_arrow(frame[column.name])
+                column = column.refit(values if chosen is None else values.take(chosen))
+            columns.append(column)
+        return self.model_copy(update={"columns": columns})
+
+    def encode(self, frame: pd.DataFrame, file: str = "the table") -> tuple[Tensor, dict[int, str]]:
+        """The features of every row, and for each row with a value that cannot be read, the message.
+
+        The order of the columns does not matter, and columns that are not in the schema are not looked at.
+        """
+        used = [column for column in self.columns if column.width]
+        for column in used:
+            if column.name not in frame.columns:
+                raise DataError(f"is missing, expected a {column.kind} as in training", file, column=column.name)
+        out = np.empty((len(frame), sum(column.width for column in used)), np.float32)
+        values = [as_arrow(frame[column.name]) for column in used]
+        ends = np.cumsum([0, *(column.width for column in used)])
+        bad: dict[int, str] = {}
+        for start in range(0, len(frame), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            for number, column in enumerate(used):
+                part = values[number].slice(start, _BLOCK)
+                found = column.encode(part, out[rows, ends[number] : ends[number + 1]])
+                for row, message in found.items():
+                    text = place(file, start + row, column.name) + message
+                    bad[start + row] = f"{bad[start + row]}; {text}" if start + row in bad else text
+        return torch.from_numpy(out), dict(sorted(bad.items()))
+
+    @property
+    def width(self) -> int:
+        """How many features a row has."""
+        return len(self.names)
+
+    @property
+    def names(self) -> list[str]:
+        """What each feature says, in order."""
+        if self.structure == "degree":
+            return ["degree", "constant"]
+        if self.structure == "constant":
+            return ["constant"]
+        return [name for column in self.columns for name in column.names]
+
+    @property
+    def left_out(self) -> list[Column]:
+        """The columns of which no feature was made."""
+        return [column for column in self.columns if not column.width]
+
+
+class Schema(BaseModel):
+    """How a data set is read: one `TableSchema` for each table, and for molecules the feature set and its vocabulary.
+
+    Example:
+        >>> edges = pd.DataFrame({"source": [1, 2, 3], "target": [2, 3, 1], "amount": [5.0, None, 7.0]})
+        >>> fitted = TableSchema.fit(edges, keys={"source": "source", "target": "target"})
+        >>> schema = Schema.from_json(Schema(edges=fitted).to_json())
+        >>> schema.edges.encode(pd.DataFrame({"note": ["x", "y"], "amount": [6, None]}))[0].tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    many: bool = False
+    nodes: TableSchema = Field(default_factory=TableSchema)
+    edges: TableSchema = Field(default_factory=TableSchema)
+    graphs: TableSchema = Field(default_factory=TableSchema)
+    smiles: str | None = None
+    features: Literal["rich", "paper"] = "rich"
+    vocabulary: list[str] = Field(default_factory=list)
+
+    def table(self, name: str) -> TableSchema:
+        """The schema of `nodes`, `edges` or `graphs`."""
+        found: TableSchema = getattr(self, name)
+        return found
+
+    def to_json(self) -> str:
+        """The schema as JSON, which `from_json` reads back equal."""
+        return self.model_dump_json(indent=1, exclude_defaults=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, file: str = "schema.json") -> Schema:
+        """Read what `to_json` wrote."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first: Any = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise DataError(f"is not a schema: {where + ': ' if where else ''}{first['msg']}", file) from None

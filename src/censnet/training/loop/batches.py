@@ -1,0 +1,203 @@
+"""The steps of an epoch: one whole graph, some of many graphs, or parts of a graph that is too big."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from censnet.data.splits.split import Split
+from censnet.ops.graph import Graph, GraphSet
+from censnet.training.config import SettingsError, TrainingSettings
+from censnet.training.lesson import Lesson, graphs_with, rows_of_graphs
+from censnet.training.loop.learner import Learner
+from censnet.training.loop.sampling import Part, around, induced, proportional
+
+logger = logging.getLogger("censnet")
+
+NUMBERS_KEPT = 12  # for each row and channel of a layer, until its gradient is there
+MOST_MEMORY = 0.6  # share of the memory that they may take
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A graph and those of its rows that are learnt from.
+
+    Args:
+        graph: what the network is given.
+        rows: level -> the rows whose answers count.
+        labels: level -> their labels.
+        weight: level -> how much each counts for each member; without one, all count the same.
+    """
+
+    graph: Graph
+    rows: Mapping[str, Tensor]
+    labels: Mapping[str, Tensor]
+    weight: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+class Batches(Protocol):
+    """Where the steps come from. A plan is cheap, so that an epoch can go on from its middle."""
+
+    def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
+        """One epoch: for each step, what goes into it."""
+
+    def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
+        """The batch of a step."""
+
+
+class WholeGraph:
+    """Every step has the whole graph, and an epoch is one step."""
+
+    def __init__(self, lesson: Lesson, balanced: bool) -> None:
+        assert isinstance(lesson.graph, Graph)
+        self.graph, self.lesson = lesson.graph, lesson
+        rows = {level: (part == 0).any(1).nonzero().squeeze(1) for level, part in lesson.parts.items()}
+        labels = {level: lesson.labels[level][rows[level]] for level in rows}
+        weight = {}
+        if lesson.members > 1:
+            weight = {level: (lesson.parts[level][rows[level]] == 0).float() for level in rows}
+        self.batch = Batch(self.graph, rows, labels, weight)
+        self.balanced = balanced
+        if balanced and lesson.members > 1:
+            raise SettingsError(
+                "training.imbalance is sampling, expected weights: members side by side share their rows"
+            )
+
+    def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
+        return [torch.empty(0)]
+
+    def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
+        if not self.balanced:
+            return self.batch
+        rows, labels = {}, {}
+        for level, every in self.batch.rows.items():
+            drawn = draw_balanced(self.batch.labels[level], len(every), generator)
+            rows[level], labels[level] = every[drawn], self.batch.labels[level][drawn]
+        return Batch(self.graph, rows, labels)
+
+
+class ManyGraphs:
+    """Every step has some graphs of a set, and an epoch all that have a row to learn from."""
+
+    def __init__(self, lesson: Lesson, batch_size: int, balanced: bool) -> None:
+        assert isinstance(lesson.graph, GraphSet)
+        self.graphs, self.lesson, self.batch_size = lesson.graph, lesson, batch_size
+        self.numbers = graphs_with(self.graphs, lesson.parts, 0)
+        self.balanced = balanced
+        if balanced and "graph" not in lesson.parts:
+            raise SettingsError("training.imbalance is sampling, expected weights: it is graphs that are drawn here")
+
+    def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
+        if self.balanced:
+            order = draw_balanced(self.lesson.labels["graph"][self.numbers], len(self.numbers), generator)
+        else:
+            order = torch.randperm(len(self.numbers), generator=generator).to(self.numbers.device)
+        return whole_batches(self.numbers[order], self.batch_size)
+
+    def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
+        rows, labels = {}, {}
+        for level, part in self.lesson.parts.items():
+            there = rows_of_graphs(self.graphs, level, chosen)
+            rows[level] = (part[there, 0] == 0).nonzero().squeeze(1)
+            labels[level] = self.lesson.labels[level][there[rows[level]]]
+        return Batch(self.graphs.batch(chosen), rows, labels)
+
+
+class PartsOfGraph:
+    """Every step has a part of one graph, drawn around some of its rows or in proportion (Algorithm 2 of the paper)."""
+
+    def __init__(self, lesson: Lesson, settings: TrainingSettings, hops: int) -> None:
+        assert isinstance(lesson.graph, Graph)
+        if lesson.links is not None or lesson.members > 1:
+            raise SettingsError(
+                "training.sampling draws parts of a graph, expected whole: links and members need it whole"
+            )
+        self.graph, self.lesson, self.settings = lesson.graph, lesson, settings
+        self.level: Literal["node", "edge"] = "node" if "node" in lesson.parts else "edge"
+        self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
+        self.rows = (lesson.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
+
+    def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
+        if self.settings.sampling == "proportional":
+            codes = self.lesson.parts.get("node")
+            none = torch.full((self.graph.num_nodes,), -1)
+            split = Split.of((none if codes is None else codes[:, 0].cpu()).numpy())
+            return proportional(split, self.graph.num_nodes, self.settings.batch_size, generator)
+        if self.settings.imbalance == "sampling":
+            order = draw_balanced(self.lesson.labels[self.level][self.rows], len(self.rows), generator)
+        else:
+            order = torch.randperm(len(self.rows), generator=generator).to(self.rows.device)
+        return whole_batches(self.rows[order], self.settings.batch_size)[: self.settings.epoch_steps]
+
+    def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
+        if self.settings.sampling == "proportional":
+            part = induced(self.graph, chosen)
+            rows, labels = self._inside(part, list(self.lesson.parts))
+            return Batch(part.graph, rows, labels)
+        part = around(self.graph, chosen, self.level, self.fanout, generator)
+        rows, labels = self._inside(part, [level for level in self.lesson.parts if level != self.level])
+        rows[self.level], labels[self.level] = part.seeds, self.lesson.labels[self.level][chosen]
+        return Batch(part.graph, rows, labels)
+
+    def _inside(self, part: Part, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The rows of a part that are for training."""
+        rows, labels = {}, {}
+        for level in levels:
+            every = part.nodes if level == "node" else part.edges
+            rows[level] = (self.lesson.parts[level][every, 0] == 0).nonzero().squeeze(1)
+            labels[level] = self.lesson.labels[level][every[rows[level]]]
+        return rows, labels
+
+
+def make_batches(lesson: Lesson, settings: TrainingSettings, hops: int) -> Batches:
+    """The steps that the settings ask for. `hops` is how many layers a part of a graph must reach around its rows."""
+    balanced = settings.imbalance == "sampling"
+    if isinstance(lesson.graph, GraphSet):
+        return ManyGraphs(lesson, settings.batch_size, balanced)
+    if settings.sampling in ("neighbours", "proportional"):
+        return PartsOfGraph(lesson, settings, hops)
+    return WholeGraph(lesson, balanced)
+
+
+def choose_sampling(lesson: Lesson, settings: TrainingSettings, learner: Learner, memory: int) -> TrainingSettings:
+    """With sampling "auto": the whole graph in each step, unless its activations would fill most of the memory.
+
+    Args:
+        lesson: what is learnt from.
+        settings: of the training.
+        learner: whose layers and width decide how much a step keeps for its gradient.
+        memory: bytes of the device in all; what happens to be free would make two runs of one training differ.
+    """
+    graph = lesson.graph
+    if settings.sampling != "auto":
+        return settings
+    parts = False
+    if isinstance(graph, Graph) and lesson.links is None and lesson.members == 1:
+        encoder = learner.encoder
+        rows = sum(graph.num_nodes if letter == "N" else graph.num_edges for letter in encoder.word)
+        width = max(encoder.out_node_width, encoder.out_edge_width)
+        parts = rows * width * NUMBERS_KEPT * 4 > memory * MOST_MEMORY
+    if parts:
+        logger.info("the graph is too big for one step, so each step draws neighbours (training.sampling)")
+    return settings.model_copy(update={"sampling": "neighbours" if parts else "whole"})
+
+
+def whole_batches(rows: Tensor, size: int) -> list[Tensor]:
+    """Rows in steps of one size; a last step of less than half of it joins the one before, as norms need company."""
+    count = max(1, round(len(rows) / size)) if len(rows) < size * 2 else (len(rows) + size // 2) // size
+    bounds = [min(number * size, len(rows)) for number in range(count)] + [len(rows)]
+    return [rows[start:end] for start, end in itertools.pairwise(bounds)]
+
+
+def draw_balanced(labels: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Rows drawn with replacement so that each class of the first column comes as often as the others."""
+    first = labels[:, 0].cpu()
+    _, code, times = torch.unique(first.nan_to_num(-1), return_inverse=True, return_counts=True)
+    weight = (1 / times)[code]
+    return torch.multinomial(weight, count, replacement=True, generator=generator).to(labels.device)

@@ -1,0 +1,46 @@
+"""What a network says of a whole graph, or of many graphs in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from censnet.nn.vae import Latent
+from censnet.ops.graph import Graph, GraphSet
+from censnet.training.loop.batches import whole_batches
+from censnet.training.loop.learner import Learner, Outputs
+
+BATCH_ROWS = 200_000  # nodes and edges of many graphs that are embedded at once
+
+
+@torch.no_grad()
+def infer(learner: Learner, graph: Graph | GraphSet, tick: Callable[[int], None] = lambda _: None) -> Outputs:
+    """The answers for every row, dropout off. `tick` hears how many graphs were done."""
+    was_training = learner.training
+    learner.eval()
+    try:
+        if isinstance(graph, Graph):
+            found: Outputs = learner(graph)
+            tick(1)
+            return found
+        parts = []
+        for numbers in graph_batches(graph):
+            parts.append(learner(graph.batch(numbers)).rows)
+            tick(len(numbers))
+        return Outputs({level: torch.cat([part[level] for part in parts]) for level in learner.targets}, None)
+    finally:
+        learner.train(was_training)
+
+
+def graph_batches(graph: GraphSet) -> list[Tensor]:
+    """The graphs of a set in order, in batches of a bounded number of rows."""
+    rows = (len(graph.nodes) + len(graph.edges)) / len(graph)
+    every = torch.arange(len(graph), device=graph.nodes.device)
+    return whole_batches(every, max(1, int(BATCH_ROWS / rows)))
+
+
+def take(latent: Latent, device: torch.device | str) -> Latent:
+    """The same distribution elsewhere."""
+    return Latent(latent.mean.to(device), latent.log_std.to(device))

@@ -1,0 +1,140 @@
+"""How good a network is on one part of its rows, for every member."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from censnet.data.splits.split import PARTS
+from censnet.nn.vae import Latent
+from censnet.tasks.losses import row_loss
+from censnet.tasks.metrics import METRICS, MONITORS, higher_is_better, score, score_links
+from censnet.tasks.targets import Target, output_slices
+from censnet.training.config import SettingsError
+from censnet.training.lesson import Lesson
+from censnet.training.loop.infer import infer
+from censnet.training.loop.learner import Learner
+
+logger = logging.getLogger("censnet")
+
+Scores = dict[str, dict[str, float]]  # level -> metric -> value
+
+
+class Judge:
+    """Scores of one part.
+
+    Args:
+        lesson: with the part's rows.
+        part: train, validation or test.
+        quick: the metrics to compute; None is all.
+        narrow: whether, of many graphs, to look at those of the part alone.
+    """
+
+    def __init__(self, lesson: Lesson, part: str, quick: set[str] | None = None, narrow: bool = True) -> None:
+        self.lesson, self.part, self.quick = lesson.only(part) if narrow else lesson, part, quick
+        code = PARTS.index(part)
+        self.rows = {
+            level: [(codes[:, member] == code).nonzero().squeeze(1) for member in range(lesson.members)]
+            for level, codes in self.lesson.parts.items()
+        }
+
+    def __call__(self, learner: Learner) -> list[Scores]:
+        """For each member, its scores by level. There are none of answers that are not numbers."""
+        outputs = infer(learner, self.lesson.graph)
+        latent = {} if outputs.latent is None else {"link": outputs.latent.mean}
+        for level, answers in (outputs.rows | latent).items():
+            if not bool(answers.isfinite().all()):
+                raise FloatingPointError(f"the answer for a {level} is not finite")
+        found = self.of(outputs.rows)
+        if outputs.latent is not None and self.part != "train":
+            found[0]["link"] = self._links(learner, outputs.latent)
+        return found
+
+    def of(self, rows: Mapping[str, Tensor]) -> list[Scores]:
+        """The scores of answers that are there, for each member by level."""
+        members = self.lesson.members
+        found: list[Scores] = [{} for _ in range(members)]
+        for level, answers in rows.items():
+            targets = self.lesson.of(level)
+            answers = answers.float().view(len(answers), members, -1)
+            for member, mine in enumerate(self.rows[level]):
+                if len(mine) == 0:
+                    continue
+                answer, labels = answers[mine, member], self.lesson.labels[level][mine]
+                scores = score(targets, answer.cpu().numpy(), labels.cpu().numpy(), self.quick)
+                scores["loss"] = float(row_loss(targets, answer.unsqueeze(1), labels))
+                found[member][level] = scores
+        return found
+
+    def defines(self, metric: str) -> bool:
+        """Whether the labels define a metric for every member: there is no AUC of one class."""
+        if self.lesson.links is not None and metric in (*METRICS["link"], "loss"):
+            return True
+        zeros = {}
+        for level, labels in self.lesson.labels.items():
+            width = self.lesson.members * sum(target.width for target in self.lesson.of(level))
+            zeros[level] = torch.zeros(len(labels), width, device=labels.device)
+        return all(overall(scores, metric) is not None for scores in self.of(zeros))
+
+    def _links(self, learner: Learner, latent: Latent) -> dict[str, float]:
+        """The scores of hidden links, and the cross entropy of telling them from as many pairs that are none."""
+        links = self.lesson.links
+        assert links is not None
+        joined, apart = (
+            (links.validation_links, links.validation_non_links)
+            if self.part == "validation"
+            else (links.test_links, links.test_non_links)
+        )
+        with torch.no_grad():
+            linked, not_linked = (learner.link_logits(latent, pairs).float().cpu() for pairs in (joined, apart))
+        loss = torch.cat([F.softplus(-linked), F.softplus(not_linked)]).mean()
+        return {**score_links(linked.numpy(), not_linked.numpy()), "loss": float(loss)}
+
+
+def choose_monitor(asked: str, lesson: Lesson, judge: Judge | None) -> str:
+    """The validation metric that decides which epoch is kept; the loss where the labels do not define it."""
+    kinds = {target.kind for target in lesson.targets} | ({"link"} if lesson.links is not None else set())
+    known = {"loss", *(metric for kind in kinds for metric in METRICS[kind])}
+    if asked == "auto":
+        asked = MONITORS[kinds.pop()] if len(kinds) == 1 else "loss"
+    if asked not in known:
+        raise SettingsError(f"training.monitor is {asked!r}, expected auto or one of {', '.join(sorted(known))}")
+    if judge is None or judge.defines(asked):
+        return asked
+    logger.warning("the validation rows do not define %s (one class alone?): the loss decides", asked)
+    return "loss"
+
+
+def overall(scores: Scores, metric: str) -> float | None:
+    """The mean of a metric over the levels that have it; None if none has."""
+    found = [values[metric] for values in scores.values() if np.isfinite(values.get(metric, np.nan))]
+    return float(np.mean(found)) if found else None
+
+
+def is_better(metric: str, new: float, old: float | None) -> bool:
+    """Whether a value of a metric is an improvement."""
+    if old is None:
+        return True
+    return new > old if higher_is_better(metric) else new < old
+
+
+def average(targets: Sequence[Target], outputs: Tensor) -> Tensor:
+    """One answer of several members: the logit of the mean probability, the mean number. (M, n, w) -> (n, w)."""
+    if len(outputs) == 1:
+        return outputs[0]
+    found = []
+    for target, part in zip(targets, output_slices(targets), strict=True):
+        x = outputs[..., part].double()
+        if target.kind == "binary":
+            x = x.sigmoid().mean(0).logit(eps=1e-12)
+        elif target.kind == "classes":
+            x = x.softmax(2).mean(0).clamp(min=1e-30).log()
+        else:
+            x = x.mean(0)
+        found.append(x.float())
+    return torch.cat(found, dim=1)

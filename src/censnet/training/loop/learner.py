@@ -1,0 +1,180 @@
+"""What is trained, saved and asked: an encoder of nodes and edges, and a head for each kind of answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from censnet.nn.encoder import CensNet
+from censnet.nn.kernels import KERNELS
+from censnet.nn.layers import EdgeLayer, NodeLayer
+from censnet.nn.vae import Latent
+from censnet.ops.graph import Graph
+from censnet.tasks.graphs import GraphTask
+from censnet.tasks.links import LinkTask
+from censnet.tasks.rows import RowTask
+from censnet.tasks.targets import Target
+from censnet.training.config import ModelSettings, SettingsError
+from censnet.training.loop.sampling import reach
+
+LEVELS = ("node", "edge", "graph")
+MOST_STEPS = 10_000  # of a kernel: a training would not come to its end
+
+
+class Outputs(NamedTuple):
+    """The answers of a network: for each level (n, members * width), and for links the nodes' distribution."""
+
+    rows: dict[str, Tensor]
+    latent: Latent | None
+
+
+class Learner(nn.Module):
+    """A CensNet with heads for some targets of its nodes, edges and graphs, and for links.
+
+    Where the settings ask for it and one side alone is asked about, the last layer is the head, as in the paper.
+
+    Args:
+        node_width, edge_width: channels of the features.
+        targets: what is predicted.
+        link: whether links are predicted.
+        settings: of the network.
+        members: networks side by side; see `CensNet`.
+    """
+
+    def __init__(
+        self,
+        node_width: int,
+        edge_width: int,
+        targets: Sequence[Target],
+        link: bool,
+        settings: ModelSettings,
+        members: int = 1,
+    ) -> None:
+        super().__init__()
+        self.members = members
+        self.targets = {level: [t for t in targets if t.level == level] for level in LEVELS}
+        self.targets = {level: found for level, found in self.targets.items() if found}
+        word, shared = settings.layers, _layer_options(settings)
+        if members > 1 and (link or "graph" in self.targets):
+            raise ValueError(
+                f"members is {members}, expected 1: only answers for nodes and edges can stand side by side"
+            )
+        level = next(iter(self.targets), "")
+        self.last: NodeLayer | EdgeLayer | None = None
+        as_head = settings.linear_end and len(self.targets) == 1 and not link and level != "graph"
+        if as_head and (len(word) < 2 or word[-1] != level[0].upper()):
+            raise SettingsError(
+                f"model.layers is {word!r}, expected two letters or more and {level[0].upper()} at the end: with "
+                f"model.linear_end the last layer answers for each {level}"
+            )
+        self.encoder = CensNet(
+            node_width,
+            edge_width,
+            settings.hidden,
+            word[:-1] if as_head else word,
+            dropout=settings.dropout,
+            norm=settings.norm,
+            residual=settings.residual,
+            activation=settings.activation,
+            heads=settings.num_heads,
+            members=members,
+            **shared,
+        )
+        widths = self.encoder.out_node_width, self.encoder.out_edge_width
+        self.tasks = nn.ModuleDict()
+        for level, found in self.targets.items():
+            width = sum(target.width for target in found)
+            if as_head:
+                layer = NodeLayer if level == "node" else EdgeLayer
+                self.last = layer(*widths, width, heads=1, members=members, **shared)
+            elif level == "graph":
+                self.tasks[level] = GraphTask(
+                    found, *widths, settings.pool, settings.pool_over, settings.head, settings.dropout
+                )
+            else:
+                self.tasks[level] = RowTask(
+                    level,  # type: ignore[arg-type]
+                    found,
+                    *widths,
+                    settings.head,
+                    settings.dropout,
+                    read_ends=settings.read_ends and level == "edge",
+                    members=members,
+                )
+        if link:
+            self.tasks["link"] = LinkTask(self.encoder.out_node_width, settings.latent, settings.positive_weight)
+
+    @property
+    def link(self) -> bool:
+        """Whether links are predicted."""
+        return "link" in self.tasks
+
+    @property
+    def reach(self) -> int:
+        """How many hops around a row its answer depends on."""
+        encoder, level = self.encoder, next(iter(self.targets), "node")
+        word = encoder.word + ("" if self.last is None else level[0].upper())
+        kernel = encoder.layers[0].kernel
+        steps = getattr(kernel, "steps", getattr(kernel, "order", 1))
+        return max(1, reach(word, "edge" if level == "edge" else "node", steps, encoder.variant == "released"))
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        for part in (self.encoder, self.last, *self.tasks.values()):
+            if part is not None:
+                part.reset_parameters()  # type: ignore[operator]
+
+    def embed(self, graph: Graph) -> tuple[Tensor, Tensor]:
+        """The embeddings of nodes and edges."""
+        embedded: tuple[Tensor, Tensor] = self.encoder(graph.nodes, graph.edges, graph.incidence)
+        return embedded
+
+    def forward(self, graph: Graph) -> Outputs:
+        """The answers."""
+        return self.answer(*self.embed(graph), graph)
+
+    def answer(self, nodes: Tensor, edges: Tensor, graph: Graph) -> Outputs:
+        """The answers, from embeddings."""
+        rows, latent = {}, None
+        for level in self.targets:
+            head = self.last if self.last is not None else self.tasks[level]
+            rows[level] = head(nodes, edges, graph.incidence)
+        if self.link:
+            latent = self.tasks["link"](nodes, graph.incidence)
+        return Outputs(rows, latent)
+
+    def link_loss(self, latent: Latent, graph: Graph) -> Tensor:
+        """The loss of the links of a graph."""
+        return self._link_task.loss(latent, graph.incidence)
+
+    def link_logits(self, latent: Latent, pairs: Tensor) -> Tensor:
+        """How likely each pair is a link, as a logit. (2, P) -> (P,)."""
+        return self._link_task.score(latent, pairs.to(latent.mean.device))
+
+    @property
+    def _link_task(self) -> LinkTask:
+        task = self.tasks["link"]
+        assert isinstance(task, LinkTask)
+        return task
+
+
+def _layer_options(settings: ModelSettings) -> dict[str, Any]:
+    """What the encoder's layers and a last layer that is the head have in common."""
+    for name, value in settings.kernel_options.items():
+        if isinstance(value, int | float) and value > MOST_STEPS:
+            raise SettingsError(f"model.kernel_options has {name} {value}, expected at most {MOST_STEPS:,}")
+    try:
+        kernel = KERNELS[settings.kernel](**settings.kernel_options)
+    except (TypeError, ValueError) as error:
+        found = " ".join(str(error).split())[:200]
+        raise SettingsError(f"model.kernel_options does not fit the kernel {settings.kernel}: {found}") from None
+    return {
+        "bias": settings.bias,
+        "self_weight": settings.self_weight,
+        "gate": settings.gate,
+        "normalization": settings.normalization,
+        "kernel": kernel,
+        "variant": settings.variant,
+    }

@@ -1,0 +1,85 @@
+"""Where a training is: epoch and step, what it has reached, the weights now and at their best. All of it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from censnet.training.loop.learner import Learner
+from censnet.training.run.checkpoint import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
+from censnet.training.run.history import Row
+
+
+@dataclass
+class Progress:
+    """What a checkpoint says beside its tensors."""
+
+    epoch: int = 0
+    step: int = 0  # in the epoch
+    loss: list[float] = field(default_factory=list)  # sum over the steps of the epoch, for each member
+    best: list[float | None] = field(default_factory=list)
+    best_epoch: list[int] = field(default_factory=list)
+    history: list[Row] = field(default_factory=list)
+    finished: bool = False
+
+
+class Weights:
+    """The weights of a learner now and, for each member, at its best.
+
+    Args:
+        learner: what is trained, where it is trained.
+        optimizer: its state is saved with the weights.
+    """
+
+    def __init__(self, learner: Learner, optimizer: Optimizer) -> None:
+        self.learner, self.optimizer = learner, optimizer
+        self.best = {name: tensor.detach().clone() for name, tensor in learner.state_dict().items()}
+
+    def keep(self, members: Sequence[int]) -> None:
+        """Remember the weights of these members as their best."""
+        if not members:
+            return
+        count = self.learner.members
+        for name, tensor in self.learner.state_dict().items():
+            if count == 1 or tensor.dim() == 0:
+                self.best[name].copy_(tensor)
+            else:
+                self.best[name].view(count, -1)[members] = tensor.reshape(count, -1)[members]
+
+    def take_best(self) -> None:
+        """Go back to the best."""
+        self.learner.load_state_dict(self.best)
+
+    def not_finite(self) -> str | None:
+        """The name of a tensor that is spoilt, if one is."""
+        if bool(torch.stack(torch._foreach_norm(list(self.learner.parameters()))).isfinite().all()):
+            return None  # one look instead of many; numbers that are merely huge are looked at one by one
+        found = self.learner.state_dict().items()
+        return next((name for name, tensor in found if not bool(tensor.isfinite().all())), None)
+
+    def save(self, path: Path, progress: Progress) -> None:
+        """Write a checkpoint."""
+        parts = {
+            "model": self.learner.state_dict(),
+            "best": self.best,
+            "optimizer": optimizer_tensors(self.learner, self.optimizer),
+        }
+        tensors = {f"{part}/{name}": tensor for part, found in parts.items() for name, tensor in found.items()}
+        save_tensors(path, tensors, vars(progress))
+
+    def restore(self, path: Path) -> Progress:
+        """Go back to where a checkpoint was written."""
+        tensors, facts = load_tensors(path)
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        for name, tensor in tensors.items():
+            part, _, rest = name.partition("/")
+            parts[part][rest] = tensor
+        self.learner.load_state_dict(parts["model"])
+        self.best = {name: tensor.to(self.best[name].device) for name, tensor in parts["best"].items()}
+        restore_optimizer(self.learner, self.optimizer, parts["optimizer"])
+        return Progress(**facts)

@@ -1,0 +1,1 @@
+"""The run directory: written, opened, and asked for predictions and embeddings."""

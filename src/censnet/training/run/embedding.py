@@ -1,0 +1,84 @@
+"""Embeddings of nodes, edges and graphs, as tensors and as tables with the user's ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from censnet.data.dataset import Dataset
+from censnet.data.tables.targets import table_of
+from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.graphs import GraphTask
+from censnet.training.lesson import owners
+from censnet.training.loop.infer import graph_batches
+from censnet.training.loop.learner import Learner
+
+
+class Embeddings(NamedTuple):
+    """A table for each level: the user's ids, then the channels `e0`, `e1`, ... Graphs only where there are many."""
+
+    nodes: pd.DataFrame
+    edges: pd.DataFrame
+    graphs: pd.DataFrame | None
+
+
+def embedding_tables(dataset: Dataset, found: Sequence[tuple[Tensor, Tensor, Tensor | None]]) -> Embeddings:
+    """Tables of the embeddings that each member gave, side by side."""
+    tables = {}
+    for level, parts in zip(("node", "edge", "graph"), zip(*found, strict=True), strict=True):
+        if parts[0] is not None:
+            values = torch.cat(parts, dim=1)
+            frame = pd.DataFrame(values.numpy(), columns=[f"e{channel}" for channel in range(values.shape[1])])
+            tables[level] = embedding_table(dataset, level, frame)
+    return Embeddings(tables["node"], tables["edge"], tables.get("graph"))
+
+
+def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
+    """Embeddings behind the user's ids; atoms and bonds, which have none, by their number in the graph."""
+    if table_of(level) in dataset.tables.frames():
+        return dataset.results(level, values, keep="ids")
+    graph = dataset.graph
+    assert isinstance(graph, GraphSet)
+    owner, offset = owners(graph, level), graph.node_offset if level == "node" else graph.edge_offset
+    row = torch.full((len(graph),), -1)
+    row[dataset.graph_rows[dataset.graph_rows >= 0]] = (dataset.graph_rows >= 0).nonzero().squeeze(1)
+    ids = dataset.tables.frames()["graphs"][dataset.id_columns("graph")].iloc[row[owner].numpy()].reset_index(drop=True)
+    inside = pd.DataFrame({level: (torch.arange(len(owner)) - offset[owner]).numpy()})
+    if level == "edge":
+        inside["source"], inside["target"] = graph.ends.numpy()
+    return pd.concat([ids, inside, values], axis=1)
+
+
+@torch.no_grad()
+def embed_graph(
+    learner: Learner, graph: Graph | GraphSet, tick: Callable[[int], None] = lambda _: None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` hears how many were done."""
+    if isinstance(graph, Graph):
+        nodes, edges = (_plain(side) for side in learner.embed(graph))
+        tick(1)
+        return nodes, edges, None
+    head = learner.tasks["graph"] if "graph" in learner.targets else None
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    for numbers in graph_batches(graph):
+        batch = graph.batch(numbers)
+        nodes, edges = learner.embed(batch)
+        if isinstance(head, GraphTask):
+            pooled = head.embed(nodes, edges, batch.incidence)
+        else:  # no head has learnt to pool: the means of both sides
+            count = [batch.incidence.count(side).clamp(min=1).unsqueeze(1) for side in ("node", "edge")]
+            sides = (batch.incidence.pool(nodes, "node"), batch.incidence.pool(edges, "edge"))
+            pooled = torch.cat([side / number for side, number in zip(sides, count, strict=True)], dim=1)
+        parts.append((_plain(nodes), _plain(edges), _plain(pooled)))
+        tick(len(numbers))
+    nodes, edges, graphs = (torch.cat(side) for side in zip(*parts, strict=True))
+    return nodes, edges, graphs
+
+
+def _plain(rows: Tensor) -> Tensor:
+    """As a table has them; a side that no layer renewed may still be sparse."""
+    return (rows.to_dense() if rows.layout == torch.sparse_csr else rows).float().cpu()

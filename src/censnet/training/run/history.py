@@ -1,0 +1,69 @@
+"""history.csv: a row for each epoch and member, on the disk as soon as the epoch is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from censnet.training.run.checkpoint import write_whole
+
+Row = dict[str, float]  # one epoch of one member
+
+
+def history_columns(monitor: str | None) -> list[str]:
+    """The columns of a history; `monitor` is the metric that decides, or None where nothing is validated.
+
+    >>> history_columns("auc")
+    ['member', 'epoch', 'loss', 'learning_rate', 'validation_loss', 'validation_auc']
+    """
+    judged = [] if monitor is None else ["validation_loss", f"validation_{monitor}"]
+    return list(dict.fromkeys(["member", "epoch", "loss", "learning_rate", *judged]))
+
+
+def history_table(rows: Sequence[Row], monitor: str) -> pd.DataFrame:
+    """The rows as a frame, with the columns that they have."""
+    there = {name for row in rows for name in row}
+    return pd.DataFrame(rows, columns=[name for name in history_columns(monitor) if name in there])
+
+
+def history_csv(frame: pd.DataFrame) -> bytes:
+    """A history as `HistoryFile` leaves it at the end."""
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return _lines([list(frame.columns), *([row[name] for name in frame.columns] for row in rows)])
+
+
+class HistoryFile:
+    """The file, which grows by the rows of each epoch. Each number is written so that it is read back the same.
+
+    Args:
+        path: the file.
+        several: whether networks are trained one after the other; each then has its number in the column `member`.
+    """
+
+    def __init__(self, path: Path, several: bool = False) -> None:
+        self.path, self.several = path, several
+        self.member = -1
+        self.names: list[str] = []
+
+    def begin(self, rows: Sequence[Row], names: Sequence[str], side_by_side: bool) -> None:
+        """The next network, or several side by side, with the epochs that are known from a checkpoint."""
+        self.member += 1
+        named = self.several or side_by_side
+        self.names = [name for name in names if name != "member" or named]
+        before = self.path.read_bytes() if self.member else _lines([self.names])
+        write_whole(self.path, before + self._text(rows))
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """An epoch is over."""
+        with self.path.open("ab") as file:
+            file.write(self._text(rows))
+
+    def _text(self, rows: Sequence[Row]) -> bytes:
+        own = {"member": self.member} if self.several else {}
+        return _lines([[(own | row).get(name) for name in self.names] for row in rows])
+
+
+def _lines(rows: Iterable[Sequence[object]]) -> bytes:
+    return "".join(",".join("" if value is None else str(value) for value in row) + "\n" for row in rows).encode()

@@ -1,0 +1,145 @@
+"""Links of a user's graph: pairs by their ids, scores of pairs, and the likeliest links that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from censnet.data.dataset import Dataset
+from censnet.data.errors import DataError, quote
+from censnet.data.splits.links import LinkSplit
+from censnet.data.tables.keys import find_key
+from censnet.nn.vae import Latent
+from censnet.ops.graph import Graph
+from censnet.tasks.metrics import score_links
+from censnet.training.loop.learner import Learner, Outputs
+
+Keep = Literal["ids", "all"]
+BLOCK = 2**24  # pairs that are scored at once
+
+
+def link_table(
+    dataset: Dataset,
+    learners: Sequence[Learner],
+    outputs: Sequence[Outputs],
+    pairs: pd.DataFrame | None,
+    top: int | None,
+    keep: Keep,
+) -> pd.DataFrame:
+    """How likely links are: for the rows of the edge table, for given pairs, or the likeliest that are not there."""
+    graph, learners = one_graph(dataset), [learner.cpu() for learner in learners]
+    latents = [member.latent for member in outputs if member.latent is not None]
+    if top is not None:
+        if top < 1:
+            raise ValueError(f"top is {top}, expected at least 1")
+        found, probability = suggest(learners, latents, graph, top)
+        source, target = node_names(dataset)[found.numpy()]
+        return pd.DataFrame({"source": source, "target": target, "link_p": probability.numpy()})
+    numbers, wrong = (graph.ends, []) if pairs is None else number_pairs(dataset, pairs)
+    mean, deviation = pair_probability(learners, latents, numbers)
+    values = pd.DataFrame({"link_p": mean.numpy()})
+    if deviation is not None:
+        values["link_std"] = deviation.numpy()
+    if pairs is None:
+        return dataset.results("edge", values, keep)
+    if any(wrong):
+        values[[message is not None for message in wrong]] = np.nan
+        values["error"] = wrong
+    return pd.concat([pairs.reset_index(drop=True), values], axis=1)
+
+
+def link_scores(
+    learners: Sequence[Learner], outputs: Sequence[Outputs], hidden: LinkSplit
+) -> dict[str, dict[str, float]]:
+    """How well hidden links are told from as many pairs that are none, for validation and test."""
+    learners = [learner.cpu() for learner in learners]
+    latents = [member.latent for member in outputs if member.latent is not None]
+    found = {}
+    for part, sides in (
+        ("validation", (hidden.validation_links, hidden.validation_non_links)),
+        ("test", (hidden.test_links, hidden.test_non_links)),
+    ):
+        chance = [pair_probability(learners, latents, pairs)[0].double().logit(eps=1e-12) for pairs in sides]
+        found[part] = score_links(*(values.numpy() for values in chance))
+    return found
+
+
+def one_graph(dataset: Dataset) -> Graph:
+    """The graph, if it is one."""
+    if not isinstance(dataset.graph, Graph):
+        raise DataError("there are many graphs, expected one: links are predicted within one graph")
+    return dataset.graph
+
+
+def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str | None]]:
+    """The nodes of each pair of ids, and for a pair that names an unknown node, what is wrong; it is then 0-0."""
+    ends = [find_key(pairs.columns, role) for role in ("source", "target")]
+    if None in ends:
+        raise DataError(
+            f"has the columns {', '.join(map(str, pairs.columns[:20]))}, expected source and target", "pairs"
+        )
+    rows = {text: row for row, text in enumerate(_ids(data)) if int(data.node_rows[row]) >= 0}
+    numbers = np.zeros((2, len(pairs)), np.int64)
+    wrong: list[str | None] = [None] * len(pairs)
+    for end, name in enumerate(ends):
+        assert name is not None
+        for row, text in enumerate(pairs[name].astype("string").fillna("")):
+            found = rows.get(text)
+            if found is None:
+                wrong[row] = f"pairs, row {row + 1}, column {name}: no node has the id {quote(text)}"
+            else:
+                numbers[end, row] = int(data.node_rows[found])
+    return torch.from_numpy(numbers), wrong
+
+
+def pair_probability(
+    learners: Sequence[Learner], latents: Sequence[Latent], pairs: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """How likely each pair is a link: the mean over members, and their deviation if there are several."""
+    found = []
+    for learner, latent in zip(learners, latents, strict=True):
+        parts = [learner.link_logits(latent, part) for part in torch.split(pairs, BLOCK, dim=1)]
+        found.append(torch.cat(parts).float().sigmoid().cpu())
+    each = torch.stack(found)
+    return each.mean(0), each.std(0) if len(each) > 1 else None
+
+
+def suggest(learners: Sequence[Learner], latents: Sequence[Latent], graph: Graph, top: int) -> tuple[Tensor, Tensor]:
+    """The likeliest pairs that no edge joins, best first, from all pairs in blocks. -> (2, top), (top,)."""
+    ends = graph.ends.cpu()
+    linked = torch.unique(ends.min(0).values * graph.num_nodes + ends.max(0).values)
+    best, where = torch.empty(0), torch.empty(0, dtype=torch.long)
+    rows = max(1, BLOCK // graph.num_nodes)
+    for start in range(0, graph.num_nodes, rows):
+        first = torch.arange(start, min(start + rows, graph.num_nodes))
+        number = (first.unsqueeze(1) * graph.num_nodes + torch.arange(graph.num_nodes)).view(-1)
+        number = number[(number % graph.num_nodes) > (number // graph.num_nodes)]
+        number = number[~torch.isin(number, linked)]
+        pairs = torch.stack([number // graph.num_nodes, number % graph.num_nodes])
+        probability, _ = pair_probability(learners, latents, pairs)
+        best, where = torch.cat([best, probability]), torch.cat([where, number])
+        if len(best) > top:
+            best, order = best.topk(top)
+            where = where[order]
+    order = best.argsort(descending=True, stable=True)
+    return torch.stack([where[order] // graph.num_nodes, where[order] % graph.num_nodes]), best[order]
+
+
+def node_names(data: Dataset) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
+    """The user's id of each node of the tensors."""
+    names = np.empty(data.count("node"), object)
+    ids, rows = _ids(data), data.node_rows.numpy()
+    good = np.flatnonzero(rows >= 0)[::-1]
+    names[rows[good]] = np.array(ids, object)[good]
+    return names
+
+
+def _ids(data: Dataset) -> list[str]:
+    frame = data.tables.frames()["nodes"]
+    column = data.schema.nodes.keys.get("id") or frame.columns[0]
+    return list(frame[column].astype("string").fillna(""))

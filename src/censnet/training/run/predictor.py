@@ -1,0 +1,153 @@
+"""Trained networks that answer for a user's rows, and embed them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+import torch
+
+from censnet.data.dataset import Dataset, load_data
+from censnet.data.errors import DataError
+from censnet.data.tables.schema import Schema
+from censnet.data.tables.targets import table_of
+from censnet.nn.vae import Latent
+from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.answers import answers
+from censnet.training.loop.devices import make_accelerator
+from censnet.training.loop.infer import infer
+from censnet.training.loop.learner import Learner, Outputs
+from censnet.training.progress import counting
+from censnet.training.run.directory import RunConfig
+from censnet.training.run.embedding import Embeddings, embed_graph, embedding_tables
+from censnet.training.run.links import link_table
+
+Keep = Literal["ids", "all"]
+
+
+@dataclass(eq=False)
+class Predictor:
+    """What it takes to answer: networks, and how data are read for them. `Run` has the arguments."""
+
+    config: RunConfig
+    schema: Schema
+    learners: list[Learner]
+
+    @property
+    def levels(self) -> list[str]:
+        """What can be predicted: node, edge, graph, link."""
+        return [*self.learners[0].targets, *(["link"] if self.config.link else [])]
+
+    def predict(
+        self,
+        data: object,
+        level: str | None = None,
+        *,
+        keep: Keep = "all",
+        pairs: pd.DataFrame | None = None,
+        top: int | None = None,
+        strict: bool = False,
+        device: str | None = None,
+        progress: bool = False,
+    ) -> pd.DataFrame:
+        """One answer for each row of the user's table, in its order: classes with their probabilities, numbers.
+
+        Args:
+            data: anything `load_data` takes, or a list of SMILES. It may have other rows and other graphs.
+            level: which answers, where the run has several: node, edge, graph or link.
+            keep: the user's columns to repeat: all, or those that say who a row is.
+            pairs: for links, the pairs (source, target) to judge; the rows of the table of edges if None.
+            top: for links, give the likeliest so many pairs that no edge joins instead.
+            strict: whether a row that cannot be used is an error rather than a row with an `error`.
+            device: where to compute; the best there is if None.
+            progress: whether to show a bar.
+        """
+        level = self._level(level)
+        if level != "link" and (pairs is not None or top is not None):
+            raise ValueError(f"pairs and top are for links, but {level} is asked for")
+        dataset = self.read(data, strict=strict)
+        outputs = self.outputs(dataset, device, progress)
+        if level == "link":
+            return link_table(dataset, self.learners, outputs, pairs, top, keep)
+        return self.table(dataset, level, outputs, keep)
+
+    def embed(
+        self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
+    ) -> Embeddings:
+        """The embeddings of nodes, edges and, for many graphs, graphs; of an ensemble, its members' side by side."""
+        dataset = self.read(data, strict=strict)
+        with counting("embedding", self._work(dataset.graph), progress) as tick:
+            found = [embed_graph(learner, graph, tick) for learner, graph in self._ready(dataset.graph, device)]
+        return embedding_tables(dataset, found)
+
+    # -- pieces that training uses too --------------------------------------------------------------------------------
+
+    def read(self, data: object, *, strict: bool = False) -> Dataset:
+        """Data as this run reads them."""
+        if isinstance(data, Dataset):
+            return data
+        if isinstance(data, list | tuple) and data and all(isinstance(item, str) for item in data):
+            if self.schema.smiles is None:
+                raise DataError("data is a list of texts, expected tables: this run was not trained on SMILES")
+            data = pd.DataFrame({self.schema.smiles: list(data)})
+        if isinstance(data, Graph | GraphSet):
+            dataset = load_data(data)
+        else:
+            dataset = load_data(data, schema=self.schema, strict=strict)
+        found = dataset.graph.node_width, dataset.graph.edge_width
+        expected = self.config.node_width, self.config.edge_width
+        if found != expected:
+            raise DataError(
+                f"the data have {found[0]} node and {found[1]} edge features, expected {expected[0]} and {expected[1]}"
+            )
+        if isinstance(dataset.graph, Graph) and "graph" in self.learners[0].targets:
+            raise DataError("the data are one graph, expected many: this run answers for whole graphs")
+        return dataset
+
+    def outputs(self, dataset: Dataset, device: str | None = None, progress: bool = False) -> list[Outputs]:
+        """The answers of each member, on the CPU."""
+        return self.outputs_of(dataset.graph, device, progress)
+
+    def outputs_of(self, graph: Graph | GraphSet, device: str | None = None, progress: bool = False) -> list[Outputs]:
+        """The answers of each member for the graph's rows, on the CPU."""
+        found = []
+        with counting("predicting", self._work(graph), progress) as tick:
+            for learner, placed in self._ready(graph, device):
+                rows, latent = infer(learner, placed, tick)
+                if latent is not None:
+                    latent = Latent(latent.mean.cpu(), latent.log_std.cpu())
+                found.append(Outputs({level: answer.float().cpu() for level, answer in rows.items()}, latent))
+        return found
+
+    def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
+        """Answers as the user reads them."""
+        targets = self.learners[0].targets[level]
+        taken = set(dataset.tables.frames()[table_of(level)].columns) | {"error", "split"}
+        values = answers(targets, torch.stack([member.rows[level] for member in outputs]), taken)
+        return dataset.results(level, values, keep)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _level(self, level: str | None) -> str:
+        if level is None:
+            if len(self.levels) > 1:
+                raise ValueError(
+                    f"level is not given, expected one of {', '.join(self.levels)}: this run answers for each"
+                )
+            return self.levels[0]
+        if level not in self.levels:
+            raise ValueError(
+                f"level is {level!r}, expected {' or '.join(self.levels)}: that is what this run answers for"
+            )
+        return level
+
+    def _work(self, graph: Graph | GraphSet) -> int:
+        """How many graphs there are to go through, for all members."""
+        return (len(graph) if isinstance(graph, GraphSet) else 1) * len(self.learners)
+
+    def _ready(self, graph: Graph | GraphSet, device: str | None) -> list[tuple[Learner, Graph | GraphSet]]:
+        where = make_accelerator(device=device).device
+        placed = graph.to(where)
+        return [(learner.to(where).eval(), placed) for learner in self.learners]

@@ -1,0 +1,197 @@
+"""A trained network with all it takes to use it: predict, embed, evaluate; save to a directory and load from one."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+import torch
+from safetensors.torch import save
+
+from censnet.data.dataset import Dataset
+from censnet.data.errors import DataError
+from censnet.data.splits.links import LinkSplit, links, read_links
+from censnet.data.splits.split import PARTS, Split, read_splits
+from censnet.data.tables.files import to_csv
+from censnet.data.tables.schema import Schema
+from censnet.data.tables.targets import table_of
+from censnet.tasks.metrics import score
+from censnet.training.lesson import row_labels
+from censnet.training.loop.judge import Judge, Scores, average
+from censnet.training.prepare import fingerprint, make_lesson
+from censnet.training.run.checkpoint import RunError
+from censnet.training.run.directory import (
+    HISTORY,
+    METRICS,
+    MODEL,
+    SCHEMA,
+    SPLITS,
+    read_directory,
+    write_directory,
+)
+from censnet.training.run.embedding import Embeddings
+from censnet.training.run.history import history_csv
+from censnet.training.run.links import link_scores, one_graph
+from censnet.training.run.predictor import Keep, Predictor
+from censnet.training.run.reading import read_frame, read_learners, read_metrics
+
+__all__ = ["Embeddings", "Keep", "Run", "load_run"]
+
+
+@dataclass(eq=False)
+class Run(Predictor):
+    """What a training gave. `censnet.train` makes one, `censnet.load_run` reads one.
+
+    Args:
+        config: settings, targets, and how it came about.
+        schema: how data are read.
+        learners: the trained networks; several are an ensemble, whose answers are averaged.
+        metrics: part -> level -> metric -> value, on the training data; for an ensemble, of the averaged answers.
+        history: a row for each epoch.
+        splits: which row of the training data was in which part, as in splits.csv.
+        predictions: level -> one row for each row of the training data.
+        path: the directory it was read from or written to.
+        parts: level -> the parts of the input rows, and the links that were hidden, while they are in memory.
+        written: splits.csv as it was read.
+    """
+
+    metrics: dict[str, Scores]
+    history: pd.DataFrame
+    splits: pd.DataFrame
+    predictions: dict[str, pd.DataFrame] = field(default_factory=dict)
+    path: Path | None = None
+    parts: tuple[dict[str, Split], LinkSplit | None] | None = None
+    written: bytes = b""
+
+    def __repr__(self) -> str:
+        asked = ", ".join(self.config.asked)
+        size = "" if len(self.learners) == 1 else f", {len(self.learners)} members"
+        return f"Run({asked} on {Path(self.config.data).name}{size})"
+
+    def evaluate(
+        self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
+    ) -> dict[str, Scores]:
+        """Part -> level -> metric -> value, from the labels of the data.
+
+        On the data of the training, each part has its own scores; on others there is one part, `all`. Links are judged
+        by hiding some: those hidden in training, or on another graph as many drawn by the run's seed.
+        """
+        dataset = self.read(data, strict=strict)
+        same = fingerprint(dataset) == self.config.fingerprint
+        if same:
+            return self.judge(dataset, device, progress)
+        targets = self.config.targets
+        scores: Scores = {}
+        if targets:
+            outputs = self.outputs(dataset, device, progress)
+            for level in self.learners[0].targets:
+                mine = [target for target in targets if target.level == level]
+                values = [target.encode(dataset.labels(level, target.column)) for target in mine]
+                labels = row_labels(mine, values, dataset.rows(level), dataset.count(level))
+                answer = average(mine, torch.stack([member.rows[level] for member in outputs]))
+                labelled = ~labels.isnan().all(1)
+                if not bool(labelled.any()):
+                    raise DataError(f"no {level} has a label that the run knows, expected some to judge by")
+                scores[level] = score(mine, answer[labelled].numpy(), labels[labelled].numpy())
+        if self.config.link:
+            hidden = links(one_graph(dataset), self.config.settings.data.link_fractions, self.config.settings.seed)
+            scores["link"] = self._judge_links(dataset, hidden, device)["test"]["link"]
+        return {"all": scores}
+
+    # -- pieces that training uses too --------------------------------------------------------------------------------
+
+    def judge(
+        self,
+        dataset: Dataset,
+        device: str | None = None,
+        progress: bool = False,
+        splits: dict[str, Split] | None = None,
+        hidden: LinkSplit | None = None,
+    ) -> dict[str, Scores]:
+        """The scores of each part of the training data."""
+        if splits is None:
+            splits, hidden = self._stored_parts(dataset)
+        lesson = make_lesson(dataset, self.config.targets, [splits], hidden)
+        outputs = self.outputs_of(lesson.graph, device, progress)
+        rows = {
+            level: average(targets, torch.stack([member.rows[level] for member in outputs]))
+            for level, targets in self.learners[0].targets.items()
+        }
+        found: dict[str, Scores] = {}
+        for part in PARTS:
+            scores = Judge(lesson, part, narrow=False).of(rows)[0]
+            if scores:
+                found[part] = scores
+        if hidden is not None:
+            for part, values in link_scores(self.learners, outputs, hidden).items():
+                found.setdefault(part, {})["link"] = values
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the run directory; `load_run` reads it back."""
+        path = Path(path)
+        tensors = {
+            f"{member}/{name}": tensor.detach().cpu().contiguous().clone()
+            for member, learner in enumerate(self.learners)
+            for name, tensor in learner.state_dict().items()
+        }
+        files = {
+            MODEL: save(tensors),
+            SCHEMA: self.schema.to_json().encode(),
+            SPLITS: to_csv(self.splits, SPLITS),
+            HISTORY: history_csv(self.history),
+            METRICS: (json.dumps(self.metrics, indent=1) + "\n").encode(),
+        }
+        for level, frame in self.predictions.items():
+            name = "predictions.csv" if len(self.predictions) == 1 else f"predictions_{level}.csv"
+            files[name] = to_csv(frame, name)
+        write_directory(path, self.config, files)
+        self.path = path
+        return path
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _judge_links(self, dataset: Dataset, hidden: LinkSplit, device: str | None) -> dict[str, Scores]:
+        outputs = self.outputs_of(dataset.seen(hidden), device)
+        return {part: {"link": values} for part, values in link_scores(self.learners, outputs, hidden).items()}
+
+    def _stored_parts(self, dataset: Dataset) -> tuple[dict[str, Split], LinkSplit | None]:
+        """The parts of the training data, as they were written."""
+        if self.parts is not None:
+            return self.parts
+        if not self.written:
+            raise RunError("this run has no record of its parts, expected one that was trained here or loaded")
+        with tempfile.TemporaryDirectory() as place:  # the checked bytes, whatever became of the directory since
+            path = Path(place) / SPLITS
+            path.write_bytes(self.written)
+            splits = read_splits(path)
+            hidden = read_links(path, dataset.edge_rows) if self.config.link else None
+        return {level: splits[table_of(level)] for level in self.learners[0].targets}, hidden
+
+
+def load_run(path: str | os.PathLike[str]) -> Run:
+    """Read a run directory. One that is damaged, unfinished or not a run is refused; nothing in it is executed."""
+    path = Path(path)
+    config, files = read_directory(path)
+    schema = Schema.from_json(files[SCHEMA], str(path / SCHEMA))
+    learners = read_learners(config, files[MODEL], path / MODEL)
+    predictions = {}
+    for name in files:
+        if name.startswith("predictions"):
+            level = name.removeprefix("predictions").removesuffix(".csv").lstrip("_") or None
+            predictions[level or next(iter(learners[0].targets), "link")] = read_frame(files[name], path / name)
+    return Run(
+        config,
+        schema,
+        learners,
+        read_metrics(files[METRICS], path / METRICS) if METRICS in files else {},
+        read_frame(files[HISTORY], path / HISTORY) if HISTORY in files else pd.DataFrame(),
+        read_frame(files[SPLITS], path / SPLITS) if SPLITS in files else pd.DataFrame(),
+        predictions,
+        path,
+        written=files.get(SPLITS, b""),
+    )
