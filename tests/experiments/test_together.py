@@ -140,3 +140,13 @@ def test_released_edges_take_one_direction_for_papers_that_cite_each_other(citat
     _, edges, _ = model.inputs(both)
     torch.testing.assert_close(edges.sum(1), torch.ones(both.num_edges))
     assert bool((edges[:, 2] == 0).all())
+
+
+@pytest.mark.parametrize("kernel", ["power", "pagerank", "lanczos"])
+def test_members_of_censnet_take_every_kernel(kernel: str, citations: NodeData) -> None:
+    models = make("censnet", citations, 3, kernel=kernel)
+    nodes, edges, incidence = models[0].inputs(citations.graph)
+    inputs = nodes, edges / 10, incidence  # ten hops of large gates would be beyond any float
+    together = gather(models, torch.device("cpu")).forward(False, inputs)
+    alone = torch.stack([model.eval()(*inputs) for model in models])
+    torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)

@@ -78,6 +78,10 @@ def train_seeds(
         models += [model] * len(rates)
     chosen = torch.tensor([plan.split_seed(seed) for seed in seeds]).repeat_interleave(len(rates))
     rows = Rows(data.labels, data.parts[cell][chosen])
+    if plan.recipe.batch_size is not None:
+        from censnet.experiments.minibatch import train_in_batches  # reads a split, which a packed graph does without
+
+        return train_in_batches(models, data.graph, rows, list(rates) * len(seeds), plan.recipe, seeds[0])
     return train(
         models,
         data.graph.to(device),

@@ -10,7 +10,7 @@ from torch.func import vmap
 
 from censnet.experiments.baselines.convolutions import with_loops
 from censnet.experiments.baselines.lanczos import ritz, start_vector, tridiagonalize
-from censnet.experiments.baselines.lnet import AdaLNet, LNet, affinity
+from censnet.experiments.baselines.lnet import AdaLNet, LNet, as_matrix, product
 from censnet.experiments.packed import NodeData
 from censnet.ops.graph import Graph
 
@@ -92,11 +92,22 @@ def test_short_scales_are_the_powers_of_the_affinity() -> None:
     """With one short scale and filters of 0, a layer of LNet is S^p X W + b."""
     graph = random_graph(7)
     model = LNet(graph, 4, short=[3], long=[5], steps=4, dropout=0.0).double()
-    multiply = affinity(*with_loops(graph))
-    out = model.first(graph.nodes, multiply, lambda x, scale: torch.zeros_like(x))
+    out = model.first(graph.nodes, as_matrix(*with_loops(graph)), lambda x, scale: torch.zeros_like(x))
     W = model.first.mix.weight.t()[:, :32]
     expected = torch.linalg.matrix_power(dense_affinity(graph), 3) @ graph.nodes @ W + model.first.bias
     torch.testing.assert_close(out, expected)
+
+
+def test_a_product_of_many_networks_is_that_of_each() -> None:
+    """Values and gradients under vmap are those of the dense matrix."""
+    graph = random_graph(3)
+    S, dense_S = as_matrix(*with_loops(graph)), dense_affinity(graph)
+    x = torch.randn(5, graph.num_nodes, 4, dtype=torch.float64, requires_grad=True)
+    out = torch.vmap(lambda own: product(S, own))(x)
+    torch.testing.assert_close(out, dense_S @ x)
+    weight = torch.randn_like(out)
+    (gradient,) = torch.autograd.grad((out * weight).sum(), x)
+    torch.testing.assert_close(gradient, dense_S @ weight)
 
 
 def test_long_scales_of_lnet_are_functions_of_the_spectrum() -> None:
@@ -105,17 +116,18 @@ def test_long_scales_of_lnet_are_functions_of_the_spectrum() -> None:
     model = LNet(graph, 3, hidden=4, short=[], long=[2], steps=12, dropout=0.0).double()
     for number in range(2):
         model.filters[number] = torch.nn.Identity()
-    nodes, index, weight, values, vectors = model.inputs(graph)
+    nodes, *rest = model.inputs(graph)
+    values, vectors = rest[-2:]
     S = dense_affinity(graph)
     torch.testing.assert_close(vectors @ torch.diag(values) @ vectors.t(), S, atol=1e-7, rtol=0)
     hidden = (S @ S @ nodes @ model.first.mix.weight.t() + model.first.bias).relu()
     expected = S @ S @ hidden @ model.second.mix.weight.t() + model.second.bias
-    torch.testing.assert_close(model(nodes, index, weight, values, vectors), expected, atol=1e-7, rtol=0)
+    torch.testing.assert_close(model(nodes, *rest), expected, atol=1e-7, rtol=0)
 
 
 def test_the_learnt_affinity_is_symmetric_and_normalised(citations: NodeData) -> None:
     model = AdaLNet(citations.graph, 3, steps=3, long=[2])
-    nodes, index, _, _ = model.inputs(citations.graph)
+    nodes, _, index, _ = model.inputs(citations.graph)
     S = torch.zeros(60, 60)
     S[index[0], index[1]] = model.learnt_affinity(nodes, index).detach()
     torch.testing.assert_close(S, S.t())

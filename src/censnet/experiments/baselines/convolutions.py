@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -75,22 +75,44 @@ class ChebyNet(TwoLayers):
         super().__init__(_Chebyshev(graph.node_width, hidden, order), _Chebyshev(hidden, out_width, order), dropout)
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
-        scaled = ChebConv.__norm__(self.first, both_ways(graph), graph.num_nodes, None, "sym", dtype=graph.edges.dtype)
+        scaled = cast(ChebConv, self.first).__norm__(
+            both_ways(graph), graph.num_nodes, None, "sym", dtype=graph.edges.dtype
+        )
         return dense(graph.nodes), *scaled
 
 
 class _Chebyshev(ChebConv):  # type: ignore[misc]
-    """A layer that is given the entries of the scaled Laplacian 2 L / lambda_max - I, rather than making them again."""
+    r"""The layer of PyTorch Geometric, given the entries of the scaled Laplacian 2 L / lambda_max - I.
 
-    def __norm__(self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor, *rest: object, **more: object) -> Any:
-        return edge_index, edge_weight
+    The sum of :math:`T_k(\tilde L)\, X W_k` is the same whichever product comes first. Here the channels are mixed
+    first, since they become fewer, and the polynomials are added up by Clenshaw's recurrence.
+    """
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        *others, last = [mix(x) for mix in self.lins]
+        before = torch.zeros_like(last)
+        for number, mixed in reversed(list(enumerate(others))):
+            moved = self.propagate(edge_index, x=last, norm=edge_weight)
+            last, before = mixed + (2 if number else 1) * moved - before, last
+        out: Tensor = last + self.bias
+        return out
 
 
 class GraphSAGE(TwoLayers):
     """Hamilton et al. 2017, with the mean of all neighbours rather than of a sample."""
 
     def __init__(self, graph: Graph, out_width: int, hidden: int = 32, dropout: float = 0.5) -> None:
-        super().__init__(SAGEConv(graph.node_width, hidden), SAGEConv(hidden, out_width), dropout)
+        super().__init__(_Mean(graph.node_width, hidden), _Mean(hidden, out_width), dropout)
+
+
+class _Mean(SAGEConv):  # type: ignore[misc]
+    """The layer of PyTorch Geometric, whose mean of the neighbours is taken after their channels are mixed to fewer."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        mixed = F.linear(x, self.lin_l.weight)
+        near: Tensor = self.propagate(edge_index, x=(mixed, mixed), size=None)
+        out: Tensor = near + self.lin_l.bias + self.lin_r(x)
+        return out
 
 
 class GAT(TwoLayers):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -17,14 +17,46 @@ Multiply = Callable[[Tensor], Tensor]
 
 
 def affinity(index: Tensor, weight: Tensor) -> Multiply:
-    """x -> S x for the matrix with these entries; x is (N,) or (N, d)."""
+    """x -> S x for the matrix with these entries, which may be learnt. (N,) -> (N,)"""
     row, column = index
 
     def multiply(x: Tensor) -> Tensor:
-        entry = weight if x.dim() == 1 else weight.unsqueeze(1)
-        return torch.zeros_like(x).index_add(0, row, entry * x[column])
+        return torch.zeros_like(x).index_add(0, row, weight * x[column])
 
     return multiply
+
+
+class _Product(torch.autograd.Function):
+    """S x for a symmetric sparse S. Of many networks at once, the channels stand side by side in one product."""
+
+    @staticmethod
+    def forward(S: Tensor, x: Tensor) -> Tensor:
+        return S @ x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.S = inputs[0]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        return None, product(ctx.S, gradient)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, int], S: Tensor, x: Tensor) -> tuple[Tensor, int]:
+        beside = x.movedim(in_dims[1], 1)
+        return product(S, beside.flatten(1)).view(beside.shape), 1
+
+
+def product(S: Tensor, x: Tensor) -> Tensor:
+    """S x for a symmetric matrix in CSR form. (N, N), (N, d) -> (N, d)"""
+    out: Tensor = _Product.apply(S, x)  # type: ignore[no-untyped-call]
+    return out
+
+
+def as_matrix(index: Tensor, weight: Tensor) -> Tensor:
+    """The symmetric matrix with these entries, in CSR form."""
+    size = int(index.max()) + 1  # every node has a loop
+    return torch.sparse_coo_tensor(index, weight, (size, size), check_invariants=True).coalesce().to_sparse_csr()
 
 
 class MultiScale(nn.Module):
@@ -45,13 +77,13 @@ class MultiScale(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_width))
         nn.init.xavier_uniform_(self.mix.weight)
 
-    def forward(self, nodes: Tensor, multiply: Multiply, long: Callable[[Tensor, int], Tensor]) -> Tensor:
+    def forward(self, nodes: Tensor, S: Tensor, long: Callable[[Tensor, int], Tensor]) -> Tensor:
         """The renewed nodes; `long` applies the low-rank matrix of a long scale. (N, d) -> (N, out_width)"""
         mixed = self.mix(nodes).chunk(len(self.short) + self.num_long, dim=1)
         of_power = dict(zip(self.short, mixed, strict=False))
         total = torch.zeros_like(mixed[0])
         for power in range(max(self.short, default=0), 0, -1):
-            total = multiply(total + of_power[power] if power in of_power else total)
+            total = product(S, total + of_power[power] if power in of_power else total)
         for number, part in enumerate(mixed[len(self.short) :]):
             total = total + long(part, number)
         return total + self.bias
@@ -105,19 +137,18 @@ class LNet(nn.Module):
         exact = affinity(index, weight.double())
         start = start_vector(graph.num_nodes).to(weight.device)
         values, vectors = ritz(*tridiagonalize(exact, start, min(self.steps, graph.num_nodes)))
-        return dense(graph.nodes), index, weight, values.to(weight.dtype), vectors.to(weight.dtype)
+        return dense(graph.nodes), as_matrix(index, weight), values.to(weight.dtype), vectors.to(weight.dtype)
 
-    def forward(self, nodes: Tensor, index: Tensor, weight: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+    def forward(self, nodes: Tensor, S: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
         """The logits."""
         powers = torch.stack([values**power for power in self.long], dim=1)
-        multiply = affinity(index, weight)
         for number, layer in enumerate((self.first, self.second)):
             response = self.filters[number](powers)
 
             def long(x: Tensor, scale: int, response: Tensor = response) -> Tensor:
                 return vectors @ (response[:, scale].unsqueeze(1) * (vectors.t() @ x))
 
-            nodes = layer(F.dropout(nodes, self.dropout, self.training), multiply, long)
+            nodes = layer(F.dropout(nodes, self.dropout, self.training), S, long)
             nodes = F.relu(nodes) if number == 0 else nodes
         return nodes
 
@@ -163,9 +194,9 @@ class AdaLNet(nn.Module):
                 nn.init.zeros_(parameter)
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
-        """The features, the given affinity, and where the iteration starts."""
+        """The features, the given affinity, where it has entries, and where the iteration starts."""
         index, weight = with_loops(graph)
-        return dense(graph.nodes), index, weight, start_vector(graph.num_nodes).to(weight)
+        return dense(graph.nodes), as_matrix(index, weight), index, start_vector(graph.num_nodes).to(weight)
 
     def learnt_affinity(self, nodes: Tensor, index: Tensor) -> Tensor:
         """The entries of S where the graph has edges and loops."""
@@ -176,7 +207,7 @@ class AdaLNet(nn.Module):
         root = torch.zeros_like(place[:, 0]).index_add(0, row, weight).rsqrt()  # a loop weighs 1: no degree is 0
         return root[row] * weight * root[column]
 
-    def forward(self, nodes: Tensor, index: Tensor, weight: Tensor, start: Tensor) -> Tensor:
+    def forward(self, nodes: Tensor, S: Tensor, index: Tensor, start: Tensor) -> Tensor:
         """The logits."""
         Q, T = tridiagonalize(affinity(index, self.learnt_affinity(nodes, index)), start, self.steps)
         responses = []
@@ -184,11 +215,10 @@ class AdaLNet(nn.Module):
             raised = torch.linalg.matrix_power(T, power)
             change = learnt(raised.flatten()).view(T.shape)
             responses.append(raised + (change + change.t()) / 2)
-        multiply = affinity(index, weight)
         for layer in (self.first, self.second):
             nodes = layer(
                 F.dropout(nodes, self.dropout, self.training),
-                multiply,
+                S,
                 lambda x, scale: Q @ (responses[scale] @ (Q.t() @ x)),
             )
             nodes = F.relu(nodes) if layer is self.first else nodes
