@@ -22,7 +22,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from censnet.cli import app
-from censnet.training import load_run
+from censnet.training import load_run, train
 from censnet.training.config import PRESETS, Section, make_settings, setting_names
 from censnet.training.loop.listener import Listener
 from censnet.training.manual import entries
@@ -169,6 +169,13 @@ def test_replicates_say_mean_and_spread(place: Path) -> None:
             ["{}/payments", "--target", "edge:amount", "--column", "amount"],
             "--column has 'amount', expected COLUMN=KIND",
         ),
+        (
+            ["{}/payments", "--target", "is_fraud"],
+            "target is 'is_fraud', expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link: did you mean "
+            "edge:is_fraud?",
+        ),
+        (["{}/molecules.csv", "--target", "wet=binary", "--replicates", "2"], "did you mean graph:wet?"),
+        (["karate", "--target", "faction"], "did you mean node:faction?"),
         (["karate", "--set", "model.hiden=3"], "unknown setting model.hiden: did you mean model.hidden?"),
         (["karate", "--set", "model.heads=3", "--set", "model.hidden=8"], "expected all, or a divisor of hidden"),
         (["karate", "--preset", "weak"], "preset is 'weak', expected one of strong, paper, released"),
@@ -189,9 +196,29 @@ def test_what_cannot_be_trained_is_one_line_and_exit_code_two(
     result = run("train", *(argument.format(place) for argument in arguments))
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert result.stderr.splitlines()[-1].startswith("error: ")
-    assert message in result.stderr.splitlines()[-1]
+    (line,) = [line for line in result.stderr.splitlines() if not line.startswith("! ")]  # of bad rows
+    assert line.startswith("error: ")
+    assert message in line
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_built_in_name_wins_over_a_folder_unless_it_is_written_as_a_path(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(place / "payments", tmp_path / "karate")
+    trained = succeed("train", "karate", "--out", "cora", *epochs(1))
+    note = "karate is the built-in set; what is here by that name is ./karate"
+    assert note in trained.stderr
+    assert "34 nodes" in trained.stdout
+    assert note in succeed("predict", "cora", "karate", "--to", "p.csv").stderr
+    assert note in " ".join(succeed("inspect", "karate").output.split())
+    assert len(pd.read_csv("p.csv")) == 34
+    mine = succeed("train", "./karate", "--target", "node:age", "--out", "mine", *epochs(1))
+    assert "30 nodes" in mine.stdout
+    assert "built-in" not in mine.stderr
+    train(Path("karate"), "node:age", "here", settings={"training.epochs": 1})
+    assert load_run("here").config.data == "./karate"
 
 
 class _Impatient:
@@ -257,6 +284,18 @@ def test_one_real_process(tmp_path: Path) -> None:
     assert json.loads(found.stdout).keys() == {"train", "validation", "test"}
     assert "Sparse" not in found.stderr
     assert all(line.startswith(("·", "!", "epoch")) for line in found.stderr.splitlines())
+
+
+@pytest.mark.parametrize("name", ["RANK", "OMPI_COMM_WORLD_RANK"])
+def test_of_several_processes_the_first_alone_speaks(place: Path, name: str) -> None:
+    command = ["evaluate", str(place / "joint"), str(place / "payments")]
+    first, second = (CliRunner().invoke(app, command, env={name: rank}) for rank in "01")
+    assert "scores of nodes" in first.stdout
+    assert "rows cannot be used" in first.stderr
+    assert (second.exit_code, second.output) == (0, "")
+    wrong = CliRunner().invoke(app, ["evaluate", "nowhere", "karate"], env={name: "1"})
+    assert wrong.exit_code == 2
+    assert "there is no run nowhere" in wrong.stderr, "what went wrong in any of them is said"
 
 
 # -- predict, embed ----------------------------------------------------------------------------------------------------

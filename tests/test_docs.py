@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ def score(folder: Path, run: str, level: str, metric: str, part: str = "test") -
 def test_every_page_is_run() -> None:
     run = {match[1] for match in re.finditer(r'run_doc\("([\w-]+)"', Path(__file__).read_text())}
     assert {name for name, page in DOCS.items() if find_blocks(page.read_text())} == run
+
+
+def test_what_the_tests_read_is_in_the_source_archive() -> None:
+    targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+    needed = {"src", "tests", "docs", "benchmarks", "README.md", "Makefile", "constraints.txt"}
+    assert needed <= set(targets["sdist"]["include"])
 
 
 def test_nodes(tmp_path: Path) -> None:

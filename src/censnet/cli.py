@@ -16,7 +16,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.console import RenderableType
 
-from censnet.telling import WRONG, one_line, say, stoppable
+from censnet.telling import WRONG, is_main, one_line, say, stoppable
 
 app = typer.Typer(
     help="Co-embed the nodes and edges of graphs.",
@@ -113,8 +113,6 @@ def train(
         else:
             targets = target or own_targets(data)
             place = out or default_place(data, targets)
-            if out is None:
-                logging.getLogger("censnet").info("the run goes to %s", place)
             shared |= {"preset": preset, "seed": seed, "strict": strict, "resume": resume, "overwrite": overwrite}
             shared["overrides"] = parse_overrides(column or ())
             again = None if replicates is None else [*sys.argv[1:], *([] if resume else ["--resume"])]
@@ -127,9 +125,9 @@ def train(
             scores, screen = run.metrics, run_screen(run)
         else:
             scores, screen = several.summary, replicates_screen(several, place, vary.value)
-    if as_json:
+    if as_json and is_main():
         typer.echo(json.dumps(scores, indent=1))
-    elif not quiet:
+    elif not quiet and not as_json:
         say(screen)
 
 
@@ -268,6 +266,57 @@ def datasets(
         typer.echo(json.dumps([{**asdict(info), "found": place} for info, place in rows], indent=1, default=str))
     else:
         say(datasets_table(rows) if name is None else dataset_card(*rows[0]))
+
+
+@app.command()
+def reproduce(
+    table: Annotated[str, typer.Argument(help="table1, table2, table3, figure2, or speed.")],
+    cell: Annotated[list[str] | None, typer.Option(help="Such as cora-3; all of the table if not given.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Such as gcn; those of the paper's table by default.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="How many; what the spec of the method says if not given.")] = None,
+    first: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    results: Annotated[Path, typer.Option(help="The folder of records; what it has is not trained again.")] = Path(
+        "results"
+    ),
+    device: Device = None,
+    methods: Annotated[bool, typer.Option("--methods", help="List the methods of the table, and stop.")] = False,
+) -> None:
+    """Train what a table of the paper shows, add a record for each seed, and set it beside what was published."""
+    with one_line(logging.INFO):
+        from censnet.experiments.records import read_all
+        from censnet.experiments.reproduce import FIGURES, reproduce
+        from censnet.experiments.screen import comparison, methods_table
+        from censnet.experiments.spec import load_specs
+
+        if methods:
+            say(methods_table(load_specs(FIGURES.get(table, (table,))[0]).values()))
+            return
+        before = sum(1 for _ in read_all(results))
+        asked = reproduce(table, cell, method, seeds, first, results, device)
+        records = list(read_all(results))
+        say(comparison(asked, records))
+        if table in FIGURES:
+            from censnet.experiments.plots import figure2, save_figure
+
+            save_figure(figure2(records), results / "figure2.svg")
+            say(f"{results / 'figure2.svg'} has the figure")
+        if len(records) == before:
+            say(f"{results} had all of this already: --results with another folder trains it again, --first adds seeds")
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Option(help="The folder of records.")] = Path("results"),
+    to: Annotated[Path, typer.Option(help="The folder of the page.")] = Path("docs"),
+) -> None:
+    """Write the page of what reproduces, its tables in LaTeX and Figure 2, from records alone."""
+    with one_line():
+        from censnet.experiments.report import report
+
+        for path in report(results, to):
+            say(str(path))
 
 
 def _check_together(context: typer.Context) -> None:

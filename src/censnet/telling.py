@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ def one_line(level: int = logging.ERROR) -> Iterator[None]:
     logger = logging.getLogger("censnet")
     before, handlers = logger.level, list[logging.Handler]()
     try:
-        if level < logging.ERROR:
+        if level < logging.ERROR and is_main():
             from censnet.training.progress import Voice
 
             handlers.append(Voice(level))
@@ -59,8 +60,16 @@ def stoppable(place: Path, again: Sequence[str] | None = None) -> Iterator[None]
         raise _failed(str(error), FAILED) from None
 
 
+def is_main() -> bool:
+    """Whether this is the first of the processes that `accelerate launch`, torchrun or MPI started, or the only one."""
+    ranks = (os.environ.get(name) for name in ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK"))
+    return next((rank for rank in ranks if rank), "0") == "0"
+
+
 def say(what: RenderableType) -> None:
-    """Print a result; a line of text is neither wrapped nor read as markup."""
+    """Print a result, in the first process alone; a line of text is neither wrapped nor read as markup."""
+    if not is_main():
+        return
     if isinstance(what, str):
         Console(highlight=False, soft_wrap=True).print(Text(what))
     else:

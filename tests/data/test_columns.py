@@ -158,3 +158,19 @@ def test_absurd_sizes_stay_finite(size: float) -> None:
 
 def test_a_list_that_arrow_cannot_hold_is_text() -> None:
     assert as_arrow(pd.Series([1, "a", None, 2**70], dtype=object)).to_pylist() == ["1", "a", None, str(2**70)]
+
+
+def test_vectors_of_counts_become_shares_of_their_row() -> None:
+    column = Column.fit("words", arrow([[1, 3], [0, 0], None, [2, 2]]), shares=True)
+    out, bad = encode(column, [[30, 10], [0, 0], None, [5]])
+    assert (column.kind, column.shares, column.names[-1]) == ("vector", True, "words is missing")
+    np.testing.assert_allclose(out[:2], [[0.75, 0.25, 0], [0, 0, 0]])
+    np.testing.assert_allclose(out[2], [*column.mean, 1])
+    assert list(bad) == [3]
+    again = Column.model_validate_json(column.model_dump_json())
+    assert again.refit(arrow([[1, 1]])) == Column.fit("words", arrow([[1, 1]]), shares=True)
+
+
+def test_vectors_with_a_minus_and_plain_numbers_are_no_counts() -> None:
+    assert not Column.fit("x", arrow([[1, -3], [0, 0]]), shares=True).shares
+    assert Column.fit("age", arrow([1, 3, 4]), shares=True) == Column.fit("age", arrow([1, 3, 4]))

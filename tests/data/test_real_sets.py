@@ -9,7 +9,10 @@ import pandas as pd
 import torch
 
 from censnet.data import load_data
+from censnet.data.sets.citation import read_citation
 from censnet.data.splits.split import Split
+from censnet.experiments.classifiers import released_edges
+from censnet.experiments.prepare import node_data
 
 
 def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:
@@ -46,3 +49,14 @@ def test_citeseer_by_name_keeps_its_isolated_and_unlabelled_papers(real_data: Pa
     assert int((data.graph.incidence.edge_count == 0).sum()) == 48
     assert data.labels("node", "label").isna().sum() == 15
     assert data.refit({"node": torch.arange(100)}) is data
+
+
+def test_cora_as_in_the_paper_and_as_released_is_what_table_1_trains_on(real_data: Path) -> None:
+    trained, given = node_data("cora", 1).graph, read_citation("cora").graph
+    paper, released = (load_data("cora", target="node:label", features=name) for name in ("paper", "released"))
+    for data in (paper, released):
+        assert data.graph.nodes.values().equal(trained.nodes.values())
+        assert load_data("cora", schema=data.schema).graph.edges.equal(data.graph.edges)
+    assert paper.graph.edges.equal(trained.edges)
+    assert released.graph.edges.equal(released_edges(trained.edges))
+    assert load_data("cora").graph.nodes.values().equal(given.nodes.values())

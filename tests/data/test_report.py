@@ -206,3 +206,9 @@ def test_cora_is_as_the_papers_count_it(real_data):
     assert (report.structure.components, report.structure.largest_component) == (78, 2485)
     assert report.structure.degrees.most == 168
     assert len(screen(report)) <= 45
+
+
+def test_the_picture_of_degrees_begins_where_there_are_nodes():
+    every = [(one, other) for one in range(20) for other in range(one)]  # each node has degree 19
+    shown = next(line for line in screen(report_on(every, 20)) if "degrees" in line)
+    assert shown.rstrip().endswith("max 19   16-31 █")

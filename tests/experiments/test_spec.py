@@ -20,6 +20,7 @@ METHODS = {
     "table1": ["chebynet", "gcn", "graphsage", "gat", "lnet", "adalnet", "censnet", "censnet-released"],
     "table2": ["forest", "linear", "gcn", "censnet"],
     "table3": ["spectral", "deepwalk", "vgae", "censnet-vae"],
+    "speed": ["gcn", "censnet"],
 }
 
 
@@ -35,7 +36,7 @@ def test_the_paper_s_methods_are_all_there_in_its_order(table: str) -> None:
 
 @pytest.mark.parametrize("spec", SPECS, ids=name)
 def test_every_cell_has_its_published_numbers(spec: Spec) -> None:
-    assert set(spec.published) == set(TABLES[spec.table])
+    assert set(spec.published) == (set() if spec.table == "speed" else set(TABLES[spec.table]))
     for cell, numbers in spec.published.items():
         assert set(numbers) == set(find_cell(spec.table, cell).metrics)
 
@@ -62,7 +63,7 @@ def test_published_numbers_are_the_paper_s() -> None:
 def test_every_spec_builds_its_model(spec: Spec, citations: NodeData) -> None:
     options = dict(spec.recipe.options)
     graph = citations.graph
-    if spec.table == "table1":
+    if spec.table in ("table1", "speed"):
         model = build(spec.recipe.model, graph, 3, options, seed=0)
         assert model(*model.inputs(graph)).shape == (60, 3)
     elif spec.recipe.model in CLASSICAL:
@@ -75,7 +76,7 @@ def test_every_spec_builds_its_model(spec: Spec, citations: NodeData) -> None:
     else:
         model = LINK_MODELS[spec.recipe.model](graph, **options)
         if spec.recipe.model != "deepwalk":
-            assert len(model.embed(1, 0.01, 0)) == 60
+            assert len(model.embed(1, 0.01, 0, lambda embedding: 0.0)) == 60
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=name)
@@ -87,7 +88,7 @@ def test_a_plan_survives_the_journey(spec: Spec) -> None:
 def test_learning_rates_are_the_paper_s(spec: Spec) -> None:
     grid = {0.01, 0.005, 0.001, 0.0005}
     assert set(spec.recipe.learning_rates) <= grid
-    if spec.table == "table1":
+    if spec.table in ("table1", "speed"):
         assert set(spec.recipe.learning_rates) == grid
         assert spec.recipe.epochs == 1000
         assert spec.runs >= 20

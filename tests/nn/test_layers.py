@@ -312,6 +312,23 @@ def test_without_edges_there_is_the_bias_and_what_a_node_gives_itself(kind: type
     assert all(tensor.isfinite().all() for tensor in found)
 
 
+@pytest.mark.parametrize("kind", LAYERS)
+@pytest.mark.parametrize("variant", ["paper", "released"])
+@pytest.mark.parametrize("members", [1, 3])
+def test_positive_readers_are_those_that_are_drawn_without_their_sign(
+    kind: type[Layer], variant: str, members: int
+) -> None:
+    torch.manual_seed(0)
+    drawn = kind(40, 40, OUT, variant=variant, members=members)
+    torch.manual_seed(0)
+    positive = kind(40, 40, OUT, variant=variant, members=members, readers="positive")
+    assert (drawn.reader < 0).any()
+    assert positive.reader.equal(drawn.reader.abs())
+    assert positive.weight.equal(drawn.weight)
+    positive.reset_parameters()
+    assert (positive.reader > 0).all()
+
+
 # -- reprs and the door -----------------------------------------------------------------------------------------------
 
 
@@ -324,6 +341,7 @@ def test_without_edges_there_is_the_bias_and_what_a_node_gives_itself(kind: type
         (EdgeLayer(4, 2, 8, self_weight="learned", heads=4), "EdgeLayer(2 -> 8, reads 4, 'learned', heads=4)"),
         (NodeLayer(4, 2, 8, normalization="row"), "NodeLayer(4 -> 8, reads 2, 'incident', normalization='row')"),
         (NodeLayer(4, 2, 8, variant="released"), "NodeLayer(4 -> 8, reads 2, 'released')"),
+        (NodeLayer(4, 2, 8, readers="positive"), "NodeLayer(4 -> 8, reads 2, 'incident', readers='positive')"),
         (EdgeLayer(4, 2, 8, gate="bounded"), "EdgeLayer(2 -> 8, reads 4, 'incident', gate='bounded')"),
         (NodeLayer(4, 2, 8, kernel="power"), "NodeLayer(4 -> 8, reads 2, 'incident', kernel=Power(2))"),
         (
@@ -346,6 +364,7 @@ def test_reprs_are_signatures(layer: Layer, text: str) -> None:
     ("wrong", "message"),
     [
         ({"variant": "printed"}, r"^variant is 'printed', expected one of 'paper', 'released'$"),
+        ({"readers": "negative"}, r"^readers is 'negative', expected one of 'drawn', 'positive'$"),
         ({"gate": "open"}, r"^gate is 'open', expected one of 'linear', 'bounded'$"),
         ({"self_weight": "two"}, r"^self_weight is 'two', expected one of 'incident', 'one', 'learned'$"),
         ({"normalization": "column"}, r"^normalization is 'column', expected one of 'symmetric', 'row'$"),

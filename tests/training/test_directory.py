@@ -16,6 +16,7 @@ from training.samples import content, payments, quick, shapes
 
 from censnet.training import Run, load_run, train
 from censnet.training.run.directory import MODEL, SAVING
+from censnet.training.run.reading import read_frame
 
 FILES = (
     "config.json",
@@ -223,3 +224,10 @@ def test_files_of_another_kind_are_not_cleared_away(tmp_path):
     with pytest.raises(ValueError, match="is the target, but missing"):
         train(payments(), "node:unknown", tmp_path / "run", settings=quick())
     assert (tmp_path / "run" / "metrics.json").read_text() == "mine"
+
+
+def test_a_long_table_whose_errors_are_few_is_read_without_a_word(recwarn):
+    rows = ["a,error", *("1," for _ in range(300_000)), '2,"not a number"']  # pandas types such a column piece by piece
+    frame = read_frame("\n".join(rows).encode(), Path("predictions.csv"))
+    assert frame["error"].notna().sum() == 1
+    assert not [warning for warning in recwarn if "mixed types" in str(warning.message)]

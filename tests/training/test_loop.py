@@ -93,8 +93,18 @@ def test_the_best_weights_come_back_and_patience_ends_it():
     assert weights.ended
 
 
+def test_of_epochs_that_the_metric_finds_equal_the_one_of_least_loss_is_kept():
+    prepared = prepare(payments(), "edge:fraud", "strong", quick(training__learning_rate=0.02), 0)
+    settings = prepared.settings.training.model_copy(update={"epochs": 12, "monitor": "auc"})
+    fitted = fit(make(prepared), prepared.lesson, settings)
+    equal = {row["validation_loss"]: row["epoch"] for row in fitted.history if row["validation_auc"] == fitted.best[0]}
+    assert len(equal) > 2
+    assert fitted.best_epoch == [equal[min(equal)]]
+    assert fitted.best_epoch != [min(equal.values())]
+
+
 def test_each_member_keeps_its_own_best_epoch():
-    prepared = prepare(payments(), "node:wealth", "strong", quick(training__learning_rate=0.02), 0)
+    prepared = prepare(payments(), "node:wealth", "strong", quick(training__learning_rate=0.1), 0)
     lesson = replace(prepared.lesson, parts={"node": prepared.lesson.parts["node"].expand(-1, 3)})
     settings = prepared.settings.training.model_copy(update={"epochs": 60, "patience": 3})
     learner = make(prepared, members=3)

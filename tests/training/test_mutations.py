@@ -124,7 +124,7 @@ NETWORKS: dict[str, tuple[Any, ...]] = {
     "activation": ("exec", "", None, 0),
     "variant": ("released", "other"),
     "gate": ("open", 1),
-    "self_weight": ("learned", "none", 2.5),
+    "self_weight": ("one", "none", 2.5),
     "dropout": (1.0, -0.1, 2, "half"),
     "bias": (False, "no idea", 2),
     "pool": ([], ["max"] * 10, "mean,exec", [None]),

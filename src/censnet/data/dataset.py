@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -23,12 +24,14 @@ from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.assemble import assemble, describe_columns, find_table_keys
 from censnet.data.tables.columns import KINDS
 from censnet.data.tables.files import Tables, as_tables, read_tables
-from censnet.data.tables.keys import ROLES, table_overrides
+from censnet.data.tables.keys import LEVELS, ROLES, table_overrides
 from censnet.data.tables.packing import Assembled, Fitted
-from censnet.data.tables.schema import Schema
+from censnet.data.tables.schema import Features, Schema
 from censnet.data.tables.stand_ins import count_degree, encode_degree
 from censnet.data.tables.targets import Rows, find_targets, find_training_rows, table_of
 from censnet.ops.graph import Graph, GraphSet
+
+logger = logging.getLogger("censnet")
 
 Level = Literal["node", "edge", "graph"]
 
@@ -171,28 +174,37 @@ def load_data(
     target: str | Sequence[str] | None = None,
     strict: bool = False,
     train_rows: Rows | Mapping[str, Rows] | None = None,
-    features: Literal["rich", "paper"] = "rich",
+    features: Features = "rich",
     overrides: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Read data of any form into a graph or many.
 
     Args:
-        data: the name of a built-in set; a CSV or Parquet file of edges or with a SMILES column; a folder with `nodes`,
-            `edges` and `graphs`; `Tables` or a frame; a PyG or networkx object; a `Graph` or `GraphSet`.
+        data: the name of a built-in set (a file or a folder of that name is written `./karate`); a CSV or Parquet file
+            of edges or with a SMILES column; a folder with `nodes`, `edges` and `graphs`; `Tables` or a frame; a PyG or
+            networkx object; a `Graph` or `GraphSet`.
         schema: how to read it, from an earlier `Dataset`; without one it is found from the data.
         target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`, or several. They are no features.
         strict: whether a row that cannot be used is an error rather than a row without result.
         train_rows: the input rows that statistics are taken from, by level, or for the level of the target.
-        features: which features molecules get.
+        features: `rich` describes atoms and bonds at length and leaves vectors as they are; `paper` has the paper's few
+            features of molecules, and divides vectors of counts, such as words, by their sum in each node; `released`
+            has the links of citation sets, too, as in the authors' code.
         overrides: column, or `TABLE.COLUMN` -> kind of column, `drop`, or its role (`id`, `source`, `smiles`...).
     """
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
-    if isinstance(data, str) and data in sources.DATASETS and not Path(data).is_dir():
-        built_in = read_builtin(data)
+    notes = list[str]()
+    if isinstance(data, os.PathLike) and sources.is_built_in(name):
+        name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
+    if sources.is_built_in(data):
+        if Path(data).exists():
+            notes.append(f"{data} is the built-in set; what is here by that name is {os.path.join(os.curdir, data)}")
+            logger.warning("%s", notes[0])
+        built_in = read_builtin(data, features if schema is None else schema.features)
         if not isinstance(built_in, Tables):
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
-            return Dataset(data, **vars(built_in), problems={}, notes=[])
+            return Dataset(data, **vars(built_in), problems={}, notes=notes)
         data = built_in
     if isinstance(data, Graph | GraphSet):
         return Dataset("graph", **vars(from_tensors(data)), problems={}, notes=[])
@@ -201,14 +213,27 @@ def load_data(
     )
     targets = find_targets(target, tables, required=schema is None)
     rows = find_training_rows(train_rows, targets, tables)
-    problems, notes = Problems(tables, strict), list[str]()
+    problems = Problems(tables, strict)
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, KINDS)
         keys = find_table_keys(tables, schema, decided).get("graphs", {})
         made = assemble_molecules(tables, keys, schema, targets, rows, features, decided, problems, notes)
     else:
-        made = assemble(tables, schema, targets, rows, overrides, problems, notes)
+        made = assemble(tables, schema, targets, rows, overrides, problems, notes, features)
     return Dataset(name, **vars(made), problems=problems.found, notes=notes + problems.notes(made.tables))
+
+
+def suggest_targets(data: object, column: str) -> list[str]:
+    """What a column without a level may mean: `edge:amount` for `amount`, if the table of edges has it.
+
+    >>> suggest_targets("karate", "faction"), suggest_targets("karate", "age")
+    (['node:faction'], [])
+    """
+    if isinstance(data, Graph | GraphSet):
+        return []
+    found = read_builtin(data) if sources.is_built_in(data) else _as_tables(data, {})
+    frames = (found if isinstance(found, Tables) else found.tables).frames()
+    return [f"{level}:{column}" for level, table in LEVELS.items() if table in frames and column in frames[table]]
 
 
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:

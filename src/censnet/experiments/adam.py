@@ -36,6 +36,15 @@ class Adam:
         self.factors = torch.tensor(betas, dtype=torch.float64, device=self.rate.device)
 
     @torch.no_grad()
+    def go_on(self, old: Adam, members: Tensor) -> None:
+        """Take over from an optimiser of more members, of whom these are left: their parameters and all moments."""
+        for ours, theirs in zip(
+            (*self.parameters, *self.first, *self.second), (*old.parameters, *old.first, *old.second), strict=True
+        ):
+            ours.view(len(self.rate), -1).copy_(theirs.view(len(old.rate), -1)[members])
+        self.powers.copy_(old.powers)
+
+    @torch.no_grad()
     def step(self, gradients: Sequence[Tensor]) -> None:
         """Move every parameter against its gradient."""
         self.powers.mul_(self.factors)

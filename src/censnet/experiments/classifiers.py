@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from censnet.experiments.baselines.convolutions import GAT, GCN, ChebyNet, GraphSAGE
 from censnet.experiments.baselines.lnet import AdaLNet, LNet
-from censnet.experiments.readers import Readers, start_readers
 from censnet.nn import CensNet
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
@@ -25,7 +24,6 @@ class CensNetClassifier(nn.Module):
         graph: of these widths.
         out_width: the number of classes.
         input_dropout: of the features, as GCN has it; the paper says nothing of it.
-        readers: how p starts; see `readers.py`.
         released_edges: whether the edge features are prepared as in the authors' code: the cosine distance rather than
             the similarity, one direction for papers that cite each other, and each row divided by its sum.
         options: of `CensNet`.
@@ -39,14 +37,12 @@ class CensNetClassifier(nn.Module):
         graph: Graph,
         out_width: int,
         input_dropout: float = 0.0,
-        readers: Readers = "drawn",
         released_edges: bool = False,
         **options: Any,
     ) -> None:
         super().__init__()
         self.input_dropout, self.released_edges = input_dropout, released_edges
         self.network = CensNet(graph.node_width, graph.edge_width, out_width=out_width, **options)
-        start_readers(self.network, readers)
 
     def inputs(self, graph: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """What `forward` takes."""

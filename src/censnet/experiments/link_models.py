@@ -1,4 +1,7 @@
-"""Every method of Table 3, by name: each embeds the nodes of what is seen, and a pair's score is an inner product."""
+"""Every method of Table 3, by name: each embeds the nodes of what is seen, and a pair's score is an inner product.
+
+What is trained is looked at every few iterations, and the embedding that does best on validation links is taken.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from censnet.experiments.baselines.links import GraphAutoEncoder, SpectralClustering
+from censnet.experiments.baselines.links import GraphAutoEncoder, Score, SpectralClustering, best_of
 from censnet.experiments.baselines.walks import DeepWalk
-from censnet.experiments.readers import Readers, start_readers
 from censnet.nn import CensNetVAE
+from censnet.nn.vae import Latent
 from censnet.ops.graph import Graph
 
 
 class LinkModel(Protocol):
     """Something that embeds the nodes of the graph it was made for."""
 
-    def embed(self, epochs: int, learning_rate: float, seed: int) -> Tensor: ...
+    def embed(self, epochs: int, learning_rate: float, seed: int, score: Score) -> Tensor: ...
 
 
 class CensNetAutoEncoder:
@@ -26,36 +29,40 @@ class CensNetAutoEncoder:
 
     Args:
         graph: what is seen.
-        balanced: whether links and non-links count the same in sum, as in the code of VGAE. As printed, all pairs count
-            the same, and nearly all are not linked.
-        readers: how p starts; see `readers.py`.
+        balanced: whether links and non-links count the same in sum, each half, as in the code of VGAE. As printed, all
+            pairs count the same, and nearly all are not linked.
         options: of `CensNetVAE`.
     """
 
     options_of = CensNetVAE
 
-    def __init__(self, graph: Graph, balanced: bool = False, readers: Readers = "drawn", **options: Any) -> None:
-        self.graph, self.balanced, self.readers, self.options = graph, balanced, readers, options
+    def __init__(self, graph: Graph, balanced: bool = False, **options: Any) -> None:
+        self.graph, self.balanced, self.options = graph, balanced, options
 
-    def embed(self, epochs: int, learning_rate: float, seed: int) -> Tensor:
-        """Train, and give the mean of each node's embedding."""
+    def embed(self, epochs: int, learning_rate: float, seed: int, score: Score) -> Tensor:
+        """Train, and give the mean of each node's embedding after the best iteration."""
         graph = self.graph
         torch.manual_seed(seed)
         model = CensNetVAE(graph.node_width, graph.edge_width, **self.options)
-        start_readers(model.encoder, self.readers)
         model.to(graph.ends.device)
         adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
         linked = 2 * graph.num_edges + graph.num_nodes  # ordered pairs, each node with itself among them
         weight = (graph.num_nodes**2 - linked) / linked if self.balanced else 1.0
-        for _ in range(epochs):
+
+        def step() -> None:
+            model.train()
             adam.zero_grad()
             latent = model(graph.nodes, graph.edges, graph.incidence)
-            model.loss(latent, graph.incidence, weight).backward()  # type: ignore[no-untyped-call]
+            pairs = model.reconstruction(latent.sample(), graph.incidence, weight)
+            loss = (pairs / 2 if self.balanced else pairs) + latent.divergence()
+            loss.backward()
             adam.step()
-        model.eval()
-        with torch.no_grad():
-            mean: Tensor = model(graph.nodes, graph.edges, graph.incidence).mean
-        return mean
+
+        def mean() -> Tensor:
+            latent: Latent = model.eval()(graph.nodes, graph.edges, graph.incidence)
+            return latent.mean
+
+        return best_of(step, mean, epochs, score)
 
 
 LINK_MODELS: dict[str, Callable[..., LinkModel]] = {

@@ -13,4 +13,5 @@ MODELS: dict[str, dict[str, Callable[..., Any]]] = {
     "table1": {**CLASSIFIERS},
     "table2": {**MOLECULE_NETWORKS, **CLASSICAL},
     "table3": {**LINK_MODELS},
+    "speed": {**CLASSIFIERS},
 }

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from censnet.experiments.baselines.molecules import Forest, Linear, MoleculeGCN
-from censnet.experiments.readers import Readers, start_readers
 from censnet.nn import CensNet, RowHead
 from censnet.ops.graph import Graph, GraphSet
 from censnet.ops.incidence import Incidence
@@ -22,7 +21,6 @@ class MoleculeCensNet(nn.Module):
         out_width: the number of targets.
         end: who predicts for an atom. "layer" is the last node layer itself; "head" is a linear map behind it, so that
             all layers have hidden channels.
-        readers: how p starts; see `readers.py`.
         options: of `CensNet`.
     """
 
@@ -34,14 +32,12 @@ class MoleculeCensNet(nn.Module):
         graph: Graph | GraphSet,
         out_width: int,
         end: Literal["layer", "head"] = "layer",
-        readers: Readers = "drawn",
         **options: Any,
     ) -> None:
         super().__init__()
         last = out_width if end == "layer" else None
         self.network = CensNet(graph.node_width, graph.edge_width, out_width=last, **options)
         self.head = RowHead(self.network.out_node_width, out_width) if end == "head" else nn.Identity()
-        start_readers(self.network, readers)
 
     def inputs(self, batch: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """What `forward` takes."""

@@ -23,7 +23,7 @@ ALLOWED = 2.0  # points that CensNet may be worse by in Table 1 and still count 
 def page(records: Sequence[Record], summaries: Summaries, figure: str) -> str:
     """The whole page, as Markdown."""
     parts = ["# What reproduces", "", *_opening(records), ""]
-    for table in TABLES:
+    for table in TITLES:
         if any(record.table == table for record in records):
             parts += [*_section(table, records, summaries), ""]
         if table == "table2" and any(record.curves for record in records):

@@ -22,8 +22,8 @@ class Recipe:
         patience: in Table 1, after how many epochs without a better one the rest is left; None is never.
         weight_decay: of the weights, added to the gradient.
         decay_first: whether it is for the first layer alone, as in the code of GCN.
-        batch_size: graphs in a step, where there are many; on one graph, the nodes of a part (Algorithm 2 of the paper),
-            None for all.
+        batch_size: graphs in a step, where there are many; on one graph, the nodes of a part, as in Algorithm 2 of the
+            paper. None is all of them.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # an unknown name in a spec is an error

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from censnet.experiments.cells import TABLES
-from censnet.experiments.page import page
+from censnet.experiments.page import TITLES, page
 from censnet.experiments.plots import figure2, save_figure
 from censnet.experiments.records import read_all
 from censnet.experiments.spec import load_specs
@@ -32,7 +31,7 @@ def report(results: Path = Path("results"), docs: Path = Path("docs")) -> list[P
     written = [docs / "reproduction.md"]
     written[0].parent.mkdir(parents=True, exist_ok=True)
     written[0].write_text(page(records, summaries, FIGURE), "utf-8")
-    for table in TABLES:
+    for table in TITLES:
         if any(record.table == table for record in records):
             specs = [spec for spec in load_specs(table).values() if spec.place == "table"]
             written.append(docs / "tables" / f"{table}.tex")

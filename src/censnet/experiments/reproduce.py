@@ -10,8 +10,11 @@ import torch
 from censnet.experiments.cells import TABLES, find_cell
 from censnet.experiments.packed import Pack, write_pack
 from censnet.experiments.prepare import prepare
+from censnet.experiments.records import missing_seeds, record_path
 from censnet.experiments.spec import Spec, find_spec, load_specs
 from censnet.experiments.train_packed import train_plan
+
+FIGURES = {"figure2": ("table2", ("gcn", "censnet"))}  # what a figure is drawn from
 
 
 def reproduce(
@@ -19,27 +22,49 @@ def reproduce(
     cells: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     seeds: int | None = None,
+    first: int = 0,
     results: Path = Path("results"),
     device: str | torch.device | None = None,
     at_once: int | None = None,
-) -> None:
-    """Train what has no record yet: the seeds from 0 of each cell and method.
+) -> list[tuple[str, Spec]]:
+    """Train what has no record yet: so many seeds of each cell and method.
 
     Args:
-        table: "table1", "table2" or "table3".
+        table: "table1", "table2", "table3", "speed", or "figure2", which is two methods of Table 2.
         cells: all by default.
         methods: those of the paper's table by default.
         seeds: how many; as many as the spec says by default.
+        first: the first of them.
         results: the directory of records.
         device: a GPU if there is one, by default.
         at_once: how many networks are trained together; see `table1.run_cell`.
+
+    Returns:
+        every cell and method that was asked for.
     """
-    specs = chosen_specs(table, methods)
+    table, of_figure = FIGURES.get(table, (table, None))
+    specs = chosen_specs(table, methods or of_figure)
+    if (seeds is not None and seeds < 1) or first < 0:
+        raise ValueError(f"there are {seeds} seeds from {first}, expected at least one, from 0 on")
+    asked = []
     place = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
     for name, some in by_data(table, cells):
-        data = prepare(table, name, range(max(seeds or spec.runs for spec in specs)))
-        for spec in specs:
-            train_plan(spec.plan(), some, data, range(seeds or spec.runs), results, place, at_once)
+        asked += [(cell, spec) for cell in some for spec in specs]
+        todo = {spec.method: range(first, first + (seeds or spec.runs)) for spec in specs}
+        left = [
+            spec
+            for spec in specs
+            if any(
+                missing_seeds(record_path(results, table, cell, spec.method), spec.plan(), todo[spec.method])
+                for cell in some
+            )
+        ]
+        if not left:
+            continue
+        data = prepare(table, name, range(max(numbers.stop for numbers in todo.values())))
+        for spec in left:
+            train_plan(spec.plan(), some, data, todo[spec.method], results, place, at_once)
+    return asked
 
 
 def pack(table: str, folder: Path, seeds: int | None = None) -> list[Path]:

@@ -49,7 +49,7 @@ class Spec(BaseModel):
     source: str
     doubts: list[str] = Field(default_factory=list)
     recipe: Recipe
-    published: dict[str, dict[str, Number]]
+    published: dict[str, dict[str, Number]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Spec:

@@ -24,11 +24,7 @@ logger = logging.getLogger(__name__)
 def run_cell(
     plan: Plan, cell: str, data: LinkData, seeds: Sequence[int], results: Path, *, device: torch.device
 ) -> None:
-    """Add a record for each seed that has none yet.
-
-    The network after the last iteration is judged, as in the paper: nothing is chosen on validation links, of which
-    there are too few to tell one step from the next.
-    """
+    """Add a record for each seed that has none yet."""
     path = records.record_path(results, plan.table, cell, plan.method)
     for seed in records.missing_seeds(path, plan, seeds):
         began = time.perf_counter()
@@ -36,7 +32,11 @@ def run_cell(
         whole, rows = data.graph, data.seen[split]
         graph = Graph(whole.nodes, whole.edges[rows], whole.ends[:, rows]).to(device)
         model = LINK_MODELS[plan.recipe.model](graph, **plan.recipe.options)
-        embedding = model.embed(plan.recipe.epochs, plan.recipe.learning_rates[0], seed).cpu()
+
+        def score(embedding: Tensor, pairs: tuple[Tensor, Tensor] = data.validation[split]) -> float:
+            return judge(embedding.cpu(), *pairs)["auc"]
+
+        embedding = model.embed(plan.recipe.epochs, plan.recipe.learning_rates[0], seed, score).cpu()
         found = {f"validation_{name}": value for name, value in judge(embedding, *data.validation[split]).items()}
         found |= judge(embedding, *data.test[split])
         record = Record(

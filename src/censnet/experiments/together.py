@@ -30,7 +30,7 @@ from censnet.nn.members import stack_members
 from censnet.ops.graph import Graph
 
 Inputs = tuple[Any, ...]
-LOOK = 50  # epochs between looks at whether all members have run out of patience
+LOOK = 50  # epochs between looks at how many members have run out of patience
 WARM_UP = 3  # epochs before a CUDA graph is captured: what is made once and kept has to be there by then
 
 
@@ -106,9 +106,8 @@ def train(
     for start in range(0, len(models), at_once):
         some = slice(start, start + at_once)
         torch.manual_seed(seed + start)
-        network = gather(models[some], device)
         inputs = cast(Classifier, models[some][0]).inputs(graph)
-        parts.append(_train(network, inputs, rows.only(some).to(device), learning_rates[some], recipe, capture))
+        parts.append(_train(models[some], inputs, rows.only(some).to(device), learning_rates[some], recipe, capture))
     return Outcome(*(torch.cat([getattr(part, name) for part in parts]).cpu() for name in Outcome.__annotations__))
 
 
@@ -165,16 +164,44 @@ def optimizer(network: Network, learning_rates: Sequence[float], recipe: Recipe)
 
 
 def _train(
-    network: Network, inputs: Inputs, rows: Rows, learning_rates: Sequence[float], recipe: Recipe, capture: bool
+    models: Sequence[nn.Module],
+    inputs: Inputs,
+    rows: Rows,
+    learning_rates: Sequence[float],
+    recipe: Recipe,
+    capture: bool,
 ) -> Outcome:
+    """Train all members; each time half of those that are left have run out of patience, go on with the others."""
+    device = rows.labels.device
+    outcome = Outcome(*(torch.zeros(len(models), device=device) for _ in range(3)))
+    left, done = torch.arange(len(models), device=device), 0
+    network = gather(models, device)
+    adam = optimizer(network, learning_rates, recipe)
+    while True:
+        some = rows if len(left) == len(models) else Rows(rows.labels, rows.parts[left])
+        best = Outcome(*(getattr(outcome, name)[left] for name in Outcome.__annotations__))
+        done, patient = _train_stage(network, adam, inputs, some, best, recipe, capture, done)
+        for name in Outcome.__annotations__:
+            getattr(outcome, name)[left] = getattr(best, name)
+        if done >= recipe.epochs or len(patient) == 0:
+            return outcome
+        left = left[patient]
+        numbers = left.tolist()
+        network, old = gather([models[number] for number in numbers], device), adam
+        adam = optimizer(network, [learning_rates[number] for number in numbers], recipe)
+        adam.go_on(old, patient)
+
+
+def _train_stage(
+    network: Network, adam: Adam, inputs: Inputs, rows: Rows, best: Outcome, recipe: Recipe, capture: bool, done: int
+) -> tuple[int, Tensor]:
+    """Go on from an epoch until all are done or few members are patient. -> the last epoch, and who is still patient"""
     labels, parts = rows.labels, rows.parts
     members, device = len(parts), labels.device
-    adam = optimizer(network, learning_rates, recipe)
     chosen = (parts == 0).nonzero()[:, 1].view(members, -1)  # the training rows of each member
     each = torch.arange(members, device=device).unsqueeze(1)
     target = labels[chosen].flatten()
-    best = Outcome(*(torch.zeros(members, device=device) for _ in range(3)))
-    epoch = torch.zeros((), device=device)
+    epoch = torch.full((), float(done), device=device)
     patience = recipe.epochs if recipe.patience is None else recipe.patience
 
     def step() -> None:
@@ -186,8 +213,11 @@ def _train(
         with torch.no_grad():
             _keep_best(best, epoch, network.forward(False, inputs), labels, parts, patience)
 
-    _repeat(step, recipe.epochs, capture, lambda: bool((epoch - best.epoch > patience).all()))
-    return best
+    def patient() -> Tensor:
+        return (epoch - best.epoch <= patience).nonzero().squeeze(1)
+
+    done += _repeat(step, recipe.epochs - done, capture, lambda: len(patient()) <= members // 2)
+    return done, patient()
 
 
 def _keep_best(best: Outcome, epoch: Tensor, logits: Tensor, labels: Tensor, parts: Tensor, patience: int) -> None:
@@ -202,8 +232,8 @@ def _keep_best(best: Outcome, epoch: Tensor, logits: Tensor, labels: Tensor, par
         kept.copy_(torch.where(better, new, kept))
 
 
-def _repeat(step: Callable[[], None], times: int, capture: bool, over: Callable[[], bool]) -> None:
-    """Do a step so many times, or until it is over."""
+def _repeat(step: Callable[[], None], times: int, capture: bool, over: Callable[[], bool]) -> int:
+    """Do a step so many times, or until it is over. -> how many times"""
     done = 0
     if capture:
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -221,4 +251,5 @@ def _repeat(step: Callable[[], None], times: int, capture: bool, over: Callable[
         step()
         done += 1
         if done % LOOK == 0 and over():
-            return
+            break
+    return done

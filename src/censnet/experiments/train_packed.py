@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from censnet.experiments import table1, table2, table3
+from censnet.experiments import speed, table1, table2, table3
 from censnet.experiments.cells import TABLES
 from censnet.experiments.packed import Data, LinkData, MoleculeData, read_pack
 from censnet.experiments.plan import Plan
@@ -40,6 +40,8 @@ def train_plan(
     for cell in cells:
         if isinstance(data, LinkData):
             table3.run_cell(plan, cell, data, seeds, results, device=device)
+        elif plan.table == "speed":
+            speed.run_cell(plan, cell, data, seeds, results)
         else:
             table1.run_cell(plan, cell, data, seeds, results, device=device, at_once=at_once, capture=capture)
 

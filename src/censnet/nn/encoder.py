@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.kernels import Kernel
-from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, SelfWeight, Variant
+from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, Readers, SelfWeight, Variant
 from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
 from censnet.ops.sparse import map_values
@@ -46,8 +46,8 @@ class CensNet(nn.Module):
         activation: relu, elu, gelu, silu, tanh or none.
         variant: "paper" or "released". In the released code the edges keep their width, and activation and dropout are
             applied to both sides after every layer, renewed or not.
-        bias, self_weight, heads, gate, normalization, kernel: as in `NodeLayer` and `EdgeLayer`. Where the last layer's
-            `out_width` is not a multiple of `heads`, that layer has one head.
+        bias, self_weight, heads, gate, normalization, kernel, readers: as in `NodeLayer` and `EdgeLayer`. Where the
+            last layer's `out_width` is not a multiple of `heads`, that layer has one head.
         members: how many such networks, each with parameters of its own, stand side by side; see `members.py`.
 
     Shape:
@@ -81,6 +81,7 @@ class CensNet(nn.Module):
         gate: Gate = "linear",
         normalization: Normalization | None = None,
         kernel: str | Kernel = "hop",
+        readers: Readers = "drawn",
         members: int = 1,
     ) -> None:
         super().__init__()
@@ -117,6 +118,7 @@ class CensNet(nn.Module):
                     normalization,
                     kernel,
                     variant,
+                    readers=readers,
                     members=members,
                 )
             )

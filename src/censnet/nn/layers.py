@@ -19,6 +19,7 @@ from censnet.ops.released import propagate_edges_released
 SelfWeight = Literal["incident", "one", "learned"]
 Gate = Literal["linear", "bounded"]
 Variant = Literal["paper", "released"]
+Readers = Literal["drawn", "positive"]
 
 
 class _IncidenceLayer(nn.Module):
@@ -36,11 +37,13 @@ class _IncidenceLayer(nn.Module):
         normalization: Normalization | None,
         kernel: str | Kernel,
         variant: Variant,
-        members: int = 1,
+        readers: Readers,
+        members: int,
     ) -> None:
         super().__init__()
         _one_of("variant", variant, ("paper", "released"))
         _one_of("gate", gate, ("linear", "bounded"))
+        _one_of("readers", readers, ("drawn", "positive"))
         defaults: tuple[SelfWeight, Normalization] = ("incident", "symmetric") if variant == "paper" else ("one", "row")
         for name, value, default in zip(
             ("self_weight", "normalization"), (self_weight, normalization), defaults, strict=True
@@ -54,7 +57,7 @@ class _IncidenceLayer(nn.Module):
         self.normalization: Normalization = defaults[1] if normalization is None else normalization
         _one_of("self_weight", self.self_weight, ("incident", "one", "learned"))
         _one_of("normalization", self.normalization, ("symmetric", "row"))
-        self.heads, self.gate, self.variant, self.members = heads, gate, variant, members
+        self.heads, self.gate, self.variant, self.readers, self.members = heads, gate, variant, readers, members
         self.kernel = make_kernel(kernel, members)
         self.weight = nn.Parameter(matrices(members, in_width, out_width))
         self.reader = nn.Parameter(matrices(members, read_width, heads))
@@ -63,7 +66,12 @@ class _IncidenceLayer(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start afresh: W by Glorot and Bengio; p so too, or 0 behind a bounded gate, which then starts at 1."""
+        """Start afresh: W by Glorot and Bengio; p so too, or 0 behind a bounded gate, which then starts at 1.
+
+        The paper does not say how p starts. Of either sign, a linear gate H p has half of the neighbours subtracted
+        from a sum at random, and ReLU may then leave nothing of it. Where p is positive, and the features are, every
+        layer starts by adding up what its neighbours have.
+        """
         fill_members(self.weight, nn.init.xavier_uniform_)
         if self.self_map is not None:
             fill_members(self.self_map, nn.init.xavier_uniform_)
@@ -75,6 +83,8 @@ class _IncidenceLayer(nn.Module):
             nn.init.normal_(self.reader)
         else:
             fill_members(self.reader, nn.init.xavier_uniform_)
+        if self.readers == "positive":
+            self.reader.data.abs_()
         self.kernel.reset_parameters()
 
     def extra_repr(self) -> str:
@@ -84,6 +94,8 @@ class _IncidenceLayer(nn.Module):
             parts.append(f"heads={self.heads}")
         if self.gate != "linear":
             parts.append(f"gate={self.gate!r}")
+        if self.readers != "drawn":
+            parts.append(f"readers={self.readers!r}")
         if self.normalization == "row" and self.variant == "paper":
             parts.append("normalization='row'")
         if not isinstance(self.kernel, Hop):
@@ -163,6 +175,7 @@ class NodeLayer(_IncidenceLayer):
         kernel: a name or a `Kernel`; see `kernels.py`. ``"hop"`` is the paper.
         variant: ``"paper"`` is the printed text. ``"released"`` is the code released by the authors: row normalisation
             and 1 on the diagonal.
+        readers: how :math:`p` starts: ``"drawn"``, of either sign, or ``"positive"``, its absolute value.
         members: how many such layers, each with parameters of its own, stand side by side; see `members.py`.
 
     Shape:
@@ -191,11 +204,13 @@ class NodeLayer(_IncidenceLayer):
         kernel: str | Kernel = "hop",
         variant: Variant = "paper",
         *,
+        readers: Readers = "drawn",
         members: int = 1,
     ) -> None:
         super().__init__(
-            node_width, edge_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant, members
-        )
+            node_width, edge_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant,
+            readers, members,
+        )  # fmt: skip
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, edge_scale: Tensor | None = None) -> Tensor:
         """The renewed nodes. `edge_scale` (E,) weighs each edge once more, beside its gate."""
@@ -267,11 +282,13 @@ class EdgeLayer(_IncidenceLayer):
         kernel: str | Kernel = "hop",
         variant: Variant = "paper",
         *,
+        readers: Readers = "drawn",
         members: int = 1,
     ) -> None:
         super().__init__(
-            edge_width, node_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant, members
-        )
+            edge_width, node_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant,
+            readers, members,
+        )  # fmt: skip
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The renewed edges."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from censnet.nn.encoder import CensNet
+from censnet.nn.layers import Readers, SelfWeight
 from censnet.ops.checks import check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_nodes
@@ -92,6 +93,8 @@ class CensNetVAE(nn.Module):
         layers: the CensNet layers before the last propagation. "N" is the printed equation; the paper's figure draws
             one edge layer before it, which is "EN".
         dropout: after each CensNet layer.
+        readers: how the vectors p start; see `NodeLayer`.
+        self_weight: what a row gives itself; see `NodeLayer`. As printed, a node without a link gives itself nothing.
 
     Shape:
         nodes (N, node_width), edges (E, edge_width) -> Latent of (N, latent).
@@ -114,11 +117,15 @@ class CensNetVAE(nn.Module):
         latent: int = 32,
         layers: str = "N",
         dropout: float = 0.0,
+        readers: Readers = "drawn",
+        self_weight: SelfWeight | None = None,
     ) -> None:
         super().__init__()
         if not layers.endswith("N"):
             raise ValueError(f"layers is {layers!r}, expected a word of N and E that ends in N: the latent is of nodes")
-        self.encoder = CensNet(node_width, edge_width, hidden, layers, dropout=dropout)
+        self.encoder = CensNet(
+            node_width, edge_width, hidden, layers, dropout=dropout, readers=readers, self_weight=self_weight
+        )
         self.head = LatentHead(hidden, latent)
 
     def reset_parameters(self) -> None:

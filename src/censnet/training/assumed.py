@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from censnet.data.errors import DataError
-from censnet.data.sets.sources import DATASETS
+from censnet.data.sets.sources import DATASETS, is_built_in
 
 
 def own_targets(data: str) -> list[str]:
@@ -16,7 +16,7 @@ def own_targets(data: str) -> list[str]:
     >>> own_targets("karate")
     ['node:faction']
     """
-    if data not in DATASETS or Path(data).is_dir():
+    if not is_built_in(data):
         raise DataError(
             "there is no --target, expected node:COLUMN, edge:COLUMN, graph:COLUMN or link "
             f"(censnet inspect {data} shows the columns)"

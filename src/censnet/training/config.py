@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from censnet.data.tables.schema import Features
 from censnet.nn.encoder import ACTIVATIONS, Norm
 from censnet.nn.heads import Pool
 from censnet.nn.kernels import KERNELS
-from censnet.nn.layers import Gate, SelfWeight, Variant
+from censnet.nn.layers import Gate, Readers, SelfWeight, Variant
 from censnet.ops.factors import Normalization
 
 PRESETS = ("strong", "paper", "released")
@@ -47,6 +48,7 @@ class ModelSettings(_Settings):
         1, description="gates of each row, each for its share of the channels; all is one for each channel"
     )
     gate: Gate = Field("linear", description="how the other side weighs what passes")
+    readers: Readers = Field("drawn", description="how the vectors p of gates start: of either sign, or positive")
     normalization: Normalization | None = Field(
         None, description="how sums are scaled by degrees; none is as the variant has it"
     )
@@ -128,7 +130,9 @@ class DataSettings(_Settings):
         (0.85, 0.05, 0.10), description="the same of links, if predicted"
     )
     label_rate: float = Field(0.05, gt=0, lt=0.5, description="share of training rows of the split label-rate")
-    features: Literal["rich", "paper"] = Field("rich", description="how atoms and bonds are described")
+    features: Features = Field(
+        "rich", description="how molecules, words and citations are described; paper and released are as there"
+    )
 
 
 class Settings(_Settings):

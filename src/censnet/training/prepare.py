@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import Dataset, load_data, suggest_targets
 from censnet.data.errors import DataError
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
@@ -71,13 +71,24 @@ def prepare(
         target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN`, `link`, or several. `COLUMN=KIND` forces a kind.
         preset, changes, seed: as in `make_settings`.
     """
-    asked, link = parse_targets(target)
+    asked, link = read_targets(data, target)
     section: Section = asked[0].level if asked else "link"
     settings = make_settings(preset, section, changes, seed)
     plain = [item.plain for item in asked] + (["link"] if link else [])
     dataset = load_data(data, target=plain, strict=strict, features=settings.data.features, overrides=overrides)
     names = [target] if isinstance(target, str) else list(target)
     return prepare_dataset(dataset, asked, link, settings, names)
+
+
+def read_targets(data: object, target: str | Sequence[str]) -> tuple[list[Asked], bool]:
+    """What is to be predicted; where a level was left out, the error says which the data suggest."""
+    try:
+        return parse_targets(target)
+    except DataError as error:
+        bare = [item.strip() for item in ([target] if isinstance(target, str) else target) if ":" not in item]
+        found = [meant for item in bare for meant in suggest_targets(data, item.partition("=")[0]) if item != "link"]
+        hint = f": did you mean {' or '.join(found)}?" if found else ""
+        raise DataError(f"{error}{hint}") from None
 
 
 def prepare_dataset(

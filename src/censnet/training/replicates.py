@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -14,14 +15,14 @@ from typing import Any, Literal
 
 import torch
 
-from censnet.tasks.targets import parse_targets
 from censnet.training.config import make_settings
 from censnet.training.loop.devices import make_accelerator
 from censnet.training.loop.fit import Fitted
-from censnet.training.prepare import Prepared, make_lesson, prepare
+from censnet.training.prepare import Prepared, make_lesson, prepare, read_targets
 from censnet.training.progress import show
 from censnet.training.run.checkpoint import RunError, write_whole
 from censnet.training.run.directory import clear, is_whole
+from censnet.training.run.lock import locked
 from censnet.training.run.opening import is_begun
 from censnet.training.run.run import Run
 from censnet.training.train import finish, fit_members, fits_side_by_side, train
@@ -73,7 +74,7 @@ def replicate(
     """
     if replicates < 2:
         raise ValueError(f"replicates is {replicates}, expected at least 2")
-    asked, _ = parse_targets(target)
+    asked, _ = read_targets(data, target)
     split_seed = make_settings(preset, asked[0].level if asked else "link", settings, seed).data.split_seed
     folder = None if out is None else Path(out)
     starts = [seed if vary == "split" else seed + number for number in range(replicates)]
@@ -97,23 +98,29 @@ def replicate(
             progress=progress,
         )  # fmt: skip
 
-    one_by_one = resume and any(where is not None and is_begun(where) for where in folders)
-    done = resume and all(where is not None and is_whole(where) for where in folders)
-    every = [] if one_by_one or done else [prepare_one(0)]
-    if every and fits_side_by_side(every[0].lesson, every[0].settings, replicates, device):
-        every += [prepare_one(number) for number in range(1, replicates)]
-    if len(every) == replicates and _can_share(every):
-        runs = _at_once(every, device, progress)
-        for where, run in zip(folders, runs, strict=True):
-            if where is not None:
-                clear(where)
-                run.save(where)
-    else:
-        runs = [train_one(number) for number in range(replicates)]
-    summary = summarise([run.metrics for run in runs])
-    if folder is not None and make_accelerator(device=device).is_main_process:
-        write_whole(folder / SUMMARY, (json.dumps({"vary": vary, "parts": summary}, indent=1) + "\n").encode())
-    return Replicates(runs, summary)
+    with ExitStack() as held:
+        main = make_accelerator(device=device).is_main_process
+        if folder is not None and main:
+            held.enter_context(locked(folder))
+        one_by_one = resume and any(where is not None and is_begun(where) for where in folders)
+        done = resume and all(where is not None and is_whole(where) for where in folders)
+        every = [] if one_by_one or done else [prepare_one(0)]
+        if every and fits_side_by_side(every[0].lesson, every[0].settings, replicates, device):
+            every += [prepare_one(number) for number in range(1, replicates)]
+        if len(every) == replicates and _can_share(every):
+            if folder is not None:
+                logger.info("the runs go to %s", folder)
+            runs = _at_once(every, device, progress)
+            for where, run in zip(folders, runs, strict=True):
+                if where is not None:
+                    clear(where)
+                    run.save(where)
+        else:
+            runs = [train_one(number) for number in range(replicates)]
+        summary = summarise([run.metrics for run in runs])
+        if folder is not None and main:
+            write_whole(folder / SUMMARY, (json.dumps({"vary": vary, "parts": summary}, indent=1) + "\n").encode())
+        return Replicates(runs, summary)
 
 
 def _check_free(folders: Sequence[Path | None], may_be_there: bool) -> None:

@@ -15,11 +15,12 @@ from rich.text import Text
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.targets import table_of
 from censnet.tasks.metrics import METRICS, higher_is_better
-from censnet.training.loop.judge import is_better
+from censnet.training.loop.judge import Mark
 from censnet.training.replicates import Replicates
 from censnet.training.run.run import Run
 
 MOST_COLUMNS = 12
+LOSS = "validation_loss"
 
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
 
@@ -104,13 +105,13 @@ def best_epochs(run: Run) -> list[int]:
     groups = [frame for _, frame in history.groupby("member")] if "member" in history else [history]
     found = []
     for frame in groups:
-        best, value = 0, None
-        for epoch, new in zip(frame["epoch"], frame.get(name, []), strict=False):
+        best, mark = 0, None
+        for epoch, value, loss in zip(frame["epoch"], frame.get(name, []), frame.get(LOSS, []), strict=False):
             validated = (epoch - 1) // settings.validate_every * settings.validate_every
             if settings.patience is not None and validated - best >= settings.patience:
                 break  # this member was done; the others went on
-            if not pd.isna(new) and is_better(metric, new, value):
-                best, value = int(epoch), float(new)
+            if not pd.isna(value) and Mark(value, loss).is_better(metric, mark):
+                best, mark = int(epoch), Mark(float(value), float(loss))
         found.append(best or int(frame["epoch"].max()))
     return found
 

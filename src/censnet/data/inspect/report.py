@@ -15,7 +15,7 @@ from censnet.data.inspect.audit import LEVEL_OF, Finding, audit
 from censnet.data.inspect.cost import Cost, estimate_cost
 from censnet.data.inspect.giveaway import is_quantity
 from censnet.data.inspect.structure import LineGraph, Structure, measure_structure
-from censnet.data.sets.sources import DATASETS
+from censnet.data.sets.sources import DATASETS, is_built_in
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.rules import by_column
 from censnet.data.splits.split import Split, read_splits
@@ -84,7 +84,7 @@ def inspect_data(
         target: as in `load_data`; for a built-in set, its own targets if None.
         splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
     """
-    if not target and isinstance(data, str) and data in DATASETS and not Path(data).is_dir():
+    if not target and is_built_in(data):
         target = DATASETS[data].targets
     dataset = load_data(data, target=target or None)
     targets = find_targets(target or None, dataset.tables)

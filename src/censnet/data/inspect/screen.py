@@ -81,9 +81,9 @@ def _structure(report: Report) -> str:
 def _degrees(report: Report, plain: bool) -> str:
     degrees = report.structure.degrees
     bins = degrees.histogram
+    bins = bins[next((place for place, (*_, count) in enumerate(bins) if count), 0) :]  # from the first that has a node
     if len(bins) > 7:
         bins = [*bins[:6], (bins[6][0], degrees.most, sum(count for *_, count in bins[6:]))]
-    bins = [bin_ for bin_ in bins if bin_[2] or bin_[0]]
     most = max((count for *_, count in bins), default=1) or 1
     shown = []
     for low, high, count in bins:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import pyarrow.compute as pc
 import torch
 
 from censnet.data.errors import DataError
-from censnet.data.molecules.featurize import featurize
+from censnet.data.molecules.featurize import FeatureSet, featurize
 from censnet.data.problems import Problems
 from censnet.data.tables.assemble import TrainRows, describe_columns
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables
 from censnet.data.tables.packing import Assembled, Fitted
-from censnet.data.tables.schema import Schema, TableSchema
+from censnet.data.tables.schema import Features, Schema, TableSchema
 
 
 def assemble_molecules(
@@ -25,7 +24,7 @@ def assemble_molecules(
     schema: Schema | None,
     targets: Mapping[str, Sequence[str]],
     train_rows: TrainRows,
-    features: Literal["rich", "paper"],
+    described: Features,
     decided: Mapping[str, Mapping[str, str]],
     problems: Problems,
     notes: list[str],
@@ -37,9 +36,9 @@ def assemble_molecules(
         known = ", ".join(frame.columns[:20])
         raise DataError(f"has the columns {known}, expected smiles, or tables of nodes and edges beside it", file)
     smiles: list[str] = pc.fill_null(as_text(as_arrow(frame[column])), "").to_pylist()
-    vocabulary: Sequence[str] | None = None
+    features, vocabulary = _atoms_and_bonds(described), None
     if schema is not None:
-        features, vocabulary = schema.features, schema.vocabulary
+        features, vocabulary = _atoms_and_bonds(schema.features), schema.vocabulary
     elif features == "paper" and "graphs" in train_rows:
         vocabulary = featurize([smiles[row] for row in train_rows["graphs"]], features).vocabulary
     molecules = featurize(smiles, features, vocabulary)
@@ -58,3 +57,8 @@ def assemble_molecules(
     notes += describe_columns(tables, schema)
     none = torch.zeros(0, dtype=torch.long)
     return Assembled(molecules.graphs, tables, schema, none, none, graph_rows, fitted)
+
+
+def _atoms_and_bonds(features: Features) -> FeatureSet:
+    """The released code has no molecules; they are then described as in the paper."""
+    return "rich" if features == "rich" else "paper"

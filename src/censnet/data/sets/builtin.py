@@ -7,25 +7,31 @@ import pandas as pd
 import torch
 
 from censnet.data.sets import sources
-from censnet.data.sets.citation import Citation, read_citation
+from censnet.data.sets.citation import RELEASED_NAMES, Citation, normalize_rows, read_citation, released_links
 from censnet.data.sets.karate import read_karate
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, read_table
 from censnet.data.tables.packing import Assembled
-from censnet.data.tables.schema import Schema, TableSchema
+from censnet.data.tables.schema import Features, Schema, TableSchema
 from censnet.ops.graph import Graph, GraphSet
 
 ENDS = {"source": "source", "target": "target"}
 
 
-def given_vector(name: str, width: int) -> Column:
+def given_vector(name: str, width: int, shares: bool = False) -> Column:
     """A column for features that are tensors already, and stay as they are."""
     reason = "given as a tensor"
-    return Column(name=name, kind="vector", reason=reason, mean=[0.0] * width, scale=[1.0] * width)
+    return Column(name=name, kind="vector", reason=reason, mean=[0.0] * width, scale=[1.0] * width, shares=shares)
 
 
-def read_builtin(name: str) -> Tables | Assembled:
-    """Read a set that `sources.DATASETS` knows."""
+def read_builtin(name: str, features: Features = "rich") -> Tables | Assembled:
+    """Read a set that `sources.DATASETS` knows.
+
+    Args:
+        name: of the set.
+        features: how a citation set is described. `rich` has its words as they are given, `paper` divides them by their
+            sum in each paper, and `released` has the links, too, as the authors' code has them.
+    """
     if name == "karate":
         karate = read_karate()
         faction = [karate.classes[label] for label in karate.labels.tolist()]
@@ -35,23 +41,26 @@ def read_builtin(name: str) -> Tables | Assembled:
     if sources.DATASETS[name].kind == "molecules":
         path = next(path for path in sources.find(name).values() if path.suffix == ".csv")
         return Tables(graphs=read_table(path), names={"graphs": path.name})
-    return _from_citation(read_citation(name))
+    return _from_citation(read_citation(name), features)
 
 
-def _from_citation(citation: Citation) -> Assembled:
-    graph = citation.graph
+def _from_citation(citation: Citation, features: Features) -> Assembled:
+    graph, edge_names, reason = citation.graph, citation.edge_names, "as in the paper"
+    if features != "rich":
+        graph = Graph(normalize_rows(graph.nodes), graph.edges, graph.ends)
+    if features == "released":
+        graph, edge_names = Graph(graph.nodes, released_links(graph.edges), graph.ends), RELEASED_NAMES
+        reason = "as in the released code"
     label = [citation.classes[label] if label >= 0 else None for label in citation.labels.tolist()]
     ends = pd.DataFrame(graph.ends.t().numpy(), columns=list(ENDS))
-    edges = pd.concat([ends, pd.DataFrame(graph.edges.numpy(), columns=list(citation.edge_names))], axis=1)
+    edges = pd.concat([ends, pd.DataFrame(graph.edges.numpy(), columns=list(edge_names))], axis=1)
     names = {"nodes": f"{citation.name} nodes", "edges": f"{citation.name} edges"}
-    words = given_vector("words", graph.node_width)
-    given = [
-        Column(name=name, kind="number", reason="as in the paper", mean=[0.0], scale=[1.0])
-        for name in citation.edge_names
-    ]
+    words = given_vector("words", graph.node_width, shares=features != "rich")
+    given = [Column(name=name, kind="number", reason=reason, mean=[0.0], scale=[1.0]) for name in edge_names]
     schema = Schema(
         nodes=TableSchema(keys={"id": "id"}, targets=["label"], columns=[words]),
         edges=TableSchema(keys=ENDS, columns=given),
+        features=features,
     )
     tables = Tables(pd.DataFrame({"id": range(graph.num_nodes), "label": label}), edges, names=names)
     rows = torch.arange(graph.num_nodes), torch.arange(graph.num_edges), torch.zeros(0, dtype=torch.long)

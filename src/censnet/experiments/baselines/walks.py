@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -65,8 +67,8 @@ class DeepWalk:
         self.graph, self.embedding, self.per_node, self.length = graph, embedding, per_node, length
         self.window, self.negatives, self.batch = window, negatives, batch
 
-    def embed(self, epochs: int, learning_rate: float, seed: int) -> Tensor:
-        """Train, and give the embedding of each node. (N, embedding), on the device of the graph."""
+    def embed(self, epochs: int, learning_rate: float, seed: int, score: Callable[[Tensor], float]) -> Tensor:
+        """Train, and give the embedding of each node after the last pass. (N, embedding)"""
         device, count = self.graph.ends.device, self.graph.num_nodes
         generator = torch.Generator().manual_seed(seed)
         near = (torch.rand(count, self.embedding, generator=generator) - 0.5) / self.embedding

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from functools import cache
+
 import psutil
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
@@ -36,7 +40,23 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
         raise ValueError(f"device is {device!r}, but what is there is {found}: leave it out, or ask for {found.type}")
     if asked is not None and asked.index not in (None, found.index or 0):
         raise ValueError(f"device is {device!r}, but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
+    if precision == "bf16" and found.type == "cpu" and torch.backends.mkldnn.enabled and not multiplies_bf16():
+        raise SettingsError(
+            "training.precision is bf16, which this CPU says it has and does not: leave it out, or train on a GPU"
+        )
     return accelerator
+
+
+@cache
+def multiplies_bf16() -> bool:
+    """Whether a product in bf16 survives on this CPU. In some virtual machines it is an illegal instruction, which ends
+    the process, though the CPU and torch both say that it is there; so another process tries it.
+    """
+    product = "import torch; torch.ones(2, 64, 64).bfloat16() @ torch.ones(2, 64, 64).bfloat16()"
+    try:
+        return subprocess.run([sys.executable, "-c", product], capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return True  # nothing was found out
 
 
 def total_memory(device: torch.device) -> int:

@@ -21,7 +21,7 @@ from censnet.training.config import SettingsError, TrainingSettings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.batches import choose_sampling, make_batches
 from censnet.training.loop.devices import check_processes, make_accelerator, total_memory
-from censnet.training.loop.judge import Judge, Scores, choose_monitor, is_better, overall
+from censnet.training.loop.judge import Judge, Mark, Scores, choose_monitor, overall
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.listener import Listener
 from censnet.training.loop.objective import Objective
@@ -135,7 +135,7 @@ class _Trainer:
             for listener in self.listeners:
                 listener.end()
         self.weights.take_best()
-        return Fitted(state.history, self.monitor, state.best, state.best_epoch)
+        return Fitted(state.history, self.monitor, self._best_values(), state.best_epoch)
 
     def _epoch(self, interrupted: threading.Event) -> None:
         state = self.state
@@ -203,12 +203,9 @@ class _Trainer:
                 value, loss = overall(scores[member], self.monitor), overall(scores[member], "loss")
                 row |= {} if loss is None else {"validation_loss": loss}
                 row |= {} if value is None else {f"validation_{self.monitor}": value}
-                if (
-                    value is not None
-                    and not self._is_over(member)
-                    and is_better(self.monitor, value, state.best[member])
-                ):
-                    state.best[member], state.best_epoch[member] = value, state.epoch + 1
+                mark = None if value is None or loss is None else Mark(value, loss)
+                if mark is not None and not self._is_over(member) and mark.is_better(self.monitor, state.best[member]):
+                    state.best[member], state.best_epoch[member] = mark, state.epoch + 1
                     better.append(member)
             rows.append(row)
         if self.judge is None:
@@ -218,12 +215,16 @@ class _Trainer:
         if self.record is not None:
             self.record.add(rows)
         for listener in self.listeners:
-            listener.epoch(rows, state.best)
+            listener.epoch(rows, self._best_values())
         state.epoch, state.step, state.loss = state.epoch + 1, 0, [0.0] * self.members
         over = all(self._is_over(member) for member in range(self.members))
         state.finished = state.epoch >= self.settings.epochs or over
         if state.finished:
             self._check_weights()
+
+    def _best_values(self) -> list[float | None]:
+        """The best of the metric that decides, of each member."""
+        return [None if mark is None else mark.value for mark in self.state.best]
 
     def _is_over(self, member: int) -> bool:
         """Whether a member had waited for a better epoch long enough when it was last validated."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -116,11 +117,24 @@ def overall(scores: Scores, metric: str) -> float | None:
     return float(np.mean(found)) if found else None
 
 
-def is_better(metric: str, new: float, old: float | None) -> bool:
-    """Whether a value of a metric is an improvement."""
-    if old is None:
-        return True
-    return new > old if higher_is_better(metric) else new < old
+class Mark(NamedTuple):
+    """How good an epoch is: the metric that decides, and the validation loss between epochs that it finds equal.
+
+    On few validation rows an AUC is soon 1, by luck; the loss goes on telling the epochs apart.
+    """
+
+    value: float
+    loss: float
+
+    def is_better(self, metric: str, old: Mark | None) -> bool:
+        """Whether it is an improvement.
+
+        >>> Mark(1.0, 0.3).is_better("auc", Mark(1.0, 0.6)), Mark(0.9, 0.3).is_better("auc", Mark(1.0, 0.6))
+        (True, False)
+        """
+        if old is None or self.value == old.value:
+            return old is None or self.loss < old.loss
+        return self.value > old.value if higher_is_better(metric) else self.value < old.value
 
 
 def average(targets: Sequence[Target], outputs: Tensor) -> Tensor:

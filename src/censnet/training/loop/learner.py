@@ -174,6 +174,7 @@ def _layer_options(settings: ModelSettings) -> dict[str, Any]:
         "bias": settings.bias,
         "self_weight": settings.self_weight,
         "gate": settings.gate,
+        "readers": settings.readers,
         "normalization": settings.normalization,
         "kernel": kernel,
         "variant": settings.variant,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from censnet.training.loop.judge import Mark
 from censnet.training.loop.learner import Learner
 from censnet.training.run.checkpoint import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
 from censnet.training.run.history import Row
@@ -22,7 +23,7 @@ class Progress:
     epoch: int = 0
     step: int = 0  # in the epoch
     loss: list[float] = field(default_factory=list)  # sum over the steps of the epoch, for each member
-    best: list[float | None] = field(default_factory=list)
+    best: list[Mark | None] = field(default_factory=list)
     best_epoch: list[int] = field(default_factory=list)
     history: list[Row] = field(default_factory=list)
     finished: bool = False
@@ -82,4 +83,5 @@ class Weights:
         self.learner.load_state_dict(parts["model"])
         self.best = {name: tensor.to(self.best[name].device) for name, tensor in parts["best"].items()}
         restore_optimizer(self.learner, self.optimizer, parts["optimizer"])
+        facts["best"] = [None if mark is None else Mark(*mark) for mark in facts["best"]]
         return Progress(**facts)

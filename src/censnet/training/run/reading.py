@@ -58,7 +58,7 @@ def read_learners(config: RunConfig, content: bytes, path: Path) -> list[Learner
 def read_frame(content: bytes, path: Path) -> pd.DataFrame:
     """A table of a run."""
     try:
-        return pd.read_csv(io.BytesIO(content)) if content.strip() else pd.DataFrame()
+        return pd.read_csv(io.BytesIO(content), low_memory=False) if content.strip() else pd.DataFrame()
     except ValueError as error:
         raise RunError(f"{path} is not a table: {_line(error)}") from None
 

@@ -1,0 +1,83 @@
+"""Where a training is computed: what a device or several processes cannot do is refused before anything is written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+from accelerate import Accelerator
+from training.samples import payments, quick
+
+from censnet.training import train
+from censnet.training.config import SettingsError
+from censnet.training.loop import devices
+from censnet.training.prepare import Prepared, prepare
+
+
+def prepared(**changes: object) -> Prepared:
+    return prepare(payments(), "edge:fraud", "strong", quick(**changes), 0)
+
+
+def pair() -> Accelerator:
+    """What accelerate says of two processes."""
+    return cast(Accelerator, SimpleNamespace(num_processes=2, device=torch.device("cpu")))
+
+
+@pytest.fixture
+def module() -> Any:
+    """`censnet.training.train`, whose name its function has taken."""
+    return sys.modules["censnet.training.train"]
+
+
+@pytest.fixture
+def fresh_answer() -> Any:
+    devices.multiplies_bf16.cache_clear()
+    yield
+    devices.multiplies_bf16.cache_clear()
+
+
+@pytest.mark.parametrize(("code", "works"), [(0, True), (-4, False), (132, False)])
+@pytest.mark.usefixtures("fresh_answer")
+def test_a_product_that_ends_its_process_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, works: bool
+) -> None:
+    asked: list[str] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        asked.append(command[-1])
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(devices.subprocess, "run", run)
+    assert devices.multiplies_bf16() == works
+    assert "bfloat16" in asked[0]
+    if not works:
+        with pytest.raises(SettingsError, match="precision is bf16, which this CPU says it has and does not: leave it"):
+            train(payments(), "edge:fraud", tmp_path / "run", settings=quick(training__precision="bf16"), device="cpu")
+        assert not (tmp_path / "run").exists()
+    assert len(asked) == 1
+
+
+def test_several_processes_are_refused_once_it_is_known_what_a_step_sees(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson = prepared(training__sampling="auto")
+    with pytest.raises(SettingsError, match="2 processes would all do the same work"):
+        module._check_together(pair(), lesson)
+    monkeypatch.setattr(module, "total_memory", lambda device: 1000)  # a graph that is too big for one step
+    module._check_together(pair(), lesson)
+
+
+def test_members_stand_side_by_side_where_a_step_is_little_work(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    small, wide = prepared(), prepared(model__hidden=2048)  # 120 rows
+    for members in (2, 100):
+        assert module.fits_side_by_side(small.lesson, small.settings, members, "cpu")
+        assert not module.fits_side_by_side(wide.lesson, wide.settings, members, "cpu")
+    on_gpu = SimpleNamespace(device=torch.device("cuda"))
+    monkeypatch.setattr(module, "make_accelerator", lambda device: on_gpu)
+    assert module.fits_side_by_side(wide.lesson, wide.settings, 100, "cuda")
+    assert not module.fits_side_by_side(wide.lesson, wide.settings, 10_000, "cuda")

@@ -1,0 +1,73 @@
+"""The presets do what they say: `paper` and `released` are the networks and the data of Table 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from training.samples import quick
+
+from censnet.data.tables.files import Tables
+from censnet.experiments.classifiers import build
+from censnet.experiments.spec import find_spec
+from censnet.ops.graph import Graph
+from censnet.tasks.targets import Target
+from censnet.training import train
+from censnet.training.config import make_settings
+from censnet.training.loop.learner import Learner
+
+
+@pytest.fixture
+def papers() -> Tables:
+    """Papers whose words are counted, and links between them."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 5, (40, 6))
+    nodes = pd.DataFrame({"id": range(40), "words": words.tolist(), "about": np.where(words[:, 0] > 2, "a", "b")})
+    ends = rng.integers(0, 40, (2, 90))
+    return Tables(nodes, pd.DataFrame({"source": ends[0], "target": ends[1], "cosine": rng.random(90)}))
+
+
+@pytest.mark.parametrize(("preset", "method"), [("paper", "censnet"), ("released", "censnet-released")])
+def test_the_network_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
+    spec, settings = find_spec("table1", method), make_settings(preset, "node")
+    graph = Graph(torch.rand(5, 7), torch.rand(6, 3), torch.tensor([[0, 0, 1, 2, 3, 1], [1, 2, 3, 3, 4, 2]]))
+    labels = pd.Series(["a", "b", "c", "a", "b"])
+    target = Target.fit(labels, "node", "about", torch.arange(5), "classes")
+    torch.manual_seed(3)
+    learner = Learner(7, 3, [target], False, settings.model)
+    options = {name: value for name, value in spec.recipe.options.items() if name != "released_edges"}
+    classifier = build("censnet", graph, 3, options, seed=3)
+    answer = learner.eval()(graph).rows["node"]
+    assert answer.equal(classifier.eval()(graph.nodes, graph.edges, graph.incidence))
+    assert settings.model.dropout == spec.recipe.options["dropout"]
+    assert settings.training.weight_decay == spec.recipe.weight_decay
+    assert settings.training.learning_rate in spec.recipe.learning_rates
+    assert settings.data.features == preset
+
+
+def test_the_paper_is_trained_as_long_as_in_table_1_unless_nothing_gets_better():
+    recipe, settings = find_spec("table1", "censnet").recipe, make_settings("paper", "node").training
+    assert settings.epochs == recipe.epochs
+    assert settings.patience is not None
+    assert settings.patience >= 300
+
+
+@pytest.mark.parametrize(("preset", "divided"), [("paper", True), ("released", True), ("strong", False)])
+def test_words_are_divided_by_their_sum_in_training_and_in_prediction(papers, preset, divided):
+    run = train(papers, "node:about", preset=preset, settings=quick(training__epochs=1, model__layers="NEN"))
+    new = Tables(papers.nodes.head(3), papers.edges[(papers.edges[["source", "target"]] < 3).all(axis=1)])
+    counts = np.array(papers.nodes["words"].head(3).tolist(), float)
+    expected = counts / counts.sum(1, keepdims=True) if divided else counts
+    np.testing.assert_allclose(run.read(new).graph.nodes.numpy(), expected, rtol=1e-6)
+
+
+def test_the_default_for_nodes_learns_a_small_dense_table():
+    """What a row says of itself counts, though its neighbours say nothing."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(150, 4))
+    nodes = pd.DataFrame(x, columns=list("abcd")).assign(id=range(150), y=np.where(x[:, 0] + x[:, 1] > 0, "up", "down"))
+    ends = rng.integers(0, 150, (2, 400))
+    edges = pd.DataFrame({"source": ends[0], "target": ends[1], "w": rng.random(400)})
+    run = train(Tables(nodes, edges), "node:y", settings={"training.epochs": 60, "data.fractions": (0.5, 0.2, 0.3)})
+    assert run.metrics["test"]["node"]["auc"] > 0.97
