@@ -33,13 +33,25 @@ def compare(spec: Spec, cell: str, metric: str, summaries: Summaries) -> Compari
     return Comparison(ours, published, about, digits_of(about))
 
 
-def markdown_table(specs: Sequence[Spec], summaries: Summaries) -> str:
-    """One row for each cell and metric, one column for each method: ours, the published in brackets, the mark."""
+def markdown_table(specs: Sequence[Spec], summaries: Summaries, published: bool = True) -> str:
+    """One row for each cell and metric, one column for each method: ours, the published in brackets, the mark.
+
+    Where a method stands beside the paper's table, a row that none has a record of is left out.
+
+    Args:
+        specs: of one table.
+        summaries: of its records.
+        published: whether to set the published numbers beside ours.
+    """
     rows = [["", *(spec.title for spec in specs), "runs"]]
     for cell, metric in _rows(specs):
+        if all(spec.place != "table" and _ours(spec, cell, metric, summaries) is None for spec in specs):
+            continue
         counts = {entry.count for spec in specs if (entry := _ours(spec, cell, metric, summaries)) is not None}
         runs = "-".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
-        rows.append([_name(specs[0].table, cell, metric), *(_entry(s, cell, metric, summaries) for s in specs), runs])
+        rows.append(
+            [_name(specs[0].table, cell, metric), *(_entry(s, cell, metric, summaries, published) for s in specs), runs]
+        )
     lines = [" | ".join(row) for row in rows]
     ruler = " | ".join(["---", *["---:"] * (len(rows[0]) - 1)])
     return "\n".join(f"| {line} |" for line in [lines[0], ruler, *lines[1:]]) + "\n"
@@ -79,9 +91,10 @@ def _ours(spec: Spec, cell: str, metric: str, summaries: Summaries) -> Summary |
     return summaries.get((spec.table, cell, spec.method), {}).get(metric)
 
 
-def _entry(spec: Spec, cell: str, metric: str, summaries: Summaries) -> str:
-    ours, comparison = _ours(spec, cell, metric, summaries), compare(spec, cell, metric, summaries)
-    published = spec.published.get(cell, {}).get(metric)
+def _entry(spec: Spec, cell: str, metric: str, summaries: Summaries, beside_published: bool) -> str:
+    ours = _ours(spec, cell, metric, summaries)
+    comparison = compare(spec, cell, metric, summaries) if beside_published else None
+    published = spec.published.get(cell, {}).get(metric) if beside_published else None
     digits = digits_of(TABLES[spec.table][cell])
     shown = "no record" if ours is None else _plus_minus(ours, digits, " ± ")
     beside = "" if published is None else f" ({published[0]:.{digits}f})"
