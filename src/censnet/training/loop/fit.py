@@ -235,7 +235,6 @@ class _Trainer:
     def _validate(self) -> list[Scores]:
         """The scores of each member, in every process those of the first."""
         assert self.judge is not None
-        self._check_weights()
         several, scores = self.accelerator.num_processes > 1, list[Scores]()
         if several:
             broadcast(list(self.learner.buffers()))  # each process has taken statistics of its own batches
@@ -243,6 +242,7 @@ class _Trainer:
             try:
                 scores = self.judge(self.learner)
             except FloatingPointError as error:
+                self._check_weights()  # which names what is to blame
                 self._diverged(str(error))
         found: list[Scores] = broadcast_object_list([scores])[0] if several else scores
         return found

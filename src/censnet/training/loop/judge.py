@@ -43,6 +43,7 @@ class Judge:
             level: [(codes[:, member] == code).nonzero().squeeze(1) for member in range(lesson.members)]
             for level, codes in self.lesson.parts.items()
         }
+        self.labels = {level: [self.lesson.labels[level][mine] for mine in rows] for level, rows in self.rows.items()}
 
     def __call__(self, learner: Learner) -> list[Scores]:
         """For each member, its scores by level. There are none of answers that are not numbers."""
@@ -63,10 +64,10 @@ class Judge:
         for level, answers in rows.items():
             targets = self.lesson.of(level)
             answers = answers.float().view(len(answers), members, -1)
-            for member, mine in enumerate(self.rows[level]):
+            for member, (mine, labels) in enumerate(zip(self.rows[level], self.labels[level], strict=True)):
                 if len(mine) == 0:
                     continue
-                answer, labels = answers[mine, member], self.lesson.labels[level][mine]
+                answer = answers[:, member].index_select(0, mine)
                 scores = score(targets, answer.cpu().numpy(), labels.cpu().numpy(), self.quick)
                 scores["loss"] = float(row_loss(targets, answer.unsqueeze(1), labels))
                 found[member][level] = scores
