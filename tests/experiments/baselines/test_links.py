@@ -45,7 +45,7 @@ def test_windows_hold_every_two_nodes_that_are_near() -> None:
 OPTIONS = {
     "censnet-vae": {"hidden": 16, "latent": 8, "balanced": True},
     "deepwalk": {"embedding": 8, "per_node": 10, "length": 10, "window": 3},
-    "spectral": {"embedding": 1},  # further eigenvectors set apart the very nodes whose edge is hidden
+    "spectral": {"embeddings": [2]},  # further eigenvectors set apart the very nodes whose edge is hidden
     "vgae": {},
 }
 
