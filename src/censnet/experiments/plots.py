@@ -2,46 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from censnet.experiments.cells import TABLES
 from censnet.experiments.records import Record
 
-PANELS = {"tox21": "validation AUC", "lipophilicity": "validation RMSE"}
-LINES = {"gcn": ("GCN", "--"), "censnet": ("CensNet", "-")}
-COLOURS = {60: "#9ecae1", 70: "#6baed6", 80: "#3182bd", 90: "#08519c"}
+ROWS = {"tox21": "validation AUC", "lipophilicity": "validation RMSE"}
+LINES = {"gcn": ("GCN", "#117733"), "censnet": ("CensNet", "#332288")}
+GREY = "#767676"
 
 
 def figure2(records: Iterable[Record]) -> Figure:
-    """A panel for each data set, a line for each method and rate: the mean over seeds, between the lowest and highest.
-
-    A line is named as in the paper: CensNet90 is CensNet with 90 % of the molecules for training.
-    """
+    """A panel for each data set and rate: for each method a thin line for every seed and a thick one for their mean."""
     curves: dict[tuple[str, str], list[list[float]]] = {}
     for record in records:
         if record.table == "table2" and "validation" in record.curves:
             curves.setdefault((record.cell, record.method), []).append(record.curves["validation"])
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    for panel, (data, label) in zip(figure.subplots(1, 2), PANELS.items(), strict=True):
-        for cell, about in TABLES["table2"].items():
-            for method, (name, style) in LINES.items():
-                found = curves.get((cell, method), [])
-                if about.data != data or not found:
-                    continue
-                length = min(map(len, found))
-                rows = np.array([curve[:length] for curve in found])
-                percent, epochs = round(100 * about.rate), np.arange(1, length + 1)
-                panel.plot(epochs, rows.mean(0), style, color=COLOURS[percent], label=f"{name}{percent}", lw=1.2)
-                panel.fill_between(epochs, rows.min(0), rows.max(0), color=COLOURS[percent], alpha=0.12, lw=0)
-        panel.set(title=data, xlabel="epoch", ylabel=label)
-        if panel.lines:
-            panel.legend(ncols=2, fontsize="small")
+    figure = Figure(figsize=(11, 5.6), layout="constrained")
+    panels = figure.subplots(len(ROWS), 4, sharex=True, sharey="row")
+    for row, (data, label) in zip(panels, ROWS.items(), strict=True):
+        cells = [(cell, about) for cell, about in TABLES["table2"].items() if about.data == data]
+        for panel, (cell, about) in zip(row, cells, strict=True):
+            for method, (name, colour) in LINES.items():
+                _draw(panel, curves.get((cell, method), []), name, colour)
+            panel.set_title(f"{data}, {round(100 * about.rate)} % for training", fontsize="medium", loc="left")
+            panel.spines[["top", "right"]].set_visible(False)
+            panel.tick_params(colors=GREY)
+            panel.grid(alpha=0.25)
+        row[0].set_ylabel(label)
+    for panel in panels[-1]:
+        panel.set_xlabel("epoch", color=GREY)
+    if panels[0][0].lines or panels[1][0].lines:
+        handles = [Line2D([], [], color=colour, lw=2, label=name) for name, colour in LINES.values()]
+        figure.legend(handles=handles, loc="outside upper right", ncols=len(LINES), frameon=False)
     return figure
+
+
+def _draw(panel: Axes, curves: Sequence[Sequence[float]], name: str, colour: str) -> None:
+    if not curves:
+        return
+    length = min(map(len, curves))
+    rows, epochs = np.array([curve[:length] for curve in curves]), np.arange(1, length + 1)
+    for seed in rows:
+        panel.plot(epochs, seed, color=colour, lw=0.6, alpha=0.3)
+    panel.plot(epochs, rows.mean(0), color=colour, lw=1.8, label=name)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
