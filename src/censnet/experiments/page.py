@@ -23,7 +23,7 @@ ALLOWED = 2.0  # points that CensNet may be worse by in Table 1 and still count 
 
 def page(records: Sequence[Record], summaries: Summaries, figure: str) -> str:
     """The whole page, as Markdown."""
-    parts = ["# What reproduces", "", *_opening(records), ""]
+    parts = ["# What reproduces", "", *_opening(records), "", *_short(summaries), ""]
     for table in TITLES:
         if any(record.table == table for record in records):
             parts += [*_section(table, records, summaries), ""]
@@ -47,6 +47,24 @@ def _opening(records: Sequence[Record]) -> Iterator[str]:
         "A seed draws the split and the weights, unless a table says otherwise. Learning rate and epoch are chosen on "
         "validation rows, for each seed by itself; test rows are read at that epoch alone."
     )
+
+
+def _short(summaries: Summaries) -> Iterator[str]:
+    """A row for each table: how much of it there is, how strong the baselines are, and how CensNet does."""
+    yield "| | cells with records | baselines within a published spread, or better | CensNet at the published mean |"
+    yield "| --- | ---: | ---: | ---: |"
+    for table, title in TITLES.items():
+        shown = [spec for spec in load_specs(table).values() if spec.place == "table"]
+        found = {spec.method: list(_comparisons(spec, summaries).values()) for spec in shown}
+        every = len(shown) * sum(len(about.metrics) for about in TABLES[table].values())
+        others = [one for method, many in found.items() if method not in OURS[table] for one in many]
+        ours = found[OURS[table][0]]
+        there = sum(map(len, found.values()))
+        text = f"{sum(one.reached for one in ours)} of {len(ours)}"
+        if table == "table1":
+            text += f", within {ALLOWED:g} points in {sum(one.gap >= -ALLOWED for one in ours)}"
+        strong = sum(one.within_spread for one in others)
+        yield f"| {title.partition(':')[0]} | {there} of {every} | {strong} of {len(others)} | {text} |"
 
 
 def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Iterator[str]:
