@@ -1,4 +1,4 @@
-"""What training makes small: the loss of labelled rows, class weights, and the l^p penalty."""
+"""What training makes small: the loss of labelled rows and of guesses, class weights, and the l^p penalty."""
 
 from __future__ import annotations
 
@@ -63,6 +63,30 @@ def row_loss(
     total = sum(each[1:], start=each[0])
     total = total.sum(0) if weight is None else (total * weight.to(total.dtype)).sum(0)
     return total / torch.where(count > 0, count, 1)
+
+
+def guess_loss(target: Target, outputs: Tensor, guesses: Tensor, weight: Tensor) -> Tensor:
+    r"""The cross entropy of the answers against guessed classes, for each member. (n, M, w), (n, M, C), (n, M) -> (M,)
+
+    .. math::
+        L_m = \sum_i w_{im} \Bigl( -\sum_k q_{imk} \log p_{imk} \Bigr)
+
+    where p is the softmax of the outputs or, for a binary target with its one output o, sigmoid(o) and sigmoid(-o).
+
+    Args:
+        target: of classes, or binary.
+        outputs: of the network, those of the target alone.
+        guesses: q, the probability of each class; two for a binary target.
+        weight: how much each row counts.
+    """
+    check_shape("outputs", outputs, (None, None, target.width), "(n, members, width)")
+    check_shape("guesses", guesses, (*outputs.shape[:2], len(target.classes)), "(n, members, classes)")
+    check_shape("weight", weight, tuple(outputs.shape[:2]), "(n, members)")
+    if target.kind == "binary":
+        each = F.binary_cross_entropy_with_logits(outputs[..., 0], guesses[..., 1], reduction="none")
+    else:
+        each = -(guesses * outputs.log_softmax(2)).sum(2)
+    return (weight * each).sum(0)
 
 
 def _take(values: Tensor, columns: Sequence[int] | slice) -> Tensor:

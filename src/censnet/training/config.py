@@ -21,6 +21,7 @@ from censnet.ops.factors import Normalization
 PRESETS = ("strong", "paper", "released")
 Section = Literal["node", "edge", "graph", "link"]
 NAMES = ("data.split_column", "data.split_file")
+OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
 OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here `none` is a word like the others
 
 
@@ -106,6 +107,12 @@ class TrainingSettings(_Settings):
     )
     imbalance: Annotated[Literal["none", "weights", "sampling"], OrNone] = Field(
         "none", description="how rare classes are made to count"
+    )
+    unlabelled: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], OneOrSeveral] = Field(
+        default=[0.0],
+        min_length=1,
+        description="how much the guessed classes of rows without a label count beside the labels; of several, the one "
+        "that does best on validation rows is kept",
     )
     monitor: str = Field("auto", description="the validation metric that decides which epoch is kept")
     patience: int | None = Field(100, ge=1, description="epochs without a better one before training stops")

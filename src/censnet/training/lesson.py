@@ -24,9 +24,11 @@ class Lesson:
         labels: level -> a column for each of its targets, NaN where there is none.
         parts: level -> the part of each row for each member: 0 train, 1 validation, 2 test, -1 none.
         links: the links to be found, if any are.
+        guesses: how likely each row of the one target's level is of each class, where that is learnt from.
+        trust: how much the guesses count for each member beside its labels.
 
     Shape:
-        labels (n, k), parts (n, members).
+        labels (n, k), parts (n, members), guesses (n, members, classes), trust (members,).
     """
 
     graph: Graph | GraphSet
@@ -34,6 +36,8 @@ class Lesson:
     labels: Mapping[str, Tensor]
     parts: Mapping[str, Tensor]
     links: LinkSplit | None = None
+    guesses: Tensor | None = None
+    trust: Tensor | None = None
 
     @property
     def members(self) -> int:
@@ -48,11 +52,16 @@ class Lesson:
         """The same on another device."""
         labels = {level: values.to(device) for level, values in self.labels.items()}
         parts = {level: values.to(device) for level, values in self.parts.items()}
-        return replace(self, graph=self.graph.to(device), labels=labels, parts=parts)
+        guesses, trust = (None if values is None else values.to(device) for values in (self.guesses, self.trust))
+        return replace(self, graph=self.graph.to(device), labels=labels, parts=parts, guesses=guesses, trust=trust)
 
     def member(self, number: int) -> Lesson:
         """The lesson of one member alone."""
-        return replace(self, parts={level: part[:, [number]] for level, part in self.parts.items()})
+        guesses, trust = self.guesses, self.trust
+        if guesses is not None and trust is not None:
+            guesses, trust = guesses[:, [number]], trust[[number]]
+        parts = {level: part[:, [number]] for level, part in self.parts.items()}
+        return replace(self, parts=parts, guesses=guesses, trust=trust)
 
     def has(self, part: str) -> bool:
         """Whether every member has labelled rows, or links, in a part."""

@@ -19,6 +19,7 @@ from censnet.tasks.targets import Asked, Target, parse_targets
 from censnet.training.config import Section, Settings, make_settings
 from censnet.training.lesson import Lesson, row_labels, row_parts
 from censnet.training.parts import hidden_rows, split_links, split_rows
+from censnet.training.tries import settle_unlabelled
 
 logger = logging.getLogger("censnet")
 
@@ -77,7 +78,7 @@ def prepare(
     plain = [item.plain for item in asked] + (["link"] if link else [])
     dataset = load_data(data, target=plain, strict=strict, features=settings.data.features, overrides=overrides)
     names = [target] if isinstance(target, str) else list(target)
-    return prepare_dataset(dataset, asked, link, settings, names)
+    return prepare_dataset(dataset, asked, link, settings, names, "training.unlabelled" in (changes or {}))
 
 
 def read_targets(data: object, target: str | Sequence[str]) -> tuple[list[Asked], bool]:
@@ -92,9 +93,21 @@ def read_targets(data: object, target: str | Sequence[str]) -> tuple[list[Asked]
 
 
 def prepare_dataset(
-    dataset: Dataset, asked: Sequence[Asked], link: bool, settings: Settings, names: Sequence[str]
+    dataset: Dataset,
+    asked: Sequence[Asked],
+    link: bool,
+    settings: Settings,
+    names: Sequence[str],
+    explicit: bool = True,
 ) -> Prepared:
-    """The lesson of data that are read already, by the settings' own split."""
+    """The lesson of data that are read already, by the settings' own split.
+
+    Args:
+        dataset: the data.
+        asked, link: what is predicted, and `names` as the user wrote it.
+        settings: of the training.
+        explicit: whether it is the user who asked for guessed classes; see `settle_unlabelled`.
+    """
     columns: dict[str, list[str]] = {}
     for item in asked:
         columns.setdefault(item.level, []).append(item.column)
@@ -113,9 +126,9 @@ def prepare_dataset(
         Target.fit(labels[item.level][item.column], item.level, item.column, splits[item.level].train, item.kind)
         for item in asked
     ]
-    return Prepared(
-        dataset, settings, list(names), targets, splits, links, make_lesson(dataset, targets, [splits], links)
-    )
+    lesson = make_lesson(dataset, targets, [splits], links)
+    settings = settle_unlabelled(lesson, settings, explicit)
+    return Prepared(dataset, settings, list(names), targets, splits, links, lesson)
 
 
 def make_lesson(

@@ -69,7 +69,7 @@ def replicate(
 
     Args:
         replicates: how many seeds: seed, seed + 1, ...
-        vary: what they decide: the split, where the training starts (weights, dropout, order), or both.
+        vary: what they decide: the split, where the training starts (weights, dropout, order), or reached.
         data, target, preset, settings, device, strict, overrides, resume, overwrite, progress: as in `train`.
     """
     if replicates < 2:
@@ -152,6 +152,8 @@ def _can_share(every: Sequence[Prepared]) -> bool:
     first = every[0]
     if any(one.targets != first.targets for one in every):  # numbers are scaled by training rows
         return False
+    if any(one.settings.training != first.settings.training for one in every):  # guesses need labels to be chosen by
+        return False
     if first.settings.training.imbalance == "weights":  # which are counted on training rows
         return False
     return all(
@@ -182,6 +184,13 @@ def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> l
             for row in fits[0].history
             if row["member"] == number
         ]
-        mine = Fitted(rows, fits[0].monitor, [fits[0].best[number]], [fits[0].best_epoch[number]])
+        reached = fits[0]
+        mine = Fitted(
+            rows,
+            reached.monitor,
+            [reached.best[number]],
+            [reached.best_epoch[number]],
+            reached.choices[number : number + 1],
+        )
         runs.append(finish(replace(one, data=first.data), [learner], [mine], seconds, device))
     return runs

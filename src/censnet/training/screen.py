@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ def run_screen(run: Run) -> RenderableType:
     made, facts = run.config.made, _facts()
     _add_targets(facts, run)
     facts.add_row("kept", _kept(run))
+    _add_guesses(facts, [run])
     facts.add_row("took", f"{_seconds(made.seconds)} on {made.device}")
     place = run.path or Path(".")
     return Group(
@@ -47,6 +49,7 @@ def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType
     what = {"both": "split and start", "split": "split", "start": "start"}[vary]
     facts.add_row("runs", f"{len(found.runs)}, each with its own {what}; mean ± standard deviation")
     _add_targets(facts, first)
+    _add_guesses(facts, found.runs)
     return Group(
         _title(out, first),
         facts,
@@ -158,6 +161,23 @@ def _kept(run: Run) -> str:
     judged = any(str(name).startswith("validation_") for name in run.history)
     why = f"the best by {metric} on validation" if judged else "the last: there was nothing to validate on"
     return f"{epochs} of {int(run.history['epoch'].max())}, {why}"
+
+
+def _add_guesses(facts: Table, runs: Sequence[Run]) -> None:
+    """With what weight the guessed classes of rows without a label were tried, and which was kept how often."""
+    found = [run.config.tried for run in runs if run.config.tried is not None]
+    if not found:
+        return
+    weights = found[0].unlabelled
+    times = Counter(weight for one in found for weight in one.kept)
+    shown = " and ".join(f"{weight:g}" for weight in weights)
+    kept = ", ".join(
+        f"{weight:g}" + (f" ({times[weight]} of {times.total()})" if len(times) > 1 else "")
+        for weight in weights
+        if weight in times
+    )
+    what = f"classes of rows without a label, counting {shown}"
+    facts.add_row("guessed", what + (f": kept {kept}, the best on validation" if len(weights) > 1 else ""))
 
 
 def _next(place: str, data: str, levels: Sequence[str]) -> list[Text]:

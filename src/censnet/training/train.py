@@ -36,6 +36,7 @@ from censnet.training.run.links import node_names, pair_probability
 from censnet.training.run.lock import locked
 from censnet.training.run.opening import open_directory, read_start
 from censnet.training.run.run import Run, load_run
+from censnet.training.tries import PLAIN, add_guesses, choose_weights, keep_best, repeat_members, tried
 
 logger = logging.getLogger("censnet")
 
@@ -197,35 +198,55 @@ def fit_members(
     listeners: Sequence[Listener],
     members: int,
 ) -> tuple[list[Learner], list[Fitted]]:
-    """Train members from seeds of their own: at once where one graph is small, else one after the other."""
+    """Train members from seeds of their own: at once where one graph is small, else one after the other.
+
+    Where guessed classes are tried with several weights, each member is trained with each from the same start, as if
+    these were members too, and the best on validation rows is kept.
+    """
     checkpoint = None if folder is None else folder / CHECKPOINT
-    at_once = members > 1 and fits_side_by_side(lesson, settings, members, device)
-    record = None if folder is None else HistoryFile(folder / HISTORY, several=members > 1 and not at_once)
+    several = members * len(settings.training.unlabelled) > 1
+    together = several and fits_side_by_side(lesson, settings, members, device)
+    weights = choose_weights(settings, (members > 1 and together) or _is_seen_whole(lesson, settings, device))
+    tries, count = len(weights), members * len(weights)
+    at_once = count > 1 and together
+    record = None if folder is None else HistoryFile(folder / HISTORY, several=count > 1 and not at_once)
+    if weights != PLAIN:
+        lesson = add_guesses(lesson, weights, make_accelerator(device=device).device)
 
     def make(seed: int, count: int) -> Learner:
         torch.manual_seed(seed)
         return make_learner(lesson, settings, count)
 
     if at_once:
-        many = make(settings.seed, members)
+        many = repeat_members(make(settings.seed, members), tries)
         path = None if checkpoint is None else checkpoint / "members.safetensors"
         fitted = fit(
             many, lesson, settings.training, settings.seed,
             device=device, checkpoint=path, resume=resume, listeners=listeners, record=record,
         )  # fmt: skip
-        return split_members(many.cpu()), [fitted]
+        learners, fits = split_members(many.cpu()), [fitted]
+        return (learners, fits) if weights == PLAIN else keep_best(learners, fits, tries)
     learners, fits = [], []
-    for member in range(members):
-        learner = make(settings.seed + member, 1)
-        path = None if checkpoint is None else checkpoint / f"member-{member}.safetensors"
+    for number in range(count):
+        seed = settings.seed + number // tries
+        learner = make(seed, 1)
+        path = None if checkpoint is None else checkpoint / f"member-{number}.safetensors"
         fits.append(
             fit(
-                learner, lesson.member(member) if lesson.parts else lesson, settings.training, settings.seed + member,
+                learner, lesson.member(number) if lesson.parts else lesson, settings.training, seed,
                 device=device, checkpoint=path, resume=resume, listeners=listeners, record=record,
             )
         )  # fmt: skip
         learners.append(learner.cpu())
-    return learners, fits
+    return (learners, fits) if weights == PLAIN else keep_best(learners, fits, tries)
+
+
+def _is_seen_whole(lesson: Lesson, settings: Settings, device: str | None) -> bool:
+    """Whether each step of one member has the whole graph; asked only where guessed classes need it."""
+    if not any(settings.training.unlabelled):
+        return True
+    one, memory = lesson.member(0), total_memory(make_accelerator(device=device).device)
+    return choose_sampling(one, settings.training, make_learner(one, settings), memory).sampling == "whole"
 
 
 def make_learner(lesson: Lesson, settings: Settings, members: int = 1) -> Learner:
@@ -243,7 +264,9 @@ def fits_side_by_side(lesson: Lesson, settings: Settings, members: int, device: 
         return False
     on_gpu = make_accelerator(device=device).device.type != "cpu"
     numbers = (graph.num_nodes + graph.num_edges) * settings.model.hidden
-    return numbers * members <= AT_ONCE_ON_GPU and (on_gpu or numbers <= AT_ONCE_ON_CPU)
+    return numbers * members * len(settings.training.unlabelled) <= AT_ONCE_ON_GPU and (
+        on_gpu or numbers <= AT_ONCE_ON_CPU
+    )
 
 
 def finish(
@@ -264,6 +287,7 @@ def finish(
         node_width=data.graph.node_width,
         edge_width=data.graph.edge_width,
         members=len(learners),
+        tried=tried(settings, fits),
         made=made_now(seconds, str(make_accelerator(device=device).device)),
     )
     run = Run(

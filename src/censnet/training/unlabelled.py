@@ -43,12 +43,12 @@ def guess_classes(
         s_{ik} = \frac{\exp(\tau\, h_i \cdot c_k)}{\sum_l \exp(\tau\, h_i \cdot c_l)}, \qquad
         q_{ik} \propto \frac{s_{ik}}{m_k^\beta}, \quad m_k = \frac{1}{n} \sum_i s_{ik},
 
-    :math:`q_i` again of sum 1, and that of a training row its label. Dividing by the mass :math:`m_k` keeps a class from
-    swallowing the others. Of several :math:`\tau` the guess is taken that is right on most validation rows; of equals,
-    the one of least cross entropy there, then the first.
+    :math:`q_i` again of sum 1, and that of a training row its label. Dividing by the mass :math:`m_k` keeps a class
+    from swallowing the others. Of several :math:`\tau` the guess is taken that is right on most validation rows; of
+    equals, the one of least cross entropy there, then the first.
 
-    **What is computed.** Two products of (n, d) with (d, classes) in each round: O(n d) time and memory. A class without
-    a training row has no centroid; its probability is 0.
+    **What is computed.** Two products of (n, d) with (d, classes) in each round: O(n d) time and memory. A class
+    without a training row has no centroid; its probability is 0.
 
     Args:
         graph: whose nodes are guessed.
@@ -76,7 +76,7 @@ def guess_classes(
         if len(part) == 0:
             raise ValueError(f"{name} has no node with a label, expected some: there is nothing to guess from")
     h = smooth_rows(graph) if rows is None else rows
-    known, code = labels[train].long().unique(return_inverse=True)
+    known, code = torch.unique(labels[train].long(), return_inverse=True)
     believed = F.one_hot(code, len(known)).to(h.dtype)
     asked = labels[validation].long()
     best, best_mark = h.new_empty(0), (-1.0, 0.0)
@@ -112,9 +112,10 @@ def smooth_rows(graph: Graph, steps: int = 10, teleport: float = 0.1) -> Tensor:
         h_i = \frac{g_i}{\|g_i\|}, \qquad g = \mathrm{PageRank}(\tilde A_v)\, x, \qquad
         \tilde A_v = D_v^{-1/2} (A_v + I) D_v^{-1/2}
 
-    Dense features x are taken as they are. Sparse rows are brought to length 1, and where they are counts, each column w
-    is first weighed by :math:`\max(0, \log(N / (1 + N_w)))`, where :math:`N_w` nodes have it: words that all have say
-    little. More than `ROOM` numbers are projected at random to `NARROW` columns, which keeps angles nearly as they are.
+    Dense features x are taken as they are. Sparse rows are brought to length 1, and where they are counts, each column
+    w is first weighed by :math:`\max(0, \log(N / (1 + N_w)))`, where :math:`N_w` nodes have it: words that all have
+    say little. More than `ROOM` numbers are projected at random to `NARROW` columns, which keeps angles nearly as they
+    are.
     """
     incidence, x = graph.incidence, graph.nodes
     sparse = x.layout == torch.sparse_csr

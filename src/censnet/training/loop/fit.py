@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,7 +32,15 @@ from censnet.training.run.history import HistoryFile, Row, history_columns
 
 logger = logging.getLogger("censnet")
 
-__all__ = ["Fitted", "Listener", "Row", "StoppedError", "fit"]
+__all__ = ["Choice", "Fitted", "Listener", "Row", "StoppedError", "fit"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Several tries of one member: the best value of the metric that decides in each, and which was kept."""
+
+    best: list[float | None]
+    kept: int
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,7 @@ class Fitted:
     monitor: str
     best: list[float | None]
     best_epoch: list[int]
+    choices: list[Choice] = field(default_factory=list)  # of each member, where there was something to try
 
 
 def fit(

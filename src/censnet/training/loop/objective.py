@@ -1,11 +1,14 @@
-"""What a step makes small: the losses of all targets, that of the links, and the penalty."""
+"""What a step makes small: the losses of all targets, of guessed classes and of the links, and the penalty."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from censnet.tasks.losses import balance, penalty, row_loss
+from censnet.tasks.losses import balance, guess_loss, penalty, row_loss
+from censnet.tasks.targets import Target
 from censnet.training.config import SettingsError, TrainingSettings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.batches import Batch
@@ -28,6 +31,7 @@ class Objective:
                 f"training.imbalance is {settings.imbalance!r}, expected none: no target here has classes"
             )
         self.class_weight = _class_weights(lesson) if settings.imbalance == "weights" else {}
+        self.guesses = _trusted(lesson)
 
     def __call__(self, outputs: Outputs, batch: Batch) -> Tensor:
         """(members,)"""
@@ -38,12 +42,48 @@ class Objective:
             answers = answers.view(len(answers), members, -1)
             labels, weight = batch.labels[level], batch.weight.get(level)
             total = total + row_loss(self.lesson.of(level), answers, labels, weight, self.class_weight.get(level))
+        if self.guesses is not None:
+            total = total.index_add(0, self.guesses.members, self.guesses.loss(outputs, members))
         if outputs.latent is not None:
             total = total + self.learner.link_loss(outputs.latent, batch.graph)
         if self.settings.penalty:
             size = penalty(self.learner.parameters(), self.settings.penalty_power, members)
             total = total + self.settings.penalty * size
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Guesses:
+    """What the members that trust guesses learn from them."""
+
+    target: Target
+    members: Tensor  # those that do
+    classes: Tensor  # (n, those, classes)
+    weight: Tensor  # (n, those)
+
+    def loss(self, outputs: Outputs, members: int) -> Tensor:
+        """Of each member that trusts, from the answers of all."""
+        answers = outputs.rows[self.target.level].float()
+        answers = answers.view(len(answers), members, -1)
+        if len(self.members) < members:
+            answers = answers.index_select(1, self.members)
+        return guess_loss(self.target, answers, self.classes, self.weight)
+
+
+def _trusted(lesson: Lesson) -> _Guesses | None:
+    """The guesses that count: trust_m conf_i / sum_j conf_j for a row that member m has no label of to learn from.
+
+    A guess is as sure as its likeliest class: conf_i = max_k q_ik.
+    """
+    if lesson.guesses is None or lesson.trust is None or not bool((lesson.trust > 0).any()):
+        return None
+    (target,) = lesson.targets
+    members = (lesson.trust > 0).nonzero().squeeze(1)
+    classes = lesson.guesses[:, members]
+    taught = (lesson.parts[target.level][:, members] == 0) & ~lesson.labels[target.level].isnan()
+    sure = classes.amax(2) * ~taught
+    weight = lesson.trust[members] * sure / sure.sum(0).clamp(min=torch.finfo(sure.dtype).tiny)
+    return _Guesses(target, members, classes, weight)
 
 
 def _class_weights(lesson: Lesson) -> dict[str, list[Tensor | None]]:

@@ -46,6 +46,26 @@ class Made(BaseModel):
     censnet: str
 
 
+class Tried(BaseModel):
+    """What was tried for each member, and what validation rows chose.
+
+    Args:
+        settings: how many were tried.
+        unlabelled: how much guessed classes counted, in each.
+        sharpness: of the guesses themselves, of which validation rows chose one first; see `guess_classes`.
+        best: member -> the best validation value of the metric that decides, with each setting.
+        kept: member -> the weight of the guesses in what was kept.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    settings: int
+    unlabelled: list[float]
+    sharpness: list[float]
+    best: list[list[float | None]]
+    kept: list[float]
+
+
 class RunConfig(BaseModel):
     """What `config.json` says.
 
@@ -58,6 +78,7 @@ class RunConfig(BaseModel):
         link: whether links are.
         node_width, edge_width: channels of the features.
         members: networks whose answers are averaged.
+        tried: what they were chosen from, if from several.
         made: how it came about.
         files: name -> SHA-256 of every other file.
     """
@@ -74,6 +95,7 @@ class RunConfig(BaseModel):
     node_width: int = Field(ge=0, lt=2**31)
     edge_width: int = Field(ge=0, lt=2**31)
     members: int = Field(ge=1, le=10_000)
+    tried: Tried | None = None
     made: Made
     files: dict[str, str] = Field(default_factory=dict)
 
