@@ -35,6 +35,7 @@ KINDS = {
     "balanced": (payments, "node:vip", {"training__imbalance": "sampling"}, 1),
     "links": (payments, ["node:vip", "link"], {}, 1),
     "side by side": (payments, "node:tier", {"model__norm": "batch"}, 3),
+    "guesses": (payments, "node:tier", {"training__unlabelled": [0.0, 1.0]}, 1),
     "one by one": (shapes, "graph:ring", {}, 2),
 }
 

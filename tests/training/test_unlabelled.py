@@ -12,7 +12,7 @@ from censnet.training.unlabelled import guess_classes, smooth_rows
 
 
 def communities(seed: int = 0, count: int = 60, classes: int = 3) -> tuple[Graph, torch.Tensor]:
-    """Nodes that look like their class a little and are mostly joined within it; with parallel edges, loops, a hermit."""
+    """Nodes that look like their class a little and are joined within it more; parallel edges, loops, a hermit."""
     rng = np.random.default_rng(seed)
     label = np.arange(count) % classes
     x = rng.normal(0, 1, (count, 6))

@@ -1,0 +1,314 @@
+"""Guessed classes in a training: what they add to the loss, and that validation decides whether they are kept."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from rich.console import Console
+from training.samples import content, payments, quick, shapes
+from training.test_replicates import at_once, plain
+from training.test_resume import CrashError, stop_at
+
+from censnet.data.tables.files import Tables
+from censnet.training import load_run, replicate, train
+from censnet.training.config import SettingsError, make_settings
+from censnet.training.lesson import Lesson
+from censnet.training.loop.batches import WholeGraph
+from censnet.training.loop.fit import Fitted
+from censnet.training.loop.learner import Outputs
+from censnet.training.loop.objective import Objective
+from censnet.training.prepare import prepare
+from censnet.training.screen import run_screen
+from censnet.training.train import make_learner
+from censnet.training.tries import add_guesses, keep_best
+
+train_module = importlib.import_module("censnet.training.train")
+BOTH = {"training__unlabelled": [0.0, 1.0]}
+
+
+def lesson_of(target: str, weights: list[float], members: int = 1) -> tuple[Lesson, torch.Tensor]:
+    """A lesson with guesses, and answers as a network might give them."""
+    prepared = prepare(payments(), target, changes=quick())
+    lesson = prepared.lesson
+    lesson = replace(lesson, parts={"node": lesson.parts["node"].expand(-1, members)})
+    lesson = add_guesses(lesson, weights, "cpu")
+    generator = torch.Generator().manual_seed(0)
+    width = lesson.members * lesson.targets[0].width
+    return lesson, torch.randn(lesson.graph.num_nodes, width, generator=generator)
+
+
+def loss_of(lesson: Lesson, answers: torch.Tensor) -> torch.Tensor:
+    settings = make_settings("strong", "node", quick())
+    objective = Objective(lesson, settings.training, make_learner(lesson, settings, lesson.members))
+    found: torch.Tensor = objective(Outputs({"node": answers}, None), WholeGraph(lesson, False).batch)
+    return found
+
+
+@pytest.mark.parametrize("target", ["node:tier", "node:vip"])
+def test_the_gradient_of_the_guesses_is_their_share_of_p_minus_q(target):
+    lesson, answers = lesson_of(target, [0.0, 0.5, 2.0])
+    answers.requires_grad_()
+    silent = replace(lesson, guesses=None, trust=None)
+    (all_of_it,) = torch.autograd.grad(loss_of(lesson, answers).sum(), answers)
+    (labels,) = torch.autograd.grad(loss_of(silent, answers).sum(), answers)
+    extra = (all_of_it - labels).view(len(answers), 3, -1)
+    x, q = answers.detach().view(len(answers), 3, -1), lesson.guesses
+    untaught = lesson.parts["node"][:, 0] != 0
+    sure = q[:, 0].amax(1) * untaught
+    share = (sure / sure.sum())[:, None]
+    for member, trust in enumerate((0.0, 0.5, 2.0)):
+        if target == "node:tier":
+            expected = trust * share * (x[:, member].softmax(1) - q[:, member])
+        else:
+            expected = trust * share * (x[:, member].sigmoid() - q[:, member, 1:])
+        torch.testing.assert_close(extra[:, member], expected, atol=1e-6, rtol=1e-4)
+    assert bool((extra[~untaught] == 0).all())
+
+
+@pytest.mark.parametrize("target", ["node:tier", "node:vip"])
+def test_guesses_add_the_cross_entropy_of_the_rows_that_have_no_label_to_learn_from(target):
+    lesson, answers = lesson_of(target, [1.5])
+    x, q = answers.double().numpy(), lesson.guesses[:, 0].double().numpy()
+    x = np.concatenate([np.zeros_like(x), x], axis=1) if target == "node:vip" else x
+    log_p = x - np.log(np.exp(x).sum(1, keepdims=True))
+    rows = (lesson.parts["node"][:, 0] != 0).nonzero().squeeze(1).tolist()
+    each = [-sum(q[i, k] * log_p[i, k] for k in range(q.shape[1])) for i in rows]
+    sure = [q[i].max() for i in rows]
+    expected = 1.5 * sum(c * e for c, e in zip(sure, each, strict=True)) / sum(sure)
+    extra = loss_of(lesson, answers) - loss_of(replace(lesson, guesses=None, trust=None), answers)
+    assert extra.item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_training_row_whose_label_is_missing_is_guessed_too():
+    lesson, answers = lesson_of("node:tier", [1.0])
+    row = int((lesson.parts["node"][:, 0] == 0).nonzero()[0])
+    labels = lesson.labels["node"].clone()
+    labels[row] = torch.nan
+    answers.requires_grad_()
+    (gradient,) = torch.autograd.grad(loss_of(replace(lesson, labels={"node": labels}), answers).sum(), answers)
+    assert float(gradient[row].abs().sum()) > 0
+
+
+def test_no_trust_costs_nothing_to_the_bit():
+    lesson, answers = lesson_of("node:tier", [0.0, 0.0], members=2)
+    assert lesson.guesses is None
+    with_guesses, _ = lesson_of("node:tier", [1.0, 1.0], members=2)
+    silent = replace(with_guesses, trust=torch.zeros(4))
+    assert loss_of(silent, answers).equal(loss_of(lesson, answers))
+    assert Objective(silent, make_settings().training, make_learner(silent, make_settings("strong"))).guesses is None
+
+
+def one_by_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(train_module, "AT_ONCE_ON_CPU", 0)
+
+
+def test_one_by_one_each_try_is_the_training_with_its_weight_alone(monkeypatch):
+    """So the try of weight 0 is, to the bit, the training without guesses."""
+    one_by_one(monkeypatch)
+    tried = []
+    whole = train_module.keep_best
+    monkeypatch.setattr(train_module, "keep_best", lambda *args: tried.append(args[0]) or whole(*args))
+    settings = quick(model__dropout=0.5)
+    both = train(payments(), "node:tier", settings=settings | {"training.unlabelled": [0.0, 1.0]}, ensemble=2)
+    monkeypatch.setattr(train_module, "keep_best", whole)
+    for place, weight in enumerate((0.0, 1.0)):
+        alone = train(payments(), "node:tier", settings=settings | {"training.unlabelled": weight}, ensemble=2)
+        for member in range(2):
+            found = tried[0][2 * member + place].state_dict()
+            assert all(found[name].equal(tensor) for name, tensor in alone.learners[member].state_dict().items())
+            assert both.config.tried.best[member][place] == pytest.approx(
+                alone.history.query("member == @member")["validation_accuracy"].max()
+            )
+
+
+@pytest.mark.parametrize("side_by_side", [True, False])
+@pytest.mark.parametrize(("target", "ensemble"), [("node:tier", 1), ("node:vip", 1), ("node:vip", 3)])
+def test_what_is_kept_is_best_on_validation(side_by_side, target, ensemble, monkeypatch, tmp_path):
+    if not side_by_side:
+        one_by_one(monkeypatch)
+    metric = "accuracy" if target == "node:tier" else "auc"
+    weights = [0.0, 1.0, 5.0]
+    settings = quick(training__unlabelled=weights, data__fractions=(0.3, 0.4, 0.3))
+    run = train(payments(60), target, tmp_path / "run", settings=settings, ensemble=ensemble, seed=2)
+    tried = run.config.tried
+    assert (tried.settings, tried.unlabelled, len(tried.best), len(tried.kept)) == (3, weights, ensemble, ensemble)
+    for best, kept in zip(tried.best, tried.kept, strict=True):
+        assert best[weights.index(kept)] == max(best)
+    groups = [frame for _, frame in run.history.groupby("member")] if ensemble > 1 else [run.history]
+    assert ("member" in run.history) == (ensemble > 1)
+    assert len(groups) == len(run.learners) == ensemble
+    for best, kept, frame in zip(tried.best, tried.kept, groups, strict=True):
+        assert frame[f"validation_{metric}"].max() == best[weights.index(kept)]
+    if ensemble == 1:
+        assert run.metrics["validation"]["node"][metric] == pytest.approx(max(tried.best[0]))
+    back = load_run(tmp_path / "run")
+    assert back.config == run.config.model_copy(update={"files": back.config.files})
+    pd.testing.assert_frame_equal(back.history, run.history, check_exact=True)
+
+
+def fitted(values: list[float], losses: list[float], monitor: str = "accuracy") -> Fitted:
+    """Networks side by side that were best in their second epoch."""
+    rows = [
+        {"member": member, "epoch": epoch, "validation_loss": loss + epoch - 2, f"validation_{monitor}": value}
+        for epoch in (1, 2)
+        for member, (value, loss) in enumerate(zip(values, losses, strict=True))
+    ]
+    return Fitted(rows, monitor, list(values), [2] * len(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "losses", "monitor", "kept"),
+    [
+        ([0.5, 0.7, 0.6, 0.4], [1.0, 1.0, 1.0, 1.0], "accuracy", [1, 0]),
+        ([0.5, 0.7, 0.6, 0.4], [1.0, 1.0, 1.0, 1.0], "log_loss", [0, 1]),
+        ([0.5, 0.5, 0.5, 0.5], [1.0, 0.9, 1.0, 1.0], "accuracy", [1, 0]),
+    ],
+)
+def test_ties_go_to_less_loss_and_then_to_the_first(values, losses, monitor, kept):
+    together = fitted(values, losses, monitor)
+    names = ["a0", "a1", "b0", "b1"]
+    expected = [names[kept[0]], names[2 + kept[1]]]
+    chosen, fits = keep_best(names, [together], 2)
+    assert chosen == expected
+    assert [choice.kept for choice in fits[0].choices] == kept
+    assert fits[0].best == [values[kept[0]], values[2 + kept[1]]]
+    assert [row["member"] for row in fits[0].history] == [0, 1, 0, 1]
+    alone = [fitted([value], [loss], monitor) for value, loss in zip(values, losses, strict=True)]
+    chosen, fits = keep_best(names, alone, 2)
+    assert chosen == expected
+    assert [one.best for one in fits] == [[values[kept[0]]], [values[2 + kept[1]]]]
+    assert [one.choices[0].best for one in fits] == [values[:2], values[2:]]
+
+
+def test_side_by_side_or_one_by_one_the_same_is_kept(monkeypatch):
+    """Without dropout, tries from one start take the same steps but for rounding."""
+    settings = quick(**BOTH, model__dropout=0.0, training__epochs=12, training__monitor="loss")
+    settings |= {"data.fractions": (0.2, 0.4, 0.4)}
+    together = train(plain(), "node:side", settings=settings)
+    one_by_one(monkeypatch)
+    alone = train(plain(), "node:side", settings=settings)
+    assert together.config.tried.kept == alone.config.tried.kept
+    np.testing.assert_allclose(together.config.tried.best, alone.config.tried.best, rtol=1e-3)
+    assert together.metrics["test"]["node"]["loss"] == pytest.approx(alone.metrics["test"]["node"]["loss"], rel=1e-2)
+    np.testing.assert_allclose(together.history["loss"], alone.history["loss"], rtol=1e-2)
+
+
+def test_replicates_at_once_or_one_by_one_reach_the_same_on_average(monkeypatch):
+    settings = quick(
+        **BOTH, training__epochs=25, training__learning_rate=0.04, model__dropout=0.0, training__monitor="loss",
+        data__fractions=(0.2, 0.4, 0.4), model__self_weight="learned",
+    )  # fmt: skip
+    found = {}
+    for yes in (True, False):
+        with monkeypatch.context() as patch:
+            at_once(patch, yes)
+            found[yes] = replicate(plain(), "node:side", replicates=4, settings=settings)
+    for one in (*found[True].runs, *found[False].runs):
+        best, (kept,) = one.config.tried.best[0], one.config.tried.kept
+        assert best[int(kept)] == min(best)
+        assert one.history["validation_loss"].min() == min(best)
+        assert one.metrics["validation"]["node"]["loss"] == pytest.approx(min(best), abs=1e-5)
+    means = [found[yes].summary["validation"]["node"]["loss"]["mean"] for yes in (True, False)]
+    assert means[0] == pytest.approx(means[1], abs=0.1)
+
+
+def test_guesses_help_where_labels_are_few():
+    """Many nodes of three communities, one label of each: the guesses know what the labels alone do not say."""
+    rng = np.random.default_rng(0)
+    label = np.arange(150) % 3
+    x = rng.normal(0, 1, (150, 8))
+    x[np.arange(150), label] += 0.8
+    first = rng.integers(0, 150, 500)
+    same = rng.random(500) < 0.75
+    second = np.where(same, (first + 3 * rng.integers(1, 50, 500)) % 150, rng.integers(0, 150, 500))
+    nodes = pd.DataFrame({"id": range(150), "x": x.tolist(), "town": np.array(["a", "b", "c"])[label]})
+    data = Tables(nodes, pd.DataFrame({"source": first, "target": second}))
+    settings = {"data.split": "label-rate", "data.label_rate": 0.02, "training.epochs": 20, "model.hidden": 16}
+    score = {}
+    for weight in (0.0, 1.0):
+        found = replicate(data, "node:town", replicates=3, settings=settings | {"training.unlabelled": [weight]})
+        score[weight] = found.summary["test"]["node"]["accuracy"]["mean"]
+    assert score[1.0] > score[0.0] + 0.03
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "more", "why"),
+    [
+        (payments, "node:wealth", {}, "node:wealth is number"),
+        (payments, "edge:fraud", {}, "edge:fraud is binary of edges"),
+        (payments, ["node:vip", "node:tier"], {}, "there are 2 targets"),
+        (payments, ["node:vip", "link"], {}, "links are predicted"),
+        (shapes, "graph:ring", {}, "there are many graphs"),
+        (shapes, "node:warm", {}, "there are many graphs"),
+        (payments, "node:vip", {"training__sampling": "neighbours"}, "training.sampling is neighbours, and guesses"),
+        (payments, "node:vip", {"data__fractions": (0.8, 0.0, 0.2)}, "no validation row has a label"),
+    ],
+)
+def test_where_nothing_can_be_guessed_who_asks_is_told_and_a_preset_is_silent(data, target, more, why, caplog):
+    settings = quick(training__epochs=1, **more)
+    with pytest.raises(SettingsError, match=r"training\.unlabelled is \[0\.0, 1\.0\], expected \[0\.0\]: .* as " + why):
+        train(data(), target, settings=settings | {"training.unlabelled": [0.0, 1.0]})
+    with caplog.at_level("INFO", "censnet"):
+        run = train(data(), target, settings=settings)
+    assert run.config.tried is None
+    assert run.config.settings.training.unlabelled == [0.0]
+    assert "guessed" not in caplog.text
+
+
+def test_a_graph_too_big_for_one_step_has_no_guesses(monkeypatch):
+    monkeypatch.setattr(train_module, "total_memory", lambda device: 0)
+    monkeypatch.setattr("censnet.training.loop.fit.total_memory", lambda device: 0)
+    run = train(payments(), "node:vip", settings=quick(training__epochs=1))
+    assert run.config.tried is None
+    with pytest.raises(
+        SettingsError, match=r"training\.unlabelled is \[2\.0\], expected \[0\.0\]: the graph is too big"
+    ):
+        train(payments(), "node:vip", settings=quick(training__unlabelled=2))
+
+
+def test_the_setting_is_a_list_of_weights():
+    assert make_settings("strong", "node").training.unlabelled == [0.0, 1.0]
+    for preset, section in (("paper", "node"), ("released", "node"), ("strong", "edge"), ("strong", "graph")):
+        assert make_settings(preset, section).training.unlabelled == [0.0]
+    for text, value in (("0.5", [0.5]), ("0,1", [0.0, 1.0]), ("[0, 2]", [0.0, 2.0])):
+        assert make_settings("paper", "node", {"training.unlabelled": text}).training.unlabelled == value
+    for bad in ([], [-1.0], [float("nan")], "much"):
+        with pytest.raises(SettingsError, match=r"training\.unlabelled"):
+            make_settings("strong", "node", {"training.unlabelled": bad})
+
+
+@pytest.mark.parametrize("step", [4, 12, 20])
+def test_a_kill_in_any_try_ends_with_the_same_bits(step, monkeypatch, tmp_path):
+    one_by_one(monkeypatch)
+    settings = quick(training__unlabelled=[0.0, 1.0, 0.3], model__dropout=0.4, training__epochs=8)
+
+    def go(name: str) -> None:
+        train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, resume=True)
+
+    go("whole")
+    with monkeypatch.context() as patch:
+        stop_at(patch, step, "exception")
+        with pytest.raises(CrashError):
+            go("run")
+    go("run")
+    assert content(tmp_path / "run") == content(tmp_path / "whole")
+
+
+def test_the_screen_says_what_was_tried_and_kept(caplog):
+    with caplog.at_level("INFO", "censnet"):
+        run = train(payments(), "node:tier", settings=quick())
+    assert "classes of rows without a label are guessed and count 0 and 1 beside the labels" in caplog.text
+    console = Console(file=io.StringIO(), width=200)
+    console.print(run_screen(run))
+    shown = console.file.getvalue()
+    line = next(line for line in shown.splitlines() if line.startswith("guessed"))
+    assert f"counting 0 and 1: kept {run.config.tried.kept[0]:g}, the best on validation" in line
+    silent = Console(file=io.StringIO(), width=200)
+    silent.print(run_screen(train(payments(), "node:tier", settings=quick(training__unlabelled=[0.0]))))
+    assert "guessed" not in silent.file.getvalue()
