@@ -69,7 +69,7 @@ def replicate(
 
     Args:
         replicates: how many seeds: seed, seed + 1, ...
-        vary: what they decide: the split, where the training starts (weights, dropout, order), or reached.
+        vary: what they decide: the split, where the training starts (weights, dropout, order), or both.
         data, target, preset, settings, device, strict, overrides, resume, overwrite, progress: as in `train`.
     """
     if replicates < 2:
@@ -176,21 +176,15 @@ def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> l
     lesson = make_lesson(first.data, first.targets, [one.splits for one in every], None)
     listeners = [show()] if progress else []
     learners, fits = fit_members(lesson, first.settings, None, False, device, listeners, len(every))
-    seconds = (time.monotonic() - started) / len(every)
+    seconds, reached = (time.monotonic() - started) / len(every), fits[0]
     runs = []
     for number, (one, learner) in enumerate(zip(every, learners, strict=True)):
         rows = [
             {name: value for name, value in row.items() if name != "member"}
-            for row in fits[0].history
+            for row in reached.history
             if row["member"] == number
         ]
-        reached = fits[0]
-        mine = Fitted(
-            rows,
-            reached.monitor,
-            [reached.best[number]],
-            [reached.best_epoch[number]],
-            reached.choices[number : number + 1],
-        )
+        best, epoch, choice = reached.best[number], reached.best_epoch[number], reached.choices[number : number + 1]
+        mine = Fitted(rows, reached.monitor, [best], [epoch], choice)
         runs.append(finish(replace(one, data=first.data), [learner], [mine], seconds, device))
     return runs

@@ -207,9 +207,9 @@ def fit_members(
     several = members * len(settings.training.unlabelled) > 1
     together = several and fits_side_by_side(lesson, settings, members, device)
     weights = choose_weights(settings, (members > 1 and together) or _is_seen_whole(lesson, settings, device))
-    tries, count = len(weights), members * len(weights)
-    at_once = count > 1 and together
-    record = None if folder is None else HistoryFile(folder / HISTORY, several=count > 1 and not at_once)
+    tries, total = len(weights), members * len(weights)
+    at_once = total > 1 and together
+    record = None if folder is None else HistoryFile(folder / HISTORY, several=total > 1 and not at_once)
     if weights != PLAIN:
         lesson = add_guesses(lesson, weights, make_accelerator(device=device).device)
 
@@ -227,7 +227,7 @@ def fit_members(
         learners, fits = split_members(many.cpu()), [fitted]
         return (learners, fits) if weights == PLAIN else keep_best(learners, fits, tries)
     learners, fits = [], []
-    for number in range(count):
+    for number in range(total):
         seed = settings.seed + number // tries
         learner = make(seed, 1)
         path = None if checkpoint is None else checkpoint / f"member-{number}.safetensors"
