@@ -27,6 +27,15 @@ class Latent:
     mean: Tensor
     log_std: Tensor
 
+    @property
+    def places(self) -> Tensor:
+        """Where each node is: what pairs are scored by."""
+        return self.mean
+
+    def to(self, device: torch.device | str) -> Latent:
+        """The same on another device."""
+        return Latent(self.mean.to(device), self.log_std.to(device))
+
     def sample(self) -> Tensor:
         """Draw M, so that a gradient passes through."""
         return self.mean + torch.randn_like(self.mean) * self.log_std.exp()

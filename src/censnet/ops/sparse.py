@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from censnet.ops.checks import check_same_dtype, check_shape
-from censnet.ops.sums import Bags, cut, linear_map, sum_bags
+from censnet.ops.sums import Bags, cut, linear_map, ranges, sum_bags
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class _Kept:
 
 
 _kept: WeakIdKeyDictionary = WeakIdKeyDictionary()  # as long as the features live
+_unit: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
 def matmul(features: Tensor, matrix: Tensor) -> Tensor:
@@ -87,3 +89,49 @@ def _bags(index: Tensor, values: Tensor, lengths: Tensor) -> tuple[Bags, Tensor]
         index, values = index[order], values[order]
     integer = torch.int32 if max(len(index), len(lengths)) < 2**31 else torch.int64
     return Bags(index.to(integer), offset.to(integer), pieces), values
+
+
+def unit_rows(features: Tensor) -> Tensor:
+    """Each row divided by its length, dense or CSR; a row of zeros stays. Kept while the features live."""
+    if features not in _unit:
+        _unit[features] = _divide_by_length(features.detach())
+    found: Tensor = _unit[features]
+    return found
+
+
+def row_products(features: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """The inner products of pairs of rows, dense or CSR; of CSR ones without a gradient. (P,), (P,) -> (P,)
+
+    Example:
+        >>> X = torch.tensor([[0.0, 2.0, 1.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> row_products(X.to_sparse_csr(), torch.tensor([0, 0, 2]), torch.tensor([1, 0, 1]))
+        tensor([6., 5., 0.])
+    """
+    if features.layout == torch.strided:
+        return (features.index_select(0, first) * features.index_select(0, second)).sum(1)
+    start, values = features.crow_indices(), features.values()
+    pair, key, place = _entries(features, start, first)
+    _, known, other = _entries(features, start, second)
+    out = values.new_zeros(len(first))
+    if len(known) == 0:
+        return out
+    found = torch.searchsorted(known, key).clamp(max=len(known) - 1)  # columns rise within a row of CSR
+    product = torch.where(known[found] == key, values[place] * values[other[found]], 0)
+    return out.index_add(0, pair, product)
+
+
+def _entries(features: Tensor, start: Tensor, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the entries in some rows: the number of the row among these, one for row and column, and where it stands."""
+    length = start[rows + 1] - start[rows]
+    pair = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), length)
+    place = ranges(start[rows], length)
+    return pair, pair * features.shape[1] + features.col_indices()[place], place
+
+
+def _divide_by_length(features: Tensor) -> Tensor:
+    if features.layout == torch.strided:
+        return F.normalize(features, dim=1)
+    lengths = features.crow_indices().diff()
+    row = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
+    square = features.values().new_zeros(len(lengths)).index_add(0, row, features.values().square())
+    return map_values(features, lambda values: values / square.sqrt().clamp(min=1e-12)[row])

@@ -26,6 +26,7 @@ class Lesson:
         links: the links to be found, if any are.
         guesses: how likely each row of the one target's level is of each class, where that is learnt from.
         trust: how much the guesses count for each member beside its labels.
+        node_features: whether the nodes have features of their own, and none that stand in for them.
 
     Shape:
         labels (n, k), parts (n, members), guesses (n, members, classes), trust (members,).
@@ -38,6 +39,7 @@ class Lesson:
     links: LinkSplit | None = None
     guesses: Tensor | None = None
     trust: Tensor | None = None
+    node_features: bool = True
 
     @property
     def members(self) -> int:

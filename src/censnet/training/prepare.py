@@ -146,7 +146,8 @@ def make_lesson(
         parts[level] = row_parts([split[level] for split in splits], rows, count)
         if level == "edge" and links is not None:
             encoded[level], parts[level] = encoded[level][links.rows.train], parts[level][links.rows.train]
-    return Lesson(graph, targets, encoded, parts, links)
+    own = dataset.schema.nodes.structure == "none"
+    return Lesson(graph, targets, encoded, parts, links, node_features=own)
 
 
 def fingerprint(dataset: Dataset) -> str:

@@ -252,7 +252,7 @@ def _is_seen_whole(lesson: Lesson, settings: Settings, device: str | None) -> bo
 def make_learner(lesson: Lesson, settings: Settings, members: int = 1) -> Learner:
     """A network for a lesson, or several side by side."""
     widths = lesson.graph.node_width, lesson.graph.edge_width
-    return Learner(*widths, lesson.targets, lesson.links is not None, settings.model, members)
+    return Learner(*widths, lesson.targets, lesson.links is not None, settings.model, members, lesson.node_features)
 
 
 def fits_side_by_side(lesson: Lesson, settings: Settings, members: int, device: str | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 import torch
@@ -15,6 +15,7 @@ from censnet.data.splits.split import Split
 from censnet.ops.graph import Graph, GraphSet
 from censnet.training.config import SettingsError, TrainingSettings
 from censnet.training.lesson import Lesson, graphs_with, rows_of_graphs
+from censnet.training.loop.hiding import LinkDraw
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.sampling import Part, around, induced, proportional
 
@@ -33,12 +34,15 @@ class Batch:
         rows: level -> the rows whose answers count.
         labels: level -> their labels.
         weight: level -> how much each counts for each member; without one, all count the same.
+        links, others: pairs to be told apart, (2, P) and (2, Q), where links are learnt pair by pair.
     """
 
     graph: Graph
     rows: Mapping[str, Tensor]
     labels: Mapping[str, Tensor]
     weight: Mapping[str, Tensor] = field(default_factory=dict)
+    links: Tensor | None = None
+    others: Tensor | None = None
 
 
 class Batches(Protocol):
@@ -80,6 +84,30 @@ class WholeGraph:
             drawn = draw_balanced(self.batch.labels[level], len(every), generator)
             rows[level], labels[level] = every[drawn], self.batch.labels[level][drawn]
         return Batch(self.graph, rows, labels)
+
+
+class HiddenLinks(WholeGraph):
+    """Every step hides some links of the whole graph and learns to tell them from pairs that are none."""
+
+    def __init__(self, lesson: Lesson, balanced: bool, mask: float, negatives: int) -> None:
+        super().__init__(lesson, balanced)
+        self.links = LinkDraw(self.graph, mask, negatives)
+
+    def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
+        batch = super().make(chosen, generator)
+        drawn, graph = self.links(generator), self.graph
+        batch = replace(batch, links=drawn.links, others=drawn.others)
+        if drawn.seen is None:
+            return batch
+        seen = drawn.seen
+        rest = Graph(graph.nodes, graph.edges[seen], graph.ends[:, seen], graph.owner, graph.num_graphs)
+        if "edge" not in batch.rows:
+            return replace(batch, graph=rest)
+        place = torch.full((graph.num_edges,), -1, device=seen.device)
+        place[seen] = torch.arange(len(seen), device=seen.device)
+        rows = place[batch.rows["edge"]]  # the label of an edge that is hidden has to wait for another step
+        labels = {**batch.labels, "edge": batch.labels["edge"][rows >= 0]}
+        return replace(batch, graph=rest, rows={**batch.rows, "edge": rows[rows >= 0]}, labels=labels)
 
 
 class ManyGraphs:
@@ -155,13 +183,22 @@ class PartsOfGraph:
         return rows, labels
 
 
-def make_batches(lesson: Lesson, settings: TrainingSettings, hops: int) -> Batches:
-    """The steps that the settings ask for. `hops` is how many layers a part of a graph must reach around its rows."""
+def make_batches(lesson: Lesson, settings: TrainingSettings, hops: int, pairs: bool = False) -> Batches:
+    """The steps that the settings ask for.
+
+    Args:
+        lesson: what is learnt from.
+        settings: of the training.
+        hops: how many layers a part of a graph must reach around its rows.
+        pairs: whether links are learnt from pairs that each step draws.
+    """
     balanced = settings.imbalance == "sampling"
     if isinstance(lesson.graph, GraphSet):
         return ManyGraphs(lesson, settings.batch_size, balanced)
     if settings.sampling in ("neighbours", "proportional"):
         return PartsOfGraph(lesson, settings, hops)
+    if pairs:
+        return HiddenLinks(lesson, balanced, settings.mask, settings.negatives)
     return WholeGraph(lesson, balanced)
 
 

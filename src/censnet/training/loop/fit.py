@@ -116,7 +116,7 @@ class _Trainer:
         self.listeners = listeners if accelerator.is_main_process else ()
         self.record = record if accelerator.is_main_process else None
         self.members = lesson.members
-        self.batches = make_batches(lesson, settings, learner.reach)
+        self.batches = make_batches(lesson, settings, learner.reach, learner.learns_pairs)
         self.steps = len(self._plan(0))
         self.judge = Judge(lesson, "validation") if lesson.has("validation") else None
         self.monitor = choose_monitor(settings.monitor, lesson, self.judge)

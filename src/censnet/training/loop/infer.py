@@ -7,7 +7,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from censnet.nn.vae import Latent
 from censnet.ops.graph import Graph, GraphSet
 from censnet.training.loop.batches import whole_batches
 from censnet.training.loop.learner import Learner, Outputs
@@ -39,8 +38,3 @@ def graph_batches(graph: GraphSet) -> list[Tensor]:
     rows = (len(graph.nodes) + len(graph.edges)) / len(graph)
     every = torch.arange(len(graph), device=graph.nodes.device)
     return whole_batches(every, max(1, int(BATCH_ROWS / rows)))
-
-
-def take(latent: Latent, device: torch.device | str) -> Latent:
-    """The same distribution elsewhere."""
-    return Latent(latent.mean.to(device), latent.log_std.to(device))

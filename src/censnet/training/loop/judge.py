@@ -12,14 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from censnet.data.splits.split import PARTS
-from censnet.nn.vae import Latent
 from censnet.tasks.losses import row_loss
 from censnet.tasks.metrics import METRICS, MONITORS, higher_is_better, score, score_links
 from censnet.tasks.targets import Target, output_slices
 from censnet.training.config import SettingsError
 from censnet.training.lesson import Lesson
 from censnet.training.loop.infer import infer
-from censnet.training.loop.learner import Learner
+from censnet.training.loop.learner import Learner, LinkView
 
 logger = logging.getLogger("censnet")
 
@@ -48,7 +47,7 @@ class Judge:
     def __call__(self, learner: Learner) -> list[Scores]:
         """For each member, its scores by level. There are none of answers that are not numbers."""
         outputs = infer(learner, self.lesson.graph)
-        latent = {} if outputs.latent is None else {"link": outputs.latent.mean}
+        latent = {} if outputs.latent is None else {"link": outputs.latent.places}
         for level, answers in (outputs.rows | latent).items():
             if not bool(answers.isfinite().all()):
                 raise FloatingPointError(f"the answer for a {level} is not finite")
@@ -83,7 +82,7 @@ class Judge:
             zeros[level] = torch.zeros(len(labels), width, device=labels.device)
         return all(overall(scores, metric) is not None for scores in self.of(zeros))
 
-    def _links(self, learner: Learner, latent: Latent) -> dict[str, float]:
+    def _links(self, learner: Learner, latent: LinkView) -> dict[str, float]:
         """The scores of hidden links, and the cross entropy of telling them from as many pairs that are none."""
         links = self.lesson.links
         assert links is not None

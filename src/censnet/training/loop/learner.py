@@ -14,6 +14,7 @@ from censnet.nn.vae import Latent
 from censnet.ops.graph import Graph
 from censnet.tasks.graphs import GraphTask
 from censnet.tasks.links import LinkTask
+from censnet.tasks.pairs import PairSides, PairTask
 from censnet.tasks.rows import RowTask
 from censnet.tasks.targets import Target
 from censnet.training.config import ModelSettings, SettingsError
@@ -21,13 +22,14 @@ from censnet.training.loop.sampling import reach
 
 LEVELS = ("node", "edge", "graph")
 MOST_STEPS = 10_000  # of a kernel: a training would not come to its end
+LinkView = Latent | PairSides  # what pairs are scored from
 
 
 class Outputs(NamedTuple):
-    """The answers of a network: for each level (n, members * width), and for links the nodes' distribution."""
+    """The answers of a network: for each level (n, members * width), and for links what pairs are scored from."""
 
     rows: dict[str, Tensor]
-    latent: Latent | None
+    latent: LinkView | None
 
 
 class Learner(nn.Module):
@@ -41,6 +43,7 @@ class Learner(nn.Module):
         link: whether links are predicted.
         settings: of the network.
         members: networks side by side; see `CensNet`.
+        features: whether the nodes have features of their own, and none that stand in for them.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Learner(nn.Module):
         link: bool,
         settings: ModelSettings,
         members: int = 1,
+        features: bool = True,
     ) -> None:
         super().__init__()
         self.members = members
@@ -103,13 +107,20 @@ class Learner(nn.Module):
                     read_ends=settings.read_ends and level == "edge",
                     members=members,
                 )
-        if link:
+        if link and settings.decoder == "pairs":
+            self.tasks["link"] = PairTask(*widths, settings.latent, features)
+        elif link:
             self.tasks["link"] = LinkTask(self.encoder.out_node_width, settings.latent, settings.positive_weight)
 
     @property
     def link(self) -> bool:
         """Whether links are predicted."""
         return "link" in self.tasks
+
+    @property
+    def learns_pairs(self) -> bool:
+        """Whether links are learnt from pairs that a step draws, rather than from the graph that it sees."""
+        return self.link and isinstance(self.tasks["link"], PairTask)
 
     @property
     def reach(self) -> int:
@@ -131,6 +142,11 @@ class Learner(nn.Module):
         embedded: tuple[Tensor, Tensor] = self.encoder(graph.nodes, graph.edges, graph.incidence)
         return embedded
 
+    def place(self, nodes: Tensor) -> Tensor:
+        """The embedding of nodes that is given out: where pairs are scored one by one, what they are scored by."""
+        task = self.tasks["link"] if self.link else None
+        return task.places(nodes) if isinstance(task, PairTask) else nodes
+
     def forward(self, graph: Graph) -> Outputs:
         """The answers."""
         return self.answer(*self.embed(graph), graph)
@@ -142,22 +158,25 @@ class Learner(nn.Module):
             head = self.last if self.last is not None else self.tasks[level]
             rows[level] = head(nodes, edges, graph.incidence)
         if self.link:
-            latent = self.tasks["link"](nodes, graph.incidence)
+            task = self.tasks["link"]
+            latent = task(nodes, edges, graph) if self.learns_pairs else task(nodes, graph.incidence)
         return Outputs(rows, latent)
 
-    def link_loss(self, latent: Latent, graph: Graph) -> Tensor:
-        """The loss of the links of a graph."""
-        return self._link_task.loss(latent, graph.incidence)
-
-    def link_logits(self, latent: Latent, pairs: Tensor) -> Tensor:
-        """How likely each pair is a link, as a logit. (2, P) -> (P,)."""
-        return self._link_task.score(latent, pairs.to(latent.mean.device))
-
-    @property
-    def _link_task(self) -> LinkTask:
+    def link_loss(self, latent: LinkView, graph: Graph, links: Tensor | None, others: Tensor | None) -> Tensor:
+        """The loss of the links of a graph, or of pairs that were drawn: links, and others that are none."""
         task = self.tasks["link"]
+        if isinstance(latent, PairSides):
+            assert isinstance(task, PairTask)
+            assert links is not None
+            assert others is not None
+            return task.loss(latent, links, others)
         assert isinstance(task, LinkTask)
-        return task
+        return task.loss(latent, graph.incidence)
+
+    def link_logits(self, latent: LinkView, pairs: Tensor) -> Tensor:
+        """How likely each pair is a link, as a logit. (2, P) -> (P,)."""
+        logits: Tensor = self.tasks["link"].score(latent, pairs.to(latent.places.device))  # type: ignore[operator]
+        return logits
 
 
 def _layer_options(settings: ModelSettings) -> dict[str, Any]:

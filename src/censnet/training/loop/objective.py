@@ -45,7 +45,7 @@ class Objective:
         if self.guesses is not None:
             total = total.index_add(0, self.guesses.members, self.guesses.loss(outputs, members))
         if outputs.latent is not None:
-            total = total + self.learner.link_loss(outputs.latent, batch.graph)
+            total = total + self.learner.link_loss(outputs.latent, batch.graph, batch.links, batch.others)
         if self.settings.penalty:
             size = penalty(self.learner.parameters(), self.settings.penalty_power, members)
             total = total + self.settings.penalty * size

@@ -59,7 +59,8 @@ def embed_graph(
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` hears how many were done."""
     if isinstance(graph, Graph):
-        nodes, edges = (_plain(side) for side in learner.embed(graph))
+        nodes, edges = learner.embed(graph)
+        nodes, edges = _plain(learner.place(nodes)), _plain(edges)
         tick(1)
         return nodes, edges, None
     head = learner.tasks["graph"] if "graph" in learner.targets else None

@@ -14,10 +14,9 @@ from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError, quote
 from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.keys import find_key
-from censnet.nn.vae import Latent
 from censnet.ops.graph import Graph
 from censnet.tasks.metrics import score_links
-from censnet.training.loop.learner import Learner, Outputs
+from censnet.training.loop.learner import Learner, LinkView, Outputs
 
 Keep = Literal["ids", "all"]
 BLOCK = 2**24  # pairs that are scored at once
@@ -98,7 +97,7 @@ def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str |
 
 
 def pair_probability(
-    learners: Sequence[Learner], latents: Sequence[Latent], pairs: Tensor
+    learners: Sequence[Learner], latents: Sequence[LinkView], pairs: Tensor
 ) -> tuple[Tensor, Tensor | None]:
     """How likely each pair is a link: the mean over members, and their deviation if there are several."""
     found = []
@@ -109,7 +108,7 @@ def pair_probability(
     return each.mean(0), each.std(0) if len(each) > 1 else None
 
 
-def suggest(learners: Sequence[Learner], latents: Sequence[Latent], graph: Graph, top: int) -> tuple[Tensor, Tensor]:
+def suggest(learners: Sequence[Learner], latents: Sequence[LinkView], graph: Graph, top: int) -> tuple[Tensor, Tensor]:
     """The likeliest pairs that no edge joins, best first, from all pairs in blocks. -> (2, top), (top,)."""
     ends = graph.ends.cpu()
     linked = torch.unique(ends.min(0).values * graph.num_nodes + ends.max(0).values)

@@ -13,7 +13,6 @@ from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
-from censnet.nn.vae import Latent
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.answers import answers
 from censnet.training.loop.devices import make_accelerator
@@ -117,7 +116,7 @@ class Predictor:
             for learner, placed in self._ready(graph, device):
                 rows, latent = infer(learner, placed, tick)
                 if latent is not None:
-                    latent = Latent(latent.mean.cpu(), latent.log_std.cpu())
+                    latent = latent.to("cpu")
                 found.append(Outputs({level: answer.float().cpu() for level, answer in rows.items()}, latent))
         return found
 

@@ -1,0 +1,168 @@
+"""Which pairs of nodes are links, told pair by pair: nothing here is as large as all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from censnet.ops.checks import check_numbering, check_shape
+from censnet.ops.factors import Power, scale_of
+from censnet.ops.graph import Graph
+from censnet.ops.incidence import Incidence
+from censnet.ops.sparse import matmul, row_products, unit_rows
+
+ONE_MORE = Power(-0.5, more=1)  # what an edge is scaled by once it has one neighbour more
+STEP = 10.0  # how much faster than other weights those of cosines move: the optimiser's steps are small beside them
+BLOCK = 2**18  # pairs that are scored at once where no gradient is wanted
+
+
+@dataclass(frozen=True, eq=False)
+class PairSides:
+    """What each node brings to a pair that it is a side of.
+
+    Args:
+        places: z, of length 1.
+        around: what the edges around a node bring to an edge more, through its gate: `PairTask` has the formula.
+        edge_count: how many edges touch it.
+        features: the node's own, of length 1, dense or sparse CSR; None where they say nothing.
+
+    Shape:
+        places (N, latent), around (N, latent), edge_count (N,), features (N, node_width).
+    """
+
+    places: Tensor
+    around: Tensor
+    edge_count: Tensor
+    features: Tensor | None
+
+    def to(self, device: torch.device | str) -> PairSides:
+        """The same on another device."""
+        features = None if self.features is None else self.features.to(device)
+        return PairSides(self.places.to(device), self.around.to(device), self.edge_count.to(device), features)
+
+
+class PairTask(nn.Module):
+    r"""Tell links pair by pair, each pair with the embedding that it would have as an edge.
+
+    The score of the pair i, j, the same for j, i, is the logit of a link:
+
+    .. math::
+        s_{ij} = a \cos(z_i, z_j) + c \cos(x_i, x_j) + w^\top \mathrm{ReLU}(e_{ij} + b) + \mathrm{shift},
+        \qquad z = H_v W_z
+
+    where x are the nodes' features as they come in and :math:`e_{ij}` is what an edge layer makes of an edge f between
+    i and j that has nothing of its own. In the rule of `EdgeLayer`, on the graph with f in it, row f is
+
+    .. math::
+        e_{ij} = (D_e)_{ff}^{-1/2} \sum_{v \in \{i, j\}} u_v \sum_{g \ni v,\, g \ne f} (D_e)_{gg}^{-1/2} H_g W_e,
+        \qquad u = 2\, \mathrm{sigmoid}(H_v p_v)
+
+    **What is computed.** Every g that touches i or j has f as one neighbour more, so that its degree is the one it has
+    in the graph plus 1, whatever the pair; and :math:`(D_e)_{ff} = \deg i + \deg j + 1`. So
+
+    .. math::
+        e_{ij} = (\deg i + \deg j + 1)^{-1/2} (r_i + r_j), \qquad r = \mathrm{diag}(u)\, T (D_e + I)^{-1/2} H_e W_e
+
+    with r once for all pairs in :math:`O(E d)`, and :math:`O(d)` for each pair. It is exact for a pair that no edge
+    joins. Where m edges do, :math:`(D_e)_{ff}` is less by m, which is left out: no pair is looked up.
+
+    The loss is the mean of :math:`\mathrm{softplus}(-s)` over links plus that of :math:`\mathrm{softplus}(s)` over
+    other pairs, so that both kinds weigh the same however many there are of each.
+
+    Args:
+        node_width: channels of each embedded node.
+        edge_width: channels of each embedded edge.
+        latent: channels of z and of e.
+        features: whether the cosine of the nodes' features is read.
+
+    Shape:
+        nodes (N, node_width), edges (E, edge_width) -> PairSides.
+
+    Example:
+        >>> graph = Graph(torch.eye(3), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
+        >>> task = PairTask(node_width=4, edge_width=2, latent=8)
+        >>> sides = task(torch.randn(3, 4), torch.randn(2, 2), graph)
+        >>> task.score(sides, torch.tensor([[0, 0], [1, 2]])).shape
+        torch.Size([2])
+    """
+
+    def __init__(self, node_width: int, edge_width: int, latent: int = 32, features: bool = True) -> None:
+        super().__init__()
+        self.features = features
+        self.place = nn.Parameter(torch.empty(node_width, latent))
+        self.weight = nn.Parameter(torch.empty(edge_width, latent))
+        self.reader = nn.Parameter(torch.empty(node_width, 1))
+        self.bias = nn.Parameter(torch.empty(latent))
+        self.edge_weight = nn.Parameter(torch.empty(latent, 1))
+        self.scale = nn.Parameter(torch.empty(()))
+        self.shift = nn.Parameter(torch.empty(()))
+        self.likeness = nn.Parameter(torch.empty(()), requires_grad=features)
+        self.reset_parameters()
+
+    def extra_repr(self) -> str:
+        reads = "" if self.features else ", features=False"
+        return f"{self.place.shape[0]}, {self.weight.shape[0]} -> {self.place.shape[1]}{reads}"
+
+    def reset_parameters(self) -> None:
+        """Start afresh: gates at 1, and a score that is near 0 for a pair of nodes with something in common."""
+        for matrix in (self.place, self.weight, self.edge_weight):
+            nn.init.xavier_uniform_(matrix)
+        nn.init.zeros_(self.reader)
+        nn.init.zeros_(self.bias)
+        nn.init.constant_(self.scale, 5.0 / STEP)
+        nn.init.constant_(self.shift, -2.0)
+        nn.init.constant_(self.likeness, 10.0 / STEP if self.features else 0.0)
+
+    def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> PairSides:
+        """What each node brings to a pair, from embedded nodes and edges and the graph they are of."""
+        incidence = graph.incidence
+        check_shape("nodes", nodes, (incidence.num_nodes, self.place.shape[0]), "(N, node_width)")
+        check_shape("edges", edges, (incidence.num_edges, self.weight.shape[0]), "(E, edge_width)")
+        features = unit_rows(graph.nodes) if self.features else None
+        count = incidence.edge_count.to(self.place.dtype)
+        return PairSides(self.places(nodes), self._around(nodes, edges, incidence), count, features)
+
+    def places(self, nodes: Tensor) -> Tensor:
+        """z, brought to length 1. (N, node_width) -> (N, latent)"""
+        return F.normalize(matmul(nodes, self.place), dim=1)
+
+    def _around(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
+        """r = diag(u) T (D_e + I)^-1/2 H_e W_e. -> (N, latent)"""
+        u = 2 * torch.sigmoid(matmul(nodes, self.reader))
+        mixed = matmul(edges, self.weight)
+        scale = scale_of(incidence, "edge", ONE_MORE, mixed.dtype)
+        assert scale is not None
+        return u * incidence.scatter(scale.to(mixed.dtype).unsqueeze(1) * mixed)
+
+    def score(self, sides: PairSides, pairs: Tensor) -> Tensor:
+        """The logit of a link for each pair. (2, P) -> (P,)"""
+        check_shape("pairs", pairs, (2, None), "(2, P), one column for each pair")
+        check_numbering("pairs", pairs, len(sides.places), "node")
+        if torch.is_grad_enabled():
+            return self._score(sides, pairs)
+        return torch.cat([self._score(sides, part) for part in torch.split(pairs, BLOCK, dim=1)])
+
+    def _score(self, sides: PairSides, pairs: Tensor) -> Tensor:
+        first, second = pairs
+        cosine = self.scale * row_products(sides.places, first, second)
+        if sides.features is not None:
+            cosine = cosine + self.likeness * row_products(sides.features, first, second)
+        return STEP * cosine + self.shift + (self.edge(sides, pairs) + self.bias).relu().matmul(self.edge_weight)[:, 0]
+
+    def edge(self, sides: PairSides, pairs: Tensor) -> Tensor:
+        """e: what an edge layer would make of an edge between the two nodes. (2, P) -> (P, latent)"""
+        first, second = pairs
+        both = sides.around.index_select(0, first) + sides.around.index_select(0, second)
+        degree = sides.edge_count[first] + sides.edge_count[second] + 1
+        return degree.rsqrt().to(both.dtype).unsqueeze(1) * both
+
+    def loss(self, sides: PairSides, links: Tensor, others: Tensor) -> Tensor:
+        """Both kinds of pairs weigh the same; a kind without any counts nothing. (2, P), (2, Q) -> ()"""
+        total = 0 * sides.places.sum()
+        for pairs, sign in ((links, -1), (others, 1)):
+            if pairs.shape[1]:
+                total = total + F.softplus(sign * self.score(sides, pairs).float()).mean()
+        return total
