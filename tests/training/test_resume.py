@@ -34,6 +34,7 @@ KINDS = {
     "neighbours": (payments, "edge:fraud", {"training__sampling": "neighbours"}, 1),
     "balanced": (payments, "node:vip", {"training__imbalance": "sampling"}, 1),
     "links": (payments, ["node:vip", "link"], {}, 1),
+    "pairs": (payments, "link", {"model__decoder": "pairs", "training__mask": 0.4, "training__negatives": 2}, 1),
     "side by side": (payments, "node:tier", {"model__norm": "batch"}, 3),
     "guesses": (payments, "node:tier", {"training__unlabelled": [0.0, 1.0]}, 1),
     "one by one": (shapes, "graph:ring", {}, 2),
@@ -90,7 +91,10 @@ def go(kind: str, folder: Path, **more: object) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "how"),
-    [*((kind, "exception") for kind in KINDS), *((kind, "ctrl-c") for kind in ("whole graph", "many graphs", "links"))],
+    [
+        *((kind, "exception") for kind in KINDS),
+        *((kind, "ctrl-c") for kind in ("whole graph", "many graphs", "links", "pairs")),
+    ],
 )
 def test_a_training_that_was_stopped_ends_with_the_same_bits(kind, how, undisturbed, tmp_path, monkeypatch):
     settings = {"training.checkpoint_seconds": 0}

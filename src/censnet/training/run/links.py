@@ -96,6 +96,7 @@ def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str |
     return torch.from_numpy(numbers), wrong
 
 
+@torch.no_grad()
 def pair_probability(
     learners: Sequence[Learner], latents: Sequence[LinkView], pairs: Tensor
 ) -> tuple[Tensor, Tensor | None]:

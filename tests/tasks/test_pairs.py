@@ -1,0 +1,203 @@
+"""The score of a pair against a slow loop that appends it to the graph as an edge and applies the printed edge rule."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import incidences
+from torch import Tensor
+
+from censnet.nn import CensNet
+from censnet.ops import Incidence, textbook
+from censnet.ops.graph import Graph
+from censnet.ops.sparse import row_products, unit_rows
+from censnet.tasks import pairs as module
+from censnet.tasks.pairs import STEP, PairSides, PairTask
+
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+
+TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 4, 3]]), 6)  # parallel, loops, a lonely node
+
+
+def rows(count: int, width: int, seed: int = 0) -> Tensor:
+    return torch.randn(count, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def make(incidence: Incidence, seed: int = 0, features: bool = True) -> tuple[PairTask, Tensor, Tensor, Graph]:
+    """A task whose every weight counts, embedded nodes and edges, and the graph with features of its own."""
+    torch.manual_seed(seed)
+    task = PairTask(4, 3, 5, features).double()
+    for parameter in task.parameters():
+        torch.nn.init.normal_(parameter)
+    nodes, edges = rows(incidence.num_nodes, 4, seed), rows(incidence.num_edges, 3, seed + 1)
+    graph = Graph(rows(incidence.num_nodes, 7, seed + 2), edges, incidence.ends)
+    return task, nodes, edges, graph
+
+
+def all_pairs(num_nodes: int) -> Tensor:
+    return torch.combinations(torch.arange(num_nodes)).t()
+
+
+def slow_edge(task: PairTask, nodes: Tensor, edges: Tensor, incidence: Incidence, i: int, j: int) -> Tensor:
+    """The last row of the printed rule on the graph with an edge i-j more, which has nothing of its own."""
+    T = textbook.incidence_matrix(torch.cat([incidence.ends, torch.tensor([[i], [j]])], dim=1), incidence.num_nodes)
+    u = 2 * torch.sigmoid(nodes @ task.reader)[:, 0]
+    H = torch.cat([edges @ task.weight, edges.new_zeros(1, task.weight.shape[1])])
+    return (textbook.edge_operator(T, u) @ H)[-1]
+
+
+def slow_score(task: PairTask, nodes: Tensor, edges: Tensor, graph: Graph, i: int, j: int) -> Tensor:
+    z, x = nodes @ task.place, graph.nodes
+    score = STEP * task.scale * F.cosine_similarity(z[i], z[j], dim=0) + task.shift
+    if task.features:
+        score = score + STEP * task.likeness * F.cosine_similarity(x[i], x[j], dim=0)
+    e = slow_edge(task, nodes, edges, graph.incidence, i, j)
+    return score + (task.edge_weight[:, 0] * (e + task.bias).relu()).sum()
+
+
+def joined(incidence: Incidence) -> set[tuple[int, int]]:
+    return {(min(i, j), max(i, j)) for i, j in incidence.ends.t().tolist()}
+
+
+# -- the formula -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(incidence=incidences(), seed=st.integers(0, 2**16), features=st.booleans())
+def test_a_pair_without_an_edge_is_scored_as_if_it_were_appended(
+    incidence: Incidence, seed: int, features: bool
+) -> None:
+    task, nodes, edges, graph = make(incidence, seed, features)
+    free = [pair for pair in all_pairs(incidence.num_nodes).t().tolist() if tuple(pair) not in joined(incidence)]
+    if not free:
+        return
+    found = task.score(task(nodes, edges, graph), torch.tensor(free).t())
+    expected = torch.stack([slow_score(task, nodes, edges, graph, i, j) for i, j in free])
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_an_edge_that_is_there_already_is_left_out_of_the_degree_of_the_next() -> None:
+    """Where m edges join the pair, the printed degree is less by m: the one difference to the rule."""
+    task, nodes, edges, graph = make(TANGLE)
+    sides = task(nodes, edges, graph)
+    for (i, j), m in {(0, 1): 2, (1, 2): 1, (3, 4): 1}.items():
+        degree = int(TANGLE.edge_count[i] + TANGLE.edge_count[j]) + 1
+        expected = slow_edge(task, nodes, edges, TANGLE, i, j) * ((degree - m) / degree) ** 0.5
+        torch.testing.assert_close(task.edge(sides, torch.tensor([[i], [j]]))[0], expected)
+
+
+def test_a_triangle_that_lacks_a_side_by_hand() -> None:
+    """Edges 0-1 and 1-2 with one channel, 3 and 5; the pair 0-2 has both as neighbours, each then with two."""
+    graph = Graph(torch.eye(3), torch.tensor([[3.0], [5.0]]), torch.tensor([[0, 1], [1, 2]]))
+    task = PairTask(1, 1, 1)
+    with torch.no_grad():
+        task.weight.fill_(1.0)
+    sides = task(torch.ones(3, 1), graph.edges, graph)  # the reader starts at 0, and so every gate at 1
+    found = task.edge(sides, torch.tensor([[0], [2]]))
+    torch.testing.assert_close(found, torch.tensor([[3**-0.5 * (3 * 3**-0.5 + 5 * 3**-0.5)]]))
+
+
+@given(incidence=incidences(), seed=st.integers(0, 2**16))
+def test_the_two_nodes_of_a_pair_may_be_swapped(incidence: Incidence, seed: int) -> None:
+    task, nodes, edges, graph = make(incidence, seed)
+    sides, pairs = task(nodes, edges, graph), all_pairs(incidence.num_nodes)
+    torch.testing.assert_close(task.score(sides, pairs), task.score(sides, pairs.flip(0)), rtol=1e-12, atol=1e-12)
+
+
+def test_sparse_features_are_read_as_dense_ones_are() -> None:
+    task, nodes, edges, graph = make(TANGLE)
+    words = (rows(6, 7, 3) > 0.3).double()
+    words[2] = 0  # a paper without a word is like no other
+    pairs = all_pairs(6)
+    dense, sparse = (
+        task.score(task(nodes, edges, Graph(x, edges, TANGLE.ends)), pairs) for x in (words, words.to_sparse_csr())
+    )
+    torch.testing.assert_close(dense, sparse)
+    assert not dense.allclose(task.score(task(nodes, edges, graph), pairs))
+
+
+# -- the loss ----------------------------------------------------------------------------------------------------------
+
+
+def test_links_and_other_pairs_weigh_the_same_however_many_there_are() -> None:
+    task, nodes, edges, graph = make(TANGLE)
+    sides, links, others = task(nodes, edges, graph), torch.tensor([[0], [1]]), all_pairs(6)[:, 5:]
+    found = task.loss(sides, links, others)
+    told, apart = task.score(sides, links).float(), task.score(sides, others).float()
+    torch.testing.assert_close(found, (-F.logsigmoid(told).mean() - F.logsigmoid(-apart).mean()).to(found.dtype))
+    repeated = task.loss(sides, links.repeat(1, 9), others)
+    torch.testing.assert_close(found, repeated)
+    none = torch.empty(2, 0, dtype=torch.long)
+    torch.testing.assert_close(task.loss(sides, links, none) + task.loss(sides, none, others), found, check_dtype=False)
+    assert task.loss(sides, none, none) == 0
+
+
+def test_a_gradient_reaches_every_weight_and_the_edge_stream() -> None:
+    torch.manual_seed(0)
+    graph = Graph(torch.randn(6, 7), torch.randn(7, 2), TANGLE.ends)
+    encoder, task = CensNet(7, 2, 8, "NEN", gate="bounded"), PairTask(8, 8, 5)
+    nodes, edges = encoder(graph.nodes, graph.edges, graph.incidence)
+    edges.retain_grad()
+    task.loss(task(nodes, edges, graph), torch.tensor([[0, 3], [1, 4]]), torch.tensor([[0, 1], [4, 5]])).backward()
+    assert edges.grad is not None
+    assert float(edges.grad.abs().sum()) > 0
+    for name, parameter in [*task.named_parameters(), *encoder.layers[1].named_parameters()]:
+        assert parameter.grad is not None, name
+        assert float(parameter.grad.abs().sum()) > 0, name
+
+
+def test_where_nodes_have_no_features_their_likeness_counts_nothing_and_stays_so() -> None:
+    task, nodes, edges, graph = make(TANGLE, features=False)
+    assert task(nodes, edges, graph).features is None
+    task.reset_parameters()
+    assert task.likeness == 0
+    assert not task.likeness.requires_grad
+    assert repr(task) == "PairTask(4, 3 -> 5, features=False)"
+
+
+# -- size --------------------------------------------------------------------------------------------------------------
+
+
+def test_many_pairs_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, nodes, edges, graph = make(TANGLE)
+    sides, pairs = task(nodes, edges, graph), all_pairs(6)
+    expected = task.score(sides, pairs).detach()
+    monkeypatch.setattr(module, "BLOCK", 4)
+    with torch.no_grad():
+        torch.testing.assert_close(task.score(sides, pairs), expected, rtol=1e-12, atol=1e-12)
+
+
+@given(seed=st.integers(0, 2**16), density=st.sampled_from([0.0, 0.2, 1.0]))
+def test_products_of_sparse_rows_are_those_of_dense_ones(seed: int, density: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    x = rows(5, 6, seed) * (torch.rand(5, 6, generator=generator) < density)
+    first, second = torch.randint(5, (2, 9), generator=generator)
+    expected = (x[first] * x[second]).sum(1)
+    torch.testing.assert_close(row_products(x.to_sparse_csr(), first, second), expected)
+    unit = unit_rows(x.to_sparse_csr()).to_dense()
+    torch.testing.assert_close(unit, F.normalize(x, dim=1))
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_unit_rows_are_kept_no_longer_than_the_features(layout: str) -> None:
+    features = rows(5, 6) if layout == "dense" else rows(5, 6).to_sparse_csr()
+    assert unit_rows(features) is unit_rows(features)
+    alive = weakref.ref(features)
+    del features
+    gc.collect()
+    assert alive() is None
+
+
+def test_pairs_that_are_none_are_refused() -> None:
+    task, nodes, edges, graph = make(TANGLE)
+    sides: PairSides = task(nodes, edges, graph)
+    with pytest.raises(ValueError, match=r"^pairs has shape \(3, 1\), expected \(2, \*\)"):
+        task.score(sides, torch.zeros(3, 1, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"^pairs"):
+        task.score(sides, torch.tensor([[6], [0]]))

@@ -1,0 +1,213 @@
+"""What a step of link prediction hides: all edges of a link, and never a pair that is one among those that are none."""
+
+from __future__ import annotations
+
+import resource
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import incidences
+from torch import Tensor
+from training.samples import payments, quick
+
+from censnet.data.tables.files import Tables
+from censnet.ops.graph import Graph
+from censnet.ops.incidence import Incidence
+from censnet.tasks.links import LinkTask
+from censnet.tasks.pairs import PairTask
+from censnet.training import load_run, train
+from censnet.training.config import SettingsError, make_settings
+from censnet.training.loop.batches import HiddenLinks, WholeGraph, make_batches
+from censnet.training.loop.fit import fit
+from censnet.training.loop.hiding import LinkDraw
+from censnet.training.loop.optimisation import make_optimizer, seed_dropout, step_seed
+from censnet.training.prepare import prepare
+from censnet.training.train import make_learner
+
+PAIRS = {"model.decoder": "pairs", "model.latent": 4, "training.mask": 0.4}
+
+
+def names(pairs: Tensor) -> set[tuple[int, int]]:
+    return {(min(i, j), max(i, j)) for i, j in pairs.t().tolist()}
+
+
+def draw(graph: Graph, mask: float = 0.4, negatives: int = 1, seed: int = 0):
+    return LinkDraw(graph, mask, negatives)(torch.Generator().manual_seed(seed))
+
+
+# -- what is drawn -----------------------------------------------------------------------------------------------------
+
+
+@given(
+    incidence=incidences(),
+    mask=st.sampled_from([0.0, 0.1, 0.5, 0.95]),
+    negatives=st.integers(1, 3),
+    seed=st.integers(0, 2**16),
+)
+def test_a_link_is_hidden_with_all_its_edges_and_others_are_no_links(
+    incidence: Incidence, mask: float, negatives: int, seed: int
+) -> None:
+    graph = Graph(torch.ones(incidence.num_nodes, 1), torch.ones(incidence.num_edges, 1), incidence.ends)
+    drawn = draw(graph, mask, negatives, seed)
+    linked = {(i, j) for i, j in names(graph.ends) if i != j}
+    hidden, others = names(drawn.links), names(drawn.others)
+    count = max(1, round(mask * len(linked))) if mask and linked else 0
+    assert hidden <= linked
+    assert len(hidden) == drawn.links.shape[1] == (count or len(linked))
+    assert others.isdisjoint(linked)
+    assert all(i < j for i, j in others)
+    free = incidence.num_nodes * (incidence.num_nodes - 1) // 2 - len(linked)
+    assert len(others) == drawn.others.shape[1] == min(free, negatives * drawn.links.shape[1])
+    if drawn.seen is None:
+        assert not mask or not linked
+        return
+    seen = graph.ends[:, drawn.seen]
+    assert names(seen).isdisjoint(hidden)
+    apart = [edge for edge, (i, j) in enumerate(graph.ends.t().tolist()) if (min(i, j), max(i, j)) not in hidden]
+    assert drawn.seen.tolist() == apart, "everything else stays, loops among it, in its order"
+
+
+def test_every_draw_is_another_and_the_same_generator_gives_the_same() -> None:
+    ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
+    graph = Graph(torch.ones(40, 1), torch.ones(40, 1), ring)
+    one, again, other = (draw(graph, seed=seed) for seed in (1, 1, 2))
+    assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
+    assert names(one.links) != names(other.links)
+    assert names(one.others) != names(other.others)
+
+
+def test_every_link_and_every_other_pair_has_its_turn() -> None:
+    ends = torch.tensor([[0, 1, 2, 3, 1, 4], [1, 2, 3, 0, 0, 4]])
+    graph, generator = Graph(torch.ones(5, 1), torch.ones(6, 1), ends), torch.Generator().manual_seed(0)
+    draws = [LinkDraw(graph, 0.5, 1)(generator) for _ in range(200)]
+    times = {pair: sum(pair in names(drawn.links) for drawn in draws) for pair in names(ends) if pair[0] != pair[1]}
+    assert all(60 < count < 140 for count in times.values()), "a pair with two edges as often as one with one"
+    assert {pair for drawn in draws for pair in names(drawn.others)} == {(0, 2), (1, 3), (0, 4), (1, 4), (2, 4), (3, 4)}
+
+
+# -- the step ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_sees_the_features_of_the_edges_that_are_left() -> None:
+    prepared = prepare(payments(), "link", "strong", quick() | PAIRS)
+    batches = make_batches(prepared.lesson, prepared.settings.training, 2, pairs=True)
+    assert isinstance(batches, HiddenLinks)
+    batch = batches.make(torch.empty(0), torch.Generator().manual_seed(3))
+    whole, drawn = prepared.lesson.graph, draw(prepared.lesson.graph, 0.4, 1, 3)
+    assert batch.graph.edges.equal(whole.edges[drawn.seen])
+    assert batch.graph.ends.equal(whole.ends[:, drawn.seen])
+    assert batch.graph.nodes is whole.nodes
+    assert batch.graph.num_edges < whole.num_edges
+    assert batch.links is not None
+    assert names(batch.links).isdisjoint(names(batch.graph.ends))
+
+
+def test_a_label_of_a_hidden_edge_is_not_learnt_from_in_that_step() -> None:
+    prepared = prepare(payments(), ["edge:fee", "link"], "strong", quick() | PAIRS)
+    lesson = prepared.lesson
+    batch = make_batches(lesson, prepared.settings.training, 2, pairs=True).make(
+        torch.empty(0), torch.Generator().manual_seed(0)
+    )
+    seen = draw(lesson.graph, 0.4, 1, 0).seen
+    training = (lesson.parts["edge"][:, 0] == 0)[seen]
+    assert batch.rows["edge"].tolist() == training.nonzero().squeeze(1).tolist()
+    torch.testing.assert_close(batch.labels["edge"], lesson.labels["edge"][seen][training])
+
+
+def test_without_a_mask_the_graph_stays_whole() -> None:
+    prepared = prepare(payments(), "link", "strong", quick() | PAIRS | {"training.mask": 0})
+    batch = make_batches(prepared.lesson, prepared.settings.training, 2, pairs=True).make(
+        torch.empty(0), torch.Generator().manual_seed(0)
+    )
+    assert batch.graph is prepared.lesson.graph
+    assert names(batch.links) == {(i, j) for i, j in names(batch.graph.ends) if i != j}
+
+
+def test_a_mask_needs_the_decoder_that_learns_from_what_it_hides() -> None:
+    with pytest.raises(SettingsError, match=r"training\.mask is 0\.5, expected 0: model\.decoder inner hides no links"):
+        make_settings("paper", "link", {"training.mask": 0.5})
+
+
+# -- trainings ---------------------------------------------------------------------------------------------------------
+
+
+def teams(people: int = 60) -> Tables:
+    """Four teams that write to each other; who is in which shows in two numbers."""
+    rng = np.random.default_rng(0)
+    team = np.arange(people) % 4
+    nodes = pd.DataFrame({"id": range(people), "a": team % 2 + rng.normal(0, 0.3, people)})
+    nodes["b"] = team // 2 + rng.normal(0, 0.3, people)
+    one, other = np.triu_indices(people, 1)
+    there = rng.random(len(one)) < np.where(team[one] == team[other], 0.5, 0.02)
+    return Tables(nodes, pd.DataFrame({"source": one[there], "target": other[there], "w": rng.random(there.sum())}))
+
+
+@pytest.mark.parametrize("layers", ["NEN", "NN", "EN"])
+def test_links_are_learnt_saved_and_told_again(layers: str, tmp_path) -> None:
+    data, changes = teams(), {"training.epochs": 60, "model.hidden": 16, "model.layers": layers}
+    run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"model.latent": 8} | changes)
+    assert isinstance(run.learners[0].tasks["link"], PairTask)
+    assert run.metrics["test"]["link"]["auc"] > 0.8
+    again = load_run(tmp_path / "run")
+    pairs = pd.DataFrame({"source": ["0", "4"], "target": ["4", "1"]})
+    told = run.predict(data, pairs=pairs)["link_p"]
+    assert told.between(0, 1).all()
+    assert told[0] > told[1], "two of one team, and two of different ones"
+    pd.testing.assert_frame_equal(run.predict(data, pairs=pairs), again.predict(data, pairs=pairs))
+    assert run.predict(data, top=3)["link_p"].is_monotonic_decreasing
+    placed = again.embed(data).nodes.filter(regex=r"^e\d").to_numpy()
+    assert placed.shape == (60, 8)
+    np.testing.assert_allclose((placed**2).sum(1), 1, rtol=1e-5)
+    assert list(run.evaluate(data)) == list(run.metrics)
+
+
+def test_nodes_without_features_are_told_by_the_edges_alone() -> None:
+    data = Tables(edges=teams().edges)
+    prepared = prepare(data, "link", "strong", quick() | PAIRS)
+    assert not prepared.lesson.node_features
+    run = train(data, "link", settings=quick() | PAIRS | {"training.epochs": 5})
+    task = run.learners[0].tasks["link"]
+    assert task.likeness == 0
+    assert run.predict(data)["link_p"].between(0, 1).all()
+
+
+def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:
+    """N x N bits alone are 5 GB. The other decoder's sums over pairs are not called either."""
+    count = 200_000
+    generator = torch.Generator().manual_seed(0)
+    ends = torch.randint(count, (2, 2 * count), generator=generator)
+    graph = Graph(torch.randn(count, 4, generator=generator), torch.ones(2 * count, 1), ends)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    prepared = prepare(graph, "link", "strong", quick() | PAIRS | {"training.epochs": 1, "model.layers": "EN"})
+    learner = make_learner(prepared.lesson, prepared.settings)
+    fit(learner, prepared.lesson, prepared.settings.training, device="cpu")
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert more < 1.5e6, f"{more / 1e6:.1f} GB"
+
+
+def test_paper_links_are_trained_as_by_a_loop_without_any_of_this() -> None:
+    """To the bit: the whole graph, the loss of CensNet-VAE, Adam."""
+    prepared = prepare(payments(), "link", "paper", {"training.epochs": 4, "training.patience": None}, seed=5)
+    lesson, settings = prepared.lesson, prepared.settings.training
+    assert type(make_batches(lesson, settings, 1)) is WholeGraph
+    torch.manual_seed(5)
+    learner = make_learner(lesson, prepared.settings)
+    torch.manual_seed(5)
+    other = make_learner(lesson, prepared.settings)
+    task = other.tasks["link"]
+    assert isinstance(task, LinkTask)
+    fitted = fit(learner, lesson, settings, 5, device="cpu")
+    optimizer, losses = make_optimizer(other, settings), []
+    for number in range(4):
+        seed_dropout(step_seed(5, number), torch.device("cpu"))
+        nodes, _ = other.train().encoder(lesson.graph.nodes, lesson.graph.edges, lesson.graph.incidence)
+        loss = task.loss(task(nodes, lesson.graph.incidence), lesson.graph.incidence)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert [row["loss"] for row in fitted.history] == losses
