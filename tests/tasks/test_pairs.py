@@ -77,6 +77,7 @@ def test_a_pair_without_an_edge_is_scored_as_if_it_were_appended(
     free = [pair for pair in all_pairs(incidence.num_nodes).t().tolist() if tuple(pair) not in joined(incidence)]
     if not free:
         return
+    free = free[:12]
     found = task.score(task(nodes, edges, graph), torch.tensor(free).t())
     expected = torch.stack([slow_score(task, nodes, edges, graph, i, j) for i, j in free])
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
