@@ -129,6 +129,7 @@ NETWORKS: dict[str, tuple[Any, ...]] = {
     "bias": (False, "no idea", 2),
     "pool": ([], ["max"] * 10, "mean,exec", [None]),
     "latent": (0, -1),
+    "decoder": ("outer", 3),
 }  # fmt: skip
 
 
