@@ -53,11 +53,12 @@ def train_packed(
     cells: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     seeds: int | None = None,
+    first: int = 0,
     device: str | None = None,
     at_once: int | None = None,
     capture: bool = False,
 ) -> None:
-    """Train the methods of a pack on its cells; None is all of them, and the seeds that a plan asks for."""
+    """Train the methods of a pack on its cells; None is all of them, and as many seeds as a plan asks for."""
     pack = read_pack(path)
     there = [cell for cell, about in TABLES[pack.table].items() if about.data == pack.name]
     plans = {plan.method: plan for plan in pack.plans}
@@ -70,7 +71,9 @@ def train_packed(
         plan = plans[method]
         began = time.perf_counter()
         chosen = [cell for cell in there if cells is None or cell in cells]
-        train_plan(plan, chosen, pack.data, range(seeds or plan.runs), results, place, at_once, capture)
+        train_plan(
+            plan, chosen, pack.data, range(first, first + (seeds or plan.runs)), results, place, at_once, capture
+        )
         logger.info("%s %s: %.1f s", pack.name, method, time.perf_counter() - began)
 
 
@@ -81,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--cells", nargs="*", help="all of the data set by default")
     parser.add_argument("--methods", nargs="*", help="all of the pack by default")
-    parser.add_argument("--seeds", type=int, help="how many, from 0; what the spec says by default")
+    parser.add_argument("--seeds", type=int, help="how many; what the spec says by default")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--device", help="a GPU if there is one, by default")
     parser.add_argument("--at-once", type=int, help="networks trained together; all on a GPU by default")
     parser.add_argument("--capture", action="store_true", help="run each epoch of Table 1 as one CUDA graph")
@@ -94,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             cells=given.cells,
             methods=given.methods,
             seeds=given.seeds,
+            first=given.first,
             device=given.device,
             at_once=given.at_once,
             capture=given.capture,
