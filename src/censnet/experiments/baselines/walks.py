@@ -52,6 +52,7 @@ class DeepWalk:
         window: how far apart two nodes of a pair can be.
         negatives: nodes at random for each pair.
         batch: walks in a step.
+        unit: whether embeddings are brought to length 1, so that a pair's score is their cosine.
     """
 
     def __init__(
@@ -63,9 +64,10 @@ class DeepWalk:
         window: int = 10,
         negatives: int = 1,
         batch: int = 64,
+        unit: bool = False,
     ) -> None:
         self.graph, self.embedding, self.per_node, self.length = graph, embedding, per_node, length
-        self.window, self.negatives, self.batch = window, negatives, batch
+        self.window, self.negatives, self.batch, self.unit = window, negatives, batch, unit
 
     def embed(self, epochs: int, learning_rate: float, seed: int, score: Callable[[Tensor], float]) -> Tensor:
         """Train, and give the embedding of each node after the last pass. (N, embedding)"""
@@ -85,7 +87,7 @@ class DeepWalk:
                 adam.zero_grad()
                 _skip_gram(near, far, pairs.to(device), other.to(device)).backward()  # type: ignore[no-untyped-call]
                 adam.step()
-        return near.detach()
+        return F.normalize(near.detach(), dim=1) if self.unit else near.detach()
 
 
 def _skip_gram(near: Tensor, far: Tensor, pairs: Tensor, other: Tensor) -> Tensor:
