@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -125,6 +125,11 @@ class CensNet(nn.Module):
             self.norms.append(nn.Identity() if last or norm is None else _NORMS[norm](out, members))
             width[letter] = out
         self.out_node_width, self.out_edge_width = width["N"], width["E"]
+
+    @property
+    def steps(self) -> int:
+        """How often the kernel of each layer multiplies."""
+        return cast(Kernel, self.layers[0].kernel).steps
 
     def reset_parameters(self) -> None:
         """Start afresh."""

@@ -43,6 +43,7 @@ class Kernel(nn.Module):
 
     commutes = True  # with a mixing of the channels: a kernel that is the same polynomial for every column
     members = 1  # networks side by side, each with a share of the channels and of the parameters
+    steps: int = 1  # multiplications by the operator, one after the other: how far it reaches
 
     def take_members(self, members: int) -> None:
         """Hold every parameter, a vector, once for each member, one after the other."""
@@ -109,7 +110,7 @@ class Chebyshev(Kernel):
 
     def __init__(self, order: int = 3) -> None:
         super().__init__()
-        self.order = _at_least("order", order, 1)
+        self.order = self.steps = _at_least("order", order, 1)
         self.coefficients = nn.Parameter(torch.empty(order + 1))
         self.reset_parameters()
 

@@ -25,6 +25,7 @@ from censnet.training.config import Settings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.batches import choose_sampling
 from censnet.training.loop.devices import check_processes, make_accelerator, total_memory
+from censnet.training.loop.embedder import MakeEncoder
 from censnet.training.loop.fit import Fitted, Listener, fit
 from censnet.training.loop.learner import Learner
 from censnet.training.prepare import Prepared, fingerprint, prepare
@@ -197,16 +198,20 @@ def fit_members(
     device: str | None,
     listeners: Sequence[Listener],
     members: int,
+    make_encoder: MakeEncoder | None = None,
 ) -> tuple[list[Learner], list[Fitted]]:
     """Train members from seeds of their own: at once where one graph is small, else one after the other.
 
     Where guessed classes are tried with several weights, each member is trained with each from the same start, as if
-    these were members too, and the best on validation rows is kept.
+    these were members too, and the best on validation rows is kept. With `make_encoder`, another network is trained in
+    the place of CensNet, and all else is the same.
     """
     checkpoint = None if folder is None else folder / CHECKPOINT
     several = members * len(settings.training.unlabelled) > 1
     together = several and fits_side_by_side(lesson, settings, members, device)
-    weights = choose_weights(settings, (members > 1 and together) or _is_seen_whole(lesson, settings, device))
+    weights = choose_weights(
+        settings, (members > 1 and together) or _is_seen_whole(lesson, settings, device, make_encoder)
+    )
     tries, total = len(weights), members * len(weights)
     at_once = total > 1 and together
     record = None if folder is None else HistoryFile(folder / HISTORY, several=total > 1 and not at_once)
@@ -215,7 +220,7 @@ def fit_members(
 
     def make(seed: int, count: int) -> Learner:
         torch.manual_seed(seed)
-        return make_learner(lesson, settings, count)
+        return make_learner(lesson, settings, count, make_encoder)
 
     if at_once:
         many = repeat_members(make(settings.seed, members), tries)
@@ -241,18 +246,23 @@ def fit_members(
     return (learners, fits) if weights == PLAIN else keep_best(learners, fits, tries)
 
 
-def _is_seen_whole(lesson: Lesson, settings: Settings, device: str | None) -> bool:
+def _is_seen_whole(
+    lesson: Lesson, settings: Settings, device: str | None, make_encoder: MakeEncoder | None = None
+) -> bool:
     """Whether each step of one member has the whole graph; asked only where guessed classes need it."""
     if not any(settings.training.unlabelled):
         return True
     one, memory = lesson.member(0), total_memory(make_accelerator(device=device).device)
-    return choose_sampling(one, settings.training, make_learner(one, settings), memory).sampling == "whole"
+    learner = make_learner(one, settings, make_encoder=make_encoder)
+    return choose_sampling(one, settings.training, learner, memory).sampling == "whole"
 
 
-def make_learner(lesson: Lesson, settings: Settings, members: int = 1) -> Learner:
-    """A network for a lesson, or several side by side."""
-    widths = lesson.graph.node_width, lesson.graph.edge_width
-    return Learner(*widths, lesson.targets, lesson.links is not None, settings.model, members, lesson.node_features)
+def make_learner(
+    lesson: Lesson, settings: Settings, members: int = 1, make_encoder: MakeEncoder | None = None
+) -> Learner:
+    """A network for a lesson, or several side by side; CensNet, unless another is made."""
+    widths, link = (lesson.graph.node_width, lesson.graph.edge_width), lesson.links is not None
+    return Learner(*widths, lesson.targets, link, settings.model, members, lesson.node_features, make_encoder)
 
 
 def fits_side_by_side(lesson: Lesson, settings: Settings, members: int, device: str | None) -> bool:

@@ -18,6 +18,7 @@ from censnet.tasks.pairs import PairSides, PairTask
 from censnet.tasks.rows import RowTask
 from censnet.tasks.targets import Target
 from censnet.training.config import ModelSettings, SettingsError
+from censnet.training.loop.embedder import Encoder, MakeEncoder
 from censnet.training.loop.sampling import reach
 
 LEVELS = ("node", "edge", "graph")
@@ -33,7 +34,7 @@ class Outputs(NamedTuple):
 
 
 class Learner(nn.Module):
-    """A CensNet with heads for some targets of its nodes, edges and graphs, and for links.
+    """A CensNet, or another encoder, with heads for some targets of nodes, edges and graphs, and for links.
 
     Where the settings ask for it and one side alone is asked about, the last layer is the head, as in the paper.
 
@@ -44,6 +45,7 @@ class Learner(nn.Module):
         settings: of the network.
         members: networks side by side; see `CensNet`.
         features: whether the nodes have features of their own, and none that stand in for them.
+        make_encoder: makes what stands in the place of CensNet, if something does.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Learner(nn.Module):
         settings: ModelSettings,
         members: int = 1,
         features: bool = True,
+        make_encoder: MakeEncoder | None = None,
     ) -> None:
         super().__init__()
         self.members = members
@@ -73,19 +76,25 @@ class Learner(nn.Module):
                 f"model.layers is {word!r}, expected two letters or more and {level[0].upper()} at the end: with "
                 f"model.linear_end the last layer answers for each {level}"
             )
-        self.encoder = CensNet(
-            node_width,
-            edge_width,
-            settings.hidden,
-            word[:-1] if as_head else word,
-            dropout=settings.dropout,
-            norm=settings.norm,
-            residual=settings.residual,
-            activation=settings.activation,
-            heads=settings.num_heads,
-            members=members,
-            **shared,
-        )
+        if as_head and make_encoder is not None:
+            raise SettingsError("model.linear_end is set, expected not: the last layer that answers is one of CensNet")
+        self.encoder: Encoder
+        if make_encoder is not None:
+            self.encoder = make_encoder(node_width, edge_width, settings, members)
+        else:
+            self.encoder = CensNet(
+                node_width,
+                edge_width,
+                settings.hidden,
+                word[:-1] if as_head else word,
+                dropout=settings.dropout,
+                norm=settings.norm,
+                residual=settings.residual,
+                activation=settings.activation,
+                heads=settings.num_heads,
+                members=members,
+                **shared,
+            )
         widths = self.encoder.out_node_width, self.encoder.out_edge_width
         self.tasks = nn.ModuleDict()
         for level, found in self.targets.items():
@@ -127,9 +136,7 @@ class Learner(nn.Module):
         """How many hops around a row its answer depends on."""
         encoder, level = self.encoder, next(iter(self.targets), "node")
         word = encoder.word + ("" if self.last is None else level[0].upper())
-        kernel = encoder.layers[0].kernel
-        steps = getattr(kernel, "steps", getattr(kernel, "order", 1))
-        return max(1, reach(word, "edge" if level == "edge" else "node", steps, encoder.variant == "released"))
+        return max(1, reach(word, "edge" if level == "edge" else "node", encoder.steps, encoder.variant == "released"))
 
     def reset_parameters(self) -> None:
         """Start afresh."""

@@ -1,0 +1,202 @@
+"""GCN, APPNP and GAT as encoders of nodes, to be trained in the place of CensNet with all else the same.
+
+They read what the recipe says of any network (`model.hidden`, `dropout`, `activation`, `kernel`), never the features of
+edges, and their members stand side by side as CensNet's do (`censnet.nn.members`). Above them is the head of the
+learner, as above CensNet: ``fit_members(lesson, settings, ..., make_encoder=peer("gat"))``. With the kernel "hop", GCN
+and GAT have the layers that were published; with "pagerank", APPNP has.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from censnet.experiments.baselines.attention import attend, neighbours_of, propagate
+from censnet.nn.dropout import Dropout, dropout
+from censnet.nn.encoder import ACTIVATIONS
+from censnet.nn.kernels import KERNELS, Kernel, Operator, make_kernel
+from censnet.nn.members import check_rows, fill_members, matrices, mix
+from censnet.ops.factors import by_head
+from censnet.ops.incidence import Incidence
+from censnet.ops.propagate import propagate_nodes
+from censnet.ops.sparse import map_values
+from censnet.training.config import ModelSettings, SettingsError
+from censnet.training.loop.embedder import MakeEncoder
+
+PeerName = Literal["gcn", "appnp", "gat"]
+HEADS = 8  # of attention, as published; each has its share of the channels
+
+
+class Convolution(nn.Module):
+    """kernel(A~) x with A~ = D^-1/2 (A + I) D^-1/2, where A is 1 between neighbours, however many edges join them."""
+
+    def __init__(self, kernel: Kernel, members: int = 1) -> None:
+        super().__init__()
+        self.kernel, self.members = make_kernel(kernel, members), members
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        self.kernel.reset_parameters()
+
+    def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
+        """The nodes with what they get of each other. (N, d) -> (N, d)"""
+        one = incidence.keep(("distinct", nodes.dtype), lambda: incidence.is_first.to(nodes.dtype))
+        operator = Operator(
+            lambda x: propagate_nodes(x, one, incidence, "one"), True, incidence.owner, incidence.num_graphs
+        )
+        spread: Tensor = self.kernel(operator, nodes)
+        return spread
+
+
+class Attention(nn.Module):
+    """kernel(alpha) x: each head of channels decides from them what passes between neighbours; see `attention.py`.
+
+    Dropout takes out entries of alpha, the same in every step of the kernel.
+    """
+
+    def __init__(self, width: int, heads: int, kernel: Kernel, dropout: float = 0.0, members: int = 1) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width is {width}, expected a multiple of {heads}: each head has its share of channels")
+        self.heads, self.members = heads, members
+        self.kernel, self.dropout = make_kernel(kernel, members), Dropout(dropout)
+        self.target = nn.Parameter(matrices(members, heads, width // heads))
+        self.source = nn.Parameter(matrices(members, heads, width // heads))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        fill_members(self.target, nn.init.xavier_uniform_)
+        fill_members(self.source, nn.init.xavier_uniform_)
+        self.kernel.reset_parameters()
+
+    def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
+        """The nodes with what they get of each other. (N, M d) -> (N, M d)"""
+        near, shares = neighbours_of(incidence), by_head(nodes, self.members * self.heads)
+        target, source = ((shares * each.flatten(0, -2)).sum(2) for each in (self.target, self.source))
+        alpha, own = (self.dropout(each) for each in attend(target, source, near))
+        operator = Operator(lambda x: propagate(x, alpha, own, near), False, incidence.owner, incidence.num_graphs)
+        spread: Tensor = self.kernel(operator, nodes)
+        return spread
+
+
+class Layer(nn.Module):
+    """spread(H W) + b. (N, in_width) -> (N, out_width), or M times each; what comes in first may be CSR, and shared."""
+
+    def __init__(self, in_width: int, out_width: int, spread: nn.Module | None, members: int = 1) -> None:
+        super().__init__()
+        self.in_width, self.out_width, self.spread, self.members = in_width, out_width, spread, members
+        self.weight = nn.Parameter(matrices(members, in_width, out_width))
+        self.bias = nn.Parameter(torch.empty(members * out_width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start afresh: W by Glorot and Bengio, b at 0, as in CensNet."""
+        fill_members(self.weight, nn.init.xavier_uniform_)
+        nn.init.zeros_(self.bias)
+        if self.spread is not None:
+            self.spread.reset_parameters()  # type: ignore[operator]
+
+    def extra_repr(self) -> str:
+        return f"{self.in_width} -> {self.out_width}"
+
+    def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
+        """The renewed nodes."""
+        check_rows("nodes", nodes, incidence.num_nodes, self.in_width, self.members, "(N, node_width)")
+        mixed = mix(nodes, self.weight)
+        return (mixed if self.spread is None else self.spread(mixed, incidence)) + self.bias
+
+
+class Peer(nn.Module):
+    """Layers of nodes, each activated and thinned by dropout, and what is spread once after the last, if anything is.
+
+    Args:
+        layers: in order; the edges pass by as they are.
+        edge_width: channels of those.
+        kernel: the one that the layers have, or `end` has.
+        end: spreads the nodes after the last layer.
+        dropout: probability of a channel to be dropped after each layer.
+        activation: as in `CensNet`.
+        drop_features: whether what comes in is thinned by dropout too, for all members alike.
+    """
+
+    variant = "paper"
+
+    def __init__(
+        self,
+        layers: list[Layer],
+        edge_width: int,
+        kernel: Kernel,
+        end: Convolution | None,
+        dropout: float,
+        activation: str,
+        drop_features: bool,
+    ) -> None:
+        super().__init__()
+        self.layers, self.end = nn.ModuleList(layers), end
+        self.dropout, self.activation, self.drop_features = Dropout(dropout), activation, drop_features
+        self.out_node_width, self.out_edge_width = layers[-1].out_width, edge_width
+        self.word, self.steps = "N" * (len(layers) if end is None else 1), kernel.steps
+
+    def reset_parameters(self) -> None:
+        """Start afresh."""
+        for part in (*self.layers, *([] if self.end is None else [self.end])):
+            part.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+        """The embedded nodes, and the edges as they came."""
+        if self.drop_features and self.training:
+            nodes = self.dropout(nodes) if nodes.layout == torch.strided else map_values(nodes, self.dropout)
+        for layer in self.layers:
+            nodes = self._finish(layer(nodes, incidence))
+        return nodes if self.end is None else self.end(nodes, incidence), edges
+
+    def _finish(self, rows: Tensor) -> Tensor:
+        if self.activation == "relu":
+            return dropout(rows, self.dropout.p, self.training, relu=True)
+        finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))
+        return finished
+
+
+def peer(name: PeerName, kernel: Kernel | None = None, drop_features: bool | None = None) -> MakeEncoder:
+    """What makes a network for `Learner` and `fit_members` to train in the place of CensNet.
+
+    Args:
+        name: "gcn", two layers of which each mixes the channels and then spreads them by the kernel of D^-1/2 (A + I)
+            D^-1/2; "gat", so too by the kernel of attention with 8 heads; "appnp", two layers that mix the channels, and
+            then the kernel, once.
+        kernel: another than the settings say: `Hop()` makes GCN and GAT what was published.
+        drop_features: whether dropout also meets what comes in; None: of APPNP alone.
+
+    Example:
+        >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+        >>> encoder = peer("gat")(4, 2, ModelSettings(hidden=16, kernel="pagerank"), 1)
+        >>> nodes, edges = encoder(torch.randn(3, 4), torch.randn(2, 2), path)
+        >>> nodes.shape, edges.shape
+        (torch.Size([3, 16]), torch.Size([2, 2]))
+    """
+    if name not in ("gcn", "appnp", "gat"):
+        raise ValueError(f"name is {name!r}, expected 'gcn', 'appnp' or 'gat'")
+
+    def make(node_width: int, edge_width: int, settings: ModelSettings, members: int) -> Peer:
+        if settings.norm is not None or settings.residual or settings.variant != "paper":
+            raise SettingsError(
+                f"model.norm is {settings.norm}, model.residual {settings.residual} and model.variant "
+                f"{settings.variant!r}, expected none, False and 'paper': the peers of CensNet have none of these"
+            )
+        walk = KERNELS[settings.kernel](**settings.kernel_options) if kernel is None else kernel
+        layers = []
+        for width in (node_width, settings.hidden):
+            spread: nn.Module | None = None
+            if name == "gcn":
+                spread = Convolution(walk, members)
+            elif name == "gat":
+                spread = Attention(settings.hidden, HEADS, walk, settings.dropout, members)
+            layers.append(Layer(width, settings.hidden, spread, members))
+        end = Convolution(walk, members) if name == "appnp" else None
+        drop = name == "appnp" if drop_features is None else drop_features
+        return Peer(layers, edge_width, walk, end, settings.dropout, settings.activation, drop)
+
+    return make
