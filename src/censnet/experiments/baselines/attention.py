@@ -1,6 +1,6 @@
 r"""Attention over the neighbours of each node and itself, as an operator :math:`x \mapsto \alpha x` in O(E d).
 
-:math:`\alpha_{ij} = \mathrm{softmax}_j\, \mathrm{LeakyReLU}(t_i + s_j)` over the distinct neighbours j of i and i itself
+:math:`\alpha_{ij} = \mathrm{softmax}_j\, \mathrm{LeakyReLU}(t_i + s_j)` over the distinct neighbours j of i and over i
 (Velickovic et al. 2018), for each head by itself. The heads of networks side by side are so many heads more.
 """
 

@@ -143,7 +143,7 @@ class Peer(nn.Module):
     def reset_parameters(self) -> None:
         """Start afresh."""
         for part in (*self.layers, *([] if self.end is None else [self.end])):
-            part.reset_parameters()  # type: ignore[operator]
+            part.reset_parameters()
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """The embedded nodes, and the edges as they came."""
@@ -164,9 +164,8 @@ def peer(name: PeerName, kernel: Kernel | None = None, drop_features: bool | Non
     """What makes a network for `Learner` and `fit_members` to train in the place of CensNet.
 
     Args:
-        name: "gcn", two layers of which each mixes the channels and then spreads them by the kernel of D^-1/2 (A + I)
-            D^-1/2; "gat", so too by the kernel of attention with 8 heads; "appnp", two layers that mix the channels, and
-            then the kernel, once.
+        name: "gcn" has two layers, each of which mixes the channels and then spreads them by the kernel of A~; "gat"
+            so too, by the kernel of attention with 8 heads; "appnp" has two that mix, and then the kernel once.
         kernel: another than the settings say: `Hop()` makes GCN and GAT what was published.
         drop_features: whether dropout also meets what comes in; None: of APPNP alone.
 
