@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from censnet.ops import fused
-from censnet.ops.factors import dots, weigh
+from censnet.ops.factors import by_head, dots
 from censnet.ops.incidence import Incidence
 from censnet.ops.sums import Bags, add_pieces, linear_map, sum_bags, take_rows
 
@@ -95,14 +95,14 @@ class _Propagate(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, alpha: Tensor, own: Tensor, near: Neighbours) -> Tensor:
         ctx.save_for_backward(x, alpha, own)
         ctx.near = near
-        return _product(x, alpha, near, near.each).add_(weigh(x, own))
+        return _product(x, alpha, own, near, near.each)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, alpha, own = ctx.saved_tensors
         near, heads, grad = ctx.near, own.shape[1], grad.contiguous()
-        grad_x = _product(grad, alpha, near, near.mirror).add_(weigh(grad, own))
+        grad_x = _product(grad, alpha, own, near, near.mirror)
         size = max(1, BLOCK // max(x.shape[1], 1))
         parts = [
             dots(take_rows(x, j), take_rows(grad, i), heads)
@@ -111,12 +111,17 @@ class _Propagate(torch.autograd.Function):
         return grad_x, torch.cat(parts), dots(x, grad, heads), None
 
 
-def _product(x: Tensor, alpha: Tensor, near: Neighbours, entry: Tensor) -> Tensor:
-    """sum over j of alpha_ij x_j; with `entry` the mirror, of alpha_ji x_j."""
+def _product(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbours, entry: Tensor) -> Tensor:
+    """own_i x_i + the sum over j of alpha_ij x_j; with `entry` the mirror, of alpha_ji x_j."""
+    heads = own.shape[1]
     if fused.takes(x):
-        return add_pieces(fused.node_product(x, alpha, near.around, entry, False), near.around)
-    message = weigh(take_rows(x, near.around.index), take_rows(alpha, entry))
-    return sum_bags(message, replace(near.around, index=near.each))
+        out = add_pieces(fused.node_product(x, alpha, near.around, entry, False), near.around)
+    else:
+        message = take_rows(x, near.around.index)
+        by_head(message, heads).mul_(take_rows(alpha, entry).unsqueeze(2))  # in place: a third of the time on a CPU
+        out = sum_bags(message, replace(near.around, index=near.each))
+    by_head(out, heads).addcmul_(by_head(x, heads), own.unsqueeze(2))
+    return out
 
 
 def propagate(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbours) -> Tensor:
