@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from censnet.experiments.lessons import LessonData, shelve, unshelve
 from censnet.experiments.plan import Plan
 from censnet.ops.graph import Graph, GraphSet
 
@@ -66,7 +68,7 @@ class LinkData:
     test: dict[int, tuple[Tensor, Tensor]]
 
 
-Data = NodeData | MoleculeData | LinkData
+Data = NodeData | MoleculeData | LinkData | LessonData
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,22 +78,24 @@ class Pack:
     table: str
     name: str
     data: Data
-    plans: Sequence[Plan] = ()
+    plans: Sequence[Plan[Any]] = ()
 
 
 def write_pack(path: Path, pack: Pack) -> None:
     """Write a pack. Nothing in the file is code."""
+    tensors, facts = _tensors(pack.data), _facts(pack.data)
+    if isinstance(pack.data, LessonData):
+        tensors, lessons = shelve(pack.data)
+        facts |= {"lessons": lessons}
     about = {
         "table": pack.table,
         "name": pack.name,
         "plans": json.dumps([json.loads(plan.to_json()) for plan in pack.plans]),
-        "about": json.dumps(_facts(pack.data)),
+        "about": json.dumps(facts),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    tensors = {
-        name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in _tensors(pack.data).items()
-    }
-    save_file(tensors, path, about)
+    whole = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
+    save_file(whole, path, about)
 
 
 def read_pack(path: Path) -> Pack:
@@ -118,10 +122,14 @@ def _facts(data: Data) -> dict[str, object]:
         return {"kind": "nodes", "num_classes": data.num_classes, "node_width": data.graph.node_width}
     if isinstance(data, MoleculeData):
         return {"kind": "molecules", "regression": data.regression}
+    if isinstance(data, LessonData):
+        return {"kind": "lessons"}
     return {"kind": "links", "node_width": data.graph.node_width}
 
 
 def _tensors(data: Data) -> dict[str, Tensor]:
+    if isinstance(data, LessonData):
+        return {}
     if isinstance(data, MoleculeData):
         fields = ("nodes", "edges", "ends", "node_offset", "edge_offset")
         found = {f"graphs.{name}": _small(getattr(data.graphs, name)) for name in fields}
@@ -189,7 +197,8 @@ def _read_links(tensors: Mapping[str, Tensor], facts: Mapping[str, int]) -> Link
     return LinkData(_graph(tensors, facts["node_width"]), seen, *judged)
 
 
-_KINDS: dict[str, Callable[[Mapping[str, Tensor], Mapping[str, int]], Data]] = {
+_KINDS: dict[str, Callable[[Mapping[str, Tensor], Mapping[str, Any]], Data]] = {
+    "lessons": lambda tensors, facts: unshelve(tensors, facts["lessons"]),
     "nodes": _read_nodes,
     "molecules": _read_molecules,
     "links": _read_links,

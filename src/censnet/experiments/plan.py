@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 Varies = Literal["split", "initialisation"]
 
@@ -39,7 +39,31 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Preset:
+    """Training by the library's own loop, as `censnet train` does it.
+
+    Args:
+        preset: its name.
+        changes: settings that differ from it, such as {"model.layers": "NN"}.
+        encoder: "censnet", or what stands in its place with all else the same: "gcn", "appnp", "gat".
+        edge_features: whether edges have their features; otherwise all edges are alike.
+        ensemble: networks whose answers are averaged.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    preset: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    encoder: Literal["censnet", "gcn", "appnp", "gat"] = "censnet"
+    edge_features: bool = True
+    ensemble: int = 1
+
+
+How = TypeVar("How", Recipe, Preset)
+
+
+@dataclass(frozen=True)
+class Plan(Generic[How]):
     """One column of a table: a method, its recipe, and what its replicates vary.
 
     Args:
@@ -56,7 +80,7 @@ class Plan:
 
     table: str
     method: str
-    recipe: Recipe
+    recipe: How
     varies: Varies = "split"
     runs: int = 20
 
@@ -74,8 +98,10 @@ class Plan:
         return json.dumps(asdict(self))
 
     @staticmethod
-    def from_json(text: str) -> Plan:
+    def from_json(text: str) -> Plan[Any]:
         """What `to_json` wrote."""
         fields = json.loads(text)
         recipe = fields.pop("recipe")
+        if "preset" in recipe:
+            return Plan(recipe=Preset(**recipe), **fields)
         return Plan(recipe=Recipe(**recipe | {"learning_rates": tuple(recipe["learning_rates"])}), **fields)

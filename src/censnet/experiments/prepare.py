@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 
+from censnet.data.dataset import load_data
 from censnet.data.molecules.featurize import featurize
 from censnet.data.sets.builtin import read_builtin
+from censnet.data.sets.catalogue import DATASETS
 from censnet.data.sets.citation import normalize_rows, read_citation
 from censnet.data.splits.links import links
 from censnet.data.splits.rules import label_rate, ratio
 from censnet.data.tables.files import Tables
-from censnet.experiments.cells import TABLES
+from censnet.experiments.cells import TABLES, Cell
+from censnet.experiments.learn import SECTIONS
+from censnet.experiments.lessons import LessonData
 from censnet.experiments.packed import Data, LinkData, MoleculeData, NodeData
-from censnet.ops.graph import Graph
+from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.targets import parse_targets
+from censnet.training.config import make_settings
+from censnet.training.lesson import Lesson
+from censnet.training.prepare import fingerprint, prepare_dataset
 
 SMILES = {"tox21": "smiles", "lipophilicity": "smiles"}
 
 
 def prepare(table: str, name: str, seeds: Sequence[int]) -> Data:
     """The data of one set as a table trains on them, with the splits of these seeds, which count from 0."""
+    if table in SECTIONS:
+        return lesson_data(table, name, max(seeds) + 1)
     if table in ("table1", "speed"):
         return node_data(name, max(seeds) + 1)
     return molecule_data(name, max(seeds) + 1) if table == "table2" else link_data(name, seeds)
@@ -40,6 +51,36 @@ def node_data(name: str, num_splits: int) -> NodeData:
         if about.data == name
     }
     return NodeData(graph, citation.labels, len(citation.classes), parts)
+
+
+def lesson_data(table: str, name: str, num_splits: int) -> LessonData:
+    """What `censnet train NAME` trains on, for the splits of each cell: seed s is `--seed s` of the command."""
+    names = [target for target in DATASETS[name].targets if (target == "link") == (table == "links")]
+    asked, link = parse_targets(names)
+    dataset = load_data(name, target=names)
+    lessons = {}
+    for cell, about in TABLES[table].items():
+        if about.data == name:
+            changes = _split_settings(table, about)
+            lessons[cell] = [
+                prepare_dataset(
+                    dataset, asked, link, make_settings("strong", SECTIONS[table], changes, seed), names, False
+                ).lesson
+                for seed in range(num_splits)
+            ]
+    return LessonData({cell: _share_graphs(found) for cell, found in lessons.items()})
+
+
+def _split_settings(table: str, cell: Cell) -> dict[str, object]:
+    if table == "nodes":
+        return {"data.split": "label-rate", "data.label_rate": cell.rate}
+    return {"data.split": "scaffold" if cell.split == "scaffold" else "ratio"} if table == "molecules" else {}
+
+
+def _share_graphs(lessons: Sequence[Lesson]) -> list[Lesson]:
+    """Lessons whose graphs are equal have the first of them in common."""
+    graphs: dict[str, Graph | GraphSet] = {}
+    return [replace(lesson, graph=graphs.setdefault(fingerprint(lesson.graph), lesson.graph)) for lesson in lessons]
 
 
 def molecule_data(name: str, num_splits: int) -> MoleculeData:

@@ -100,7 +100,7 @@ def read_all(results: Path) -> Iterator[Record]:
         yield from read(path)
 
 
-def missing_seeds(path: Path, plan: Plan, seeds: Iterable[int]) -> list[int]:
+def missing_seeds(path: Path, plan: Plan[Any], seeds: Iterable[int]) -> list[int]:
     """The seeds without a record yet. Records of another recipe are an error: they would be mixed into one mean."""
     records = read(path)
     for record in records:

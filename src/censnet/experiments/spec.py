@@ -14,13 +14,23 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 from censnet.experiments.cells import TABLES, find_cell
+from censnet.experiments.learn import SECTIONS
 from censnet.experiments.models import MODELS
-from censnet.experiments.plan import Plan, Recipe, Varies
+from censnet.experiments.plan import Plan, Preset, Recipe, Varies
+from censnet.training.config import make_settings
 
 Number = tuple[float, Annotated[float, Field(ge=0)]]
+BY_US, BY_PRESET = "our loop", "the library"  # who trains; the names stand in no message
+
+
+def _who_trains(recipe: Any) -> str:
+    return BY_PRESET if (isinstance(recipe, Preset) or "preset" in recipe) else BY_US
+
+
+HowTrained = Annotated[Annotated[Recipe, Tag(BY_US)] | Annotated[Preset, Tag(BY_PRESET)], Discriminator(_who_trains)]
 
 
 class Spec(BaseModel):
@@ -30,7 +40,7 @@ class Spec(BaseModel):
         table, method: their names, as in the paths of records.
         title: as the table's head shows it.
         place: "table" stands in the paper's table; "beside" is ours, and stands in a table of its own; so do "kernels",
-            which the paper names and has no numbers of.
+            which the paper names and has no numbers of, "peers" and "depth".
         runs: how many seeds the table asks for.
         varies: what a seed draws anew.
         source: where the published numbers are from.
@@ -44,12 +54,12 @@ class Spec(BaseModel):
     table: str
     method: str
     title: str
-    place: str = Field("table", pattern="^(table|beside|kernels)$")
+    place: str = Field("table", pattern="^(table|beside|kernels|peers|depth)$")
     runs: int = Field(ge=1)
     varies: Varies = "split"
     source: str
     doubts: list[str] = Field(default_factory=list)
-    recipe: Recipe
+    recipe: HowTrained
     published: dict[str, dict[str, Number]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -58,6 +68,9 @@ class Spec(BaseModel):
             unknown = set(numbers) - set(find_cell(self.table, cell).metrics)
             if unknown:
                 raise ValueError(f"{cell} has no metric {unknown.pop()!r}")
+        if isinstance(self.recipe, Preset):
+            make_settings(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
+            return self
         if self.recipe.model not in MODELS[self.table]:
             raise ValueError(
                 f"there is no model {self.recipe.model!r}, expected one of {', '.join(MODELS[self.table])}"
@@ -70,7 +83,7 @@ class Spec(BaseModel):
                 raise ValueError(f"unknown setting recipe.options.{name}: {hint}")
         return self
 
-    def plan(self) -> Plan:
+    def plan(self) -> Plan[Any]:
         """What a machine that trains has to know."""
         return Plan(self.table, self.method, self.recipe, self.varies, self.runs)
 
@@ -147,7 +160,7 @@ def _validate(fields: Mapping[str, Any], file: str) -> Spec:
         return Spec.model_validate(fields)
     except ValidationError as problem:
         first = problem.errors()[0]
-        where = ".".join(map(str, first["loc"]))
+        where = ".".join(str(part) for part in first["loc"] if part not in (BY_US, BY_PRESET))
         message = f"unknown setting {where}" if first["type"] == "unexpected_keyword_argument" else first["msg"]
         message = f"unknown setting {where}" if first["type"] == "extra_forbidden" else message
         raise ValueError(f"{file}: {message.removeprefix('Value error, ')} ({where or 'the whole'})") from None

@@ -15,14 +15,14 @@ from torch import Tensor, nn
 from censnet.experiments import records
 from censnet.experiments.classifiers import build
 from censnet.experiments.packed import NodeData
-from censnet.experiments.plan import Plan
+from censnet.experiments.plan import Plan, Recipe
 from censnet.experiments.records import Record
 
 logger = logging.getLogger(__name__)
 WARM_UP = 20  # epochs before the clock counts
 
 
-def run_cell(plan: Plan, cell: str, data: NodeData, seeds: Sequence[int], results: Path) -> None:
+def run_cell(plan: Plan[Recipe], cell: str, data: NodeData, seeds: Sequence[int], results: Path) -> None:
     """Add a record for each seed that has none yet: the median time of an epoch, in milliseconds.
 
     The cell says where: "cora-gpu" needs a GPU, "cora-cpu" is the host whatever there is.
@@ -55,7 +55,9 @@ def run_cell(plan: Plan, cell: str, data: NodeData, seeds: Sequence[int], result
         logger.info("%s %s seed %d: %s", cell, plan.method, seed, record.metrics)
 
 
-def epoch_times(model: nn.Module, inputs: tuple[object, ...], rows: Tensor, labels: Tensor, plan: Plan) -> list[float]:
+def epoch_times(
+    model: nn.Module, inputs: tuple[object, ...], rows: Tensor, labels: Tensor, plan: Plan[Recipe]
+) -> list[float]:
     """The seconds of each epoch after the first few."""
     recipe = plan.recipe
     on_gpu = rows.device.type == "cuda"

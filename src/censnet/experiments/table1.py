@@ -12,7 +12,7 @@ import torch
 from censnet.experiments import records
 from censnet.experiments.classifiers import build
 from censnet.experiments.packed import NodeData
-from censnet.experiments.plan import Plan
+from censnet.experiments.plan import Plan, Recipe
 from censnet.experiments.records import Record
 from censnet.experiments.together import Outcome, Rows, train
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_cell(
-    plan: Plan,
+    plan: Plan[Recipe],
     cell: str,
     data: NodeData,
     seeds: Sequence[int],
@@ -62,7 +62,7 @@ def run_cell(
 
 
 def train_seeds(
-    plan: Plan,
+    plan: Plan[Recipe],
     cell: str,
     data: NodeData,
     seeds: Sequence[int],
@@ -94,7 +94,7 @@ def train_seeds(
     )
 
 
-def _record(plan: Plan, cell: str, seed: int, outcome: Outcome, seconds: float, device: torch.device) -> Record:
+def _record(plan: Plan[Recipe], cell: str, seed: int, outcome: Outcome, seconds: float, device: torch.device) -> Record:
     """The setting that is best on validation rows; of equals, the first."""
     best = int(outcome.validation.argmax())
     return Record(

@@ -28,7 +28,7 @@ Run = tuple[str, int]  # a cell and a seed
 
 
 def run_cells(
-    plan: Plan,
+    plan: Plan[Recipe],
     cells: Sequence[str],
     data: MoleculeData,
     seeds: Sequence[int],
@@ -65,7 +65,7 @@ def run_cells(
             logger.info("%s %s seed %d: %s", record.cell, plan.method, record.seed, record.metrics)
 
 
-def _train(plan: Plan, runs: Sequence[Run], data: MoleculeData, device: torch.device) -> list[Record]:
+def _train(plan: Plan[Recipe], runs: Sequence[Run], data: MoleculeData, device: torch.device) -> list[Record]:
     """Train every setting of every run, and take for each run the setting and epoch that validation rows like best."""
     began = time.perf_counter()
     rates = plan.recipe.learning_rates
@@ -101,7 +101,7 @@ def _train(plan: Plan, runs: Sequence[Run], data: MoleculeData, device: torch.de
     return found
 
 
-def _answer(plan: Plan, runs: Sequence[Run], data: MoleculeData, device: torch.device) -> list[Record]:
+def _answer(plan: Plan[Recipe], runs: Sequence[Run], data: MoleculeData, device: torch.device) -> list[Record]:
     """The classical models, on the host, one target after the other."""
     features, labels = pooled_features(data.graphs), data.labels.numpy()
     found = []
@@ -124,7 +124,7 @@ def _answer(plan: Plan, runs: Sequence[Run], data: MoleculeData, device: torch.d
 
 
 def _record(
-    plan: Plan,
+    plan: Plan[Recipe],
     run: Run,
     chosen: dict[str, float],
     tried: int,

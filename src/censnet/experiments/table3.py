@@ -14,7 +14,7 @@ from torch import Tensor
 from censnet.experiments import records
 from censnet.experiments.link_models import LINK_MODELS
 from censnet.experiments.packed import LinkData
-from censnet.experiments.plan import Plan
+from censnet.experiments.plan import Plan, Recipe
 from censnet.experiments.records import Record
 from censnet.ops.graph import Graph
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_cell(
-    plan: Plan, cell: str, data: LinkData, seeds: Sequence[int], results: Path, *, device: torch.device
+    plan: Plan[Recipe], cell: str, data: LinkData, seeds: Sequence[int], results: Path, *, device: torch.device
 ) -> None:
     """Add a record for each seed that has none yet."""
     path = records.record_path(results, plan.table, cell, plan.method)

@@ -2,7 +2,7 @@
 
     python -m censnet.experiments.train_packed packs/table1-cora.safetensors --results results --methods gcn censnet
 
-It imports nothing of `censnet.data`, and needs no pydantic, no pooch and no rdkit. `reproduce.pack` writes the packs.
+It reads no data set, and needs no rdkit. `reproduce.pack` writes the packs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from censnet.experiments import speed, table1, table2, table3
+from censnet.experiments import learn, speed, table1, table2, table3
 from censnet.experiments.cells import TABLES
+from censnet.experiments.lessons import LessonData
 from censnet.experiments.packed import Data, LinkData, MoleculeData, read_pack
 from censnet.experiments.plan import Plan
 
@@ -24,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def train_plan(
-    plan: Plan,
+    plan: Plan[Any],
     cells: Sequence[str],
     data: Data,
     seeds: Sequence[int],
@@ -38,7 +40,9 @@ def train_plan(
         table2.run_cells(plan, cells, data, seeds, results, device=device, at_once=at_once)
         return
     for cell in cells:
-        if isinstance(data, LinkData):
+        if isinstance(data, LessonData):
+            learn.run_cell(plan, cell, data, seeds, results, device=device, at_once=at_once)
+        elif isinstance(data, LinkData):
             table3.run_cell(plan, cell, data, seeds, results, device=device)
         elif plan.table == "speed":
             speed.run_cell(plan, cell, data, seeds, results)

@@ -77,6 +77,7 @@ class PairTask(nn.Module):
         edge_width: channels of each embedded edge.
         latent: channels of z and of e.
         features: whether the cosine of the nodes' features is read.
+        edges: whether :math:`e_{ij}` is; without it, links are told from the nodes' cosines alone.
 
     Shape:
         nodes (N, node_width), edges (E, edge_width) -> PairSides.
@@ -89,21 +90,23 @@ class PairTask(nn.Module):
         torch.Size([2])
     """
 
-    def __init__(self, node_width: int, edge_width: int, latent: int = 32, features: bool = True) -> None:
+    def __init__(
+        self, node_width: int, edge_width: int, latent: int = 32, features: bool = True, edges: bool = True
+    ) -> None:
         super().__init__()
-        self.features = features
+        self.features, self.edges = features, edges
         self.place = nn.Parameter(torch.empty(node_width, latent))
-        self.weight = nn.Parameter(torch.empty(edge_width, latent))
-        self.reader = nn.Parameter(torch.empty(node_width, 1))
-        self.bias = nn.Parameter(torch.empty(latent))
-        self.edge_weight = nn.Parameter(torch.empty(latent, 1))
+        self.weight = nn.Parameter(torch.empty(edge_width, latent), requires_grad=edges)
+        self.reader = nn.Parameter(torch.empty(node_width, 1), requires_grad=edges)
+        self.bias = nn.Parameter(torch.empty(latent), requires_grad=edges)
+        self.edge_weight = nn.Parameter(torch.empty(latent, 1), requires_grad=edges)
         self.scale = nn.Parameter(torch.empty(()))
         self.shift = nn.Parameter(torch.empty(()))
         self.likeness = nn.Parameter(torch.empty(()), requires_grad=features)
         self.reset_parameters()
 
     def extra_repr(self) -> str:
-        reads = "" if self.features else ", features=False"
+        reads = ("" if self.features else ", features=False") + ("" if self.edges else ", edges=False")
         return f"{self.place.shape[0]}, {self.weight.shape[0]} -> {self.place.shape[1]}{reads}"
 
     def reset_parameters(self) -> None:
@@ -150,7 +153,10 @@ class PairTask(nn.Module):
         cosine = self.scale * row_products(sides.places, first, second)
         if sides.features is not None:
             cosine = cosine + self.likeness * row_products(sides.features, first, second)
-        return STEP * cosine + self.shift + (self.edge(sides, pairs) + self.bias).relu().matmul(self.edge_weight)[:, 0]
+        score = STEP * cosine + self.shift
+        return (
+            score + (self.edge(sides, pairs) + self.bias).relu().matmul(self.edge_weight)[:, 0] if self.edges else score
+        )
 
     def edge(self, sides: PairSides, pairs: Tensor) -> Tensor:
         """e: what an edge layer would make of an edge between the two nodes. (2, P) -> (P, latent)"""

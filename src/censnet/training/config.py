@@ -62,8 +62,9 @@ class ModelSettings(_Settings):
     read_ends: bool = Field(False, description="whether an edge's answer reads its two nodes beside the edge")
     pool: list[Pool] = Field(default=["mean"], min_length=1, description="how rows become one vector for a graph")
     pool_over: Literal["nodes", "edges", "both"] = Field("nodes", description="which rows do")
-    decoder: Literal["inner", "pairs"] = Field(
-        "inner", description="how links are told: the paper's inner product, or pair by pair with an edge's embedding"
+    decoder: Literal["inner", "pairs", "cosines"] = Field(
+        "inner",
+        description="how links are told: the paper's inner product, pair by pair with an edge's embedding, or without",
     )
     latent: int = Field(32, ge=1, description="channels of the embedding that links are told from")
     positive_weight: float | Literal["balanced"] = Field(
@@ -118,7 +119,7 @@ class TrainingSettings(_Settings):
         "that does best on validation rows is kept",
     )
     mask: float = Field(0.0, ge=0, lt=1, description="share of the links that a step hides and learns from")
-    negatives: int = Field(1, ge=1, description="pairs that are no links drawn for each link, with model.decoder pairs")
+    negatives: int = Field(1, ge=1, description="pairs that are no links for each link that is hidden")
     monitor: str = Field("auto", description="the validation metric that decides which epoch is kept")
     patience: int | None = Field(100, ge=1, description="epochs without a better one before training stops")
     validate_every: int = Field(1, ge=1, description="epochs between validations")

@@ -14,7 +14,7 @@ from censnet.data.dataset import Dataset, load_data, suggest_targets
 from censnet.data.errors import DataError
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import Asked, Target, parse_targets
 from censnet.training.config import Section, Settings, make_settings
 from censnet.training.lesson import Lesson, row_labels, row_parts
@@ -49,7 +49,7 @@ class Prepared:
     @property
     def fingerprint(self) -> str:
         """What tells these data, labels and parts from others."""
-        found = hashlib.sha256(fingerprint(self.data).encode())
+        found = hashlib.sha256(fingerprint(self.data.graph).encode())
         for level, labels in self.lesson.labels.items():
             found.update(level.encode() + labels.numpy().tobytes() + self.lesson.parts[level].numpy().tobytes())
         return found.hexdigest()
@@ -150,9 +150,9 @@ def make_lesson(
     return Lesson(graph, targets, encoded, parts, links, node_features=own)
 
 
-def fingerprint(dataset: Dataset) -> str:
-    """The SHA-256 of a data set's tensors."""
-    found, graph = hashlib.sha256(), dataset.graph
+def fingerprint(graph: Graph | GraphSet) -> str:
+    """The SHA-256 of a graph's tensors."""
+    found = hashlib.sha256()
     sparse = graph.nodes.layout == torch.sparse_csr
     nodes = [graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()] if sparse else [graph.nodes]
     offsets = [graph.node_offset, graph.edge_offset] if isinstance(graph, GraphSet) else []

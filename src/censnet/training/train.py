@@ -291,7 +291,7 @@ def finish(
         settings=settings,
         asked=prepared.asked,
         data=data.name,
-        fingerprint=fingerprint(data),
+        fingerprint=fingerprint(data.graph),
         targets=prepared.targets,
         link=prepared.links is not None,
         node_width=data.graph.node_width,

@@ -116,8 +116,8 @@ class Learner(nn.Module):
                     read_ends=settings.read_ends and level == "edge",
                     members=members,
                 )
-        if link and settings.decoder == "pairs":
-            self.tasks["link"] = PairTask(*widths, settings.latent, features)
+        if link and settings.decoder != "inner":
+            self.tasks["link"] = PairTask(*widths, settings.latent, features, edges=settings.decoder == "pairs")
         elif link:
             self.tasks["link"] = LinkTask(self.encoder.out_node_width, settings.latent, settings.positive_weight)
 

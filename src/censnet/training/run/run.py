@@ -81,7 +81,7 @@ class Run(Predictor):
         by hiding some: those hidden in training, or on another graph as many drawn by the run's seed.
         """
         dataset = self.read(data, strict=strict)
-        same = fingerprint(dataset) == self.config.fingerprint
+        same = fingerprint(dataset.graph) == self.config.fingerprint
         if same:
             return self.judge(dataset, device, progress)
         targets = self.config.targets

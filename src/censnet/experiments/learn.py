@@ -1,0 +1,168 @@
+"""Tables of our own: cells trained by the library itself, as `censnet train` does, from a preset and some changes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from censnet.experiments import records
+from censnet.experiments.baselines.encoders import peer
+from censnet.experiments.lessons import LessonData
+from censnet.experiments.plan import Plan, Preset
+from censnet.experiments.records import Record
+from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.metrics import MONITORS
+from censnet.training.config import Section, Settings, make_settings
+from censnet.training.lesson import Lesson
+from censnet.training.loop.embedder import MakeEncoder
+from censnet.training.loop.fit import Fitted
+from censnet.training.loop.infer import infer
+from censnet.training.loop.judge import Judge, average
+from censnet.training.loop.learner import Learner
+from censnet.training.train import fit_members
+from censnet.training.tries import settle_unlabelled
+
+logger = logging.getLogger(__name__)
+
+SECTIONS: dict[str, Section] = {"nodes": "node", "molecules": "graph", "links": "link"}
+
+
+def run_cell(
+    plan: Plan[Preset],
+    cell: str,
+    data: LessonData,
+    seeds: Sequence[int],
+    results: Path,
+    *,
+    device: torch.device,
+    at_once: int | None = None,
+) -> None:
+    """Add a record for each seed that has none yet.
+
+    Args:
+        plan: the method.
+        cell: one of the data's.
+        data: with the lessons of these seeds.
+        seeds: which replicates.
+        results: the directory of records.
+        device: where to train.
+        at_once: how many seeds of a graph with few labels are trained side by side; None is all of them on a GPU and
+            one on a CPU. Records are added after each lot.
+    """
+    path = records.record_path(results, plan.table, cell, plan.method)
+    todo = records.missing_seeds(path, plan, seeds)
+    lot = at_once or (len(todo) if device.type == "cuda" else 1)
+    if plan.table != "nodes" or plan.recipe.ensemble > 1:
+        lot = 1
+    for start in range(0, len(todo), max(lot, 1)):
+        some = todo[start : start + lot]
+        lessons = [data.lessons[cell][plan.split_seed(seed)] for seed in some]
+        found = [replace(record, cell=cell) for record in learn(plan, lessons, some, device)]
+        records.append(path, found)
+        for record in found:
+            logger.info("%s %s seed %d: %s", cell, plan.method, record.seed, record.metrics)
+
+
+def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], device: torch.device) -> list[Record]:
+    """Train each lesson from its seed, several side by side, and judge what validation rows chose. No cell is named."""
+    began, recipe = time.perf_counter(), plan.recipe
+    if not recipe.edge_features:
+        lessons = _without_edge_features(lessons)
+    settings = make_settings(recipe.preset, SECTIONS[plan.table], recipe.changes, seeds[0])
+    settings = settle_unlabelled(lessons[0], settings, explicit=False)
+    learners, fits = fit_members(
+        _side_by_side(lessons, recipe.ensemble), settings, None, False, str(device), [],
+        len(lessons) * recipe.ensemble, _encoder(recipe),
+    )  # fmt: skip
+    seconds = (time.perf_counter() - began) / len(seeds)
+    chosen = _chosen(settings, fits, recipe.ensemble)
+    return [
+        Record(
+            table=plan.table,
+            cell="",
+            method=plan.method,
+            seed=seed,
+            split_seed=plan.split_seed(seed),
+            settings=plan.settings(),
+            chosen=chosen[number],
+            tried=len(settings.training.unlabelled),
+            metrics={
+                name: round(value, 5)
+                for name, value in _judge(
+                    learners[number * recipe.ensemble : (number + 1) * recipe.ensemble], lesson, device
+                ).items()
+            },
+            seconds=round(seconds, 2),
+            device=records.device_name(device),
+            versions=records.versions(),
+        )
+        for number, (seed, lesson) in enumerate(zip(seeds, lessons, strict=True))
+    ]
+
+
+def _side_by_side(lessons: Sequence[Lesson], ensemble: int) -> Lesson:
+    """One lesson whose members have the parts of several, which are of one graph with the same labels."""
+    first = lessons[0]
+    if not first.parts:
+        return first
+    if any(one.graph is not first.graph or one.targets != first.targets for one in lessons):
+        raise ValueError("lessons that are learnt side by side are of several graphs or targets, expected of one")
+    parts = {level: torch.cat([one.parts[level].expand(-1, ensemble) for one in lessons], 1) for level in first.parts}
+    return replace(first, parts=parts)
+
+
+def _without_edge_features(lessons: Sequence[Lesson]) -> list[Lesson]:
+    """The same with all edges alike."""
+    made: dict[int, Graph | GraphSet] = {}
+    for lesson in lessons:
+        graph = lesson.graph
+        if id(graph) not in made:
+            made[id(graph)] = replace(graph, edges=torch.ones(len(graph.edges), 1))
+    return [replace(lesson, graph=made[id(lesson.graph)]) for lesson in lessons]
+
+
+def _encoder(recipe: Preset) -> MakeEncoder | None:
+    if recipe.encoder == "censnet":
+        return None
+    return peer(recipe.encoder)
+
+
+def _chosen(settings: Settings, fits: Sequence[Fitted], ensemble: int) -> list[dict[str, float]]:
+    """What validation rows chose for each seed: the epoch, and how much guesses count where several were tried."""
+    epochs = [epoch for fitted in fits for epoch in fitted.best_epoch]
+    choices = [choice for fitted in fits for choice in fitted.choices]
+    found: list[dict[str, float]] = []
+    for first in range(0, len(epochs), ensemble):
+        chosen: dict[str, float] = {"epoch": epochs[first]}
+        if choices:
+            chosen["unlabelled"] = settings.training.unlabelled[choices[first].kept]
+        found.append(chosen)
+    return found
+
+
+def _judge(learners: Sequence[Learner], lesson: Lesson, device: torch.device) -> dict[str, float]:
+    """The score that decides, of validation and of test rows; of links, all scores."""
+    lesson, found = lesson.to(device), dict[str, float]()
+    learners = [learner.to(device).eval() for learner in learners]
+    if lesson.links is not None:
+        for part, prefix in (("validation", "validation_"), ("test", "")):
+            scores = Judge(lesson, part)(learners[0])[0]["link"]
+            found |= {f"{prefix}{name}": scores[name] for name in ("auc", "ap")}
+        return found
+    (level,) = lesson.parts
+    answers = torch.stack([_answers(learner, lesson, level) for learner in learners])
+    metric = MONITORS[lesson.targets[0].kind]
+    for part in ("validation", "test"):
+        scores = Judge(lesson, part, narrow=False).of({level: average(lesson.of(level), answers)})[0][level]
+        found[part] = scores[metric]
+    return found
+
+
+def _answers(learner: Learner, lesson: Lesson, level: str) -> Tensor:
+    return infer(learner, lesson.graph).rows[level]
