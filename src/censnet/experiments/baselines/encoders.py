@@ -4,7 +4,7 @@ They read what the recipe says of any network (`model.hidden`, `dropout`, `activ
 edges, and their members stand side by side as CensNet's do (`censnet.nn.members`). Above them is the head of the
 learner, as above CensNet: ``fit_members(lesson, settings, ..., make_encoder=peer("gat"))``. With the kernel "hop", GCN
 (Kipf and Welling 2017) and GAT (Velickovic et al. 2018) have the layers that were published. APPNP (Gasteiger et al.
-2019) predicts and then propagates; as the head is linear, it is the same on either side of the kernel but for its bias.
+2019) predicts and then propagates; as the head is linear, it is the same on either side of the kernel, but for its bias.
 """
 
 from __future__ import annotations
