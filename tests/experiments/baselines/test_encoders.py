@@ -157,6 +157,17 @@ def test_a_gpu_gives_what_a_cpu_gives(name: PeerName, members: int) -> None:
         torch.testing.assert_close(gpu, cpu, rtol=1e-8, atol=1e-8)
 
 
+def test_dropout_of_attention_does_not_multiply_along_a_walk() -> None:
+    walk = Attention(16, HEADS, PageRank(10, 0.1), dropout=0.6).train()
+    hop = Attention(16, HEADS, Hop(), dropout=0.6).train()
+    ones, seen = torch.ones(5, 16), set()
+    for _ in range(50):
+        spread = walk(ones, TANGLE)
+        assert bool(((spread >= 0) & (spread <= 1.0001)).all())
+        seen |= {round(value, 3) for value in hop(ones, TANGLE)[4].tolist()}  # a node alone: all of its own, or nothing
+    assert seen == {0.0, 2.5}
+
+
 # -- members ----------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ They read what the recipe says of any network (`model.hidden`, `dropout`, `activ
 edges, and their members stand side by side as CensNet's do (`censnet.nn.members`). Above them is the head of the
 learner, as above CensNet: ``fit_members(lesson, settings, ..., make_encoder=peer("gat"))``. With the kernel "hop", GCN
 (Kipf and Welling 2017) and GAT (Velickovic et al. 2018) have the layers that were published. APPNP (Gasteiger et al.
-2019) predicts and then propagates; as the head is linear, it is the same on either side of the kernel, but for its bias.
+2019) predicts and then propagates: a linear head is the same on either side of the kernel, but for its bias.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from censnet.training.loop.embedder import MakeEncoder
 
 PeerName = Literal["gcn", "appnp", "gat"]
 HEADS = 8  # of attention, as published; each has its share of the channels
+LEAST = 1e-6  # of what dropout leaves of a row of attention, where that is divided by
 
 
 class Convolution(nn.Module):
@@ -54,7 +55,8 @@ class Convolution(nn.Module):
 class Attention(nn.Module):
     """kernel(alpha) x: each head of channels decides from them what passes between neighbours; see `attention.py`.
 
-    Dropout takes out entries of alpha, the same in every step of the kernel.
+    Dropout takes out entries of alpha. In one hop what is left is raised by 1 / (1 - p), as published; in a walk of
+    several that would multiply from step to step and swamp the rows, so there what is left of each row sums to 1 again.
     """
 
     def __init__(self, width: int, heads: int, kernel: Kernel, dropout: float = 0.0, members: int = 1) -> None:
@@ -78,6 +80,9 @@ class Attention(nn.Module):
         near, shares = neighbours_of(incidence), by_head(nodes, self.members * self.heads)
         target, source = ((shares * each.flatten(0, -2)).sum(2) for each in (self.target, self.source))
         alpha, own = (self.dropout(each) for each in attend(target, source, near))
+        if self.training and self.dropout.p > 0 and self.kernel.steps > 1:
+            total = (own + near.sum(alpha)).clamp(min=LEAST)
+            alpha, own = alpha / near.at_node(total), own / total
         operator = Operator(lambda x: propagate(x, alpha, own, near), False, incidence.owner, incidence.num_graphs)
         spread: Tensor = self.kernel(operator, nodes)
         return spread
