@@ -4,7 +4,7 @@
     python -m benchmarks.chemprop write FOLDER     the files that chemprop is trained from
     python -m benchmarks.chemprop collect FOLDER   what it answered -> results/molecules/CELL/chemprop.jsonl
 
-Between the last two, `benchmarks/peers/chemprop_splits.py` may run anywhere chemprop is. Here CENSNET_CHEMPROP names the
+Between the two, `benchmarks/peers/chemprop_splits.py` may run wherever chemprop is. Here CENSNET_CHEMPROP names the
 python of an environment that has it, else it is `.bench-chemprop`, made by `make bench`. Seeds that have a line in
 FOLDER are not trained again.
 """
