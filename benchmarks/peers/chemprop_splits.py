@@ -13,7 +13,7 @@ the seeds (`--pytorch-seed`, `--data-seed`) and the device are given; everything
 chemprop 2.3.1 is
 
 - features: one-hot atoms (V2, 72 channels) and bonds (14 channels), no descriptors of molecules, graphs cached;
-- network: messages on directed bonds, depth 3, width 300, no bias, ReLU, no dropout; the sum over atoms divided by 100
+- network: messages on directed bonds, depth 3, width 300, ReLU, no dropout; the sum over atoms divided by 100
   (aggregation `norm`), no batch norm; one hidden layer of 300 units; one network, no ensemble;
 - training: 50 epochs, batches of 64, Adam, learning rate linearly from 1e-4 to 1e-3 in 2 epochs and then exponentially
   down to 1e-4, no clipping; training is never stopped early, as the patience is the number of epochs;
