@@ -161,7 +161,8 @@ def test_a_validation_part_of_one_class_is_judged_by_the_loss(caplog):
 
 
 def test_links_can_be_judged_by_their_loss():
-    run = train(payments(), "link", settings=quick(training__monitor="loss", training__epochs=8, training__validate_every=1))
+    settings = quick(training__monitor="loss", training__epochs=8, training__validate_every=1)
+    run = train(payments(), "link", settings=settings)
     assert run.history["validation_loss"].notna().all()
     assert "validation_auc" not in run.history
 
