@@ -23,6 +23,7 @@ ALLOWED = 2.0  # points that CensNet may be worse by in Table 1 and still count 
 
 def page(records: Sequence[Record], summaries: Summaries, figure: str) -> str:
     """The whole page, as Markdown."""
+    records = [record for record in records if record.table in (*TITLES, "speed")]
     parts = ["# What reproduces", "", *_opening(records), "", *_short(summaries), ""]
     for table in TITLES:
         if any(record.table == table for record in records):
@@ -160,8 +161,9 @@ def _one_split(spec: Spec, cell: str, metric: str, over_splits: Comparison, summ
 
 
 def _notes(specs: Sequence[Spec]) -> Iterator[str]:
-    """What is to be known of the columns of a table beside: the doubts that the method of the table does not have."""
-    common = set(load_specs(specs[0].table)[OURS[specs[0].table][0]].doubts)
+    """What is to be known of the columns of a table beside: the doubts that no method of the table has."""
+    shown = [spec for spec in load_specs(specs[0].table).values() if spec.place == "table"]
+    common = {doubt for spec in shown for doubt in spec.doubts}
     for spec in specs:
         own = [doubt for doubt in spec.doubts if doubt not in common]
         if own:

@@ -1,4 +1,4 @@
-"""Figure 2 of the paper from records: how good GCN and CensNet are on validation rows as they train."""
+"""Figures from records: Figure 2 of the paper, how good GCN and CensNet are as they train; and scores by depth."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from censnet.experiments.records import Record
 ROWS = {"tox21": "validation AUC", "lipophilicity": "validation RMSE"}
 LINES = {"gcn": ("GCN", "#117733"), "censnet": ("CensNet", "#332288")}
 GREY = "#767676"
+COLOURS = ("#332288", "#117733", "#CC6677", "#88CCEE", "#DDCC77", "#AA4499")
+DEPTHS = (2, 4, 8, 16)
 
 
 def figure2(records: Iterable[Record]) -> Figure:
@@ -53,6 +55,35 @@ def _draw(panel: Axes, curves: Sequence[Sequence[float]], name: str, colour: str
     for seed in rows:
         panel.plot(epochs, seed, color=colour, lw=0.6, alpha=0.3)
     panel.plot(epochs, rows.mean(0), color=colour, lw=1.8, label=name)
+
+
+def depth_figure(records: Iterable[Record]) -> Figure:
+    """A panel for each kind of task: the mean of each cell over its seeds, and its spread, by how many alternations."""
+    scores: dict[str, dict[str, dict[int, list[float]]]] = {}
+    for record in records:
+        method, _, depth = record.method.rpartition("-depth-")
+        about = TABLES[record.table].get(record.cell)
+        if method and about is not None:
+            metric = "test" if "test" in about.metrics else about.metrics[0]
+            found = scores.setdefault(record.table, {}).setdefault(record.cell, {})
+            found.setdefault(int(depth), []).append(about.unit * record.metrics[metric])
+    figure = Figure(figsize=(3.8 * max(len(scores), 1), 3.2), layout="constrained")
+    panels = figure.subplots(1, max(len(scores), 1), squeeze=False)[0]
+    for panel, (table, cells) in zip(panels, scores.items(), strict=False):
+        for number, (cell, depths) in enumerate(cells.items()):
+            order = sorted(depths)
+            means, spreads = [np.mean(depths[depth]) for depth in order], [np.std(depths[depth]) for depth in order]
+            colour = COLOURS[number % len(COLOURS)]
+            panel.errorbar(order, means, yerr=spreads, color=colour, lw=1.6, marker="o", ms=4, capsize=2, label=cell)
+        panel.set_xscale("log", base=2)
+        panel.set_xticks(DEPTHS, [str(depth) for depth in DEPTHS])
+        panel.set_title(table, fontsize="medium", loc="left")
+        panel.set_xlabel("alternations of node and edge layers", color=GREY)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.tick_params(colors=GREY)
+        panel.grid(alpha=0.25)
+        panel.legend(frameon=False, fontsize="small")
+    return figure
 
 
 def save_figure(figure: Figure, path: Path) -> None:

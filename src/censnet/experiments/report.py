@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from censnet.experiments import beyond
 from censnet.experiments.page import TITLES, page
-from censnet.experiments.plots import figure2, save_figure
+from censnet.experiments.plots import depth_figure, figure2, save_figure
 from censnet.experiments.records import read_all
 from censnet.experiments.spec import load_specs
 from censnet.experiments.summary import summarize
 from censnet.experiments.tables import latex_table
 
-FIGURE = "figures/figure2.svg"
+FIGURE, DEPTH = "figures/figure2.svg", "figures/depth.svg"
 
 
 def report(results: Path = Path("results"), docs: Path = Path("docs")) -> list[Path]:
-    """Write the page, a LaTeX table for each of the paper's, and Figure 2; what has no records is left out.
+    """Write both pages, a LaTeX table for each of the paper's, and the figures; what has no records is left out.
 
     Args:
         results: the directory of records.
-        docs: where the page goes, with `tables/` and `figures/` beside it.
+        docs: where the pages go, with `tables/` and `figures/` beside them.
 
     Returns:
-        what was written, the page first.
+        what was written, the page of what reproduces first.
     """
     records = list(read_all(results))
     if not records:
@@ -40,4 +41,10 @@ def report(results: Path = Path("results"), docs: Path = Path("docs")) -> list[P
     if any(record.curves for record in records):
         written.append(docs / FIGURE)
         save_figure(figure2(records), written[-1])
+    if any(record.table in beyond.TITLES for record in records):
+        written.append(docs / "results.md")
+        written[-1].write_text(beyond.page(records, summaries, DEPTH), "utf-8")
+    if any("-depth-" in record.method for record in records):
+        written.append(docs / DEPTH)
+        save_figure(depth_figure(records), written[-1])
     return written

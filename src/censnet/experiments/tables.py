@@ -82,9 +82,8 @@ def _rows(specs: Sequence[Spec]) -> list[tuple[str, str]]:
 def _name(table: str, cell: str, metric: str) -> str:
     data, _, rate = cell.partition("-")
     about = TABLES[table][cell]
-    return " ".join(
-        part for part in (data, f"{rate} %" if rate else "", metric if len(about.metrics) > 1 else "") if part
-    )
+    share = f"{rate} %" if rate[:1].isdigit() else rate
+    return " ".join(part for part in (data, share, metric if len(about.metrics) > 1 else "") if part)
 
 
 def _ours(spec: Spec, cell: str, metric: str, summaries: Summaries) -> Summary | None:

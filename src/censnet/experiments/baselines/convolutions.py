@@ -33,6 +33,8 @@ def dense(nodes: Tensor) -> Tensor:
 class TwoLayers(nn.Module):
     """Dropout, a layer, an activation, dropout, a layer. What they read of the graph is made once, by `inputs`."""
 
+    drop_features = True  # whether the first dropout is there
+
     activation: Callable[[Tensor], Tensor] = staticmethod(F.relu)
 
     def __init__(self, first: nn.Module, second: nn.Module, dropout: float) -> None:
@@ -50,7 +52,7 @@ class TwoLayers(nn.Module):
 
     def forward(self, nodes: Tensor, *edges: Tensor) -> Tensor:
         """The logits. (N, node_width) -> (N, out_width)"""
-        hidden = self.first(F.dropout(nodes, self.dropout, self.training), *edges)
+        hidden = self.first(F.dropout(nodes, self.dropout, self.training and self.drop_features), *edges)
         hidden = F.dropout(self.activation(hidden), self.dropout, self.training)
         out: Tensor = self.second(hidden, *edges)
         return out
@@ -59,10 +61,13 @@ class TwoLayers(nn.Module):
 class GCN(TwoLayers):
     """Kipf and Welling 2017."""
 
-    def __init__(self, graph: Graph, out_width: int, hidden: int = 32, dropout: float = 0.5) -> None:
+    def __init__(
+        self, graph: Graph, out_width: int, hidden: int = 32, dropout: float = 0.5, drop_features: bool = True
+    ) -> None:
         super().__init__(
             GCNConv(graph.node_width, hidden, normalize=False), GCNConv(hidden, out_width, normalize=False), dropout
         )
+        self.drop_features = drop_features
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
         return dense(graph.nodes), *with_loops(graph)

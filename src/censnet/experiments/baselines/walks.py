@@ -51,7 +51,7 @@ class DeepWalk:
         length: nodes of a walk.
         window: how far apart two nodes of a pair can be.
         negatives: nodes at random for each pair.
-        batch: walks in a step.
+        steps: of a pass over all walks. However large the graph, more steps fit what is seen and lose what is hidden.
         unit: whether embeddings are brought to length 1, so that a pair's score is their cosine.
     """
 
@@ -63,11 +63,11 @@ class DeepWalk:
         length: int = 40,
         window: int = 10,
         negatives: int = 1,
-        batch: int = 64,
+        steps: int = 128,
         unit: bool = False,
     ) -> None:
         self.graph, self.embedding, self.per_node, self.length = graph, embedding, per_node, length
-        self.window, self.negatives, self.batch, self.unit = window, negatives, batch, unit
+        self.window, self.negatives, self.steps, self.unit = window, negatives, steps, unit
 
     def embed(self, epochs: int, learning_rate: float, seed: int, score: Callable[[Tensor], float]) -> Tensor:
         """Train, and give the embedding of each node after the last pass. (N, embedding)"""
@@ -78,7 +78,7 @@ class DeepWalk:
         adam = torch.optim.Adam([near, far], lr=learning_rate)
         for _ in range(epochs):
             walks = random_walks(self.graph, self.per_node, self.length, generator)
-            for some in torch.split(walks[torch.randperm(len(walks), generator=generator)], self.batch):
+            for some in torch.tensor_split(walks[torch.randperm(len(walks), generator=generator)], self.steps):
                 pairs = window_pairs(some, self.window)
                 pairs = pairs[:, pairs[0] != pairs[1]]  # a walk that stays has nothing to tell
                 if not pairs.shape[1]:
