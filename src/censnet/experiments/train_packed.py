@@ -1,8 +1,8 @@
-"""Train what a pack says and add the records: for a machine with torch, torch_geometric, safetensors and scikit-learn.
+"""Train what a pack says and add the records, on a machine that has none of the data sets.
 
     python -m censnet.experiments.train_packed packs/table1-cora.safetensors --results results --methods gcn censnet
 
-It reads no data set, and needs no rdkit. `reproduce.pack` writes the packs.
+It needs no rdkit. `reproduce.pack` writes the packs.
 """
 
 from __future__ import annotations

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
+from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import CensNet
 from censnet.nn.kernels import KERNELS
 from censnet.nn.layers import EdgeLayer, NodeLayer
 from censnet.nn.vae import Latent
 from censnet.ops.graph import Graph
+from censnet.ops.sparse import map_values
 from censnet.tasks.graphs import GraphTask
 from censnet.tasks.links import LinkTask
 from censnet.tasks.pairs import PairSides, PairTask
@@ -64,6 +67,7 @@ class Learner(nn.Module):
         self.targets = {level: [t for t in targets if t.level == level] for level in LEVELS}
         self.targets = {level: found for level, found in self.targets.items() if found}
         word, shared = settings.layers, _layer_options(settings)
+        self.feature_dropout = Dropout(settings.feature_dropout)
         if members > 1 and (link or "graph" in self.targets):
             raise ValueError(
                 f"members is {members}, expected 1: only answers for nodes and edges can stand side by side"
@@ -146,7 +150,14 @@ class Learner(nn.Module):
 
     def embed(self, graph: Graph) -> tuple[Tensor, Tensor]:
         """The embeddings of nodes and edges."""
-        embedded: tuple[Tensor, Tensor] = self.encoder(graph.nodes, graph.edges, graph.incidence)
+        nodes = graph.nodes
+        if self.training and self.feature_dropout.p:
+            nodes = (
+                map_values(nodes, self.feature_dropout)
+                if nodes.layout == torch.sparse_csr
+                else self.feature_dropout(nodes)
+            )
+        embedded: tuple[Tensor, Tensor] = self.encoder(nodes, graph.edges, graph.incidence)
         return embedded
 
     def place(self, nodes: Tensor) -> Tensor:

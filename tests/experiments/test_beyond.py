@@ -1,0 +1,90 @@
+"""The page of results past the paper, from synthetic records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from censnet.experiments.beyond import best_since, page, to_pass
+from censnet.experiments.cells import TABLES
+from censnet.experiments.plots import depth_figure
+from censnet.experiments.records import Record, append, record_path
+from censnet.experiments.report import report
+from censnet.experiments.spec import load_specs
+from censnet.experiments.summary import summarize
+
+BLANK = Record("nodes", "cora-1", "strong", 0, 0, {}, {}, 2, {}, 1.0, "cpu, 1 threads", {})
+
+
+def many(table: str, cell: str, method: str, metrics: list[dict[str, float]]) -> list[Record]:
+    made = replace(BLANK, table=table, cell=cell, method=method)
+    return [replace(made, seed=seed, split_seed=seed, metrics=row) for seed, row in enumerate(metrics)]
+
+
+def judged(*values: float) -> list[dict[str, float]]:
+    return [{"test": value} for value in values]
+
+
+def test_what_is_to_be_passed_is_the_best_row_of_the_papers_own_table() -> None:
+    assert (to_pass("nodes", "cora-1", "test").value, to_pass("nodes", "cora-1", "test").by) == (67.5, "AdaLNet")
+    assert to_pass("nodes", "cora-3", "test").value == 79.4
+    assert to_pass("links", "pubmed", "ap").value == 95.9
+    assert to_pass("molecules", "tox21-random", "test").value == 0.829
+
+
+@pytest.mark.parametrize("table", ["nodes", "molecules", "links"])
+def test_every_cell_has_a_number_that_was_published_since(table: str) -> None:
+    for cell, about in TABLES[table].items():
+        for metric in set(about.metrics) - {"validation"}:
+            since, least = best_since(table, cell, metric), to_pass(table, cell, metric)
+            assert since.value < least.value if about.lower else since.value > least.value
+            assert since.by
+
+
+def test_a_row_says_whether_it_is_past_the_paper_and_past_what_came_since() -> None:
+    records = many("nodes", "cora-1", "strong", judged(0.77, 0.772))
+    records += many("nodes", "cora-3", "strong", judged(0.82, 0.822))
+    records += many("nodes", "pubmed-0.1", "strong", judged(0.70, 0.71))
+    records += many("molecules", "lipophilicity-random", "strong", judged(0.57, 0.56))
+    text = page(records, summarize(records), "depth.svg")
+    rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("|")}
+    assert "past the paper" in rows["cora-1"]
+    assert "past both" in rows["cora-3"]
+    assert "short of the paper" in rows["pubmed-0.1"]
+    assert "0.565" in rows["lipophilicity-random"]
+    assert "past the paper" in rows["lipophilicity-random"]
+    assert "in 2 of 3, as the best published since in 1." in text
+    assert "Settings tried for each split: 2." in text
+
+
+def test_peers_and_parts_are_paired_with_strong_on_the_same_splits() -> None:
+    values = [0.70 + 0.01 * number for number in range(8)]
+    records = many("nodes", "cora-1", "strong", judged(*values))
+    records += many("nodes", "cora-1", "gcn", judged(*(value - 0.02 for value in values)))
+    records += many("nodes", "cora-1", "strong-no-stream", judged(*(value + 0.01 for value in values)))
+    text = page(records, summarize(records), "depth.svg")
+    assert "71.5 (**+2.0, +2.0 to +2.0**)" in text
+    assert "- **GCN**: `strong` is better in 1 of 1, significantly in 1." in text
+    assert "- **no edge stream**: `strong` is better in 0 of 1, significantly in 0." in text
+
+
+def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> None:
+    for depth in (2, 4, 8, 16):
+        records = many("nodes", "cora-1", f"strong-depth-{depth}", judged(0.7, 0.71))
+        append(record_path(tmp_path / "results", "nodes", "cora-1", f"strong-depth-{depth}"), records)
+    written = report(tmp_path / "results", tmp_path / "docs")
+    assert {path.name for path in written} >= {"results.md", "depth.svg"}
+    assert "8 alternations" in (tmp_path / "docs" / "results.md").read_text("utf-8")
+    (panel,) = depth_figure(records).axes
+    assert panel.get_title(loc="left") == "nodes"
+
+
+def test_every_table_of_ours_has_the_preset_its_ablations_and_depths() -> None:
+    for table in ("nodes", "molecules", "links"):
+        specs = load_specs(table)
+        assert specs["strong"].place == "table"
+        assert {"strong-no-stream", "strong-no-features", "strong-printed-gate"} <= set(specs)
+        assert {f"strong-depth-{depth}" for depth in (2, 4, 8, 16)} <= set(specs)
+    assert {"gcn", "appnp", "gat"} <= set(load_specs("nodes"))

@@ -1,0 +1,132 @@
+"""Tables of our own are trained by the library itself, on the lessons that a user's training would have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from censnet import train
+from censnet.experiments.learn import learn, run_cell
+from censnet.experiments.lessons import LessonData
+from censnet.experiments.packed import Pack, read_pack, write_pack
+from censnet.experiments.plan import Plan, Preset
+from censnet.experiments.records import read
+from censnet.ops.graph import Graph, GraphSet
+from censnet.training.lesson import Lesson
+from censnet.training.prepare import prepare
+from tests.training.samples import payments, quick, shapes
+
+CPU = torch.device("cpu")
+SHORT = quick(training__epochs=4)
+
+
+def plan(table: str, method: str = "strong", **recipe: object) -> Plan[Preset]:
+    changes = {**SHORT, **recipe.pop("changes", {})}  # type: ignore[dict-item]
+    return Plan(table, method, Preset("strong", changes, **recipe), runs=2)  # type: ignore[arg-type]
+
+
+def lesson_of(data: object, target: str, seed: int = 0) -> Lesson:
+    return prepare(data, target, "strong", SHORT, seed).lesson
+
+
+@pytest.mark.parametrize(
+    ("table", "target", "metric"),
+    [("nodes", "node:tier", "accuracy"), ("links", "link", "auc"), ("molecules", "graph:weight", "rmse")],
+)
+def test_a_record_says_what_a_training_of_that_seed_reaches(table: str, target: str, metric: str) -> None:
+    data = shapes(30) if table == "molecules" else payments()
+    (record,) = learn(plan(table), [lesson_of(data, target, 3)], [3], CPU)
+    level = target.partition(":")[0]
+    scores = train(data, target, settings=SHORT, seed=3).metrics
+    validation, test = ("validation_auc", "auc") if table == "links" else ("validation", "test")
+    assert record.metrics[validation] == pytest.approx(scores["validation"][level][metric], abs=1e-5)
+    assert record.metrics[test] == pytest.approx(scores["test"][level][metric], abs=1e-5)
+
+
+def test_an_ensemble_is_judged_by_the_mean_of_its_answers() -> None:
+    data = shapes(30)
+    (record,) = learn(plan("molecules", ensemble=2), [lesson_of(data, "graph:weight")], [0], CPU)
+    scores = train(data, "graph:weight", settings=SHORT, ensemble=2).metrics
+    assert record.metrics["test"] == pytest.approx(scores["test"]["graph"]["rmse"], abs=1e-5)
+
+
+def test_seeds_side_by_side_have_parts_of_their_own() -> None:
+    data = payments()
+    first = lesson_of(data, "node:vip", 0)
+    lessons = [first, replace(lesson_of(data, "node:vip", 1), graph=first.graph)]
+    one, other = learn(plan("nodes"), lessons, [0, 1], CPU)
+    assert (one.seed, other.seed) == (0, 1)
+    assert {"validation", "test"} == set(one.metrics) == set(other.metrics)
+    with pytest.raises(ValueError, match="several graphs"):
+        learn(plan("nodes"), [first, lesson_of(data, "node:vip", 1)], [0, 1], CPU)
+
+
+def test_without_features_all_edges_are_alike() -> None:
+    lesson = lesson_of(payments(), "node:vip")
+    assert isinstance(lesson.graph, Graph)
+    alike = replace(lesson, graph=replace(lesson.graph, edges=torch.ones(lesson.graph.num_edges, 1)))
+    (found,) = learn(plan("nodes", edge_features=False), [lesson], [0], CPU)
+    (expected,) = learn(plan("nodes"), [alike], [0], CPU)
+    assert found.metrics == expected.metrics
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "appnp", "gat"])
+def test_a_peer_stands_in_the_place_of_censnet(encoder: str) -> None:
+    changes = {"model.norm": None, "model.residual": False, "model.hidden": 16}
+    (record,) = learn(plan("nodes", encoder=encoder, changes=changes), [lesson_of(payments(), "node:vip")], [0], CPU)
+    assert 0 <= record.metrics["test"] <= 1
+
+
+def test_a_cell_adds_the_seeds_that_are_missing(tmp_path: Path) -> None:
+    lessons = [lesson_of(payments(), "node:vip", seed) for seed in range(3)]
+    data = LessonData({"cora-3": lessons})
+    run_cell(plan("nodes"), "cora-3", data, [0, 2], tmp_path, device=CPU)
+    run_cell(plan("nodes"), "cora-3", data, [0, 1, 2], tmp_path, device=CPU)
+    records = read(tmp_path / "nodes" / "cora-3" / "strong.jsonl")
+    assert [(record.cell, record.seed) for record in records] == [("cora-3", 0), ("cora-3", 2), ("cora-3", 1)]
+    assert all(record.chosen["epoch"] >= 1 for record in records)
+    assert {record.tried for record in records} == {2}  # with guessed classes and without
+
+
+def test_packed_lessons_come_back_whole_with_their_graph_in_common(tmp_path: Path) -> None:
+    first = lesson_of(payments(), "node:vip", 0)
+    second = replace(lesson_of(payments(), "node:vip", 1), graph=first.graph)
+    sparse = replace(first, graph=replace(first.graph, nodes=first.graph.nodes.to_sparse_csr()))
+    data = LessonData(
+        {
+            "cora-3": [first, second],
+            "cora-1": [sparse],
+            "tox21-random": [lesson_of(shapes(12), "graph:ring")],
+            "cora": [lesson_of(payments(), "link")],
+        }
+    )
+    write_pack(tmp_path / "some.safetensors", Pack("nodes", "cora", data, [plan("nodes")]))
+    pack = read_pack(tmp_path / "some.safetensors")
+    assert list(pack.plans) == [plan("nodes")]
+    assert isinstance(pack.data, LessonData)
+    found = pack.data.lessons
+    assert found["cora-3"][0].graph is found["cora-3"][1].graph
+    for cell, lessons in data.lessons.items():
+        for lesson, back in zip(lessons, found[cell], strict=True):
+            _assert_same(lesson, back)
+
+
+def _assert_same(lesson: Lesson, back: Lesson) -> None:
+    assert list(back.targets) == list(lesson.targets)
+    assert back.node_features == lesson.node_features
+    torch.testing.assert_close(back.graph.nodes, lesson.graph.nodes)
+    torch.testing.assert_close(back.graph.edges, lesson.graph.edges)
+    torch.testing.assert_close(back.graph.ends, lesson.graph.ends)
+    if isinstance(lesson.graph, GraphSet):
+        assert isinstance(back.graph, GraphSet)
+        torch.testing.assert_close(back.graph.node_offset, lesson.graph.node_offset)
+    for level in lesson.parts:
+        torch.testing.assert_close(back.parts[level], lesson.parts[level].long())
+        torch.testing.assert_close(back.labels[level], lesson.labels[level], equal_nan=True)
+    assert (back.links is None) == (lesson.links is None)
+    if lesson.links is not None and back.links is not None:
+        torch.testing.assert_close(back.links.test_links, lesson.links.test_links)
+        torch.testing.assert_close(back.links.rows.train, lesson.links.rows.train)
