@@ -270,7 +270,10 @@ def datasets(
 
 @app.command()
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table1, table2, table3, figure2, or speed.")],
+    table: Annotated[
+        str,
+        typer.Argument(help="The paper's table1, table2, table3, figure2 or speed; ours: nodes, molecules or links."),
+    ],
     cell: Annotated[list[str] | None, typer.Option(help="Such as cora-3; all of the table if not given.")] = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Such as gcn; those of the paper's table by default.")
@@ -283,7 +286,7 @@ def reproduce(
     device: Device = None,
     methods: Annotated[bool, typer.Option("--methods", help="List the methods of the table, and stop.")] = False,
 ) -> None:
-    """Train what a table of the paper shows, add a record for each seed, and set it beside what was published."""
+    """Train what a table shows, add a record for each seed, and set it beside what was published."""
     with one_line(logging.INFO):
         from censnet.experiments.records import read_all
         from censnet.experiments.reproduce import FIGURES, reproduce
@@ -311,7 +314,7 @@ def report(
     results: Annotated[Path, typer.Option(help="The folder of records.")] = Path("results"),
     to: Annotated[Path, typer.Option(help="The folder of the page.")] = Path("docs"),
 ) -> None:
-    """Write the page of what reproduces, its tables in LaTeX and Figure 2, from records alone."""
+    """Write the pages of what reproduces and of what is past the paper, with tables and figures, from records alone."""
     with one_line():
         from censnet.experiments.report import report
 

@@ -12,7 +12,8 @@ from censnet.experiments.link_models import LINK_MODELS
 from censnet.experiments.models import MODELS
 from censnet.experiments.molecule_networks import CLASSICAL, MOLECULE_NETWORKS
 from censnet.experiments.packed import NodeData
-from censnet.experiments.plan import Plan, Preset
+from censnet.experiments.plan import Elsewhere, Plan, Preset
+from censnet.experiments.reproduce import reproduce
 from censnet.experiments.spec import Spec, find_spec, load_specs, read_spec
 from censnet.ops.graph import Graph, GraphSet
 from censnet.training.config import make_settings
@@ -24,7 +25,12 @@ METHODS = {
     "speed": ["gcn", "censnet"],
 }
 SPECS = [spec for table in METHODS for spec in load_specs(table).values()]
-OURS = [spec for table in TABLES.keys() - METHODS.keys() for spec in load_specs(table).values()]
+OURS = [
+    spec
+    for table in TABLES
+    for spec in load_specs(table).values()
+    if table not in METHODS and not isinstance(spec.recipe, Elsewhere)
+]
 
 
 def name(spec: Spec) -> str:
@@ -67,6 +73,11 @@ def test_what_is_trained_by_the_library_is_a_preset_with_known_changes(spec: Spe
     assert isinstance(spec.recipe, Preset)
     settings = make_settings(spec.recipe.preset, SECTIONS[spec.table], spec.recipe.changes)
     assert (settings == make_settings("strong", SECTIONS[spec.table])) == (not spec.recipe.changes)
+
+
+def test_what_is_trained_elsewhere_is_refused_with_the_command_that_does_it() -> None:
+    with pytest.raises(ValueError, match=r"`python -m benchmarks\.chemprop` adds its records"):
+        reproduce("molecules", methods=["chemprop"])
 
 
 def test_an_unknown_change_of_a_preset_is_named() -> None:

@@ -91,7 +91,7 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
         for metric in _judged(about):
             found = summaries.get((table, cell, OURS), {}).get(metric)
             least, best = to_pass(table, cell, metric), best_since(table, cell, metric)
-            digits = _digits(about)
+            digits = digits_of(about)
             name = f"{cell} {metric}" if len(_judged(about)) > 1 else cell
             if found is None:
                 yield f"| {name} | {least.value:.{digits}f} | {best.value:.{digits}f} | no record | | | |"
@@ -144,7 +144,7 @@ def _paired(
         for metric in _judged(about):
             first, entries = by_place.get((cell, OURS), []), []
             for spec in others:
-                second, digits = by_place.get((cell, spec.method), []), _digits(about)
+                second, digits = by_place.get((cell, spec.method), []), digits_of(about)
                 found = pair(first, second, metric) if first and second else None
                 if found is None:
                     entries.append("")
@@ -160,7 +160,7 @@ def _paired(
             mine = summaries.get((table, cell, OURS), {}).get(metric)
             if any(entries) and mine is not None:
                 name = f"{cell} {metric}" if len(_judged(about)) > 1 else cell
-                yield f"| {name} | {mine.mean:.{_digits(about)}f} | {' | '.join(entries)} |"
+                yield f"| {name} | {mine.mean:.{digits_of(about)}f} | {' | '.join(entries)} |"
     yield ""
     for spec in others:
         better, surely, cells = wins[spec.method]
@@ -184,13 +184,9 @@ def _judged(cell: Cell) -> tuple[str, ...]:
     return tuple(metric for metric in cell.metrics if metric != "validation")
 
 
-def _digits(cell: Cell) -> int:
-    return digits_of(cell) if cell.unit == 100 else 3
-
-
 def _as_good(mean: float, bar: float, cell: Cell) -> bool:
     """Whether a mean, rounded as it is shown, is at least as good."""
-    gap = round(mean, _digits(cell)) - bar
+    gap = round(mean, digits_of(cell)) - bar
     return (-gap if cell.lower else gap) >= 0
 
 

@@ -59,7 +59,20 @@ class Preset:
     ensemble: int = 1
 
 
-How = TypeVar("How", Recipe, Preset)
+@dataclass(frozen=True)
+class Elsewhere:
+    """Training by a program that has an environment of its own.
+
+    Args:
+        command: what adds its records.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    command: str
+
+
+How = TypeVar("How", Recipe, Preset, Elsewhere)
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,7 @@ class Plan(Generic[How]):
         """What `to_json` wrote."""
         fields = json.loads(text)
         recipe = fields.pop("recipe")
-        if "preset" in recipe:
-            return Plan(recipe=Preset(**recipe), **fields)
+        for kind, name in ((Preset, "preset"), (Elsewhere, "command")):
+            if name in recipe:
+                return Plan(recipe=kind(**recipe), **fields)
         return Plan(recipe=Recipe(**recipe | {"learning_rates": tuple(recipe["learning_rates"])}), **fields)

@@ -9,6 +9,7 @@ import torch
 
 from censnet.experiments.cells import TABLES, find_cell
 from censnet.experiments.packed import Pack, write_pack
+from censnet.experiments.plan import Elsewhere
 from censnet.experiments.prepare import prepare
 from censnet.experiments.records import missing_seeds, record_path
 from censnet.experiments.spec import Spec, find_spec, load_specs
@@ -30,7 +31,7 @@ def reproduce(
     """Train what has no record yet: so many seeds of each cell and method.
 
     Args:
-        table: "table1", "table2", "table3", "speed", or "figure2", which is two methods of Table 2.
+        table: one of `TABLES`, or "figure2", which is two methods of Table 2.
         cells: all by default.
         methods: those of the paper's table by default.
         seeds: how many; as many as the spec says by default.
@@ -44,6 +45,9 @@ def reproduce(
     """
     table, of_figure = FIGURES.get(table, (table, None))
     specs = chosen_specs(table, methods or of_figure)
+    for spec in specs:
+        if isinstance(spec.recipe, Elsewhere):
+            raise ValueError(f"{spec.title} has an environment of its own: `{spec.recipe.command}` adds its records")
     if (seeds is not None and seeds < 1) or first < 0:
         raise ValueError(f"there are {seeds} seeds from {first}, expected at least one, from 0 on")
     asked = []
@@ -75,7 +79,8 @@ def pack(table: str, folder: Path, seeds: int | None = None) -> list[Path]:
         folder: where `TABLE-DATA.safetensors` go.
         seeds: how many; the most that a spec asks for by default.
     """
-    specs, paths = list(load_specs(table).values()), []
+    specs = [spec for spec in load_specs(table).values() if not isinstance(spec.recipe, Elsewhere)]
+    paths = []
     for name, _ in by_data(table, None):
         data = prepare(table, name, range(seeds or max(spec.runs for spec in specs)))
         paths.append(folder / f"{table}-{name}.safetensors")

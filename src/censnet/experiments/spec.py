@@ -19,18 +19,25 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 from censnet.experiments.cells import TABLES, find_cell
 from censnet.experiments.learn import SECTIONS
 from censnet.experiments.models import MODELS
-from censnet.experiments.plan import Plan, Preset, Recipe, Varies
+from censnet.experiments.plan import Elsewhere, Plan, Preset, Recipe, Varies
 from censnet.training.config import make_settings
 
 Number = tuple[float, Annotated[float, Field(ge=0)]]
-BY_US, BY_PRESET = "our loop", "the library"  # who trains; the names stand in no message
+TAGS = ("Recipe", "Preset", "Elsewhere")  # which stand in no message
+KINDS = {"preset": Preset, "command": Elsewhere}  # what a recipe must say -> how it is trained
 
 
-def _who_trains(recipe: Any) -> str:
-    return BY_PRESET if (isinstance(recipe, Preset) or "preset" in recipe) else BY_US
+def _kind(recipe: Any) -> str:
+    """Which way of training a recipe is of, by the name of the class."""
+    if not isinstance(recipe, Mapping):
+        return type(recipe).__name__
+    return next((kind.__name__ for name, kind in KINDS.items() if name in recipe), Recipe.__name__)
 
 
-HowTrained = Annotated[Annotated[Recipe, Tag(BY_US)] | Annotated[Preset, Tag(BY_PRESET)], Discriminator(_who_trains)]
+HowTrained = Annotated[
+    Annotated[Recipe, Tag("Recipe")] | Annotated[Preset, Tag("Preset")] | Annotated[Elsewhere, Tag("Elsewhere")],
+    Discriminator(_kind),
+]
 
 
 class Spec(BaseModel):
@@ -68,6 +75,8 @@ class Spec(BaseModel):
             unknown = set(numbers) - set(find_cell(self.table, cell).metrics)
             if unknown:
                 raise ValueError(f"{cell} has no metric {unknown.pop()!r}")
+        if isinstance(self.recipe, Elsewhere):
+            return self
         if isinstance(self.recipe, Preset):
             make_settings(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
             return self
@@ -160,7 +169,7 @@ def _validate(fields: Mapping[str, Any], file: str) -> Spec:
         return Spec.model_validate(fields)
     except ValidationError as problem:
         first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if part not in (BY_US, BY_PRESET))
+        where = ".".join(str(part) for part in first["loc"] if part not in TAGS)
         message = f"unknown setting {where}" if first["type"] == "unexpected_keyword_argument" else first["msg"]
         message = f"unknown setting {where}" if first["type"] == "extra_forbidden" else message
         raise ValueError(f"{file}: {message.removeprefix('Value error, ')} ({where or 'the whole'})") from None

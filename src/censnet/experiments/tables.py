@@ -19,8 +19,8 @@ Summaries = Mapping[Place, Mapping[str, Summary]]
 
 
 def digits_of(cell: Cell) -> int:
-    """How many digits the paper prints after the point."""
-    return 1 if cell.unit == 100 else 2
+    """How many digits stand after the point: as many as the paper prints, one more in the table of our own splits."""
+    return 1 if cell.unit == 100 else 3 if cell.split else 2
 
 
 def compare(spec: Spec, cell: str, metric: str, summaries: Summaries) -> Comparison | None:
