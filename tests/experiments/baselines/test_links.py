@@ -20,7 +20,9 @@ def cliques() -> Graph:
 
 
 def test_every_step_of_a_walk_is_an_edge(cliques: Graph) -> None:
-    walks = random_walks(cliques, per_node=3, length=6, generator=torch.Generator().manual_seed(0))
+    walks = random_walks(
+        cliques, torch.arange(cliques.num_nodes).repeat(3), length=6, generator=torch.Generator().manual_seed(0)
+    )
     assert walks.shape == (75, 6)
     adjacent = torch.zeros(25, 25, dtype=torch.bool)
     adjacent[cliques.ends[0], cliques.ends[1]] = True
@@ -31,7 +33,9 @@ def test_every_step_of_a_walk_is_an_edge(cliques: Graph) -> None:
 
 def test_steps_are_uniform_over_neighbours() -> None:
     star = Graph(torch.ones(5, 1), torch.ones(4, 1), torch.tensor([[0, 0, 0, 0], [1, 2, 3, 4]]))
-    walks = random_walks(star, per_node=4000, length=2, generator=torch.Generator().manual_seed(1))
+    walks = random_walks(
+        star, torch.arange(star.num_nodes).repeat(4000), length=2, generator=torch.Generator().manual_seed(1)
+    )
     share = torch.bincount(walks[walks[:, 0] == 0][:, 1], minlength=5).float() / 4000
     torch.testing.assert_close(share, torch.tensor([0.0, 0.25, 0.25, 0.25, 0.25]), atol=0.03, rtol=0)
 
@@ -44,7 +48,7 @@ def test_windows_hold_every_two_nodes_that_are_near() -> None:
 
 OPTIONS = {
     "censnet-vae": {"hidden": 16, "latent": 8, "balanced": True},
-    "deepwalk": {"embedding": 8, "per_node": 10, "length": 10, "window": 3},
+    "deepwalk": {"embedding": 8, "walks": 1.0, "length": 10, "window": 3},
     "spectral": {"embeddings": [2]},  # further eigenvectors set apart the very nodes whose edge is hidden
     "vgae": {},
 }

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from censnet.experiments.baselines.links import Score
 from censnet.ops.graph import Graph
 
 
-def random_walks(graph: Graph, per_node: int, length: int, generator: torch.Generator) -> Tensor:
-    """Walks from every node, each step to a neighbour at random; a node without neighbours stays where it is.
+def random_walks(graph: Graph, starts: Tensor, length: int, generator: torch.Generator) -> Tensor:
+    """A walk from each start, each step to a neighbour at random; a node without neighbours stays where it is.
 
     Shape:
-        (N * per_node, length), on the host.
+        (W,) -> (W, length), on the host.
     """
     ends = torch.cat([graph.ends, graph.ends.flip(0)], dim=1).cpu()
     order = ends[0].argsort(stable=True)
     neighbour = ends[1][order]
     degree = torch.bincount(ends[0], minlength=graph.num_nodes)
     first = degree.cumsum(0) - degree
-    place = torch.arange(graph.num_nodes).repeat(per_node)
+    place = starts
     walk = [place]
     for _ in range(length - 1):
         drawn = (torch.rand(len(place), generator=generator, dtype=torch.float64) * degree[place]).long()
@@ -44,55 +43,62 @@ def window_pairs(walks: Tensor, window: int) -> Tensor:
 class DeepWalk:
     """Skip-gram with negative samples over the windows of random walks. An embedding of the nodes alone: no features.
 
+    However large the graph, many steps fit what is seen and lose what is hidden. So the embedding is looked at on the
+    way, and the one is taken that does best on validation links: a node's vector as the middle of a window, or the sum
+    of that and its vector as a neighbour, either as it is or of length 1.
+
     Args:
         graph: whose widths do not matter.
         embedding: channels.
-        per_node: walks from each node, drawn anew in every epoch.
+        walks: in a step, as a share of the nodes: each starts from a node at random.
         length: nodes of a walk.
         window: how far apart two nodes of a pair can be.
         negatives: nodes at random for each pair.
-        steps: of a pass over all walks. However large the graph, more steps fit what is seen and lose what is hidden.
-        unit: whether embeddings are brought to length 1, so that a pair's score is their cosine.
+        look: steps between two looks.
     """
 
     def __init__(
         self,
         graph: Graph,
         embedding: int = 128,
-        per_node: int = 10,
+        walks: float = 1 / 40,
         length: int = 40,
         window: int = 10,
         negatives: int = 1,
-        steps: int = 128,
-        unit: bool = False,
+        look: int = 16,
     ) -> None:
-        self.graph, self.embedding, self.per_node, self.length = graph, embedding, per_node, length
-        self.window, self.negatives, self.steps, self.unit = window, negatives, steps, unit
+        self.graph, self.embedding, self.length = graph, embedding, length
+        self.walks, self.window, self.negatives, self.look = walks, window, negatives, look
 
-    def embed(self, epochs: int, learning_rate: float, seed: int, score: Callable[[Tensor], float]) -> Tensor:
-        """Train, and give the embedding of each node after the last pass. (N, embedding)"""
+    def embed(self, epochs: int, learning_rate: float, seed: int, score: Score) -> Tensor:
+        """Train for so many steps, and give the best embedding of each node. (N, embedding)"""
         device, count = self.graph.ends.device, self.graph.num_nodes
         generator = torch.Generator().manual_seed(seed)
         near = (torch.rand(count, self.embedding, generator=generator) - 0.5) / self.embedding
         near, far = near.to(device).requires_grad_(), torch.zeros(count, self.embedding, device=device).requires_grad_()
         adam = torch.optim.Adam([near, far], lr=learning_rate)
-        for _ in range(epochs):
-            walks = random_walks(self.graph, self.per_node, self.length, generator)
-            for some in torch.tensor_split(walks[torch.randperm(len(walks), generator=generator)], self.steps):
-                pairs = window_pairs(some, self.window)
-                pairs = pairs[:, pairs[0] != pairs[1]]  # a walk that stays has nothing to tell
-                if not pairs.shape[1]:
-                    continue
+        best, best_score = near.detach().clone(), -1.0
+        for step in range(1, epochs + 1):
+            starts = torch.randperm(count, generator=generator)[: max(1, round(self.walks * count))]
+            pairs = window_pairs(random_walks(self.graph, starts, self.length, generator), self.window)
+            pairs = pairs[:, pairs[0] != pairs[1]]  # a walk that stays has nothing to tell
+            if pairs.shape[1]:
                 other = torch.randint(count, (pairs.shape[1], self.negatives), generator=generator)
                 adam.zero_grad()
                 _skip_gram(near, far, pairs.to(device), other.to(device)).backward()  # type: ignore[no-untyped-call]
                 adam.step()
-        return F.normalize(near.detach(), dim=1) if self.unit else near.detach()
+            if step % self.look == 0 or step == epochs:
+                for found in (near.detach(), (near + far).detach()):
+                    for embedding in (found, F.normalize(found, dim=1)):
+                        reached = score(embedding)
+                        if reached > best_score:
+                            best, best_score = embedding.clone(), reached
+        return best
 
 
 def _skip_gram(near: Tensor, far: Tensor, pairs: Tensor, other: Tensor) -> Tensor:
     """-log sigmoid(u . v) - sum log sigmoid(-u . v') over the mean of the pairs."""
-    u = near[pairs[0]]
-    together = (u * far[pairs[1]]).sum(1)
-    apart = torch.bmm(far[other], u.unsqueeze(2)).squeeze(2)
-    return F.softplus(-together).mean() + F.softplus(apart).sum(1).mean()
+    u = near.index_select(0, pairs[0])
+    together = (u * far.index_select(0, pairs[1])).sum(1)
+    apart = [(u * far.index_select(0, drawn)).sum(1) for drawn in other.unbind(1)]
+    return F.softplus(-together).mean() + sum(F.softplus(score).mean() for score in apart)
