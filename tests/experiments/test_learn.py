@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from training.samples import payments, quick, shapes
 
 from censnet import train
 from censnet.experiments.learn import learn, run_cell
@@ -17,7 +18,6 @@ from censnet.experiments.records import read
 from censnet.ops.graph import Graph, GraphSet
 from censnet.training.lesson import Lesson
 from censnet.training.prepare import prepare
-from tests.training.samples import payments, quick, shapes
 
 CPU = torch.device("cpu")
 SHORT = quick(training__epochs=4)

@@ -39,7 +39,9 @@ class ModelSettings(_Settings):
     layers: str = Field("NEN", pattern="^[NE]+$", description="node (N) and edge (E) layers, in order")
     hidden: int = Field(32, ge=1, description="channels of each node and edge between layers")
     dropout: float = Field(0.5, ge=0, lt=1, description="share of the channels dropped after each layer")
-    feature_dropout: float = Field(0.0, ge=0, lt=1, description="share of the features of nodes dropped in each step")
+    feature_dropout: float = Field(
+        0.0, ge=0, lt=1, description="share of the words of each node, and of other sparse features, that a step drops"
+    )
     norm: Norm | None = Field(None, description="what brings the rows to one scale after each layer")
     residual: bool = Field(False, description="whether a layer adds to what it was given")
     activation: Annotated[str, OrNone] = Field("relu", description="what follows each layer: " + ", ".join(ACTIVATIONS))

@@ -19,7 +19,10 @@ from censnet.nn.kernels import Hop, PageRank
 from censnet.nn.members import count_members, split_members, stack_members
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
+from censnet.tasks.targets import Target
 from censnet.training.config import ModelSettings, SettingsError, make_settings
+from censnet.training.loop.embedder import MakeEncoder
+from censnet.training.loop.learner import Learner
 from censnet.training.loop.optimisation import make_optimizer
 from censnet.training.prepare import prepare
 from censnet.training.train import finish, fit_members, make_learner
@@ -243,17 +246,23 @@ def test_a_peer_starts_afresh(name: PeerName, citations: NodeData) -> None:
     assert all(not torch.equal(old, new) for old, new in zip(before, encoder.parameters(), strict=True))
 
 
-def test_dropout_of_the_features_is_of_appnp_alone_unless_it_is_asked_for(citations: NodeData) -> None:
-    seen = {}
-    for name in PEERS:
-        for asked in (None, True, False):
-            encoder, got = made(name, citations.graph, drop_features=asked).float(), []
-            encoder.layers[0].register_forward_pre_hook(lambda _, inputs, got=got: got.append(inputs[0]))
-            encoder(citations.graph.nodes, citations.graph.edges, citations.graph.incidence)
-            seen[name, asked] = bool((got[0].values() == 0).any())
-    assert [key for key, dropped in seen.items() if dropped] == [
-        ("gcn", True), ("appnp", None), ("appnp", True), ("gat", True),
-    ]  # fmt: skip
+@pytest.mark.parametrize("make_encoder", [None, peer("appnp")], ids=["censnet", "appnp"])
+def test_words_are_dropped_in_front_of_any_network_while_it_learns(
+    make_encoder: MakeEncoder | None, citations: NodeData
+) -> None:
+    settings = ModelSettings(hidden=8, feature_dropout=0.5)
+    target = Target(level="node", column="label", kind="classes", classes=["a", "b", "c"])
+    graph, got = citations.graph, list[Tensor]()
+    learner = Learner(graph.node_width, graph.edge_width, [target], False, settings, make_encoder=make_encoder)
+    learner.encoder.layers[0].register_forward_pre_hook(lambda _, inputs: got.append(inputs[0]))
+    learner.train()(graph)
+    learner.eval()(graph)
+    learnt, asked = got
+    assert 0.3 < float((learnt.values() == 0).float().mean()) < 0.7
+    torch.testing.assert_close(asked.values(), graph.nodes.values())
+    dense = Graph(graph.nodes.to_dense(), graph.edges, graph.ends)
+    learner.train()(dense)
+    torch.testing.assert_close(got[2], dense.nodes)
 
 
 def test_what_a_peer_cannot_follow_is_said() -> None:

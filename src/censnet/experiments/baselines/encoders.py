@@ -22,7 +22,6 @@ from censnet.nn.members import check_rows, fill_members, matrices, mix
 from censnet.ops.factors import by_head
 from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_nodes
-from censnet.ops.sparse import map_values
 from censnet.training.config import ModelSettings, SettingsError
 from censnet.training.loop.embedder import MakeEncoder
 
@@ -125,7 +124,6 @@ class Peer(nn.Module):
         end: spreads the nodes after the last layer.
         dropout: probability of a channel to be dropped after each layer.
         activation: as in `CensNet`.
-        drop_features: whether what comes in is thinned by dropout too, for all members alike.
     """
 
     variant = "paper"
@@ -138,11 +136,10 @@ class Peer(nn.Module):
         end: Convolution | None,
         dropout: float,
         activation: str,
-        drop_features: bool,
     ) -> None:
         super().__init__()
         self.layers, self.end = nn.ModuleList(layers), end
-        self.dropout, self.activation, self.drop_features = Dropout(dropout), activation, drop_features
+        self.dropout, self.activation = Dropout(dropout), activation
         self.out_node_width, self.out_edge_width = layers[-1].out_width, edge_width
         self.word, self.steps = "N" * (len(layers) if end is None else 1), kernel.steps
 
@@ -153,8 +150,6 @@ class Peer(nn.Module):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """The embedded nodes, and the edges as they came."""
-        if self.drop_features and self.training:
-            nodes = self.dropout(nodes) if nodes.layout == torch.strided else map_values(nodes, self.dropout)
         for layer in self.layers:
             nodes = self._finish(layer(nodes, incidence))
         return nodes if self.end is None else self.end(nodes, incidence), edges
@@ -166,14 +161,13 @@ class Peer(nn.Module):
         return finished
 
 
-def peer(name: PeerName, kernel: Kernel | None = None, drop_features: bool | None = None) -> MakeEncoder:
+def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
     """What makes a network for `Learner` and `fit_members` to train in the place of CensNet.
 
     Args:
         name: "gcn" has two layers, each of which mixes the channels and then spreads them by the kernel of A~; "gat"
             so too, by the kernel of attention with 8 heads; "appnp" has two that mix, and then the kernel once.
         kernel: another than the settings say: `Hop()` makes GCN and GAT what was published.
-        drop_features: whether dropout also meets what comes in; None: of APPNP alone.
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
@@ -201,7 +195,6 @@ def peer(name: PeerName, kernel: Kernel | None = None, drop_features: bool | Non
                 spread = Attention(settings.hidden, HEADS, walk, settings.dropout, members)
             layers.append(Layer(width, settings.hidden, spread, members))
         end = Convolution(walk, members) if name == "appnp" else None
-        drop = name == "appnp" if drop_features is None else drop_features
-        return Peer(layers, edge_width, walk, end, settings.dropout, settings.activation, drop)
+        return Peer(layers, edge_width, walk, end, settings.dropout, settings.activation)
 
     return make

@@ -151,12 +151,8 @@ class Learner(nn.Module):
     def embed(self, graph: Graph) -> tuple[Tensor, Tensor]:
         """The embeddings of nodes and edges."""
         nodes = graph.nodes
-        if self.training and self.feature_dropout.p:
-            nodes = (
-                map_values(nodes, self.feature_dropout)
-                if nodes.layout == torch.sparse_csr
-                else self.feature_dropout(nodes)
-            )
+        if self.training and self.feature_dropout.p and nodes.layout == torch.sparse_csr:
+            nodes = map_values(nodes, self.feature_dropout)
         embedded: tuple[Tensor, Tensor] = self.encoder(nodes, graph.edges, graph.incidence)
         return embedded
 
