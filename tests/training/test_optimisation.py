@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -121,8 +122,20 @@ def test_the_optimiser_is_torchs_own(name, kind):
     torch.testing.assert_close(model.weight, twin.weight)
 
 
+def test_a_weight_decay_may_name_the_end_of_parameters_and_the_last_that_fits_counts() -> None:
+    model = nn.Sequential(OrderedDict(encoder=nn.Linear(2, 2), head=nn.Linear(2, 2)))
+    settings = TrainingSettings(weight_decay=0.1, weight_decay_of={"encoder": 0.2, ".bias": 0.3})
+    found = {
+        id(p): group["weight_decay"] for group in make_optimizer(model, settings).param_groups for p in group["params"]
+    }
+    named = {name: found[id(parameter)] for name, parameter in model.named_parameters()}
+    assert named == {"encoder.weight": 0.2, "encoder.bias": 0.3, "head.weight": 0.1, "head.bias": 0.3}
+
+
 def test_a_prefix_that_fits_nothing_is_an_error():
-    with pytest.raises(SettingsError, match="weight_decay_of has 'decoder', which no parameter begins with: weight"):
+    with pytest.raises(
+        SettingsError, match="weight_decay_of has 'decoder', which no parameter begins or ends with: weight"
+    ):
         make_optimizer(nn.Linear(2, 2), TrainingSettings(weight_decay_of={"decoder": 0.1}))
 
 

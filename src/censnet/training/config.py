@@ -97,7 +97,8 @@ class TrainingSettings(_Settings):
     optimizer: Literal["adam", "adamw"] = Field("adam", description="how weights follow their gradients")
     weight_decay: float = Field(5e-4, ge=0, description="pull of all weights towards 0")
     weight_decay_of: dict[str, float] = Field(
-        default_factory=dict, description="weight decay of parameters whose name begins so, such as encoder.layers.0"
+        default_factory=dict,
+        description="weight decay of parameters whose name begins or ends so, such as encoder; the last that fits",
     )
     schedule: Literal["constant", "cosine", "one-cycle"] = Field("constant", description="course of the learning rate")
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")

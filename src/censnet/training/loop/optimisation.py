@@ -16,18 +16,22 @@ def make_optimizer(learner: nn.Module, settings: TrainingSettings) -> Optimizer:
     """Adam or AdamW, with a weight decay of its own for some parameters."""
     groups: dict[float, list[nn.Parameter]] = {}
     known = [name for name, _ in learner.named_parameters()]
-    for prefix in settings.weight_decay_of:
-        if not any(name.startswith(prefix) for name in known):
+    for part in settings.weight_decay_of:
+        if not any(_is_of(part, name) for name in known):
             raise SettingsError(
-                f"training.weight_decay_of has {prefix!r}, which no parameter begins with: {', '.join(known[:8])}"
+                f"training.weight_decay_of has {part!r}, which no parameter begins or ends with: {', '.join(known[:8])}"
             )
     for name, parameter in learner.named_parameters():
-        fitting = [prefix for prefix in settings.weight_decay_of if name.startswith(prefix)]
-        decay = settings.weight_decay_of[max(fitting, key=len)] if fitting else settings.weight_decay
-        groups.setdefault(decay, []).append(parameter)
+        fitting = [decay for part, decay in settings.weight_decay_of.items() if _is_of(part, name)]
+        groups.setdefault(fitting[-1] if fitting else settings.weight_decay, []).append(parameter)
     kind = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
     stated = [{"params": parameters, "weight_decay": decay} for decay, parameters in groups.items()]
     return kind(stated, lr=settings.learning_rate, fused=True)
+
+
+def _is_of(part: str, name: str) -> bool:
+    """Whether a parameter's name begins or ends so."""
+    return name.startswith(part) or name.endswith(part)
 
 
 def rate_at(settings: TrainingSettings, step: int, steps: int) -> float:
