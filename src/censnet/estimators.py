@@ -270,8 +270,14 @@ def _read_graphs(graphs: GraphSet | list[str], labels: Mapping[str, Array], sett
     """Graphs as a data set, with the labels in its table of graphs."""
     if not isinstance(graphs, GraphSet):
         targets = [f"graph:{name}" for name in labels]
-        return load_data(_as_tables(graphs, labels), target=targets, strict=True, features=settings.data.features)
-    dataset = load_data(graphs)
+        return load_data(
+            _as_tables(graphs, labels),
+            target=targets,
+            strict=True,
+            features=settings.data.features,
+            descriptors=settings.data.descriptors,
+        )
+    dataset = load_data(graphs, descriptors=settings.data.descriptors)
     table = dataset.tables.frames()["graphs"].assign(**labels)
     return replace(dataset, tables=replace(dataset.tables, graphs=table))
 

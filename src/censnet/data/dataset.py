@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.errors import DataError
-from censnet.data.molecules.smiles import assemble_molecules
+from censnet.data.molecules.smiles import assemble_molecules, smiles_of
 from censnet.data.problems import Problems
 from censnet.data.refit import refit
 from censnet.data.results import lay_out
@@ -29,6 +29,7 @@ from censnet.data.tables.packing import Assembled, Fitted
 from censnet.data.tables.schema import Features, Schema
 from censnet.data.tables.stand_ins import count_degree, encode_degree
 from censnet.data.tables.targets import Rows, find_targets, find_training_rows, table_of
+from censnet.data.whole import add_wholes
 from censnet.ops.graph import Graph, GraphSet
 
 logger = logging.getLogger("censnet")
@@ -176,6 +177,7 @@ def load_data(
     train_rows: Rows | Mapping[str, Rows] | None = None,
     features: Features = "rich",
     overrides: Mapping[str, str] | None = None,
+    descriptors: bool = False,
 ) -> Dataset:
     """Read data of any form into a graph or many.
 
@@ -190,7 +192,9 @@ def load_data(
         features: `rich` describes atoms and bonds at length and leaves vectors as they are; `paper` has the paper's few
             features of molecules, and divides vectors of counts, such as words, by their sum in each node; `released`
             has the links of citation sets, too, as in the authors' code.
-        overrides: column, or `TABLE.COLUMN` -> kind of column, `drop`, or its role (`id`, `source`, `smiles`...).
+        overrides: column, or `TABLE.COLUMN` -> kind of column, `drop`, or its role (`id`, `source`, `smiles`...). A
+            column of `graphs` is a feature of each graph if it is given a kind here, and not otherwise.
+        descriptors: whether molecules have rdkit's descriptors as features, too; a given schema says so itself.
     """
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[str]()
@@ -202,24 +206,29 @@ def load_data(
             logger.warning("%s", notes[0])
         built_in = read_builtin(data, features if schema is None else schema.features)
         if not isinstance(built_in, Tables):
+            _check_descriptors(descriptors)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
             return Dataset(data, **vars(built_in), problems={}, notes=notes)
         data = built_in
     if isinstance(data, Graph | GraphSet):
+        _check_descriptors(descriptors)
         return Dataset("graph", **vars(from_tensors(data)), problems={}, notes=[])
     tables = _as_tables(
         data, {column.split(".")[-1]: role for column, role in (overrides or {}).items() if role in ROLES}
     )
     targets = find_targets(target, tables, required=schema is None)
     rows = find_training_rows(train_rows, targets, tables)
-    problems = Problems(tables, strict)
+    problems, smiles = Problems(tables, strict), None
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, KINDS)
         keys = find_table_keys(tables, schema, decided).get("graphs", {})
         made = assemble_molecules(tables, keys, schema, targets, rows, features, decided, problems, notes)
+        smiles = smiles_of(tables.frames()["graphs"], keys["smiles"])
     else:
+        _check_descriptors(descriptors)
         made = assemble(tables, schema, targets, rows, overrides, problems, notes, features)
+    made = add_wholes(made, smiles, descriptors, rows.get("graphs"), problems)
     return Dataset(name, **vars(made), problems=problems.found, notes=notes + problems.notes(made.tables))
 
 
@@ -234,6 +243,11 @@ def suggest_targets(data: object, column: str) -> list[str]:
     found = read_builtin(data) if sources.is_built_in(data) else _as_tables(data, {})
     frames = (found if isinstance(found, Tables) else found.tables).frames()
     return [f"{level}:{column}" for level, table in LEVELS.items() if table in frames and column in frames[table]]
+
+
+def _check_descriptors(asked: bool) -> None:
+    if asked:
+        raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
 
 
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:

@@ -12,9 +12,10 @@ from torch import Tensor
 from censnet.data.inspect.structure import node_numbers
 from censnet.data.molecules.atoms import encode_kinds, learn_vocabulary
 from censnet.data.tables.ordering import put_in_order
-from censnet.data.tables.packing import Assembled, Bonds, Whole
+from censnet.data.tables.packing import Assembled, Bonds, Whole, first_rows
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
+from censnet.data.whole import refit_wholes
 from censnet.ops.graph import GraphSet
 
 
@@ -36,11 +37,20 @@ def refit(data: Assembled, rows: Mapping[str, Whole], seen: Whole | None = None)
     tables = {table: base.table(table).refit(frame, rows.get(table)) for table, frame in frames.items()}
     schema = base.model_copy(update=tables)
     if schema.smiles is not None:
-        return _refit_bonds(data, schema, data.fitted.bonds, rows.get("graphs"))
-    schema = add_stand_ins(schema)
+        new = _refit_bonds(data, schema, data.fitted.bonds, rows.get("graphs"))
+    else:
+        new = _refit_rows(data, schema, data.fitted.node_source, rows.get("nodes"), seen)
+    return refit_wholes(new, rows.get("graphs"))
+
+
+def _refit_rows(
+    data: Assembled, schema: Schema, node_source: Whole, node_rows: Whole | None, seen: Whole | None
+) -> Assembled:
+    """Tables: nodes and edges are encoded again."""
+    schema, frames = add_stand_ins(schema), data.tables.frames()
     if schema.nodes.structure == "degree":
-        ends, num_nodes = node_numbers(data.graph), len(data.fitted.node_source)
-        training = None if "nodes" not in rows else data.node_rows.numpy()[rows["nodes"]]
+        ends, num_nodes = node_numbers(data.graph), len(node_source)
+        training = None if node_rows is None else data.node_rows.numpy()[node_rows]
         schema = fit_degree(
             schema,
             count_degree(ends if seen is None else ends[:, seen], num_nodes),
@@ -48,11 +58,11 @@ def refit(data: Assembled, rows: Mapping[str, Whole], seen: Whole | None = None)
         )
         nodes = encode_degree(schema, count_degree(ends, num_nodes))
     else:
-        nodes = _take(schema.nodes.encode(frames["nodes"], data.tables.name("nodes"))[0], data.fitted.node_source)
+        nodes = _take(schema.nodes.encode(frames["nodes"], data.tables.name("nodes"))[0], node_source)
     if schema.edges.structure == "constant":
         edges = torch.ones(len(data.graph.edges), 1)
     else:
-        source = _first_rows(data.edge_rows.numpy(), len(data.graph.edges))
+        source = first_rows(data.edge_rows.numpy(), len(data.graph.edges))
         edges = _take(schema.edges.encode(frames["edges"], data.tables.name("edges"))[0], source)
     return replace(data, schema=schema, graph=data.graph.with_features(nodes, edges))
 
@@ -89,14 +99,6 @@ def _rows_of_graphs(data: Assembled, rows: Whole | None) -> dict[str, Whole]:
         of_row = np.append(np.repeat(member, offset.diff().numpy()), False)  # a row that became nothing is -1
         found[table] = np.flatnonzero(of_row[became.numpy()])
     return found
-
-
-def _first_rows(became: Whole, count: int) -> Whole:
-    """For each row of the tensors, the first input row that became it."""
-    source = np.empty(count, np.int64)
-    good = np.flatnonzero(became >= 0)[::-1]
-    source[became[good]] = good
-    return source
 
 
 def _take(features: Tensor, source: Whole) -> Tensor:

@@ -75,6 +75,8 @@ def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], d
     if not recipe.edge_features:
         lessons = _without_edge_features(lessons)
     settings = make_settings(recipe.preset, SECTIONS[plan.table], recipe.changes, seeds[0])
+    if not settings.data.descriptors:
+        lessons = _without_descriptors(lessons)
     settings = settle_unlabelled(lessons[0], settings, explicit=False)
     learners, fits = fit_members(
         _side_by_side(lessons, recipe.ensemble), settings, None, False, str(device), [],
@@ -124,6 +126,16 @@ def _without_edge_features(lessons: Sequence[Lesson]) -> list[Lesson]:
         graph = lesson.graph
         if id(graph) not in made:
             made[id(graph)] = replace(graph, edges=torch.ones(len(graph.edges), 1))
+    return [replace(lesson, graph=made[id(lesson.graph)]) for lesson in lessons]
+
+
+def _without_descriptors(lessons: Sequence[Lesson]) -> list[Lesson]:
+    """The same without features of whole graphs; lessons of molecules come with them, for the plans that ask."""
+    made: dict[int, Graph | GraphSet] = {}
+    for lesson in lessons:
+        graph = lesson.graph
+        if id(graph) not in made:
+            made[id(graph)] = graph.with_graphs(None) if isinstance(graph, GraphSet) else graph
     return [replace(lesson, graph=made[id(lesson.graph)]) for lesson in lessons]
 
 

@@ -90,7 +90,9 @@ def _take_lesson(
 def _shelve_graph(graph: Graph | GraphSet, shelf: _Shelf) -> dict[str, Any]:
     found: dict[str, Any] = {"edges": shelf.put(graph.edges), "ends": shelf.put(graph.ends)}
     if isinstance(graph, GraphSet):
-        return found | {name: shelf.put(getattr(graph, name)) for name in ("nodes", "node_offset", "edge_offset")}
+        whole = () if graph.graphs is None else ("graphs",)
+        every = ("nodes", "node_offset", "edge_offset", *whole)
+        return found | {name: shelf.put(getattr(graph, name)) for name in every}
     if graph.nodes.layout == torch.strided:
         return found | {"nodes": shelf.put(graph.nodes)}
     sparse = (graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values())

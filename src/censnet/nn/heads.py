@@ -124,9 +124,10 @@ class GraphHead(nn.Module):
         over: "nodes" (the paper), "edges" or "both".
         hidden: widths of the layers between the pooled vector and the answer.
         dropout: between those.
+        graph_width: channels of what is known of each graph as a whole, which stand beside the pooled vector.
 
     Shape:
-        nodes (N, node_width), edges (E, edge_width) -> (graphs, out_width).
+        nodes (N, node_width), edges (E, edge_width), graphs (graphs, graph_width) -> (graphs, out_width).
 
     Example:
         >>> head = GraphHead(4, 2, 1, pool=("mean", "sum"), over="both")
@@ -144,6 +145,7 @@ class GraphHead(nn.Module):
         over: Literal["nodes", "edges", "both"] = "nodes",
         hidden: Sequence[int] = (),
         dropout: float = 0.0,
+        graph_width: int = 0,
     ) -> None:
         super().__init__()
         sides: dict[str, tuple[Side, ...]] = {"nodes": ("node",), "edges": ("edge",), "both": ("node", "edge")}
@@ -155,17 +157,27 @@ class GraphHead(nn.Module):
         self.widths: dict[Side, int] = {"node": node_width, "edge": edge_width}
         self.sides = [side for side in sides[over] for _ in pools]
         self.readouts = nn.ModuleList(Readout(self.widths[side], how, side) for side in sides[over] for how in pools)
-        self.mlp = perceptron(len(pools) * sum(self.widths[side] for side in sides[over]), hidden, out_width, dropout)
+        self.graph_width = graph_width
+        width = len(pools) * sum(self.widths[side] for side in sides[over]) + graph_width
+        self.mlp = perceptron(width, hidden, out_width, dropout)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
         _reset(self)
 
-    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
+    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, graphs: Tensor | None = None) -> Tensor:
         """The answers."""
         check_shape("nodes", nodes, (incidence.num_nodes, self.widths["node"]), "(N, node_width)")
         check_shape("edges", edges, (incidence.num_edges, self.widths["edge"]), "(E, edge_width)")
-        out: Tensor = self.mlp(self.embed(nodes, edges, incidence))
+        vector = self.embed(nodes, edges, incidence)
+        if self.graph_width:
+            if graphs is None:
+                raise ValueError(
+                    f"graphs is None, expected {self.graph_width} features of each graph: (G, graph_width)"
+                )
+            check_shape("graphs", graphs, (len(vector), self.graph_width), "(G, graph_width)")
+            vector = torch.cat([vector, graphs.to(vector.dtype)], dim=1)
+        out: Tensor = self.mlp(vector)
         return out
 
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:

@@ -26,9 +26,10 @@ class Graph:
         ends: the two nodes of each edge, numbered from 0, in any order.
         owner: which graph each node is in, when this is a union.
         num_graphs: how many graphs that is.
+        graphs: features of each graph as a whole, if there are any.
 
     Shape:
-        nodes (N, d_v), edges (E, d_e), ends (2, E), owner (N,).
+        nodes (N, d_v), edges (E, d_e), ends (2, E), owner (N,), graphs (num_graphs, d_g).
 
     Example:
         >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
@@ -43,6 +44,7 @@ class Graph:
     ends: Tensor
     owner: Tensor | None = None
     num_graphs: int = 1
+    graphs: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
@@ -56,11 +58,13 @@ class Graph:
         check_floating("edges", self.edges)
         check_same_device("edges", self.edges, "nodes", self.nodes)
         check_same_device("ends", self.ends, "nodes", self.nodes)
+        check_graphs(self.graphs, self.num_graphs, self.nodes)
         self.incidence  # noqa: B018 - checks the numbering of ends and owner
 
     def __repr__(self) -> str:
         sparse = " sparse" if self.nodes.layout == torch.sparse_csr else ""
-        graphs = f", {self.num_graphs} graphs" if self.owner is not None else ""
+        own = "" if self.graphs is None else f" x {self.graph_width}"
+        graphs = f", {self.num_graphs} graphs{own}" if self.owner is not None else own and f", the graph{own}"
         nodes, edges = f"{self.num_nodes} nodes x {self.node_width}", f"{self.num_edges} edges x {self.edge_width}"
         return f"Graph({nodes}{sparse}, {edges}{graphs})"
 
@@ -80,6 +84,10 @@ class Graph:
     def edge_width(self) -> int:
         return self.edges.shape[1]
 
+    @property
+    def graph_width(self) -> int:
+        return 0 if self.graphs is None else self.graphs.shape[1]
+
     @kept
     def incidence(self) -> Incidence:
         """T, whose sorted order and degrees are computed once for this graph."""
@@ -87,12 +95,12 @@ class Graph:
 
     def to(self, device: torch.device | str) -> Graph:
         """The same graph on another device."""
-        owner = None if self.owner is None else self.owner.to(device)
-        return Graph(self.nodes.to(device), self.edges.to(device), self.ends.to(device), owner, self.num_graphs)
+        owner, graphs = (None if part is None else part.to(device) for part in (self.owner, self.graphs))
+        return Graph(self.nodes.to(device), self.edges.to(device), self.ends.to(device), owner, self.num_graphs, graphs)
 
     def with_features(self, nodes: Tensor, edges: Tensor) -> Graph:
         """The same nodes and edges described otherwise; the order and degrees that are known already stay known."""
-        graph = Graph(nodes, edges, self.ends, self.owner, self.num_graphs)
+        graph = Graph(nodes, edges, self.ends, self.owner, self.num_graphs, self.graphs)
         graph.__dict__["incidence"] = self.incidence
         return graph
 
@@ -112,10 +120,11 @@ class GraphSet:
 
     Each graph numbers its own nodes from 0 in `ends`. Graph g has the nodes `node_offset[g]:node_offset[g + 1]` and the
     edges `edge_offset[g]:edge_offset[g + 1]`. The sorted order of the incidence and the degrees are computed once for
-    the whole set; a batch gathers them along with its features.
+    the whole set; a batch gathers them along with its features. What is known of each graph as a whole, if anything is,
+    stands in `graphs`.
 
     Shape:
-        nodes (sum N, d_v), edges (sum E, d_e), ends (2, sum E), node_offset and edge_offset (G + 1,).
+        nodes (sum N, d_v), edges (sum E, d_e), ends (2, sum E), node_offset and edge_offset (G + 1,), graphs (G, d_g).
 
     Example:
         >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
@@ -133,6 +142,7 @@ class GraphSet:
     ends: Tensor
     node_offset: Tensor
     edge_offset: Tensor
+    graphs: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
@@ -156,6 +166,7 @@ class GraphSet:
                     f"{name} is {_brief(offset)}, expected to rise from 0 to {rows}, by at least {least} for each graph"
                 )
         check_shape("edge_offset", self.edge_offset, (len(self.node_offset),), "(G + 1,), as node_offset")
+        check_graphs(self.graphs, len(self), self.nodes)
         check_numbering("ends", self.ends, len(self.nodes), "node")
         size = self.node_offset.diff().repeat_interleave(self.edge_offset.diff())
         bad = (self.ends >= size).any(0).nonzero()
@@ -168,7 +179,8 @@ class GraphSet:
 
     def __repr__(self) -> str:
         nodes, edges = f"{len(self.nodes)} nodes x {self.node_width}", f"{len(self.edges)} edges x {self.edge_width}"
-        return f"GraphSet({len(self)} graphs, {nodes}, {edges})"
+        graphs = f"{len(self)} graphs" if self.graphs is None else f"{len(self)} graphs x {self.graph_width}"
+        return f"GraphSet({graphs}, {nodes}, {edges})"
 
     def __len__(self) -> int:
         return len(self.node_offset) - 1
@@ -180,7 +192,8 @@ class GraphSet:
         number %= len(self)
         nodes = slice(int(self.node_offset[number]), int(self.node_offset[number + 1]))
         edges = slice(int(self.edge_offset[number]), int(self.edge_offset[number + 1]))
-        return Graph(self.nodes[nodes], self.edges[edges], self.ends[:, edges])
+        graphs = None if self.graphs is None else self.graphs[number : number + 1]
+        return Graph(self.nodes[nodes], self.edges[edges], self.ends[:, edges], graphs=graphs)
 
     @property
     def node_width(self) -> int:
@@ -190,19 +203,33 @@ class GraphSet:
     def edge_width(self) -> int:
         return self.edges.shape[1]
 
+    @property
+    def graph_width(self) -> int:
+        return 0 if self.graphs is None else self.graphs.shape[1]
+
     def to(self, device: torch.device | str) -> GraphSet:
         """The same set on another device."""
-        return GraphSet(*(part.to(device) for part in self._parts))
+        return GraphSet(
+            nodes=self.nodes.to(device),
+            edges=self.edges.to(device),
+            ends=self.ends.to(device),
+            node_offset=self.node_offset.to(device),
+            edge_offset=self.edge_offset.to(device),
+            graphs=None if self.graphs is None else self.graphs.to(device),
+        )
 
     def with_features(self, nodes: Tensor, edges: Tensor) -> GraphSet:
         """The same graphs, their nodes and edges described otherwise; what is known of their order stays known."""
-        graphs = replace(self, nodes=nodes, edges=edges)
-        graphs.__dict__.update({name: self.__dict__[name] for name in _KEPT if name in self.__dict__})
-        return graphs
+        return self._described(nodes=nodes, edges=edges)
 
-    @property
-    def _parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        return self.nodes, self.edges, self.ends, self.node_offset, self.edge_offset
+    def with_graphs(self, graphs: Tensor | None) -> GraphSet:
+        """The same graphs, each as a whole described otherwise, or not at all."""
+        return self._described(graphs=graphs)
+
+    def _described(self, **features: Tensor | None) -> GraphSet:
+        made = replace(self, **features)  # type: ignore[arg-type]
+        made.__dict__.update({name: self.__dict__[name] for name in _KEPT if name in self.__dict__})
+        return made
 
     @staticmethod
     def pack(graphs: Sequence[Graph]) -> GraphSet:
@@ -215,6 +242,11 @@ class GraphSet:
                     f"graph {number} has node and edge widths {graph.node_width}, {graph.edge_width}, expected "
                     f"{graphs[0].node_width}, {graphs[0].edge_width} as graph 0: a set has the same features throughout"
                 )
+            if graph.graph_width != graphs[0].graph_width:
+                raise ValueError(
+                    f"graph {number} has {graph.graph_width} features of its own, expected {graphs[0].graph_width} "
+                    "as graph 0: a set has the same features throughout"
+                )
             if graph.owner is not None:
                 raise ValueError(f"graph {number} is a union of {graph.num_graphs}, expected single graphs")
             check_dense(graph.nodes)
@@ -222,12 +254,14 @@ class GraphSet:
             check_same_dtype(f"graph {number}: edges", graph.edges, "graph 0", graphs[0].edges)
             check_same_device(f"graph {number}", graph.nodes, "graph 0", graphs[0].nodes)
         device = graphs[0].nodes.device
+        whole = [graph.graphs for graph in graphs if graph.graphs is not None]
         return GraphSet(
             nodes=torch.cat([graph.nodes for graph in graphs]),
             edges=torch.cat([graph.edges for graph in graphs]),
             ends=torch.cat([graph.ends for graph in graphs], dim=1),
             node_offset=offsets(torch.tensor([graph.num_nodes for graph in graphs], device=device)),
             edge_offset=offsets(torch.tensor([graph.num_edges for graph in graphs], device=device)),
+            graphs=torch.cat(whole) if len(whole) == len(graphs) else None,
         )
 
     def batch(self, numbers: Tensor) -> Graph:
@@ -245,19 +279,22 @@ class GraphSet:
             ends=incidence.ends,
             owner=incidence.owner,
             num_graphs=len(numbers),
+            graphs=None if self.graphs is None else self.graphs.index_select(0, numbers),
             incidence=incidence,
         )
         return graph
 
     def subset(self, numbers: Tensor) -> GraphSet:
         """The graphs with these numbers as a set, in this order."""
-        chosen = choose(self._starts, self._check_numbers(numbers))
+        numbers = self._check_numbers(numbers)
+        chosen = choose(self._starts, numbers)
         return GraphSet(
             nodes=self.nodes.index_select(0, chosen.rows),
             edges=self.edges.index_select(0, chosen.edge_rows),
             ends=self.ends.index_select(1, chosen.edge_rows),
             node_offset=chosen.bounds[0].contiguous(),
             edge_offset=chosen.bounds[1].contiguous(),
+            graphs=None if self.graphs is None else self.graphs.index_select(0, numbers),
         )
 
     def _check_numbers(self, numbers: Tensor) -> Tensor:
@@ -286,6 +323,14 @@ class GraphSet:
         """The incidence of the whole set, from which batches take theirs."""
         shift = torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
         return SetOrder(Incidence(self.ends + shift, len(self.nodes)), int(self._starts[2:].max()))
+
+
+def check_graphs(graphs: Tensor | None, count: int, nodes: Tensor) -> None:
+    """Raise unless each graph has a row of features, or none has."""
+    if graphs is not None:
+        check_shape("graphs", graphs, (count, None), "(G, graph_width), a row for each graph")
+        check_floating("graphs", graphs)
+        check_same_device("graphs", graphs, "nodes", nodes)
 
 
 def check_dense(nodes: Tensor) -> None:

@@ -19,10 +19,10 @@ class GraphTask(nn.Module):
     Args:
         targets: what is predicted.
         node_width, edge_width: channels of the embeddings.
-        pool, over, hidden, dropout: as in `GraphHead`.
+        pool, over, hidden, dropout, graph_width: as in `GraphHead`.
 
     Shape:
-        nodes (N, node_width), edges (E, edge_width) -> (graphs, width of the targets).
+        nodes (N, node_width), edges (E, edge_width), graphs (graphs, graph_width) -> (graphs, width of the targets).
     """
 
     def __init__(
@@ -34,23 +34,24 @@ class GraphTask(nn.Module):
         over: Literal["nodes", "edges", "both"] = "nodes",
         hidden: Sequence[int] = (),
         dropout: float = 0.0,
+        graph_width: int = 0,
     ) -> None:
         super().__init__()
         check_level(targets, "graph")
         width = sum(target.width for target in targets)
-        self.head = GraphHead(node_width, edge_width, width, pool, over, hidden, dropout)
+        self.head = GraphHead(node_width, edge_width, width, pool, over, hidden, dropout, graph_width)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
         self.head.reset_parameters()
 
-    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
+    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, graphs: Tensor | None = None) -> Tensor:
         """The answers."""
         check_dense(nodes)
-        out: Tensor = self.head(nodes, edges, incidence)
+        out: Tensor = self.head(nodes, edges, incidence, graphs)
         return out
 
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
-        """The pooled vector of each graph, from which the answers come."""
+        """The pooled vector of each graph: what is learnt of it, without what was known before."""
         check_dense(nodes)
         return self.head.embed(nodes, edges, incidence)

@@ -150,6 +150,9 @@ class DataSettings(_Settings):
     features: Features = Field(
         "rich", description="how molecules, words and citations are described; paper and released are as there"
     )
+    descriptors: bool = Field(
+        False, description="whether the answer for a molecule also reads rdkit's descriptors of it, beside its graph"
+    )
 
 
 class Settings(_Settings):

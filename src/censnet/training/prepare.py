@@ -76,7 +76,14 @@ def prepare(
     section: Section = asked[0].level if asked else "link"
     settings = make_settings(preset, section, changes, seed)
     plain = [item.plain for item in asked] + (["link"] if link else [])
-    dataset = load_data(data, target=plain, strict=strict, features=settings.data.features, overrides=overrides)
+    dataset = load_data(
+        data,
+        target=plain,
+        strict=strict,
+        features=settings.data.features,
+        overrides=overrides,
+        descriptors=settings.data.descriptors,
+    )
     names = [target] if isinstance(target, str) else list(target)
     return prepare_dataset(dataset, asked, link, settings, names, "training.unlabelled" in (changes or {}))
 
@@ -156,7 +163,8 @@ def fingerprint(graph: Graph | GraphSet) -> str:
     sparse = graph.nodes.layout == torch.sparse_csr
     nodes = [graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()] if sparse else [graph.nodes]
     offsets = [graph.node_offset, graph.edge_offset] if isinstance(graph, GraphSet) else []
-    for tensor in (*nodes, graph.edges, graph.ends, *offsets):
+    whole = [] if graph.graphs is None else [graph.graphs]
+    for tensor in (*nodes, graph.edges, graph.ends, *offsets, *whole):
         found.update(str(tuple(tensor.shape)).encode())
         found.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
     return found.hexdigest()

@@ -262,7 +262,10 @@ def make_learner(
 ) -> Learner:
     """A network for a lesson, or several side by side; CensNet, unless another is made."""
     widths, link = (lesson.graph.node_width, lesson.graph.edge_width), lesson.links is not None
-    return Learner(*widths, lesson.targets, link, settings.model, members, lesson.node_features, make_encoder)
+    return Learner(
+        *widths, lesson.targets, link, settings.model, members, lesson.node_features, make_encoder,
+        lesson.graph.graph_width,
+    )  # fmt: skip
 
 
 def fits_side_by_side(lesson: Lesson, settings: Settings, members: int, device: str | None) -> bool:
@@ -296,6 +299,7 @@ def finish(
         link=prepared.links is not None,
         node_width=data.graph.node_width,
         edge_width=data.graph.edge_width,
+        graph_width=data.graph.graph_width,
         members=len(learners),
         tried=tried(settings, fits),
         made=made_now(seconds, str(make_accelerator(device=device).device)),

@@ -145,7 +145,7 @@ def _splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple[dict
 
 
 def _columns(dataset: Dataset) -> list[ColumnReport]:
-    """What each column became; what stands in for columns; and the columns of graphs, which are not features."""
+    """What each column became; what stands in for columns; and the columns of graphs, of which few are features."""
     schema, graph, found = dataset.schema, dataset.graph, list[ColumnReport]()
     if schema.smiles is not None:
         reason = f"{schema.features}: {graph.node_width} for each atom, {graph.edge_width} for each bond"
@@ -169,8 +169,15 @@ def _columns(dataset: Dataset) -> list[ColumnReport]:
             )
     for column in schema.graphs.columns:
         parts = "nodes and edges" if schema.smiles is None else "atoms and bonds"
-        reason = f"a graph is described by its {parts} alone"
-        found.append(ColumnReport(table="graphs", name=column.name, kind=column.kind, reason=reason, features=0))
+        chosen = column.name in schema.chosen
+        reason = column.reason if chosen else f"a graph is described by its {parts} alone"
+        features = column.width if chosen else 0
+        found.append(ColumnReport(table="graphs", name=column.name, kind=column.kind, reason=reason, features=features))
+    if schema.descriptors.width:
+        reason, features = "of each molecule as a whole, by rdkit", schema.descriptors.width
+        found.append(
+            ColumnReport(table="graphs", name="descriptors", kind="descriptors", reason=reason, features=features)
+        )
     return found
 
 

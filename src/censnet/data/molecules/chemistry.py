@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ except ImportError:  # the extra `chem` is not installed; whoever reads a SMILES
 LONGEST = 20_000  # characters of one SMILES
 LONG = 2_000  # characters from which the size is looked at before rdkit's slower steps
 MOST_ATOMS = 3_000
+WITH_DESCRIPTORS = 300  # atoms; rdkit takes the fourth power of their number, so what is larger has no descriptors
 WITH_SCAFFOLD = 500  # atoms; rdkit takes the cube of their number, so what is larger is a scaffold of its own
 MOST_PARTS = 100  # separate ones, as the ions of a salt; taking them apart takes the cube of their number
 MOST_RINGS = 500  # finding rings takes the cube of their number
@@ -122,6 +123,38 @@ def read_scaffolds(smiles: Sequence[object]) -> list[str]:
     """The Bemis-Murcko scaffold of each molecule."""
     with _rdkit():
         return ["" if molecule is None else _scaffold(molecule) for molecule in map(_parse_or_none, smiles)]
+
+
+def descriptor_names(names: Sequence[str] | None = None) -> list[str]:
+    """All descriptors that rdkit has, in its order; or those named, if it has them."""
+    check_installed()
+    known = _descriptors()
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"rdkit {rdBase.rdkitVersion} has no descriptor {quote(name)}, expected it as in training")
+    return list(known if names is None else names)
+
+
+def read_descriptors(smiles: Sequence[object], names: Sequence[str]) -> NDArray[np.float64]:
+    """These descriptors of each molecule; NaN where one has no finite value, is not defined, or takes too long."""
+    known = _descriptors()
+    functions = [known[name] for name in names]
+    found = np.full((len(smiles), len(functions)), np.nan)
+    with _rdkit(), np.errstate(all="ignore"):
+        for row, molecule in enumerate(map(_parse_or_none, smiles)):
+            if molecule is None or molecule.GetNumAtoms() > WITH_DESCRIPTORS:
+                continue
+            for column, function in enumerate(functions):
+                with suppress(Exception):  # rdkit raises what it likes for an atom that a descriptor does not know
+                    found[row, column] = function(molecule)
+    found[~np.isfinite(found)] = np.nan
+    return found
+
+
+def _descriptors() -> dict[str, Callable[[Any], float]]:
+    from rdkit.Chem import Descriptors  # a moment, which only those who ask for descriptors shall wait
+
+    return dict(Descriptors.descList)
 
 
 def _scaffold(molecule: Any) -> str:

@@ -106,7 +106,7 @@ def featurize(
     if features not in ("rich", "paper"):
         raise ValueError(f"features is {features!r}, expected 'rich' or 'paper'")
     found = None
-    parts = _spread(read_codes, smiles, processes, "molecules" if progress else None)
+    parts = spread_smiles(read_codes, smiles, processes, "molecules" if progress else None)
     read = _join(parts)
     first_atom = np.cumsum(read.num_atoms) - read.num_atoms
     if features == "rich":
@@ -136,7 +136,7 @@ def canonical(smiles: Sequence[str], processes: int | None = None) -> list[str |
     >>> canonical(["OCC", "CCO", "C1CCC"])
     ['CCO', 'CCO', None]
     """
-    return list(chain.from_iterable(_spread(read_canonical, smiles, processes)))
+    return list(chain.from_iterable(spread_smiles(read_canonical, smiles, processes)))
 
 
 def scaffolds(smiles: Sequence[str], processes: int | None = None) -> list[str]:
@@ -147,15 +147,16 @@ def scaffolds(smiles: Sequence[str], processes: int | None = None) -> list[str]:
     >>> scaffolds(["CCc1ccccc1", "OCC1CCCCC1", "CCO"])
     ['c1ccccc1', 'C1CCCCC1', '']
     """
-    return list(chain.from_iterable(_spread(read_scaffolds, smiles, processes)))
+    return list(chain.from_iterable(spread_smiles(read_scaffolds, smiles, processes)))
 
 
-def _spread(
+def spread_smiles(
     work: Callable[[Sequence[object]], Result],
     smiles: Sequence[object],
     processes: int | None,
     progress: str | None = None,
 ) -> list[Result]:
+    """`work` of each chunk of the texts, in as many processes as there are cores."""
     check_installed()
     if isinstance(smiles, str):
         raise ValueError(f"smiles is the text {quote(smiles)}, expected a list of texts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 import pyarrow.compute as pc
 import torch
 
@@ -15,7 +16,7 @@ from censnet.data.tables.assemble import TrainRows, describe_columns
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables
 from censnet.data.tables.packing import Assembled, Fitted
-from censnet.data.tables.schema import Features, Schema, TableSchema
+from censnet.data.tables.schema import Features, Schema, TableSchema, chosen_columns
 
 
 def assemble_molecules(
@@ -35,7 +36,7 @@ def assemble_molecules(
     if column is None:
         known = ", ".join(frame.columns[:20])
         raise DataError(f"has the columns {known}, expected smiles, or tables of nodes and edges beside it", file)
-    smiles: list[str] = pc.fill_null(as_text(as_arrow(frame[column])), "").to_pylist()
+    smiles = smiles_of(frame, column)
     features, vocabulary = _atoms_and_bonds(described), None
     if schema is not None:
         features, vocabulary = _atoms_and_bonds(schema.features), schema.vocabulary
@@ -52,11 +53,24 @@ def assemble_molecules(
     if schema is None:
         rows = train_rows.get("graphs")
         table = TableSchema.fit(frame, rows, keys, targets.get("graphs", ()), decided.get("graphs"))
-        schema = Schema(many=True, graphs=table, smiles=column, features=features, vocabulary=molecules.vocabulary)
+        schema = Schema(
+            many=True,
+            graphs=table,
+            smiles=column,
+            features=features,
+            vocabulary=molecules.vocabulary,
+            chosen=chosen_columns(table, decided.get("graphs", {})),
+        )
         fitted = Fitted(schema, np.zeros(0, np.int64), molecules.kinds)
     notes += describe_columns(tables, schema)
     none = torch.zeros(0, dtype=torch.long)
     return Assembled(molecules.graphs, tables, schema, none, none, graph_rows, fitted)
+
+
+def smiles_of(frame: pd.DataFrame, column: str) -> list[str]:
+    """The text of each row, "" where there is none."""
+    found: list[str] = pc.fill_null(as_text(as_arrow(frame[column])), "").to_pylist()
+    return found
 
 
 def _atoms_and_bonds(features: Features) -> FeatureSet:

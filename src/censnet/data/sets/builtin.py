@@ -80,11 +80,13 @@ def from_tensors(graph: Graph | GraphSet) -> Assembled:
         graphs = pd.DataFrame({"graph": numbers})
     tables = Tables(pd.DataFrame(nodes), pd.DataFrame(edges), graphs)
     in_graph = {} if graphs is None else {"graph": "graph"}
+    whole = [given_vector("graph_attr", graph.graph_width)] if isinstance(graph, GraphSet) and graph.graph_width else []
     schema = Schema(
         many=graphs is not None,
         nodes=TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
         edges=TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),
-        graphs=TableSchema(keys=in_graph),
+        graphs=TableSchema(keys=in_graph, columns=whole),
+        chosen=[column.name for column in whole],
     )
     sizes = len(graph.nodes), len(graph.edges), 0 if graphs is None else len(graphs)
     node_rows, edge_rows, graph_rows = (torch.arange(size) for size in sizes)

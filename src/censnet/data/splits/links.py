@@ -60,7 +60,7 @@ class LinkSplit:
         again on this graph.
         """
         rows = self.rows.train.to(graph.ends.device)
-        return Graph(graph.nodes, graph.edges[rows], graph.ends[:, rows], graph.owner, graph.num_graphs)
+        return Graph(graph.nodes, graph.edges[rows], graph.ends[:, rows], graph.owner, graph.num_graphs, graph.graphs)
 
 
 def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.10), seed: int = 0) -> LinkSplit:

@@ -21,7 +21,7 @@ from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.numbering import Keys, Numbered, number_rows
 from censnet.data.tables.ordering import order_by_end, places, put_in_order
 from censnet.data.tables.packing import Assembled, Fitted, Whole, pack
-from censnet.data.tables.schema import Features, Schema, TableSchema
+from censnet.data.tables.schema import Features, Schema, TableSchema, chosen_columns
 from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
 from censnet.ops.graph import Graph
 
@@ -133,8 +133,9 @@ def _fit(
         fitted[table] = TableSchema.fit(frame, rows, table_keys, targets.get(table, ()), decided.get(table), shares)
     graphs = fitted.get("graphs", TableSchema())
     many = numbered.graph is not None
+    chosen = chosen_columns(graphs, decided.get("graphs", {})) if many else []
     return add_stand_ins(
-        Schema(many=many, nodes=fitted["nodes"], edges=fitted["edges"], graphs=graphs, features=features)
+        Schema(many=many, nodes=fitted["nodes"], edges=fitted["edges"], graphs=graphs, features=features, chosen=chosen)
     )
 
 
@@ -207,10 +208,12 @@ def describe_columns(tables: Tables, schema: Schema) -> list[str]:
             notes.append(f"{file}: no column gives a feature, so each node has its degree and a constant")
         if fitted.structure == "constant":
             notes.append(f"{file}: no column gives a feature, so each edge has a constant")
-    if schema.graphs.columns:
-        columns = ", ".join(column.name for column in schema.graphs.columns)
+    unused = [column.name for column in schema.graphs.columns if column.name not in schema.chosen]
+    if unused:
+        columns = ", ".join(unused)
         whole = "a graph is described by its nodes and edges"
         if schema.smiles is not None:
             whole = "a molecule is described by its atoms and bonds"
-        notes.append(f"{tables.name('graphs')}: {columns} not used: {whole} alone")
+        alone = "and the columns that were chosen" if schema.chosen else "alone"
+        notes.append(f"{tables.name('graphs')}: {columns} not used: {whole} {alone}")
     return notes

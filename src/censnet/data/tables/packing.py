@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -27,11 +28,15 @@ class Fitted:
         schema: as it was first found.
         node_source: for each node of the tensors, its row in `nodes`; empty for molecules.
         bonds: for each edge of the tensors, the kind of bond that the `paper` features of molecules go by.
+        graph_source: for each graph of the tensors, its row in `graphs`, where graphs have features of their own.
+        described: the descriptors of each row of `graphs`, where they are among those.
     """
 
     schema: Schema
     node_source: Whole
     bonds: Bonds | None = None
+    graph_source: Whole | None = None
+    described: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,14 @@ def pack(
         fitted = replace(fitted, node_source=fitted.node_source[order])
     rows = _follow(node_rows, place), _follow(edge_rows, places(edge_order)), torch.from_numpy(graph_rows)
     return Assembled(packed, tables, schema, *rows, fitted)
+
+
+def first_rows(became: Whole, count: int) -> Whole:
+    """For each row of the tensors, the first input row that became it."""
+    source = np.empty(count, np.int64)
+    good = np.flatnonzero(became >= 0)[::-1]
+    source[became[good]] = good
+    return source
 
 
 def _follow(rows: Whole, place: Whole) -> Tensor:

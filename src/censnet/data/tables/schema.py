@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from censnet.data.errors import DataError, place
-from censnet.data.tables.columns import as_arrow
+from censnet.data.tables.columns import USED, as_arrow
 from censnet.data.tables.encoding import Column
 
 Structure = Literal["none", "degree", "constant"]
@@ -121,8 +121,26 @@ class TableSchema(BaseModel):
         return [column for column in self.columns if not column.width]
 
 
+def chosen_columns(graphs: TableSchema, decided: Mapping[str, str]) -> list[str]:
+    """The columns of `graphs` that are features: those alone that the user gave a kind of feature.
+
+    Beside a molecule stand its other measurements as often as what is known of it, so nothing is taken by itself.
+    """
+    return [column.name for column in graphs.columns if decided.get(column.name) in USED]
+
+
 class Schema(BaseModel):
-    """How a data set is read: one `TableSchema` for each table, the set of features, for molecules their vocabulary.
+    """How a data set is read: one `TableSchema` for each table, and what features are made of them.
+
+    Args:
+        version: of this form.
+        many: whether there are many graphs.
+        nodes, edges, graphs: the columns of each table.
+        smiles: the column of SMILES, if graphs are molecules.
+        features: the set of features.
+        vocabulary: of the `paper` features of molecules.
+        chosen: the columns of `graphs` that are features of each graph.
+        descriptors: the descriptors of molecules that are, each as a column.
 
     Example:
         >>> edges = pd.DataFrame({"source": [1, 2, 3], "target": [2, 3, 1], "amount": [5.0, None, 7.0]})
@@ -142,6 +160,14 @@ class Schema(BaseModel):
     smiles: str | None = None
     features: Features = "rich"
     vocabulary: list[str] = Field(default_factory=list)
+    chosen: list[str] = Field(default_factory=list)
+    descriptors: TableSchema = Field(default_factory=TableSchema)
+
+    @property
+    def of_graphs(self) -> TableSchema:
+        """The columns of `graphs` that are features."""
+        columns = [column for column in self.graphs.columns if column.name in self.chosen]
+        return self.graphs.model_copy(update={"columns": columns})
 
     def table(self, name: str) -> TableSchema:
         """The schema of `nodes`, `edges` or `graphs`."""

@@ -100,7 +100,7 @@ class HiddenLinks(WholeGraph):
         if drawn.seen is None:
             return batch
         seen = drawn.seen
-        rest = Graph(graph.nodes, graph.edges[seen], graph.ends[:, seen], graph.owner, graph.num_graphs)
+        rest = Graph(graph.nodes, graph.edges[seen], graph.ends[:, seen], graph.owner, graph.num_graphs, graph.graphs)
         if "edge" not in batch.rows:
             return replace(batch, graph=rest)
         place = torch.full((graph.num_edges,), -1, device=seen.device)

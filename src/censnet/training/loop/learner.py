@@ -49,6 +49,7 @@ class Learner(nn.Module):
         members: networks side by side; see `CensNet`.
         features: whether the nodes have features of their own, and none that stand in for them.
         make_encoder: makes what stands in the place of CensNet, if something does.
+        graph_width: channels of the features of whole graphs, which the head of graphs reads.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Learner(nn.Module):
         members: int = 1,
         features: bool = True,
         make_encoder: MakeEncoder | None = None,
+        graph_width: int = 0,
     ) -> None:
         super().__init__()
         self.members = members
@@ -108,7 +110,7 @@ class Learner(nn.Module):
                 self.last = layer(*widths, width, heads=1, members=members, **shared)
             elif level == "graph":
                 self.tasks[level] = GraphTask(
-                    found, *widths, settings.pool, settings.pool_over, settings.head, settings.dropout
+                    found, *widths, settings.pool, settings.pool_over, settings.head, settings.dropout, graph_width
                 )
             else:
                 self.tasks[level] = RowTask(
@@ -170,7 +172,8 @@ class Learner(nn.Module):
         rows, latent = {}, None
         for level in self.targets:
             head = self.last if self.last is not None else self.tasks[level]
-            rows[level] = head(nodes, edges, graph.incidence)
+            whole = (graph.graphs,) if level == "graph" else ()
+            rows[level] = head(nodes, edges, graph.incidence, *whole)
         if self.link:
             task = self.tasks["link"]
             latent = task(nodes, edges, graph) if self.learns_pairs else task(nodes, graph.incidence)

@@ -243,7 +243,8 @@ def _part(graph: Graph, edges: Tensor, seeds: Tensor) -> Part:
     nodes, place = torch.unique(both, return_inverse=True)
     ends, local = place[: 2 * len(edges)].view(2, -1), place[2 * len(edges) :]
     owner = None if graph.owner is None else graph.owner[nodes]
-    part = Graph(_features(graph.nodes, nodes), _features(graph.edges, edges), ends, owner, graph.num_graphs)
+    features = _features(graph.nodes, nodes), _features(graph.edges, edges)
+    part = Graph(*features, ends, owner, graph.num_graphs, graph.graphs)
     return Part(part, nodes, edges, local)
 
 

@@ -76,7 +76,7 @@ class RunConfig(BaseModel):
         data: the name or the path of the data, and the fingerprint of what was learnt from.
         targets: what is predicted.
         link: whether links are.
-        node_width, edge_width: channels of the features.
+        node_width, edge_width, graph_width: channels of the features.
         members: networks whose answers are averaged.
         tried: what they were chosen from, if from several.
         made: how it came about.
@@ -94,6 +94,7 @@ class RunConfig(BaseModel):
     link: bool
     node_width: int = Field(ge=0, lt=2**31)
     edge_width: int = Field(ge=0, lt=2**31)
+    graph_width: int = Field(0, ge=0, lt=2**31)
     members: int = Field(ge=1, le=10_000)
     tried: Tried | None = None
     made: Made

@@ -50,7 +50,10 @@ def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.Da
     inside = pd.DataFrame({level: (torch.arange(len(owner)) - offset[owner]).numpy()})
     if level == "edge":
         inside["source"], inside["target"] = graph.ends.numpy()
-    return pd.concat([ids, inside, values], axis=1)
+    found = pd.concat([ids, inside, values], axis=1)
+    if bool((row >= 0).all()):
+        return found
+    return found[(row[owner] >= 0).numpy()].reset_index(drop=True)  # without graphs whose row cannot be used
 
 
 @torch.no_grad()

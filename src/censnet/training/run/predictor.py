@@ -103,6 +103,10 @@ class Predictor:
             )
         if isinstance(dataset.graph, Graph) and "graph" in self.learners[0].targets:
             raise DataError("the data are one graph, expected many: this run answers for whole graphs")
+        if dataset.graph.graph_width != self.config.graph_width and "graph" in self.learners[0].targets:
+            raise DataError(
+                f"the data have {dataset.graph.graph_width} features of each graph, expected {self.config.graph_width}"
+            )
         return dataset
 
     def outputs(self, dataset: Dataset, device: str | None = None, progress: bool = False) -> list[Outputs]:

@@ -1,0 +1,68 @@
+"""rdkit's descriptors of whole molecules, and the same as features.
+
+Their ranges differ by hundreds of orders of magnitude: most count something and are 0 nearly always, and Ipc grows
+exponentially with the molecule. So each is first compressed, x -> sign(x) log(1 + |x|), which leaves small values as
+they are; then scaled by the mean and deviation of training molecules; then cut off at `FARTHEST` deviations, for a
+group that one molecule in thousands has is no reason to be fifty of them away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from torch import Tensor
+
+from censnet.data.molecules.chemistry import descriptor_names, read_descriptors
+from censnet.data.molecules.featurize import spread_smiles
+from censnet.data.tables.columns import as_arrow
+from censnet.data.tables.encoding import Column
+from censnet.data.tables.schema import TableSchema
+
+FARTHEST = 5.0  # standard deviations
+
+
+def describe(smiles: Sequence[str], names: Sequence[str] | None = None, processes: int | None = None) -> pd.DataFrame:
+    """rdkit's descriptors of each molecule, a row for each text; NaN where one has no value, or the text no molecule.
+
+    Args:
+        smiles: the texts.
+        names: which descriptors, in this order; None is all that rdkit has, in its order.
+        processes: as in `featurize`.
+
+    Example:
+        >>> describe(["CCO", "no molecule"], ["MolWt", "NumHDonors"]).round(2)
+           MolWt  NumHDonors
+        0  46.07         1.0
+        1    NaN         NaN
+    """
+    names = descriptor_names(names)
+    parts = spread_smiles(partial(read_descriptors, names=names), smiles, processes)
+    return pd.DataFrame(np.concatenate([np.empty((0, len(names))), *parts]), columns=names)
+
+
+def fit_descriptors(described: pd.DataFrame, rows: NDArray[np.int64]) -> TableSchema:
+    """What each descriptor becomes, with statistics of these rows alone; one that never changes becomes nothing."""
+    columns = []
+    for name, values in _compress(described).items():
+        column = Column.fit(str(name), as_arrow(values.iloc[rows]), "number")
+        columns.append(column.model_copy(update={"reason": "a descriptor"}) if column.width else column)
+    return TableSchema(columns=columns)
+
+
+def refit_descriptors(schema: TableSchema, described: pd.DataFrame, rows: NDArray[np.int64]) -> TableSchema:
+    """The same descriptors with statistics of these rows alone."""
+    return schema.refit(_compress(described), rows)
+
+
+def encode_descriptors(schema: TableSchema, described: pd.DataFrame) -> Tensor:
+    """The features of each molecule. What is missing becomes the mean, with a mark where training molecules lack it."""
+    return schema.encode(_compress(described))[0].clamp_(-FARTHEST, FARTHEST)
+
+
+def _compress(described: pd.DataFrame) -> pd.DataFrame:
+    values = described.to_numpy()
+    return pd.DataFrame(np.sign(values) * np.log1p(np.abs(values)), columns=described.columns)
