@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from training.samples import payments, quick, shapes
+from training.samples import payments, quick, shapes, smiles
 
 from censnet import train
 from censnet.experiments.learn import learn, run_cell
@@ -21,6 +21,7 @@ from censnet.training.prepare import prepare
 
 CPU = torch.device("cpu")
 SHORT = quick(training__epochs=4)
+DESCRIBED: dict[str, object] = {"data.descriptors": True}
 
 
 def plan(table: str, method: str = "strong", **recipe: object) -> Plan[Preset]:
@@ -30,6 +31,10 @@ def plan(table: str, method: str = "strong", **recipe: object) -> Plan[Preset]:
 
 def lesson_of(data: object, target: str, seed: int = 0) -> Lesson:
     return prepare(data, target, "strong", SHORT, seed).lesson
+
+
+def described(seed: int) -> Lesson:
+    return prepare(smiles(), "graph:size", "strong", SHORT | DESCRIBED, seed).lesson
 
 
 @pytest.mark.parametrize(
@@ -51,6 +56,15 @@ def test_an_ensemble_is_judged_by_the_mean_of_its_answers() -> None:
     (record,) = learn(plan("molecules", ensemble=2), [lesson_of(data, "graph:weight")], [0], CPU)
     scores = train(data, "graph:weight", settings=SHORT, ensemble=2).metrics
     assert record.metrics["test"] == pytest.approx(scores["test"]["graph"]["rmse"], abs=1e-5)
+
+
+def test_descriptors_count_for_the_plans_that_ask_for_them() -> None:
+    data = smiles()
+    for changes in ({}, DESCRIBED):
+        (record,) = learn(plan("molecules", changes=changes), [described(3)], [3], CPU)
+        scores = train(data, "graph:size", settings=SHORT | changes, seed=3).metrics
+        assert record.metrics["test"] == pytest.approx(scores["test"]["graph"]["rmse"], abs=1e-5)
+        assert record.settings["changes"].get("data.descriptors", False) == bool(changes)
 
 
 def test_seeds_side_by_side_have_parts_of_their_own() -> None:
@@ -101,6 +115,7 @@ def test_packed_lessons_come_back_whole_with_their_graph_in_common(tmp_path: Pat
             "cora-1": [sparse],
             "tox21-random": [lesson_of(shapes(12), "graph:ring")],
             "cora": [lesson_of(payments(), "link")],
+            "lipophilicity-random": [described(0)],
         }
     )
     write_pack(tmp_path / "some.safetensors", Pack("nodes", "cora", data, [plan("nodes")]))
@@ -123,6 +138,7 @@ def _assert_same(lesson: Lesson, back: Lesson) -> None:
     if isinstance(lesson.graph, GraphSet):
         assert isinstance(back.graph, GraphSet)
         torch.testing.assert_close(back.graph.node_offset, lesson.graph.node_offset)
+        torch.testing.assert_close(back.graph.graphs, lesson.graph.graphs)
     for level in lesson.parts:
         torch.testing.assert_close(back.parts[level], lesson.parts[level].long())
         torch.testing.assert_close(back.labels[level], lesson.labels[level], equal_nan=True)

@@ -192,6 +192,14 @@ def test_reset_parameters_gives_a_fresh_head(make: Callable[[], nn.Module]) -> N
     assert all(other.state_dict()[name].equal(value) for name, value in fresh.items())
 
 
+def test_features_of_a_graph_stand_beside_its_pooled_vector() -> None:
+    head, nodes, edges = GraphHead(3, 2, 4, over="both", graph_width=2), torch.randn(6, 3), torch.randn(6, 2)
+    graphs = torch.randn(THREE.num_graphs, 2)
+    line, pooled = head.mlp[0], head.embed(nodes, edges, THREE)
+    expected = pooled @ line.weight[:, :5].t() + graphs @ line.weight[:, 5:].t() + line.bias
+    torch.testing.assert_close(head(nodes, edges, THREE, graphs), expected)
+
+
 # -- the door ---------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +219,14 @@ def test_reset_parameters_gives_a_fresh_head(make: Callable[[], nn.Module]) -> N
         (
             lambda: GraphHead(3, 2, 1)(torch.ones(6, 3), torch.ones(6, 3), THREE),
             r"^edges has shape \(6, 3\), expected \(6, 2\): \(E, edge_width\)$",
+        ),
+        (
+            lambda: GraphHead(3, 2, 1, graph_width=5)(torch.ones(6, 3), torch.ones(6, 2), THREE),
+            r"^graphs is None, expected 5 features of each graph: \(G, graph_width\)$",
+        ),
+        (
+            lambda: GraphHead(3, 2, 1, graph_width=5)(torch.ones(6, 3), torch.ones(6, 2), THREE, torch.ones(3, 4)),
+            r"^graphs has shape \(3, 4\), expected \(4, 5\): \(G, graph_width\)$",
         ),
         (
             lambda: LinkHead(3)(torch.ones(6, 2), torch.zeros(2, 1, dtype=torch.int64)),

@@ -118,6 +118,10 @@ def test_reprs() -> None:
     assert repr(Graph.union([PATH, DOT])) == "Graph(4 nodes x 4, 2 edges x 2, 2 graphs)"
     assert repr(Graph.union([DOT])) == "Graph(1 nodes x 4, 0 edges x 2, 1 graphs)"
     assert repr(GraphSet.pack([PATH, DOT])) == "GraphSet(2 graphs, 4 nodes x 4, 2 edges x 2)"
+    whole = [replace(graph, graphs=torch.ones(1, 5)) for graph in (PATH, DOT)]
+    assert repr(whole[0]) == "Graph(3 nodes x 4, 2 edges x 2, the graph x 5)"
+    assert repr(Graph.union(whole)) == "Graph(4 nodes x 4, 2 edges x 2, 2 graphs x 5)"
+    assert repr(GraphSet.pack(whole)) == "GraphSet(2 graphs x 5, 4 nodes x 4, 2 edges x 2)"
 
 
 def test_ends_of_any_whole_numbers_and_rows_without_channels() -> None:
@@ -168,11 +172,33 @@ def test_another_device_has_the_same_graph() -> None:
             r"^owner has shape \(2,\), expected \(3,\): \(N,\), one graph",
         ),
         ({"owner": torch.tensor([0, 0, 1])}, r"^owner\[2\] is 1, expected a graph from 0 to 0: there are 1 graphs$"),
+        (
+            {"graphs": torch.ones(2, 5)},
+            r"^graphs has shape \(2, 5\), expected \(1, \*\): \(G, graph_width\), a row for",
+        ),
+        ({"graphs": torch.ones(1, 5).long()}, r"^graphs has dtype torch.int64, expected a floating-point one"),
     ],
 )
 def test_wrong_graphs_are_named(change: dict[str, Tensor], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(PATH, **change)
+
+
+def test_features_of_graphs_go_wherever_their_graph_goes() -> None:
+    parts = [replace(graph, graphs=torch.tensor([[float(n), -n]])) for n, graph in enumerate((PATH, DOT, LOOPED))]
+    every, numbers = GraphSet.pack(parts), torch.tensor([2, 0, 2])
+    expected = torch.tensor([[2.0, -2], [0, 0], [2, -2]])
+    again = every.with_features(every.nodes * 2, every.edges)
+    for graphs in (every, again, every.to("cpu"), every.subset(torch.tensor([0, 1, 2]))):
+        for found in (graphs.batch(numbers), graphs.batch(numbers).to("cpu"), graphs.subset(numbers)):
+            torch.testing.assert_close(found.graphs, expected)
+        torch.testing.assert_close(graphs[1].graphs, torch.tensor([[1.0, -1.0]]))
+    bare = every.with_graphs(None)
+    assert bare.graphs is None
+    assert bare.batch(numbers).graphs is None
+    assert every.batch(numbers).with_features(torch.ones(7, 1), torch.ones(10, 1)).graph_width == 2
+    with pytest.raises(ValueError, match="graph 1 has 0 features of its own, expected 2 as graph 0"):
+        GraphSet.pack([parts[0], DOT])
 
 
 # -- unions and sets --------------------------------------------------------------------------------------------------

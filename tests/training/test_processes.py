@@ -27,7 +27,8 @@ rank = "1" if other == 0 else "0"
 os.environ.update(place, RANK=rank, LOCAL_RANK=rank, ACCELERATE_USE_CPU="true")
 said = open(sys.argv[1] + "/said-" + rank, "w")
 settings = quick(training__epochs=4, training__batch_size=6, training__patience=2, model__norm="batch")
-run = train(shapes(40), "graph:ring", sys.argv[1] + "/many", settings=settings, device="cpu")
+chosen = dict(weight="number")  # a column of graphs goes with its graph, to whichever process
+run = train(shapes(40), "graph:ring", sys.argv[1] + "/many", settings=settings, device="cpu", overrides=chosen)
 total = sum(float(tensor.double().sum()) for tensor in run.learners[0].state_dict().values())
 print(total, len(run.history), file=said)
 try:
@@ -54,6 +55,7 @@ def test_two_processes_share_many_graphs_and_refuse_one_whole_graph(tmp_path):
     assert first[1].startswith("2 processes would all do the same work on one whole graph: start one, or set")
     assert not (tmp_path / "one").exists()
     run = load_run(tmp_path / "many")
+    assert run.config.graph_width == 1
     assert run.evaluate(shapes(40)) == run.metrics
     assert len(run.history) == int(first[0].split()[1])
     assert not (tmp_path / "many" / "checkpoint").exists()

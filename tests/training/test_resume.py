@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from training.samples import content, payments, quick, shapes
+from training.samples import content, payments, quick, shapes, smiles
 
 from censnet.training import load_run, resume_run, train
 from censnet.training.loop.fit import _Trainer
@@ -38,6 +38,7 @@ KINDS = {
     "side by side": (payments, "node:tier", {"model__norm": "batch"}, 3),
     "guesses": (payments, "node:tier", {"training__unlabelled": [0.0, 1.0]}, 1),
     "one by one": (shapes, "graph:ring", {}, 2),
+    "descriptors": (smiles, "graph:acid", {"data__descriptors": True}, 1),
 }
 
 

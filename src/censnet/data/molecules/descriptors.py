@@ -50,17 +50,22 @@ def fit_descriptors(described: pd.DataFrame, rows: NDArray[np.int64]) -> TableSc
     for name, values in _compress(described).items():
         column = Column.fit(str(name), as_arrow(values.iloc[rows]), "number")
         columns.append(column.model_copy(update={"reason": "a descriptor"}) if column.width else column)
-    return TableSchema(columns=columns)
+    return _unmarked(TableSchema(columns=columns))
 
 
 def refit_descriptors(schema: TableSchema, described: pd.DataFrame, rows: NDArray[np.int64]) -> TableSchema:
     """The same descriptors with statistics of these rows alone."""
-    return schema.refit(_compress(described), rows)
+    return _unmarked(schema.refit(_compress(described), rows))
 
 
 def encode_descriptors(schema: TableSchema, described: pd.DataFrame) -> Tensor:
-    """The features of each molecule. What is missing becomes the mean, with a mark where training molecules lack it."""
+    """The features of each molecule. What is missing becomes the mean."""
     return schema.encode(_compress(described))[0].clamp_(-FARTHEST, FARTHEST)
+
+
+def _unmarked(schema: TableSchema) -> TableSchema:
+    """Without marks of what is missing: a dozen descriptors are missing together, for a metal that the atoms tell."""
+    return TableSchema(columns=[column.model_copy(update={"missing": False}) for column in schema.columns])
 
 
 def _compress(described: pd.DataFrame) -> pd.DataFrame:
