@@ -18,7 +18,7 @@ from censnet.training.train import make_learner
 DESCRIBED = quick(data__descriptors=True)
 
 
-def dosed(count: int = 120) -> Tables:
+def dosed(count: int = 300) -> Tables:
     """Shapes whose label nothing but their dose decides."""
     tables = shapes(count)
     assert tables.graphs is not None
@@ -28,11 +28,11 @@ def dosed(count: int = 120) -> Tables:
 
 
 def test_a_column_that_alone_decides_is_learnt_from_where_it_is_chosen() -> None:
-    settings = quick(training__epochs=15, training__learning_rate=0.02, model__head=[16])
+    settings = quick(training__epochs=20, training__learning_rate=0.03, model__head=[16])
     chosen = train(dosed(), "graph:ill", settings=settings, overrides={"dose": "number"})
     blind = train(dosed(), "graph:ill", settings=settings)
-    assert chosen.metrics["test"]["graph"]["auc"] > 0.95
-    assert blind.metrics["test"]["graph"]["auc"] < 0.85
+    assert chosen.metrics["test"]["graph"]["auc"] > 0.97
+    assert blind.metrics["test"]["graph"]["auc"] < 0.8
 
 
 @pytest.mark.parametrize("ensemble", [1, 2])
@@ -68,13 +68,13 @@ def test_statistics_come_from_the_training_part_alone() -> None:
     torch.testing.assert_close(graphs[train_rows, place].std(correction=0), torch.tensor(1.0))
 
 
-def test_new_rows_with_a_bad_value_get_an_error_and_their_atoms_no_embedding(tmp_path: Path) -> None:
+def test_new_rows_with_a_bad_value_get_an_error_and_their_atoms_no_embedding() -> None:
     data = smiles().assign(dose=np.linspace(1, 9, 40))
     run = train(data, "graph:acid", settings=quick(training__epochs=1), overrides={"dose": "number"})
     new = pd.DataFrame({"smiles": ["CCO", "CCCN", "CF"], "dose": ["1", "much", "3"]})
     found = run.predict(new)
     assert found["error"].notna().tolist() == [False, True, False]
-    assert found["acid_p"].isna().tolist() == [False, True, False]
+    assert found["acid_p_1"].isna().tolist() == [False, True, False]
     nodes, edges, graphs = run.embed(new)
     assert nodes["smiles"].tolist() == ["CCO"] * 3 + ["CF"] * 2
     assert edges["smiles"].tolist() == ["CCO"] * 2 + ["CF"]
