@@ -65,6 +65,8 @@ def test_descriptors_count_for_the_plans_that_ask_for_them() -> None:
         scores = train(data, "graph:size", settings=SHORT | changes, seed=3).metrics
         assert record.metrics["test"] == pytest.approx(scores["test"]["graph"]["rmse"], abs=1e-5)
         assert record.settings["changes"].get("data.descriptors", False) == bool(changes)
+    with pytest.raises(ValueError, match="the lessons have no descriptors, expected them"):
+        learn(plan("molecules", changes=DESCRIBED), [lesson_of(data, "graph:size")], [0], CPU)
 
 
 def test_seeds_side_by_side_have_parts_of_their_own() -> None:

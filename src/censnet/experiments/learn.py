@@ -77,6 +77,8 @@ def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], d
     settings = make_settings(recipe.preset, SECTIONS[plan.table], recipe.changes, seeds[0])
     if not settings.data.descriptors:
         lessons = _without_descriptors(lessons)
+    elif any(lesson.graph.graph_width == 0 for lesson in lessons):
+        raise ValueError("the lessons have no descriptors, expected them for data.descriptors: make them anew")
     settings = settle_unlabelled(lessons[0], settings, explicit=False)
     learners, fits = fit_members(
         _side_by_side(lessons, recipe.ensemble), settings, None, False, str(device), [],
