@@ -58,7 +58,10 @@ def test_what_is_recorded_is_not_trained_again_and_seeds_are_added(small: Path) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["reproduce", "table4"], "there is no table 'table4', expected one of table1, table2, table3, speed"),
+        (
+            ["reproduce", "table4"],
+            "there is no table 'table4', expected one of table1, table2, table3, nodes, molecules, links, speed",
+        ),
         (["reproduce", "table1", "--cell", "cora-5"], "table1 has no cell 'cora-5', expected one of cora-3, cora-1"),
         (["reproduce", "table1", "--method", "gnc"], "table1 has no method 'gnc': did you mean gcn?"),
         ([*ONE, "--seeds", "0"], "there are 0 seeds from 0, expected at least one"),

@@ -124,6 +124,8 @@ class Peer(nn.Module):
         end: spreads the nodes after the last layer.
         dropout: probability of a channel to be dropped after each layer.
         activation: as in `CensNet`.
+        linear_end: whether the last layer is not activated and not thinned, so that with the learner's head, which is
+            linear, it is the layer that answers.
     """
 
     variant = "paper"
@@ -136,8 +138,10 @@ class Peer(nn.Module):
         end: Convolution | None,
         dropout: float,
         activation: str,
+        linear_end: bool,
     ) -> None:
         super().__init__()
+        self.linear_end = linear_end
         self.layers, self.end = nn.ModuleList(layers), end
         self.dropout, self.activation = Dropout(dropout), activation
         self.out_node_width, self.out_edge_width = layers[-1].out_width, edge_width
@@ -150,8 +154,10 @@ class Peer(nn.Module):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """The embedded nodes, and the edges as they came."""
-        for layer in self.layers:
-            nodes = self._finish(layer(nodes, incidence))
+        for number, layer in enumerate(self.layers, 1):
+            nodes = layer(nodes, incidence)
+            if number < len(self.layers) or not self.linear_end:
+                nodes = self._finish(nodes)
         return nodes if self.end is None else self.end(nodes, incidence), edges
 
     def _finish(self, rows: Tensor) -> Tensor:
@@ -195,6 +201,6 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
                 spread = Attention(settings.hidden, HEADS, walk, settings.dropout, members)
             layers.append(Layer(width, settings.hidden, spread, members))
         end = Convolution(walk, members) if name == "appnp" else None
-        return Peer(layers, edge_width, walk, end, settings.dropout, settings.activation)
+        return Peer(layers, edge_width, walk, end, settings.dropout, settings.activation, settings.linear_end)
 
     return make

@@ -77,13 +77,12 @@ class Learner(nn.Module):
         level = next(iter(self.targets), "")
         self.last: NodeLayer | EdgeLayer | None = None
         as_head = settings.linear_end and len(self.targets) == 1 and not link and level != "graph"
+        as_head &= make_encoder is None  # the linear end of another network is its own
         if as_head and (len(word) < 2 or word[-1] != level[0].upper()):
             raise SettingsError(
                 f"model.layers is {word!r}, expected two letters or more and {level[0].upper()} at the end: with "
                 f"model.linear_end the last layer answers for each {level}"
             )
-        if as_head and make_encoder is not None:
-            raise SettingsError("model.linear_end is set, expected not: the last layer that answers is one of CensNet")
         self.encoder: Encoder
         if make_encoder is not None:
             self.encoder = make_encoder(node_width, edge_width, settings, members)
