@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import quick
+from training.samples import payments, quick
 
 from censnet.data.tables.files import Tables
 from censnet.experiments.classifiers import build
@@ -14,7 +14,7 @@ from censnet.experiments.spec import find_spec
 from censnet.ops.graph import Graph
 from censnet.tasks.targets import Target
 from censnet.training import train
-from censnet.training.config import make_settings
+from censnet.training.config import SettingsError, make_settings
 from censnet.training.loop.learner import Learner
 
 
@@ -71,3 +71,9 @@ def test_the_default_for_nodes_learns_a_small_dense_table():
     edges = pd.DataFrame({"source": ends[0], "target": ends[1], "w": rng.random(400)})
     run = train(Tables(nodes, edges), "node:y", settings={"training.epochs": 60, "data.fractions": (0.5, 0.2, 0.3)})
     assert run.metrics["test"]["node"]["auc"] > 0.97
+
+
+def test_a_head_above_a_last_layer_that_answers_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"model\.head is \[4\], expected none: with model\.linear_end"):
+        train(payments(), "node:vip", settings={"model.head": [4], "training.epochs": 1})
+    train(payments(), "node:vip", settings={"model.head": [4], "model.linear_end": False, "training.epochs": 1})

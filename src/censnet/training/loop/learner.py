@@ -83,6 +83,11 @@ class Learner(nn.Module):
                 f"model.layers is {word!r}, expected two letters or more and {level[0].upper()} at the end: with "
                 f"model.linear_end the last layer answers for each {level}"
             )
+        if as_head and settings.head:
+            raise SettingsError(
+                f"model.head is {settings.head}, expected none: with model.linear_end the last layer answers; set that "
+                "to false"
+            )
         self.encoder: Encoder
         if make_encoder is not None:
             self.encoder = make_encoder(node_width, edge_width, settings, members)
