@@ -74,6 +74,6 @@ def test_the_default_for_nodes_learns_a_small_dense_table():
 
 
 def test_a_head_above_a_last_layer_that_answers_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"model\.head is \[4\], expected none: with model\.linear_end"):
+    with pytest.raises(SettingsError, match=r"model\.head is \[4\], expected none.*: set model\.linear_end=false"):
         train(payments(), "node:vip", settings={"model.head": [4], "training.epochs": 1})
     train(payments(), "node:vip", settings={"model.head": [4], "model.linear_end": False, "training.epochs": 1})

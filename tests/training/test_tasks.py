@@ -62,7 +62,12 @@ def test_many_classes_beat_the_largest_one(target, classes):
 def test_numbers_are_given_in_the_users_units(target, spread):
     data = payments()
     level, column = target.split(":")
-    settings = quick(**LEARN) | {"model.gate": "bounded", "model.read_ends": True, "model.head": [8]}
+    settings = quick(**LEARN) | {
+        "model.gate": "bounded",
+        "model.read_ends": True,
+        "model.head": [8],
+        "model.linear_end": False,
+    }
     run = train(data, target, settings=settings)
     truth = data.frames()[f"{level}s"][column]
     assert run.metrics["train"][level]["rmse"] < 0.5 * truth.std()
