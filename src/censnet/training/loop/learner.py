@@ -85,8 +85,8 @@ class Learner(nn.Module):
             )
         if as_head and settings.head:
             raise SettingsError(
-                f"model.head is {settings.head}, expected none, since with model.linear_end the last layer answers: set "
-                "model.linear_end=false"
+                f"model.head is {settings.head}, expected none, since with model.linear_end the last layer answers: "
+                "set model.linear_end=false"
             )
         self.encoder: Encoder
         if make_encoder is not None:
