@@ -179,6 +179,7 @@ def test_what_does_not_reproduce_is_listed_with_its_evidence(tmp_path: Path) -> 
     append(record_path(tmp_path, "table1", "cora-3", "censnet"), many("table1", "cora-3", "censnet", rows))
     page = report(tmp_path, tmp_path / "docs")[0].read_text()
     assert "CensNet, cora-3, test: 74.7 against 79.4, worse by 4.7. 1 of 5 seeds are as good" in page
+    assert f"Likely reason: {find_spec('table1', 'censnet').reason}" in page
     assert "There are no records of it yet." in page
 
 

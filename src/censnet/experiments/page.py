@@ -144,6 +144,8 @@ def _missed(specs: Sequence[Spec], summaries: Summaries) -> Iterator[str]:
                     f"{comparison.published[0]:.{digits}f}, worse by {-comparison.gap:.{digits}f}. "
                     f"{seeds} of {comparison.ours.count} seeds are as good as the published mean."
                     + _one_split(spec, cell, metric, comparison, summaries)
+                    + _other_splits(spec, cell, metric, digits, summaries)
+                    + (f" Likely reason: {spec.reason}" if spec.reason else "")
                 )
 
 
@@ -158,6 +160,12 @@ def _one_split(spec: Spec, cell: str, metric: str, over_splits: Comparison, summ
         f"over splits, and {fixed.spread:.{digits}f} over initialisations on one of them, whose mean is "
         f"{fixed.mean:.{digits}f}."
     )
+
+
+def _other_splits(spec: Spec, cell: str, metric: str, digits: int, summaries: Summaries) -> str:
+    """What splits drawn anew say of a method that was judged on one."""
+    drawn = summaries.get((spec.table, cell, f"{spec.method}-splits"), {}).get(metric)
+    return "" if drawn is None else f" Over {drawn.count} splits it is {drawn.mean:.{digits}f}."
 
 
 def _notes(specs: Sequence[Spec]) -> Iterator[str]:

@@ -52,6 +52,7 @@ class Spec(BaseModel):
         varies: what a seed draws anew.
         source: where the published numbers are from.
         doubts: what the source does not say, and what was done about it.
+        reason: why it falls short of what was published where it does, as far as one can tell.
         recipe: how it is trained.
         published: cell -> metric -> mean and spread, in the table's unit.
     """
@@ -66,6 +67,7 @@ class Spec(BaseModel):
     varies: Varies = "split"
     source: str
     doubts: list[str] = Field(default_factory=list)
+    reason: str = ""
     recipe: HowTrained
     published: dict[str, dict[str, Number]] = Field(default_factory=dict)
 
