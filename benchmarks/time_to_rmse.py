@@ -30,8 +30,8 @@ from rich.table import Table
 
 from benchmarks.records import write_record
 from censnet.experiments.peers import SPLITS, write_cells
+from censnet.training.members import fit_members
 from censnet.training.prepare import prepare
-from censnet.training.train import fit_members
 
 AIM = 0.62
 TARGET = 0.5

@@ -31,9 +31,10 @@ from censnet.tasks.infer import TargetKind
 from censnet.tasks.targets import Asked, output_slices
 from censnet.training.config import Settings, make_settings
 from censnet.training.loop.judge import average
+from censnet.training.members import fit_members
 from censnet.training.prepare import prepare_dataset
 from censnet.training.run.run import Run
-from censnet.training.train import finish, fit_members
+from censnet.training.train import finish
 
 Array = NDArray[Any]
 SMILES = "smiles"

@@ -97,3 +97,11 @@ def test_records_are_small_enough_for_all_tables() -> None:
     """72 files of 20 seeds, and 64 of 3 with curves of 200 epochs, stay under 5 MB."""
     plain, curved = (len(record(0, curves=c).to_line()) for c in ({}, {"validation": [0.1234] * 200}))
     assert 12 * 9 * 20 * 2 * plain + 64 * 5 * curved < 5_000_000
+
+
+def test_a_record_in_the_file_of_another_is_named(tmp_path: Path) -> None:
+    append(record_path(tmp_path, "table1", "cora-1", "gcn"), [record(0, cell="cora-1"), record(1)])
+    with pytest.raises(
+        ValueError, match=r"gcn\.jsonl, row 2: a record of table1 cora-3 gcn, expected one of table1 cora-1"
+    ):
+        list(read_all(tmp_path))

@@ -13,6 +13,7 @@ import torch
 from accelerate import Accelerator
 from training.samples import payments, quick
 
+from censnet.training import members as members_module
 from censnet.training import train
 from censnet.training.config import SettingsError
 from censnet.training.loop import devices
@@ -72,12 +73,12 @@ def test_several_processes_are_refused_once_it_is_known_what_a_step_sees(
     module._check_together(pair(), lesson)
 
 
-def test_members_stand_side_by_side_where_a_step_is_little_work(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_stand_side_by_side_where_a_step_is_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     small, wide = prepared(), prepared(model__hidden=2048)  # 120 rows
     for members in (2, 100):
-        assert module.fits_side_by_side(small.lesson, small.settings, members, "cpu")
-        assert not module.fits_side_by_side(wide.lesson, wide.settings, members, "cpu")
+        assert members_module.fits_side_by_side(small.lesson, small.settings, members, "cpu")
+        assert not members_module.fits_side_by_side(wide.lesson, wide.settings, members, "cpu")
     on_gpu = SimpleNamespace(device=torch.device("cuda"))
-    monkeypatch.setattr(module, "make_accelerator", lambda device: on_gpu)
-    assert module.fits_side_by_side(wide.lesson, wide.settings, 100, "cuda")
-    assert not module.fits_side_by_side(wide.lesson, wide.settings, 10_000, "cuda")
+    monkeypatch.setattr(members_module, "make_accelerator", lambda device: on_gpu)
+    assert members_module.fits_side_by_side(wide.lesson, wide.settings, 100, "cuda")
+    assert not members_module.fits_side_by_side(wide.lesson, wide.settings, 10_000, "cuda")

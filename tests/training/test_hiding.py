@@ -25,8 +25,8 @@ from censnet.training.loop.batches import HiddenLinks, WholeGraph, make_batches
 from censnet.training.loop.fit import fit
 from censnet.training.loop.hiding import LinkDraw
 from censnet.training.loop.optimisation import make_optimizer, seed_dropout, step_seed
+from censnet.training.members import make_learner
 from censnet.training.prepare import prepare
-from censnet.training.train import make_learner
 
 PAIRS = {"model.decoder": "pairs", "model.latent": 4, "training.mask": 0.4}
 

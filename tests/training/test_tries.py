@@ -23,12 +23,12 @@ from censnet.training.loop.batches import WholeGraph
 from censnet.training.loop.fit import Fitted
 from censnet.training.loop.learner import Outputs
 from censnet.training.loop.objective import Objective
+from censnet.training.members import make_learner
 from censnet.training.prepare import prepare
 from censnet.training.screen import run_screen
-from censnet.training.train import make_learner
 from censnet.training.tries import add_guesses, keep_best
 
-train_module = importlib.import_module("censnet.training.train")
+members_module = importlib.import_module("censnet.training.members")
 BOTH = {"training__unlabelled": [0.0, 1.0]}
 
 
@@ -105,18 +105,18 @@ def test_no_trust_costs_nothing_to_the_bit():
 
 
 def one_by_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(train_module, "AT_ONCE_ON_CPU", 0)
+    patch.setattr(members_module, "AT_ONCE_ON_CPU", 0)
 
 
 def test_one_by_one_each_try_is_the_training_with_its_weight_alone(monkeypatch):
     """So the try of weight 0 is, to the bit, the training without guesses."""
     one_by_one(monkeypatch)
     tried = []
-    whole = train_module.keep_best
-    monkeypatch.setattr(train_module, "keep_best", lambda *args: tried.append(args[0]) or whole(*args))
+    whole = members_module.keep_best
+    monkeypatch.setattr(members_module, "keep_best", lambda *args: tried.append(args[0]) or whole(*args))
     settings = quick(model__dropout=0.5)
     both = train(payments(), "node:tier", settings=settings | {"training.unlabelled": [0.0, 1.0]}, ensemble=2)
-    monkeypatch.setattr(train_module, "keep_best", whole)
+    monkeypatch.setattr(members_module, "keep_best", whole)
     for place, weight in enumerate((0.0, 1.0)):
         alone = train(payments(), "node:tier", settings=settings | {"training.unlabelled": weight}, ensemble=2)
         for member in range(2):
@@ -262,7 +262,7 @@ def test_where_nothing_can_be_guessed_who_asks_is_told_and_a_preset_is_silent(da
 
 
 def test_a_graph_too_big_for_one_step_has_no_guesses(monkeypatch):
-    monkeypatch.setattr(train_module, "total_memory", lambda device: 0)
+    monkeypatch.setattr(members_module, "total_memory", lambda device: 0)
     monkeypatch.setattr("censnet.training.loop.fit.total_memory", lambda device: 0)
     run = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert run.config.tried is None

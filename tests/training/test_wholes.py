@@ -12,8 +12,8 @@ from training.samples import quick, shapes, smiles
 
 from censnet.data import DataError, Tables
 from censnet.training import load_run, train
+from censnet.training.members import make_learner
 from censnet.training.prepare import prepare
-from censnet.training.train import make_learner
 
 DESCRIBED = quick(data__descriptors=True)
 

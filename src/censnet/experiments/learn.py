@@ -25,7 +25,7 @@ from censnet.training.loop.fit import Fitted
 from censnet.training.loop.infer import infer
 from censnet.training.loop.judge import Judge, average
 from censnet.training.loop.learner import Learner
-from censnet.training.train import fit_members
+from censnet.training.members import fit_members
 from censnet.training.tries import settle_unlabelled
 
 logger = logging.getLogger(__name__)

@@ -97,7 +97,14 @@ def read(path: Path) -> list[Record]:
 def read_all(results: Path) -> Iterator[Record]:
     """Every record there is, table by table."""
     for path in sorted(results.glob("*/*/*.jsonl")):
-        yield from read(path)
+        place = (path.parent.parent.name, path.parent.name, path.stem)
+        for number, record in enumerate(read(path), 1):
+            if (record.table, record.cell, record.method) != place:
+                raise ValueError(
+                    f"{path}, row {number}: a record of {record.table} {record.cell} {record.method}, expected one of "
+                    f"{' '.join(place)}: move it to its own file"
+                )
+            yield record
 
 
 def missing_seeds(path: Path, plan: Plan[Any], seeds: Iterable[int]) -> list[int]:

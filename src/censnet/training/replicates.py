@@ -18,6 +18,7 @@ import torch
 from censnet.training.config import make_settings
 from censnet.training.loop.devices import make_accelerator
 from censnet.training.loop.fit import Fitted
+from censnet.training.members import fit_members, fits_side_by_side
 from censnet.training.prepare import Prepared, make_lesson, prepare, read_targets
 from censnet.training.progress import show
 from censnet.training.run.checkpoint import RunError, write_whole
@@ -25,7 +26,7 @@ from censnet.training.run.directory import clear, is_whole
 from censnet.training.run.lock import locked
 from censnet.training.run.opening import is_begun
 from censnet.training.run.run import Run
-from censnet.training.train import finish, fit_members, fits_side_by_side, train
+from censnet.training.train import finish, train
 
 logger = logging.getLogger("censnet")
 

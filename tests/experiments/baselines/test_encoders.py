@@ -24,8 +24,9 @@ from censnet.training.config import ModelSettings, SettingsError, make_settings
 from censnet.training.loop.embedder import MakeEncoder
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.optimisation import make_optimizer
+from censnet.training.members import fit_members, make_learner
 from censnet.training.prepare import prepare
-from censnet.training.train import finish, fit_members, make_learner
+from censnet.training.train import finish
 
 PEERS: tuple[PeerName, ...] = ("gcn", "appnp", "gat")
 MODEL = ModelSettings(hidden=16, dropout=0.6, kernel="pagerank", kernel_options={"steps": 4, "teleport": 0.2})
