@@ -27,6 +27,7 @@ from censnet.training.loop.judge import Judge, average
 from censnet.training.loop.learner import Learner
 from censnet.training.members import fit_members
 from censnet.training.tries import settle_unlabelled
+from censnet.training.unlabelled import SHARPNESS
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], d
             split_seed=plan.split_seed(seed),
             settings=plan.settings(),
             chosen=chosen[number],
-            tried=len(settings.training.unlabelled),
+            tried=_count_tries(settings),
             metrics={
                 name: round(value, 5)
                 for name, value in _judge(
@@ -158,6 +159,11 @@ def _chosen(settings: Settings, fits: Sequence[Fitted], ensemble: int) -> list[d
             chosen["unlabelled"] = settings.training.unlabelled[choices[first].kept]
         found.append(chosen)
     return found
+
+
+def _count_tries(settings: Settings) -> int:
+    """How many settings validation rows choose from: guesses that count are themselves the best of several."""
+    return sum(len(SHARPNESS) if weight else 1 for weight in settings.training.unlabelled)
 
 
 def _judge(learners: Sequence[Learner], lesson: Lesson, device: torch.device) -> dict[str, float]:
