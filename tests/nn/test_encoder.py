@@ -389,6 +389,30 @@ def test_a_saved_model_is_the_same_to_the_bit() -> None:
     assert all(mine.equal(theirs) for mine, theirs in zip(found, expected, strict=True))
 
 
+# -- lifted nodes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("word", ["EN", "NEN", ""])
+def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, sparse: bool) -> None:
+    nodes, edges = features(TANGLE, 4, 2)
+    model = shaken(CensNet(4, 2, 8, word, lift=True, residual=True)).eval()
+    assert model.lift is not None
+    rest = CensNet(8, 2, 8, word, residual=True, lift=not word).double().eval()
+    rest.lift = None
+    rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("lift")})
+    lifted = F.relu(nodes @ model.lift.weight + model.lift.bias)
+    found = model(nodes.to_sparse_csr() if sparse else nodes, edges, TANGLE)
+    for mine, theirs in zip(found, rest(lifted, edges, TANGLE), strict=True):
+        torch.testing.assert_close(mine, theirs)
+    assert model.out_node_width == 8
+
+
+def test_a_lift_of_wrong_features_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^nodes has shape \(5, 3\), expected \(\*, 4\): \(N, node_width\)$"):
+        CensNet(4, 2, 8, lift=True)(torch.ones(5, 3), torch.ones(7, 2), TANGLE)
+
+
 # -- the door ---------------------------------------------------------------------------------------------------------
 
 

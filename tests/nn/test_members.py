@@ -342,6 +342,23 @@ def test_what_cannot_be_stacked_is_named(models: list[nn.Module], message: str) 
         stack_members(models)
 
 
+@pytest.mark.parametrize("over", ["nodes", "edges", "both"])
+@pytest.mark.parametrize("hidden", [(), (4,)])
+@pytest.mark.parametrize("incidence", [TANGLE, UNION], ids=["tangle", "union"])
+def test_a_head_for_graphs_of_members_is_its_members(incidence: Incidence, hidden: tuple[int, ...], over: str) -> None:
+    models = [
+        GraphHead(3, 2, 2, ("mean", "sum", "attention"), over, hidden, graph_width=2)  # type: ignore[arg-type]
+        for _ in range(M)
+    ]
+    shaken(models)
+    known = torch.randn(incidence.num_graphs, 2, dtype=torch.float64)
+    check_stack(models, *features(incidence, 3, 2), incidence, known)  # what no layer has renewed, all members share
+    wide_nodes, wide_edges = features(incidence, 3 * M, 2 * M)
+    found = stack_members(models)(wide_nodes, wide_edges, incidence, known).chunk(M, dim=1)
+    for model, out, nodes, edges in zip(models, found, wide_nodes.chunk(M, 1), wide_edges.chunk(M, 1), strict=True):
+        close(out, model(nodes, edges, incidence, known))
+
+
 def test_wrong_members_and_widths_are_named() -> None:
     for members in (0, -1):
         with pytest.raises(ValueError, match=rf"^members is {members}, expected at least 1$"):
@@ -353,6 +370,6 @@ def test_wrong_members_and_widths_are_named() -> None:
         NodeLayer(3, 2, 4, members=M)(nodes, edges, TANGLE)
     with pytest.raises(ValueError, match=r"^rows has shape \(5, 6\), expected \(\*, 3\): \(n, width\)$"):
         RowHead(3, 2, members=M)(nodes)
-    stacked = stack_members([GraphHead(3, 2, 1), GraphHead(3, 2, 1)])
+    stacked = stack_members(M * [GraphHead(3, 2, 1)])
     with pytest.raises(ValueError, match=r"^nodes has shape \(5, 6\), expected \(5, 3\)"):
         stacked(nodes, edges, TANGLE)

@@ -20,7 +20,9 @@ pytestmark = [
 
 RELATIVE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 2e-2}
 WIDTHS = (1, 3, 7, 32, 33, 64, 300)
-WIDTHS_AND_HEADS = [(width, heads) for width in WIDTHS for heads in sorted({1, 2, width}) if width % heads == 0]
+WIDTHS_AND_HEADS = [(width, heads) for width in WIDTHS for heads in sorted({1, 2, width}) if width % heads == 0] + [
+    (120, 5)
+]
 NUM_NODES = 90
 
 

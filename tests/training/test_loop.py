@@ -18,12 +18,14 @@ import torch
 from training.samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
+from censnet.nn.members import split_members, stack_members
 from censnet.training import load_run, train
 from censnet.training.config import SettingsError, make_settings
 from censnet.training.loop.fit import fit
 from censnet.training.loop.judge import Judge, overall
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.stopping import StoppedError
+from censnet.training.members import fits_side_by_side, make_learner
 from censnet.training.prepare import Prepared, prepare
 from censnet.training.run.checkpoint import load_tensors
 from censnet.training.run.history import HistoryFile, history_csv, history_table
@@ -295,7 +297,8 @@ def test_history_of_members_one_after_the_other_is_that_of_the_run(tmp_path):
     grown = []
 
     def train_two(folder: Path) -> None:
-        run = train(shapes(20), "graph:ring", folder, settings=quick(training__validate_every=4), ensemble=2)
+        settings = quick(training__validate_every=4, model__hidden=1024)  # too wide to be trained side by side
+        run = train(shapes(20), "graph:ring", folder, settings=settings, ensemble=2)
         grown.append((folder / "history.csv").read_bytes())
         assert list(run.history.columns)[:2] == ["member", "epoch"]
         assert run.history.groupby("member").size().tolist() == [6, 6]
@@ -332,3 +335,34 @@ def test_the_settings_of_a_run_are_those_of_the_preset_with_the_changes():
     run = train(payments(), "node:vip", settings=quick(training__clip=0.5), preset="paper", seed=3)
     expected = make_settings("paper", "node", quick(training__clip=0.5), 3)
     assert run.config.settings == expected
+
+
+# -- members on many graphs -------------------------------------------------------------------------------------------
+
+
+def test_members_on_the_same_batches_of_graphs_are_those_alone():
+    asked = prepare(shapes(40), "graph:ring", "strong", quick(model__dropout=0.0, model__pool=["mean", "attention"]), 0)
+    lesson, settings = asked.lesson, asked.settings
+    assert lesson.members == 1
+    twice = replace(lesson, parts={level: part.expand(-1, 2) for level, part in lesson.parts.items()})
+    assert fits_side_by_side(twice, settings, 2, "cpu")
+    alone = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        alone.append(make_learner(lesson, settings))
+    many, graph = stack_members(alone), lesson.graph.batch(torch.arange(40))
+    fitted = fit(many, twice, settings.training, 5, device="cpu")
+    for number, (learner, member) in enumerate(zip(alone, split_members(many), strict=True)):
+        found = fit(learner, lesson, settings.training, 5, device="cpu")
+        assert found.best_epoch == [fitted.best_epoch[number]]
+        theirs = [row for row in fitted.history if row["member"] == number]
+        for name in ("loss", "validation_loss", "validation_auc"):
+            assert [row[name] for row in theirs] == pytest.approx([row[name] for row in found.history], rel=1e-4)
+        assert torch.allclose(member(graph).rows["graph"], learner(graph).rows["graph"], rtol=1e-2, atol=1e-3)
+
+
+def test_members_with_splits_of_their_own_have_batches_of_their_own():
+    asked = prepare(shapes(40), "graph:ring", "strong", quick(), 0)
+    (part,) = asked.lesson.parts.values()
+    other = replace(asked.lesson, parts={"graph": torch.cat([part, part.flip(0)], dim=1)})
+    assert not fits_side_by_side(other, asked.settings, 2, "cpu")

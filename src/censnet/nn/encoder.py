@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, cast
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout, dropout
-from censnet.nn.kernels import Kernel
+from censnet.nn.kernels import Kernel, make_kernel
 from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, Readers, SelfWeight, Variant
+from censnet.nn.members import check_rows, fill_members, matrices, mix
 from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
 from censnet.ops.sparse import map_values
@@ -38,12 +39,14 @@ class CensNet(nn.Module):
         node_width: channels of each node that comes in.
         edge_width: channels of each edge that comes in.
         hidden: channels that each layer gives.
-        layers: a word of N and E, in order: "NEN" is the paper's network for node tasks.
+        layers: a word of N and E, in order: "NEN" is the paper's network for node tasks. With `lift` it may be empty.
         out_width: channels that the last layer gives. It is then linear: nothing is done after it.
         dropout: probability of a channel to be dropped after each layer.
         norm: "batch", "layer" or None, before the activation.
         residual: whether to add what came in, where the widths agree.
         activation: relu, elu, gelu, silu, tanh or none.
+        lift: whether each node's features are first mapped to `hidden` channels by themselves, then activated and
+            thinned by dropout, so that the first layer already moves what was learnt of them.
         variant: "paper" or "released". In the released code the edges keep their width, and activation and dropout are
             applied to both sides after every layer, renewed or not.
         bias, self_weight, heads, gate, normalization, kernel, readers: as in `NodeLayer` and `EdgeLayer`. Where the
@@ -74,6 +77,7 @@ class CensNet(nn.Module):
         norm: Norm | None = None,
         residual: bool = False,
         activation: str = "relu",
+        lift: bool = False,
         variant: Variant = "paper",
         bias: bool = True,
         self_weight: SelfWeight | None = None,
@@ -85,19 +89,20 @@ class CensNet(nn.Module):
         members: int = 1,
     ) -> None:
         super().__init__()
-        if not layers or set(layers) - {"N", "E"}:
+        if not (layers or lift) or set(layers) - {"N", "E"}:
             raise ValueError(f"layers is {layers!r}, expected a word of N and E, such as 'NEN'")
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
         if norm not in ("batch", "layer", None):
             raise ValueError(f"norm is {norm!r}, expected 'batch', 'layer' or None")
         self.word, self.variant, self.residual, self.activation = layers, variant, residual, activation
-        self.members = members
+        self.members, self.steps = members, make_kernel(kernel).steps  # how often a layer's kernel multiplies
         self.linear_end = out_width is not None
         self.dropout = Dropout(dropout)
+        self.lift = _Lift(node_width, hidden, members) if lift else None
         self.layers = nn.ModuleList()
         self.norms = nn.ModuleList()
-        width = {"N": node_width, "E": edge_width}
+        width = {"N": hidden if lift else node_width, "E": edge_width}
         for depth, letter in enumerate(layers):
             last = depth == len(layers) - 1 and out_width is not None
             out = hidden
@@ -126,19 +131,16 @@ class CensNet(nn.Module):
             width[letter] = out
         self.out_node_width, self.out_edge_width = width["N"], width["E"]
 
-    @property
-    def steps(self) -> int:
-        """How often the kernel of each layer multiplies."""
-        return cast(Kernel, self.layers[0].kernel).steps
-
     def reset_parameters(self) -> None:
         """Start afresh."""
-        for module in (*self.layers, *self.norms):
-            if not isinstance(module, nn.Identity):
+        for module in (self.lift, *self.layers, *self.norms):
+            if module is not None and not isinstance(module, nn.Identity):
                 module.reset_parameters()
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """The embedded nodes and edges."""
+        if self.lift is not None:
+            nodes = self._finish(self.lift(nodes))
         for depth, (letter, layer, norm) in enumerate(zip(self.word, self.layers, self.norms, strict=True)):
             last = self.linear_end and depth == len(self.word) - 1
             old = nodes if letter == "N" else edges
@@ -166,6 +168,29 @@ def _add(new: Tensor, old: Tensor, members: int) -> Tensor:
     if new.shape == old.shape:
         return new + old
     return torch.cat([share + old for share in new.chunk(members, dim=1)], dim=1)
+
+
+class _Lift(nn.Module):
+    """x W + b, of each node by itself. (N, width), dense or CSR -> (N, members * out_width)."""
+
+    def __init__(self, width: int, out_width: int, members: int) -> None:
+        super().__init__()
+        self.members = members
+        self.weight = nn.Parameter(matrices(members, width, out_width))
+        self.bias = nn.Parameter(torch.empty(members * out_width))
+        self.reset_parameters()
+
+    def extra_repr(self) -> str:
+        shape = f"{self.weight.shape[-2]} -> {self.weight.shape[-1]}"
+        return shape if self.members == 1 else f"{shape}, members={self.members}"
+
+    def reset_parameters(self) -> None:
+        fill_members(self.weight, nn.init.xavier_uniform_)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, nodes: Tensor) -> Tensor:
+        check_rows("nodes", nodes, None, self.weight.shape[-2], self.members, "(N, node_width)")
+        return mix(nodes, self.weight) + self.bias
 
 
 class _BatchNorm(nn.BatchNorm1d):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from censnet.nn.dropout import Dropout
 from censnet.nn.members import check_rows, matrices, mix
 from censnet.ops.checks import check_numbering, check_shape
+from censnet.ops.factors import by_head
 from censnet.ops.incidence import Incidence
 
 Pool = Literal["mean", "sum", "attention"]
@@ -76,15 +77,15 @@ class Readout(nn.Module):
     A graph that has no row on this side, such as a molecule without bonds, gets zeros.
 
     Shape:
-        rows (n, width) -> (graphs, width).
+        rows (n, width) -> (graphs, width), or M times each.
     """
 
-    def __init__(self, width: int, pool: Pool, side: Side) -> None:
+    def __init__(self, width: int, pool: Pool, side: Side, members: int = 1) -> None:
         super().__init__()
         if pool not in ("mean", "sum", "attention"):
             raise ValueError(f"pool is {pool!r}, expected 'mean', 'sum' or 'attention'")
-        self.pool, self.side = pool, side
-        self.score = nn.Linear(width, 1) if pool == "attention" else None
+        self.pool, self.side, self.members = pool, side, members
+        self.score = _Linear(width, 1, members) if pool == "attention" else None
 
     def extra_repr(self) -> str:
         return f"{self.pool} over {self.side}s"
@@ -96,20 +97,21 @@ class Readout(nn.Module):
     def forward(self, rows: Tensor, incidence: Incidence) -> Tensor:
         """The vectors of the graphs."""
         if self.score is not None:
-            rows = rows * self._attention(self.score(rows), incidence)
+            share = self._attention(self.score(rows), incidence)
+            rows = (by_head(rows, self.members) * share.unsqueeze(2)).flatten(1)
         total = incidence.pool(rows, self.side)
         if self.pool != "mean":
             return total
         return total / incidence.count(self.side).clamp(min=1).to(total.dtype).unsqueeze(1)
 
     def _attention(self, score: Tensor, incidence: Incidence) -> Tensor:
-        """Softmax of (n, 1) scores within each graph."""
+        """Softmax of (n, members) scores within each graph."""
         owner = incidence.owner if self.side == "node" else incidence.edge_owner
         if owner is None:
             return score.softmax(0)
-        floor = score.new_full((incidence.num_graphs,), -torch.inf)
-        highest = floor.scatter_reduce(0, owner, score.detach().squeeze(1), "amax")
-        raised = (score - highest[owner].unsqueeze(1)).exp()
+        floor = score.new_full((incidence.num_graphs, self.members), -torch.inf)
+        highest = floor.scatter_reduce(0, owner.unsqueeze(1).expand_as(score), score.detach(), "amax")
+        raised = (score - highest[owner]).exp()
         return raised / incidence.pool(raised, self.side)[owner]
 
 
@@ -125,9 +127,11 @@ class GraphHead(nn.Module):
         hidden: widths of the layers between the pooled vector and the answer.
         dropout: between those.
         graph_width: channels of what is known of each graph as a whole, which stand beside the pooled vector.
+        members: networks side by side; see `members.py`. They share what is known of the graphs.
 
     Shape:
-        nodes (N, node_width), edges (E, edge_width), graphs (graphs, graph_width) -> (graphs, out_width).
+        nodes (N, node_width), edges (E, edge_width), graphs (graphs, graph_width) -> (graphs, out_width), where all but
+        `graphs` may be M times as wide.
 
     Example:
         >>> head = GraphHead(4, 2, 1, pool=("mean", "sum"), over="both")
@@ -146,6 +150,7 @@ class GraphHead(nn.Module):
         hidden: Sequence[int] = (),
         dropout: float = 0.0,
         graph_width: int = 0,
+        members: int = 1,
     ) -> None:
         super().__init__()
         sides: dict[str, tuple[Side, ...]] = {"nodes": ("node",), "edges": ("edge",), "both": ("node", "edge")}
@@ -156,10 +161,12 @@ class GraphHead(nn.Module):
             raise ValueError("pool is empty, expected 'mean', 'sum', 'attention' or several of them")
         self.widths: dict[Side, int] = {"node": node_width, "edge": edge_width}
         self.sides = [side for side in sides[over] for _ in pools]
-        self.readouts = nn.ModuleList(Readout(self.widths[side], how, side) for side in sides[over] for how in pools)
-        self.graph_width = graph_width
+        self.readouts = nn.ModuleList(
+            Readout(self.widths[side], how, side, members) for side in sides[over] for how in pools
+        )
+        self.graph_width, self.members = graph_width, members
         width = len(pools) * sum(self.widths[side] for side in sides[over]) + graph_width
-        self.mlp = perceptron(width, hidden, out_width, dropout)
+        self.mlp = perceptron(width, hidden, out_width, dropout, members)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
@@ -167,8 +174,6 @@ class GraphHead(nn.Module):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, graphs: Tensor | None = None) -> Tensor:
         """The answers."""
-        check_shape("nodes", nodes, (incidence.num_nodes, self.widths["node"]), "(N, node_width)")
-        check_shape("edges", edges, (incidence.num_edges, self.widths["edge"]), "(E, edge_width)")
         vector = self.embed(nodes, edges, incidence)
         if self.graph_width:
             if graphs is None:
@@ -176,15 +181,22 @@ class GraphHead(nn.Module):
                     f"graphs is None, expected {self.graph_width} features of each graph: (G, graph_width)"
                 )
             check_shape("graphs", graphs, (len(vector), self.graph_width), "(G, graph_width)")
-            vector = torch.cat([vector, graphs.to(vector.dtype)], dim=1)
+            vector = self._beside([vector, graphs.to(vector.dtype).repeat(1, self.members)])
         out: Tensor = self.mlp(vector)
         return out
 
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The pooled vector of each graph, before the answer."""
         rows = {"node": nodes, "edge": edges}
-        pooled = [read(rows[side], incidence) for side, read in zip(self.sides, self.readouts, strict=True)]
-        return torch.cat(pooled, dim=1)
+        check_rows("nodes", nodes, incidence.num_nodes, self.widths["node"], self.members, "(N, node_width)")
+        check_rows("edges", edges, incidence.num_edges, self.widths["edge"], self.members, "(E, edge_width)")
+        shared = {side for side in rows if rows[side].shape[1] < self.members * self.widths[side]}  # not renewed
+        rows |= {side: rows[side].repeat(1, self.members) for side in shared}
+        return self._beside([read(rows[side], incidence) for side, read in zip(self.sides, self.readouts, strict=True)])
+
+    def _beside(self, vectors: Sequence[Tensor]) -> Tensor:
+        """Vectors of each graph as one, within each member."""
+        return torch.cat([by_head(vector, self.members) for vector in vectors], dim=2).flatten(1)
 
 
 class LinkHead(nn.Module):

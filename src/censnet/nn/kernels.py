@@ -96,9 +96,9 @@ class PageRank(Kernel):
         return f"{self.steps}, teleport={self.teleport}"
 
     def forward(self, operator: Operator, x: Tensor) -> Tensor:
-        h = x
+        h, back = x, self.teleport * x
         for _ in range(self.steps):
-            h = torch.add(self.teleport * x, operator(h), alpha=1 - self.teleport)
+            h = torch.add(back, operator(h), alpha=1 - self.teleport)
         return h
 
 

@@ -99,7 +99,7 @@ def weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
 
 def dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
     """The dot product of two rows within each head. (n, d), (n, d) -> (n, heads)."""
-    if fused.takes(a) and fused.takes_heads(a.shape[1], heads):
+    if fused.takes(a):
         return fused.row_dots(a, b, heads)
     return by_head(a * b, heads).sum(2) if heads > 1 else (a * b).sum(1, keepdim=True)
 

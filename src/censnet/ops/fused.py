@@ -25,11 +25,6 @@ def takes(table: Tensor) -> bool:
     return kernels is not None and table.is_cuda and table.numel() > 0
 
 
-def takes_heads(width: int, heads: int) -> bool:
-    """Whether `edge_dots` can split rows of this width: inside a kernel, shapes are powers of two."""
-    return heads == 1 or heads == width or width & (width - 1) == 0
-
-
 def _columns(width: int) -> int:
     return min(1 << (width - 1).bit_length(), 256)
 
@@ -79,25 +74,33 @@ def sum_pairs(
     return out
 
 
-def node_product(y: Tensor, w: Tensor, others: Bags, edge: Tensor, incident: bool) -> Tensor:
-    """out[r] = sum over the entries k of node r of w[edge[k]] * (y[other[k]] + y[r]), or without y[r] if not incident.
+def node_product(
+    x: Tensor, w: Tensor, others: Bags, edge: Tensor, left: Tensor | None, right: Tensor | None, incident: bool
+) -> Tensor:
+    """out[r] = left[r] * sum over the entries k of node r of w[edge[k]] * (y[other[k]] + y[r]) for y = right * x.
 
-    Further pieces of hubs are rows after the last node; the caller adds them.
+    Without y[r] if not incident. Further pieces of hubs are rows after the last node; the caller adds them.
     """
-    y, w = y.contiguous(), w.contiguous()
-    nodes, width = y.shape
-    out = y.new_empty(len(others.offset) - 1, width)
+    x, w = x.contiguous(), w.contiguous()
+    nodes, width = x.shape
+    out = x.new_empty(len(others.offset) - 1, width)
     hub = None if others.pieces is None else others.pieces.hub
-    arguments = (y, w, others.index, edge, others.offset, hub, out, nodes)
+    arguments = (x, w, others.index, edge, others.offset, hub, left, right, out, nodes)
     entries = _entries(width, 512, most=32)
-    _launch(kernels.node_product, len(out), arguments, y, entries, 1, HEADS=w.shape[1], INCIDENT=incident)
+    _launch(kernels.node_product, len(out), arguments, x, entries, 1, HEADS=w.shape[1], INCIDENT=incident)
     return out
 
 
-def edge_dots(y: Tensor, h: Tensor, index: Tensor, heads: int, incident: bool) -> Tensor:
-    """out[e, k] = y_i . h_j + y_j . h_i over the channels of head k, + y_i . h_i + y_j . h_j if incident."""
-    out = y.new_empty(len(index) // 2, heads)
-    _launch_dots(kernels.edge_dots, (y.contiguous(), h.contiguous(), index, out, len(out)), y, out, INCIDENT=incident)
+def edge_dots(
+    x: Tensor, g: Tensor, index: Tensor, left: Tensor | None, right: Tensor | None, heads: int, incident: bool
+) -> Tensor:
+    """out[e, k] = y_i . h_j + y_j . h_i over the channels of head k, for y = right * x and h = left * g.
+
+    + y_i . h_i + y_j . h_j if incident.
+    """
+    out = x.new_empty(len(index) // 2, heads)
+    arguments = (x.contiguous(), g.contiguous(), index, left, right, out, len(out))
+    _launch_dots(kernels.edge_dots, arguments, x, out, INCIDENT=incident)
     return out
 
 
@@ -109,15 +112,15 @@ def row_dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
 
 
 def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Tensor, **meta: bool) -> None:
-    """A dot product needs the whole row in one tile."""
-    rows, heads = out.shape
-    columns = 1 << (like.shape[1] - 1).bit_length()
+    """One program for each head of some rows, or for some channels where each is a head: a sum needs all of a head."""
+    (rows, heads), width = out.shape, like.shape[1]
+    columns = _columns(width) if heads == width else 1 << (width // heads - 1).bit_length()
     entries = max(1, 1024 // columns)
     if rows:
         with torch.cuda.device(like.device):
-            kernel[(-(-rows // entries),)](
+            kernel[(-(-rows // entries), -(-width // columns) if heads == width else heads)](
                 *arguments,
-                WIDTH=like.shape[1],
+                WIDTH=width,
                 HEADS=heads,
                 DOUBLE=like.dtype == torch.float64,
                 COLUMNS=columns,

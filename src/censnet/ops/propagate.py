@@ -173,11 +173,12 @@ def _node_product(
     `w` is weighed for loops, and `around` is T w.
     """
     slots = incidence.slots
+    both = Power(left.exponent + right.exponent)
     if fused.takes(x):
-        y = weigh(x, scale_of(incidence, "node", right, x.dtype))
-        out = add_pieces(fused.node_product(y, w, slots.other, slots.edge.index, diagonal is None), slots.other)
-        out = out if diagonal is None else out.add_(y, alpha=diagonal)
-        return weigh(out, scale_of(incidence, "node", left, x.dtype))
+        scales = (scale_of(incidence, "node", power, x.dtype) for power in (left, right))
+        out = fused.node_product(x, w, slots.other, slots.edge.index, *scales, incident=diagonal is None)
+        out = add_pieces(out, slots.other)
+        return out.add_(weigh(x, scale_of(incidence, "node", both, x.dtype)), alpha=diagonal) if diagonal else out
     heads = w.shape[1]
     if heads == 1 or x.shape[1] >= 8 * heads:  # the factors go where the weights are: fewer numbers than the rows have
         each = torch.index_select(w.t().contiguous(), 1, slots.edge.index)
@@ -189,11 +190,10 @@ def _node_product(
         message = torch.stack([weigh(take_rows(y, end), w) for end in incidence.ends.flip(0)])
         out = sum_bags(message.flatten(0, 1), incidence.entries)
         out = weigh(out, scale_of(incidence, "node", left, x.dtype))
-    both = scale_of(incidence, "node", Power(left.exponent + right.exponent), x.dtype)
     if diagonal is None:
-        own = weigh(cast(Tensor, around), both)
+        own = weigh(cast(Tensor, around), scale_of(incidence, "node", both, x.dtype))
     elif diagonal:
-        own = diagonal * cast(Tensor, both).unsqueeze(1)
+        own = diagonal * cast(Tensor, scale_of(incidence, "node", both, x.dtype)).unsqueeze(1)
     else:
         return out
     return out.addcmul_(x, own) if own.shape[1] == 1 else out.add_(weigh(x, own))
@@ -203,10 +203,9 @@ def _edge_dots(
     x: Tensor, g: Tensor, incidence: Incidence, heads: int, left: Power, right: Power, diagonal: float | None
 ) -> Tensor:
     """dB/dw for y = R x and h = L g: at each edge i-j, y_i . h_j + y_j . h_i, and y_i . h_i + y_j . h_j if B's own."""
-    if fused.takes(x) and fused.takes_heads(x.shape[1], heads):
-        y = weigh(x, scale_of(incidence, "node", right, x.dtype))
-        h = weigh(g, scale_of(incidence, "node", left, x.dtype))
-        out = fused.edge_dots(y, h, incidence.pairs.index, heads, diagonal is None)
+    if fused.takes(x):
+        scales = (scale_of(incidence, "node", power, x.dtype) for power in (left, right))
+        out = fused.edge_dots(x, g, incidence.pairs.index, *scales, heads=heads, incident=diagonal is None)
         return _weigh_loops(out, incidence, diagonal)
     blocks = [x.new_empty(0, heads)]
     at_x, at_g = end_weight(incidence, right, x.dtype), end_weight(incidence, left, x.dtype)

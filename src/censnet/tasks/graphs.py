@@ -19,7 +19,7 @@ class GraphTask(nn.Module):
     Args:
         targets: what is predicted.
         node_width, edge_width: channels of the embeddings.
-        pool, over, hidden, dropout, graph_width: as in `GraphHead`.
+        pool, over, hidden, dropout, graph_width, members: as in `GraphHead`.
 
     Shape:
         nodes (N, node_width), edges (E, edge_width), graphs (graphs, graph_width) -> (graphs, width of the targets).
@@ -35,11 +35,12 @@ class GraphTask(nn.Module):
         hidden: Sequence[int] = (),
         dropout: float = 0.0,
         graph_width: int = 0,
+        members: int = 1,
     ) -> None:
         super().__init__()
         check_level(targets, "graph")
         width = sum(target.width for target in targets)
-        self.head = GraphHead(node_width, edge_width, width, pool, over, hidden, dropout, graph_width)
+        self.head = GraphHead(node_width, edge_width, width, pool, over, hidden, dropout, graph_width, members)
 
     def reset_parameters(self) -> None:
         """Start afresh."""

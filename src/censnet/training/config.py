@@ -38,6 +38,7 @@ class ModelSettings(_Settings):
 
     layers: str = Field("NEN", pattern="^[NE]+$", description="node (N) and edge (E) layers, in order")
     hidden: int = Field(32, ge=1, description="channels of each node and edge between layers")
+    lift: bool = Field(False, description="whether nodes are mapped to the hidden channels before the first layer")
     dropout: float = Field(0.5, ge=0, lt=1, description="share of the channels dropped after each layer")
     feature_dropout: float = Field(
         0.0, ge=0, lt=1, description="share of the words of each node, and of other sparse features, that a step drops"

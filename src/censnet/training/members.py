@@ -107,14 +107,20 @@ def make_learner(
 
 
 def fits_side_by_side(lesson: Lesson, settings: Settings, members: int, device: str | None) -> bool:
-    """Whether members train at once: answers for nodes and edges of one graph that is small enough."""
-    graph, levels = lesson.graph, {target.level for target in lesson.targets}
-    if not isinstance(graph, Graph) or lesson.links is not None or "graph" in levels:
+    """Whether members train at once: on one graph that is small enough, or on the same batches of small graphs."""
+    graph, training = lesson.graph, settings.training
+    if lesson.links is not None:
         return False
-    if settings.training.sampling in ("neighbours", "proportional") or settings.training.imbalance == "sampling":
-        return False
+    if isinstance(graph, Graph):
+        rows: float = graph.num_nodes + graph.num_edges
+        if training.sampling in ("neighbours", "proportional") or training.imbalance == "sampling":
+            return False
+    else:
+        rows = (len(graph.nodes) + len(graph.edges)) / max(len(graph), 1) * training.batch_size
+        if any(bool((part != part[:, :1]).any()) for part in lesson.parts.values()):
+            return False
     on_gpu = make_accelerator(device=device).device.type != "cpu"
-    numbers = (graph.num_nodes + graph.num_edges) * settings.model.hidden
+    numbers = rows * settings.model.hidden
     return numbers * members * len(settings.training.unlabelled) <= AT_ONCE_ON_GPU and (
         on_gpu or numbers <= AT_ONCE_ON_CPU
     )

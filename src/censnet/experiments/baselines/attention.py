@@ -115,7 +115,7 @@ def _product(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbours, entry: Ten
     """own_i x_i + the sum over j of alpha_ij x_j; with `entry` the mirror, of alpha_ji x_j."""
     heads = own.shape[1]
     if fused.takes(x):
-        out = add_pieces(fused.node_product(x, alpha, near.around, entry, False), near.around)
+        out = add_pieces(fused.node_product(x, alpha, near.around, entry, None, None, False), near.around)
     else:
         message = take_rows(x, near.around.index)
         by_head(message, heads).mul_(take_rows(alpha, entry).unsqueeze(2))  # in place: a third of the time on a CPU

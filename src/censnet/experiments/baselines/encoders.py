@@ -186,10 +186,11 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
         raise ValueError(f"name is {name!r}, expected 'gcn', 'appnp' or 'gat'")
 
     def make(node_width: int, edge_width: int, settings: ModelSettings, members: int) -> Peer:
-        if settings.norm is not None or settings.residual or settings.variant != "paper":
+        if settings.norm is not None or settings.residual or settings.lift or settings.variant != "paper":
             raise SettingsError(
-                f"model.norm is {settings.norm}, model.residual {settings.residual} and model.variant "
-                f"{settings.variant!r}, expected none, False and 'paper': the peers of CensNet have none of these"
+                f"model.norm is {settings.norm}, model.residual {settings.residual}, model.lift {settings.lift} and "
+                f"model.variant {settings.variant!r}, expected none, False, False and 'paper': the peers of CensNet "
+                "have none of these"
             )
         walk = KERNELS[settings.kernel](**settings.kernel_options) if kernel is None else kernel
         layers = []

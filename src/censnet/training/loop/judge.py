@@ -37,12 +37,14 @@ class Judge:
 
     def __init__(self, lesson: Lesson, part: str, quick: set[str] | None = None, narrow: bool = True) -> None:
         self.lesson, self.part, self.quick = lesson.only(part) if narrow else lesson, part, quick
-        code = PARTS.index(part)
-        self.rows = {
-            level: [(codes[:, member] == code).nonzero().squeeze(1) for member in range(lesson.members)]
-            for level, codes in self.lesson.parts.items()
-        }
-        self.labels = {level: [self.lesson.labels[level][mine] for mine in rows] for level, rows in self.rows.items()}
+        self.rows: dict[str, Tensor] = {}  # level -> those of the part for any member
+        self.own: dict[str, list[Tensor]] = {}  # level -> of those, each member's
+        self.labels: dict[str, Tensor] = {}
+        for level, codes in self.lesson.parts.items():
+            there = codes == PARTS.index(part)
+            rows = self.rows[level] = there.any(1).nonzero().squeeze(1)
+            self.own[level] = [mine.nonzero().squeeze(1) for mine in there[rows].cpu().unbind(1)]
+            self.labels[level] = self.lesson.labels[level][rows].cpu()
 
     def __call__(self, learner: Learner) -> list[Scores]:
         """For each member, its scores by level. There are none of answers that are not numbers."""
@@ -62,12 +64,13 @@ class Judge:
         found: list[Scores] = [{} for _ in range(members)]
         for level, answers in rows.items():
             targets = self.lesson.of(level)
-            answers = answers.float().view(len(answers), members, -1)
-            for member, (mine, labels) in enumerate(zip(self.rows[level], self.labels[level], strict=True)):
+            answers = answers.index_select(0, self.rows[level]).float().cpu()  # at once: of each member, a GPU is idle
+            answers = answers.view(len(answers), members, -1)
+            for member, mine in enumerate(self.own[level]):
                 if len(mine) == 0:
                     continue
-                answer = answers[:, member].index_select(0, mine)
-                scores = score(targets, answer.cpu().numpy(), labels.cpu().numpy(), self.quick)
+                answer, labels = answers[:, member].index_select(0, mine), self.labels[level][mine]
+                scores = score(targets, answer.numpy(), labels.numpy(), self.quick)
                 scores["loss"] = float(row_loss(targets, answer.unsqueeze(1), labels))
                 found[member][level] = scores
         return found

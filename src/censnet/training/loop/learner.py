@@ -70,15 +70,13 @@ class Learner(nn.Module):
         self.targets = {level: found for level, found in self.targets.items() if found}
         word, shared = settings.layers, _layer_options(settings)
         self.feature_dropout = Dropout(settings.feature_dropout)
-        if members > 1 and (link or "graph" in self.targets):
-            raise ValueError(
-                f"members is {members}, expected 1: only answers for nodes and edges can stand side by side"
-            )
+        if members > 1 and link:
+            raise ValueError(f"members is {members}, expected 1: only answers for rows and graphs can stand side by side")
         level = next(iter(self.targets), "")
         self.last: NodeLayer | EdgeLayer | None = None
         as_head = settings.linear_end and len(self.targets) == 1 and not link and level != "graph"
         as_head &= make_encoder is None  # the linear end of another network is its own
-        if as_head and (len(word) < 2 or word[-1] != level[0].upper()):
+        if as_head and (len(word) + settings.lift < 2 or word[-1] != level[0].upper()):
             raise SettingsError(
                 f"model.layers is {word!r}, expected two letters or more and {level[0].upper()} at the end: with "
                 f"model.linear_end the last layer answers for each {level}"
@@ -101,6 +99,7 @@ class Learner(nn.Module):
                 norm=settings.norm,
                 residual=settings.residual,
                 activation=settings.activation,
+                lift=settings.lift,
                 heads=settings.num_heads,
                 members=members,
                 **shared,
@@ -114,8 +113,9 @@ class Learner(nn.Module):
                 self.last = layer(*widths, width, heads=1, members=members, **shared)
             elif level == "graph":
                 self.tasks[level] = GraphTask(
-                    found, *widths, settings.pool, settings.pool_over, settings.head, settings.dropout, graph_width
-                )
+                    found, *widths, settings.pool, settings.pool_over, settings.head, settings.dropout, graph_width,
+                    members,
+                )  # fmt: skip
             else:
                 self.tasks[level] = RowTask(
                     level,  # type: ignore[arg-type]

@@ -11,13 +11,15 @@ from torch.optim import Optimizer
 
 from censnet.training.config import SettingsError, TrainingSettings
 
+PARTS = ("encoder", "last", "tasks", ".reader", ".self_map")  # that a network may lack, by its other settings
+
 
 def make_optimizer(learner: nn.Module, settings: TrainingSettings) -> Optimizer:
     """Adam or AdamW, with a weight decay of its own for some parameters."""
     groups: dict[float, list[nn.Parameter]] = {}
     known = [name for name, _ in learner.named_parameters()]
     for part in settings.weight_decay_of:
-        if not any(_is_of(part, name) for name in known):
+        if part not in PARTS and not any(_is_of(part, name) for name in known):
             raise SettingsError(
                 f"training.weight_decay_of has {part!r}, which no parameter begins or ends with: {', '.join(known[:8])}"
             )
@@ -69,6 +71,9 @@ def seed_dropout(seed: int, device: torch.device) -> None:
 
 def clip_gradients(parameters: Sequence[nn.Parameter], longest: float, members: int = 1) -> None:
     """Shorten the gradient of each member to a length."""
+    if members == 1:
+        nn.utils.clip_grad_norm_(parameters, longest)
+        return
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     length = torch.stack([gradient.reshape(members, -1).norm(dim=1) for gradient in gradients]).norm(dim=0)
     factor = (longest / (length + 1e-6)).clamp(max=1.0)
