@@ -14,11 +14,11 @@ from torch import Tensor
 from censnet.experiments import records
 from censnet.experiments.baselines.encoders import peer
 from censnet.experiments.lessons import LessonData
-from censnet.experiments.plan import Plan, Preset
+from censnet.experiments.plan import SECTIONS, Plan, Preset
 from censnet.experiments.records import Record
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.metrics import MONITORS
-from censnet.training.config import Section, Settings, make_settings
+from censnet.training.config import Settings, make_settings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.embedder import MakeEncoder
 from censnet.training.loop.fit import Fitted
@@ -30,8 +30,6 @@ from censnet.training.tries import settle_unlabelled
 from censnet.training.unlabelled import SHARPNESS
 
 logger = logging.getLogger(__name__)
-
-SECTIONS: dict[str, Section] = {"nodes": "node", "molecules": "graph", "links": "link"}
 
 
 def run_cell(

@@ -7,6 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+from censnet.training.config import Section, make_settings
+
+SECTIONS: dict[str, Section] = {
+    "nodes": "node",
+    "molecules": "graph",
+    "links": "link",
+}  # of tables by the library's loop
+
 Varies = Literal["split", "initialisation"]
 
 
@@ -102,8 +110,11 @@ class Plan(Generic[How]):
         return seed if self.varies == "split" else 0
 
     def settings(self) -> dict[str, Any]:
-        """What has to be the same in every record of a file, as JSON gives it back."""
+        """What has to be the same in every record of a file, as JSON gives it back; of a preset, what it says today."""
         settings: dict[str, Any] = json.loads(json.dumps(asdict(self.recipe) | {"varies": self.varies}))
+        if isinstance(self.recipe, Preset):
+            made = make_settings(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
+            settings["resolved"] = made.model_dump(mode="json", exclude_defaults=True, exclude={"preset", "seed"})
         return settings
 
     def to_json(self) -> str:

@@ -17,9 +17,9 @@ from censnet.data.splits.links import links
 from censnet.data.splits.rules import label_rate, ratio
 from censnet.data.tables.files import Tables
 from censnet.experiments.cells import TABLES, Cell
-from censnet.experiments.learn import SECTIONS
 from censnet.experiments.lessons import LessonData
 from censnet.experiments.packed import Data, LinkData, MoleculeData, NodeData
+from censnet.experiments.plan import SECTIONS
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import parse_targets
 from censnet.training.config import make_settings

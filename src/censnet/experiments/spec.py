@@ -17,9 +17,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 from censnet.experiments.cells import TABLES, find_cell
-from censnet.experiments.learn import SECTIONS
 from censnet.experiments.models import MODELS
-from censnet.experiments.plan import Elsewhere, Plan, Preset, Recipe, Varies
+from censnet.experiments.plan import SECTIONS, Elsewhere, Plan, Preset, Recipe, Varies
 from censnet.training.config import make_settings
 
 Number = tuple[float, Annotated[float, Field(ge=0)]]

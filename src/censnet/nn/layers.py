@@ -16,7 +16,7 @@ from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_edges, propagate_nodes
 from censnet.ops.released import propagate_edges_released
 
-SelfWeight = Literal["incident", "one", "learned"]
+SelfWeight = Literal["incident", "one", "learned", "both"]
 Gate = Literal["linear", "bounded"]
 Variant = Literal["paper", "released"]
 Readers = Literal["drawn", "positive"]
@@ -55,13 +55,14 @@ class _IncidenceLayer(nn.Module):
         self.in_width, self.read_width, self.out_width = in_width, read_width, out_width
         self.self_weight: SelfWeight = defaults[0] if self_weight is None else self_weight
         self.normalization: Normalization = defaults[1] if normalization is None else normalization
-        _one_of("self_weight", self.self_weight, ("incident", "one", "learned"))
+        _one_of("self_weight", self.self_weight, ("incident", "one", "learned", "both"))
         _one_of("normalization", self.normalization, ("symmetric", "row"))
         self.heads, self.gate, self.variant, self.readers, self.members = heads, gate, variant, readers, members
         self.kernel = make_kernel(kernel, members)
         self.weight = nn.Parameter(matrices(members, in_width, out_width))
         self.reader = nn.Parameter(matrices(members, read_width, heads))
-        self.self_map = nn.Parameter(matrices(members, in_width, out_width)) if self.self_weight == "learned" else None
+        mapped = self.self_weight in ("learned", "both")
+        self.self_map = nn.Parameter(matrices(members, in_width, out_width)) if mapped else None
         self.bias = nn.Parameter(torch.empty(members * out_width)) if bias else None
         self.reset_parameters()
 
@@ -137,7 +138,9 @@ class _IncidenceLayer(nn.Module):
 
     @property
     def _diagonal(self) -> Literal["incident", "one"] | float:
-        return 0.0 if self.self_weight == "learned" else self.self_weight
+        if self.self_weight == "learned":
+            return 0.0
+        return "one" if self.self_weight == "both" else self.self_weight
 
 
 class NodeLayer(_IncidenceLayer):
@@ -167,7 +170,7 @@ class NodeLayer(_IncidenceLayer):
         bias: whether to add a learned vector to every node.
         self_weight: what a node gives itself. ``"incident"`` is the rule as printed: the sum of its edge weights,
             hence nothing for an isolated node. ``"one"`` puts 1 there, as the code released by the authors does.
-            ``"learned"`` puts 0 there and adds a linear map of the node's own.
+            ``"learned"`` puts 0 there and adds a linear map of the node's own, ``"both"`` puts 1 there and adds it too.
         heads: gates of each edge. Each weighs its own share of the channels; 1 is the paper.
         gate: ``"linear"`` is :math:`H_e p_e` as printed, ``"bounded"`` is :math:`2\,\mathrm{sigmoid}(H_e p_e)`, which
             starts at 1 and makes the layer start as the plain kernel.

@@ -71,7 +71,9 @@ class Learner(nn.Module):
         word, shared = settings.layers, _layer_options(settings)
         self.feature_dropout = Dropout(settings.feature_dropout)
         if members > 1 and link:
-            raise ValueError(f"members is {members}, expected 1: only answers for rows and graphs can stand side by side")
+            raise ValueError(
+                f"members is {members}, expected 1: only answers for rows and graphs can stand side by side"
+            )
         level = next(iter(self.targets), "")
         self.last: NodeLayer | EdgeLayer | None = None
         as_head = settings.linear_end and len(self.targets) == 1 and not link and level != "graph"
