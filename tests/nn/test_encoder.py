@@ -393,24 +393,45 @@ def test_a_saved_model_is_the_same_to_the_bit() -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("word", ["EN", "NEN", ""])
-def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, sparse: bool) -> None:
+@pytest.mark.parametrize(("word", "lift"), [("EN", 1), ("NEN", 2), ("", 1)])
+def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, lift: int, sparse: bool) -> None:
     nodes, edges = features(TANGLE, 4, 2)
-    model = shaken(CensNet(4, 2, 8, word, lift=True, residual=True)).eval()
-    assert model.lift is not None
-    rest = CensNet(8, 2, 8, word, residual=True, lift=not word).double().eval()
-    rest.lift = None
-    rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("lift")})
-    lifted = F.relu(nodes @ model.lift.weight + model.lift.bias)
+    model = shaken(CensNet(4, 2, 8, word, lift=lift, residual=True)).eval()
+    rest = CensNet(8, 2, 8, word or "N", residual=True).double().eval()
     found = model(nodes.to_sparse_csr() if sparse else nodes, edges, TANGLE)
-    for mine, theirs in zip(found, rest(lifted, edges, TANGLE), strict=True):
+    for number in range(lift):
+        own = dict(model.lift[number].named_parameters())
+        nodes = F.relu(nodes @ own["weight"] + own["bias"])
+    expected = nodes, edges
+    if word:
+        rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("lift")})
+        expected = rest(nodes, edges, TANGLE)
+    for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs)
     assert model.out_node_width == 8
 
 
+@pytest.mark.parametrize("lift", [0, 1])
+def test_lifted_edges_hold_what_they_join(lift: int) -> None:
+    nodes, edges = features(TANGLE, 4, 2)
+    model = shaken(CensNet(4, 2, 8, "EN", lift=lift, lift_edges=True)).eval()
+    rest = CensNet(8 if lift else 4, 8, 8, "EN").double().eval()
+    rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("lift")})
+    own = dict(model.named_parameters())
+    if lift:
+        nodes, given = F.relu(nodes @ own["lift.0.weight"] + own["lift.0.bias"]), nodes
+    else:
+        given = nodes
+    ends = nodes[TANGLE.ends[0]] + nodes[TANGLE.ends[1]]
+    ends[TANGLE.ends[0] == TANGLE.ends[1]] /= 2  # a loop touches its one node once
+    lifted = F.relu(edges @ own["lift_edges.weight"] + own["lift_edges.bias"] + ends @ own["lift_ends.weight"])
+    for mine, theirs in zip(model(given, edges, TANGLE), rest(nodes, lifted, TANGLE), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
 def test_a_lift_of_wrong_features_is_named() -> None:
-    with pytest.raises(ValueError, match=r"^nodes has shape \(5, 3\), expected \(\*, 4\): \(N, node_width\)$"):
-        CensNet(4, 2, 8, lift=True)(torch.ones(5, 3), torch.ones(7, 2), TANGLE)
+    with pytest.raises(ValueError, match=r"^features has shape \(5, 3\), expected \(\*, 4\): \(n, width\)$"):
+        CensNet(4, 2, 8, lift=1)(torch.ones(5, 3), torch.ones(7, 2), TANGLE)
 
 
 # -- the door ---------------------------------------------------------------------------------------------------------

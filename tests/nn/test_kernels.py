@@ -78,7 +78,7 @@ def dense(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> T
     T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
     rows, read = (nodes, edges) if isinstance(layer, NodeLayer) else (edges, nodes)
     operator = textbook.node_operator if isinstance(layer, NodeLayer) else textbook.edge_operator
-    own = 0.0 if layer.self_weight == "learned" else layer.self_weight
+    own = {"learned": 0.0, "both": "one"}.get(layer.self_weight, layer.self_weight)
     each = [
         function_of(layer.kernel, operator(T, gate, own, layer.normalization)) for gate in layer.gates(read).unbind(1)
     ]
@@ -107,7 +107,7 @@ def check(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence, rela
 @pytest.mark.parametrize("make", POLYNOMIALS, ids=lambda make: repr(make()))
 @given(
     incidence=incidences(max_nodes=5),
-    own=st.sampled_from(["incident", "one", "learned"]),
+    own=st.sampled_from(["incident", "one", "learned", "both"]),
     way=st.sampled_from(["symmetric", "row"]),
     heads=st.sampled_from([1, 2]),
     out=st.sampled_from([2, 6]),
@@ -124,7 +124,7 @@ def test_polynomials_are_those_of_the_matrix(
 
 @given(
     incidence=incidences(max_nodes=4),
-    own=st.sampled_from(["incident", "one", "learned"]),
+    own=st.sampled_from(["incident", "one", "learned", "both"]),
     heads=st.sampled_from([1, 2]),
     seed=st.integers(0, 2**16),
 )

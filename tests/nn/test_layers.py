@@ -24,7 +24,7 @@ OUT = 4
 RULES: list[dict[str, str]] = [
     *(
         {"self_weight": own, "normalization": way}
-        for own in ("incident", "one", "learned")
+        for own in ("incident", "one", "learned", "both")
         for way in ("symmetric", "row")
     ),
     {"variant": "released"},
@@ -64,7 +64,7 @@ def dense(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> T
         S = [rule(T, gate) for gate in gates.unbind(1)]
     else:
         operator = textbook.node_operator if isinstance(layer, NodeLayer) else textbook.edge_operator
-        own = 0.0 if layer.self_weight == "learned" else layer.self_weight
+        own = {"learned": 0.0, "both": "one"}.get(layer.self_weight, layer.self_weight)
         S = [operator(T, gate, own, layer.normalization) for gate in gates.unbind(1)]
     out = textbook.multiply(torch.stack(S), rows @ layer.weight)
     if layer.self_map is not None:
@@ -307,7 +307,8 @@ def test_without_edges_there_is_the_bias_and_what_a_node_gives_itself(kind: type
     if kind is EdgeLayer:
         assert found[0].shape == (0, OUT)
     else:
-        own = {"incident": 0 * layer.weight, "learned": layer.self_map}.get(layer.self_weight, layer.weight)
+        own = 0 * layer.weight if layer.self_weight in ("incident", "learned") else layer.weight
+        own = own if layer.self_map is None else own + layer.self_map
         assert_near(found[0], (nodes @ own + layer.bias).detach(), 1e-12)
     assert all(tensor.isfinite().all() for tensor in found)
 

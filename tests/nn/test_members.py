@@ -179,6 +179,7 @@ SETTINGS: list[dict[str, object]] = [
     {"variant": "released", "norm": "batch", "out_width": 2},
     {"kernel": Chebyshev(2), "normalization": "row", "bias": False},
     {"kernel": Lanczos(2, (1, 2)), "out_width": 3},
+    {"lift": 2, "lift_edges": True, "self_weight": "both"},
 ]
 
 

@@ -313,3 +313,23 @@ def test_the_likeliest_links_are_those_of_all_pairs():
     found = run.predict(data, top=7)
     np.testing.assert_allclose(found["link_p"], best, atol=1e-6)
     assert all(frozenset(pair) not in joined for pair in found[["source", "target"]].values.tolist())
+
+
+# -- numbers within the range of training labels ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ensemble", [1, 2])
+def test_numbers_stay_within_the_training_labels_if_asked(ensemble):
+    data = payments()
+    found = {}
+    for within in (False, True):
+        settings = quick(training__epochs=2, training__learning_rate=0.3, model__within=within)
+        run = train(data, ["edge:fee", "edge:fraud"], settings=settings, ensemble=ensemble)
+        (fee,) = (target for target in run.config.targets if target.column == "fee")
+        answers = run.predict(data)
+        found[within] = answers["fee_predicted"]
+        assert answers["fraud_p_1"].between(0, 1).all()
+    labels = data.edges["fee"]
+    assert labels.min() <= fee.low < fee.high <= labels.max()
+    assert found[True].between(fee.low - 1e-4, fee.high + 1e-4).all()
+    assert not found[False].between(fee.low, fee.high).all()

@@ -45,8 +45,10 @@ class CensNet(nn.Module):
         norm: "batch", "layer" or None, before the activation.
         residual: whether to add what came in, where the widths agree.
         activation: relu, elu, gelu, silu, tanh or none.
-        lift: whether each node's features are first mapped to `hidden` channels by themselves, then activated and
+        lift: how often each node's features are first mapped to `hidden` channels by themselves, then activated and
             thinned by dropout, so that the first layer already moves what was learnt of them.
+        lift_edges: whether each edge is first mapped to `hidden` channels together with the sum of its two ends, then
+            activated and thinned: edge layers then move what an edge joins, not only what it is.
         variant: "paper" or "released". In the released code the edges keep their width, and activation and dropout are
             applied to both sides after every layer, renewed or not.
         bias, self_weight, heads, gate, normalization, kernel, readers: as in `NodeLayer` and `EdgeLayer`. Where the
@@ -77,7 +79,8 @@ class CensNet(nn.Module):
         norm: Norm | None = None,
         residual: bool = False,
         activation: str = "relu",
-        lift: bool = False,
+        lift: int = 0,
+        lift_edges: bool = False,
         variant: Variant = "paper",
         bias: bool = True,
         self_weight: SelfWeight | None = None,
@@ -99,10 +102,12 @@ class CensNet(nn.Module):
         self.members, self.steps = members, make_kernel(kernel).steps  # how often a layer's kernel multiplies
         self.linear_end = out_width is not None
         self.dropout = Dropout(dropout)
-        self.lift = _Lift(node_width, hidden, members) if lift else None
+        self.lift = nn.ModuleList(_Lift(hidden if depth else node_width, hidden, members) for depth in range(lift))
+        width = {"N": hidden if lift else node_width, "E": hidden if lift_edges else edge_width}
+        self.lift_edges = _Lift(edge_width, hidden, members) if lift_edges else None
+        self.lift_ends = _Lift(width["N"], hidden, members, bias=False) if lift_edges else None
         self.layers = nn.ModuleList()
         self.norms = nn.ModuleList()
-        width = {"N": hidden if lift else node_width, "E": edge_width}
         for depth, letter in enumerate(layers):
             last = depth == len(layers) - 1 and out_width is not None
             out = hidden
@@ -133,14 +138,16 @@ class CensNet(nn.Module):
 
     def reset_parameters(self) -> None:
         """Start afresh."""
-        for module in (self.lift, *self.layers, *self.norms):
+        for module in (*self.lift, self.lift_edges, self.lift_ends, *self.layers, *self.norms):
             if module is not None and not isinstance(module, nn.Identity):
                 module.reset_parameters()
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """The embedded nodes and edges."""
-        if self.lift is not None:
-            nodes = self._finish(self.lift(nodes))
+        for lift in self.lift:
+            nodes = self._finish(lift(nodes))
+        if self.lift_edges is not None and self.lift_ends is not None:
+            edges = self._finish(self.lift_edges(edges) + incidence.gather(self.lift_ends(nodes)))
         for depth, (letter, layer, norm) in enumerate(zip(self.word, self.layers, self.norms, strict=True)):
             last = self.linear_end and depth == len(self.word) - 1
             old = nodes if letter == "N" else edges
@@ -171,13 +178,13 @@ def _add(new: Tensor, old: Tensor, members: int) -> Tensor:
 
 
 class _Lift(nn.Module):
-    """x W + b, of each node by itself. (N, width), dense or CSR -> (N, members * out_width)."""
+    """x W + b, of each row by itself. (n, width), dense or CSR -> (n, members * out_width)."""
 
-    def __init__(self, width: int, out_width: int, members: int) -> None:
+    def __init__(self, width: int, out_width: int, members: int, bias: bool = True) -> None:
         super().__init__()
         self.members = members
         self.weight = nn.Parameter(matrices(members, width, out_width))
-        self.bias = nn.Parameter(torch.empty(members * out_width))
+        self.bias = nn.Parameter(torch.empty(members * out_width)) if bias else None
         self.reset_parameters()
 
     def extra_repr(self) -> str:
@@ -186,11 +193,13 @@ class _Lift(nn.Module):
 
     def reset_parameters(self) -> None:
         fill_members(self.weight, nn.init.xavier_uniform_)
-        nn.init.zeros_(self.bias)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
-    def forward(self, nodes: Tensor) -> Tensor:
-        check_rows("nodes", nodes, None, self.weight.shape[-2], self.members, "(N, node_width)")
-        return mix(nodes, self.weight) + self.bias
+    def forward(self, rows: Tensor) -> Tensor:
+        check_rows("features", rows, None, self.weight.shape[-2], self.members, "(n, width)")
+        out = mix(rows, self.weight)
+        return out if self.bias is None else out + self.bias
 
 
 class _BatchNorm(nn.BatchNorm1d):

@@ -32,6 +32,7 @@ class Target(BaseModel):
         classes: the names of the classes; of two, the positive one is the last.
         form: what the user's classes are, so that answers are the same.
         mean, scale: of the training labels of a number, which is learnt as (y - mean) / scale.
+        low, high: the least and the greatest of those.
         reason: why it is of this kind, for the user.
 
     Example:
@@ -51,6 +52,8 @@ class Target(BaseModel):
     form: Form = "text"
     mean: float = Field(default=0.0, allow_inf_nan=False)
     scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    low: float | None = Field(default=None, allow_inf_nan=False)
+    high: float | None = Field(default=None, allow_inf_nan=False)
     reason: str = ""
 
     @model_validator(mode="after")
@@ -153,7 +156,8 @@ class Target(BaseModel):
                             "divide them first", table, column=column)  # fmt: skip
         if scale < 1e-12 * max(abs(mean), np.finfo(np.float64).tiny):  # all the same, but for rounding
             scale, reason = 1.0, f"{reason}; all training rows have the same number"
-        return cls(level=level, column=column, kind="number", mean=mean, scale=scale, reason=reason)
+        low, high = float(train.min()), float(train.max())
+        return cls(level=level, column=column, kind="number", mean=mean, scale=scale, low=low, high=high, reason=reason)
 
     def encode(self, labels: pd.Series[Any]) -> Tensor:
         """What is learnt, for each row: 0 or 1, the number of the class, or the standardised number; NaN if unknown.
@@ -232,6 +236,22 @@ def output_slices(targets: Sequence[Target]) -> list[slice]:
     """Which outputs belong to each target: they stand side by side."""
     ends = accumulate(target.width for target in targets)
     return [slice(end - target.width, end) for target, end in zip(targets, ends, strict=True)]
+
+
+def output_limits(targets: Sequence[Target]) -> Tensor | None:
+    """The least and the greatest training label of each output, infinite for classes; None if all are. (2, width)
+
+    >>> output_limits([Target(level="node", column="age", kind="number", mean=40, scale=10, low=20, high=70)])
+    tensor([[-2.],
+            [ 3.]])
+    """
+    columns = []
+    for target in targets:
+        known = target.low is not None and target.high is not None
+        ends = (target.low, target.high) if known else (-np.inf, np.inf)
+        columns += [[(cast(float, end) - target.mean) / target.scale for end in ends]] * target.width
+    limits = torch.tensor(columns, dtype=torch.float32).t().contiguous()
+    return limits if bool(limits.isfinite().any()) else None
 
 
 def _as_rows(rows: Tensor, count: int, table: str, column: str) -> NDArray[np.int64]:

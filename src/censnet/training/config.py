@@ -38,7 +38,8 @@ class ModelSettings(_Settings):
 
     layers: str = Field("NEN", pattern="^[NE]+$", description="node (N) and edge (E) layers, in order")
     hidden: int = Field(32, ge=1, description="channels of each node and edge between layers")
-    lift: bool = Field(False, description="whether nodes are mapped to the hidden channels before the first layer")
+    lift: int = Field(0, ge=0, description="how often nodes are mapped to hidden channels before the first layer")
+    lift_edges: bool = Field(False, description="whether edges are, together with their two nodes")
     dropout: float = Field(0.5, ge=0, lt=1, description="share of the channels dropped after each layer")
     feature_dropout: float = Field(
         0.0, ge=0, lt=1, description="share of the words of each node, and of other sparse features, that a step drops"
@@ -62,6 +63,7 @@ class ModelSettings(_Settings):
         default_factory=dict, description='options of the kernel, such as {"steps": 10}'
     )
     linear_end: bool = Field(False, description="whether the last layer gives the answer itself, without a head")
+    within: bool = Field(False, description="whether numbers are answered within the range of training labels")
     head: list[int] = Field(default_factory=list, description="widths of the layers between embedding and answer")
     read_ends: bool = Field(False, description="whether an edge's answer reads its two nodes beside the edge")
     pool: list[Pool] = Field(default=["mean"], min_length=1, description="how rows become one vector for a graph")

@@ -189,7 +189,7 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
         if settings.norm is not None or settings.residual or settings.lift or settings.variant != "paper":
             raise SettingsError(
                 f"model.norm is {settings.norm}, model.residual {settings.residual}, model.lift {settings.lift} and "
-                f"model.variant {settings.variant!r}, expected none, False, False and 'paper': the peers of CensNet "
+                f"model.variant {settings.variant!r}, expected none, False, 0 and 'paper': the peers of CensNet "
                 "have none of these"
             )
         walk = KERNELS[settings.kernel](**settings.kernel_options) if kernel is None else kernel

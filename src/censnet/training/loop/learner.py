@@ -19,7 +19,7 @@ from censnet.tasks.graphs import GraphTask
 from censnet.tasks.links import LinkTask
 from censnet.tasks.pairs import PairSides, PairTask
 from censnet.tasks.rows import RowTask
-from censnet.tasks.targets import Target
+from censnet.tasks.targets import Target, output_limits
 from censnet.training.config import ModelSettings, SettingsError
 from censnet.training.loop.embedder import Encoder, MakeEncoder
 from censnet.training.loop.sampling import reach
@@ -69,6 +69,9 @@ class Learner(nn.Module):
         self.targets = {level: [t for t in targets if t.level == level] for level in LEVELS}
         self.targets = {level: found for level, found in self.targets.items() if found}
         word, shared = settings.layers, _layer_options(settings)
+        self.limits = {
+            level: output_limits(found) if settings.within else None for level, found in self.targets.items()
+        }
         self.feature_dropout = Dropout(settings.feature_dropout)
         if members > 1 and link:
             raise ValueError(
@@ -78,7 +81,7 @@ class Learner(nn.Module):
         self.last: NodeLayer | EdgeLayer | None = None
         as_head = settings.linear_end and len(self.targets) == 1 and not link and level != "graph"
         as_head &= make_encoder is None  # the linear end of another network is its own
-        if as_head and (len(word) + settings.lift < 2 or word[-1] != level[0].upper()):
+        if as_head and (len(word) < (1 if settings.lift else 2) or word[-1] != level[0].upper()):
             raise SettingsError(
                 f"model.layers is {word!r}, expected two letters or more and {level[0].upper()} at the end: with "
                 f"model.linear_end the last layer answers for each {level}"
@@ -102,6 +105,7 @@ class Learner(nn.Module):
                 residual=settings.residual,
                 activation=settings.activation,
                 lift=settings.lift,
+                lift_edges=settings.lift_edges,
                 heads=settings.num_heads,
                 members=members,
                 **shared,
@@ -179,11 +183,19 @@ class Learner(nn.Module):
         for level in self.targets:
             head = self.last if self.last is not None else self.tasks[level]
             whole = (graph.graphs,) if level == "graph" else ()
-            rows[level] = head(nodes, edges, graph.incidence, *whole)
+            rows[level] = self._within(level, head(nodes, edges, graph.incidence, *whole))
         if self.link:
             task = self.tasks["link"]
             latent = task(nodes, edges, graph) if self.learns_pairs else task(nodes, graph.incidence)
         return Outputs(rows, latent)
+
+    def _within(self, level: str, answers: Tensor) -> Tensor:
+        """Answers no further out than training labels are; while training as they are, so that they can be moved."""
+        limits = self.limits[level]
+        if limits is None or self.training:
+            return answers
+        low, high = limits.to(answers).unbind(0)
+        return answers.unflatten(1, (self.members, -1)).clamp(low, high).flatten(1)
 
     def link_loss(self, latent: LinkView, graph: Graph, links: Tensor | None, others: Tensor | None) -> Tensor:
         """The loss of the links of a graph, or of pairs that were drawn: links, and others that are none."""
