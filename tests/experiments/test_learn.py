@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def test_without_features_all_edges_are_alike() -> None:
 
 @pytest.mark.parametrize("encoder", ["gcn", "appnp", "gat"])
 def test_a_peer_stands_in_the_place_of_censnet(encoder: str) -> None:
-    changes = {"model.norm": None, "model.residual": False, "model.hidden": 16}
+    changes = {"model.norm": None, "model.lift": 0, "model.residual": False, "model.hidden": 16}
     (record,) = learn(plan("nodes", encoder=encoder, changes=changes), [lesson_of(payments(), "node:vip")], [0], CPU)
     assert 0 <= record.metrics["test"] <= 1
 
@@ -148,3 +149,15 @@ def _assert_same(lesson: Lesson, back: Lesson) -> None:
     if lesson.links is not None and back.links is not None:
         torch.testing.assert_close(back.links.test_links, lesson.links.test_links)
         torch.testing.assert_close(back.links.rows.train, lesson.links.rows.train)
+
+
+def test_records_of_a_preset_that_has_changed_are_not_mixed_with_new_ones(tmp_path: Path) -> None:
+    lessons = [lesson_of(payments(), "node:vip", seed) for seed in range(2)]
+    run_cell(plan("nodes"), "cora-3", LessonData({"cora-3": lessons}), [0], tmp_path, device=CPU)
+    path = tmp_path / "nodes" / "cora-3" / "strong.jsonl"
+    kept = json.loads(path.read_text())
+    assert kept["settings"]["resolved"]["model"]["hidden"] == plan("nodes").recipe.changes["model.hidden"]
+    kept["settings"]["resolved"]["model"]["dropout"] = 0.123
+    path.write_text(json.dumps(kept) + "\n")
+    with pytest.raises(ValueError, match="has records with another resolved, expected those of the spec"):
+        run_cell(plan("nodes"), "cora-3", LessonData({"cora-3": lessons}), [1], tmp_path, device=CPU)

@@ -238,7 +238,7 @@ def test_reset_parameters_restarts(kind: type[Layer], rule: dict[str, str]) -> N
     torch.manual_seed(6)
     layer.reset_parameters()
     for name, value in layer.state_dict().items():
-        constant = name in ("bias", "kernel.coefficients")
+        constant = name in ("bias", "kernel.coefficients") or (name == "self_map" and layer.self_weight == "both")
         assert value.equal(fresh[name]) == constant, name
         assert not (value == 7).any()
     torch.manual_seed(5)
@@ -367,7 +367,7 @@ def test_reprs_are_signatures(layer: Layer, text: str) -> None:
         ({"variant": "printed"}, r"^variant is 'printed', expected one of 'paper', 'released'$"),
         ({"readers": "negative"}, r"^readers is 'negative', expected one of 'drawn', 'positive'$"),
         ({"gate": "open"}, r"^gate is 'open', expected one of 'linear', 'bounded'$"),
-        ({"self_weight": "two"}, r"^self_weight is 'two', expected one of 'incident', 'one', 'learned'$"),
+        ({"self_weight": "two"}, r"^self_weight is 'two', expected one of 'incident', 'one', 'learned', 'both'$"),
         ({"normalization": "column"}, r"^normalization is 'column', expected one of 'symmetric', 'row'$"),
         ({"kernel": "heat"}, r"^kernel is 'heat', expected a Kernel or one of 'hop', 'power', 'pagerank', 'chebyshev'"),
         ({"heads": 3}, r"^heads is 3, expected a divisor of out_width 4$"),

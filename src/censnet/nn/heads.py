@@ -187,7 +187,7 @@ class GraphHead(nn.Module):
 
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The pooled vector of each graph, before the answer."""
-        rows = {"node": nodes, "edge": edges}
+        rows: dict[Side, Tensor] = {"node": nodes, "edge": edges}
         check_rows("nodes", nodes, incidence.num_nodes, self.widths["node"], self.members, "(N, node_width)")
         check_rows("edges", edges, incidence.num_edges, self.widths["edge"], self.members, "(E, edge_width)")
         shared = {side for side in rows if rows[side].shape[1] < self.members * self.widths[side]}  # not renewed

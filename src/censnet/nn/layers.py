@@ -74,8 +74,10 @@ class _IncidenceLayer(nn.Module):
         layer starts by adding up what its neighbours have.
         """
         fill_members(self.weight, nn.init.xavier_uniform_)
-        if self.self_map is not None:
+        if self.self_weight == "learned" and self.self_map is not None:
             fill_members(self.self_map, nn.init.xavier_uniform_)
+        elif self.self_map is not None:
+            nn.init.zeros_(self.self_map)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         if self.gate == "bounded":
@@ -170,7 +172,8 @@ class NodeLayer(_IncidenceLayer):
         bias: whether to add a learned vector to every node.
         self_weight: what a node gives itself. ``"incident"`` is the rule as printed: the sum of its edge weights,
             hence nothing for an isolated node. ``"one"`` puts 1 there, as the code released by the authors does.
-            ``"learned"`` puts 0 there and adds a linear map of the node's own, ``"both"`` puts 1 there and adds it too.
+            ``"learned"`` puts 0 there and adds a linear map of the node's own. ``"both"`` puts 1 there, and adds such a
+            map that starts at 0.
         heads: gates of each edge. Each weighs its own share of the channels; 1 is the paper.
         gate: ``"linear"`` is :math:`H_e p_e` as printed, ``"bounded"`` is :math:`2\,\mathrm{sigmoid}(H_e p_e)`, which
             starts at 1 and makes the layer start as the plain kernel.

@@ -175,8 +175,8 @@ def _node_product(
     slots = incidence.slots
     both = Power(left.exponent + right.exponent)
     if fused.takes(x):
-        scales = (scale_of(incidence, "node", power, x.dtype) for power in (left, right))
-        out = fused.node_product(x, w, slots.other, slots.edge.index, *scales, incident=diagonal is None)
+        before, after = (scale_of(incidence, "node", power, x.dtype) for power in (right, left))
+        out = fused.node_product(x, w, slots.other, slots.edge.index, after, before, diagonal is None)
         out = add_pieces(out, slots.other)
         return out.add_(weigh(x, scale_of(incidence, "node", both, x.dtype)), alpha=diagonal) if diagonal else out
     heads = w.shape[1]
@@ -204,8 +204,8 @@ def _edge_dots(
 ) -> Tensor:
     """dB/dw for y = R x and h = L g: at each edge i-j, y_i . h_j + y_j . h_i, and y_i . h_i + y_j . h_j if B's own."""
     if fused.takes(x):
-        scales = (scale_of(incidence, "node", power, x.dtype) for power in (left, right))
-        out = fused.edge_dots(x, g, incidence.pairs.index, *scales, heads=heads, incident=diagonal is None)
+        on_x, on_g = (scale_of(incidence, "node", power, x.dtype) for power in (right, left))
+        out = fused.edge_dots(x, g, incidence.pairs.index, on_g, on_x, heads, diagonal is None)
         return _weigh_loops(out, incidence, diagonal)
     blocks = [x.new_empty(0, heads)]
     at_x, at_g = end_weight(incidence, right, x.dtype), end_weight(incidence, left, x.dtype)

@@ -28,6 +28,8 @@ from censnet.training.members import fit_members, make_learner
 from censnet.training.prepare import prepare
 from censnet.training.train import finish
 
+PLAIN: dict[str, object] = {"model.lift": 0, "model.residual": False}  # what the peers have none of
+
 PEERS: tuple[PeerName, ...] = ("gcn", "appnp", "gat")
 MODEL = ModelSettings(hidden=16, dropout=0.6, kernel="pagerank", kernel_options={"steps": 4, "teleport": 0.2})
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
@@ -212,7 +214,7 @@ def test_a_peer_made_with_members_has_the_shapes_of_a_stack(name: PeerName, cita
 def test_a_peer_is_trained_and_judged_where_censnet_is(name: PeerName, members: int) -> None:
     options = {"steps": 3, "teleport": 0.5}
     changes = quick(model__kernel="pagerank", model__kernel_options=options, model__dropout=0.1, training__epochs=100)
-    changes |= {"training.weight_decay_of": {"encoder.layers.0": 5e-3}, "training.unlabelled": [0.0, 1.0]}
+    changes |= PLAIN | {"training.weight_decay_of": {"encoder.layers.0": 5e-3}, "training.unlabelled": [0.0, 1.0]}
     prepared = prepare(payments(), "node:tier", changes=changes)
     parts = {level: part.expand(-1, members) for level, part in prepared.lesson.parts.items()}
     lesson = replace(prepared.lesson, parts=parts)
@@ -230,7 +232,9 @@ def test_a_peer_is_trained_and_judged_where_censnet_is(name: PeerName, members: 
 
 @pytest.mark.parametrize(("name", "hops"), [("gcn", 8), ("gat", 8), ("appnp", 4)])
 def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name: PeerName, hops: int) -> None:
-    prepared = prepare(payments(), "node:tier", changes=quick(training__weight_decay_of={"encoder.layers.0": 5e-3}))
+    prepared = prepare(
+        payments(), "node:tier", changes=PLAIN | quick(training__weight_decay_of={"encoder.layers.0": 5e-3})
+    )
     learner = make_learner(prepared.lesson, prepared.settings, 2, peer(name, kernel=PageRank(4)))
     assert learner.reach == hops
     decayed = [
@@ -279,7 +283,7 @@ def test_words_are_dropped_in_front_of_any_network_while_it_learns(
 
 
 def test_what_a_peer_cannot_follow_is_said() -> None:
-    prepared = prepare(payments(), "node:tier", changes=quick())
+    prepared = prepare(payments(), "node:tier", changes=PLAIN | quick())
     model = prepared.settings.model.model_copy(update={"norm": "batch"})
     with pytest.raises(SettingsError, match=r"model\.norm is batch"):
         make_learner(prepared.lesson, prepared.settings.model_copy(update={"model": model}), 1, peer("gcn"))
@@ -290,7 +294,7 @@ def test_what_a_peer_cannot_follow_is_said() -> None:
 
 
 def test_the_strong_recipe_builds_every_peer() -> None:
-    settings = make_settings("strong", "node").model
+    settings = make_settings("strong", "node", PLAIN).model
     for name in PEERS:
         encoder = cast(Peer, peer(name)(7, 3, settings, 2))
         assert (encoder.out_node_width, encoder.steps, encoder.dropout.p) == (64, 10, 0.6)

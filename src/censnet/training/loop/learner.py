@@ -13,6 +13,7 @@ from censnet.nn.encoder import CensNet
 from censnet.nn.kernels import KERNELS
 from censnet.nn.layers import EdgeLayer, NodeLayer
 from censnet.nn.vae import Latent
+from censnet.ops.factors import by_head
 from censnet.ops.graph import Graph
 from censnet.ops.sparse import map_values
 from censnet.tasks.graphs import GraphTask
@@ -195,7 +196,7 @@ class Learner(nn.Module):
         if limits is None or self.training:
             return answers
         low, high = limits.to(answers).unbind(0)
-        return answers.unflatten(1, (self.members, -1)).clamp(low, high).flatten(1)
+        return by_head(answers, self.members).clamp(low, high).flatten(1)
 
     def link_loss(self, latent: LinkView, graph: Graph, links: Tensor | None, others: Tensor | None) -> Tensor:
         """The loss of the links of a graph, or of pairs that were drawn: links, and others that are none."""
