@@ -11,7 +11,8 @@ from torch.optim import Optimizer
 
 from censnet.training.config import SettingsError, TrainingSettings
 
-PARTS = ("encoder", "last", "tasks", ".reader", ".self_map")  # that a network may lack, by its other settings
+# Parts that a network may lack, by its other settings
+PARTS = ("encoder", "encoder.lift.0", "encoder.layers", "last", "tasks", ".reader", ".self_map")
 
 
 def make_optimizer(learner: nn.Module, settings: TrainingSettings) -> Optimizer:
