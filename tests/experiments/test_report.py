@@ -83,6 +83,12 @@ def test_paired_tests_are_scipys_on_common_splits() -> None:
     interval = stats.ttest_rel(one[:10], other[:10]).confidence_interval()
     assert (found.low, found.high) == pytest.approx((100 * interval.low, 100 * interval.high))
     assert pair(first, second[:1], "test") is None
+    assert found.is_sure
+    steady = many("table1", "cora-3", "gcn", [{"test": value - 0.02 - 0.001 * n} for n, value in enumerate(one)])
+    few = pair(first, steady[:5], "test")
+    assert few is not None
+    assert few.wilcoxon > 0.05  # the least that five splits can have
+    assert few.is_sure
 
 
 def test_less_is_better_where_it_is() -> None:

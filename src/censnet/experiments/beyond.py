@@ -12,7 +12,7 @@ from typing import Any
 from censnet.experiments.cells import TABLES, Cell
 from censnet.experiments.records import Record
 from censnet.experiments.spec import Spec, load_specs
-from censnet.experiments.summary import pair
+from censnet.experiments.summary import SURE, pair
 from censnet.experiments.tables import Summaries, digits_of, markdown_table
 
 TITLES = {
@@ -22,7 +22,6 @@ TITLES = {
 }
 PAPER = {"nodes": "table1", "links": "table3"}  # whose best row is to be passed
 OURS = "strong"
-SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def _paired(
     yield ""
     yield (
         "In each field the mean, and in brackets what `strong` is better by on the same splits, with the 95 % interval "
-        f"of that by Student's t. In bold where Wilcoxon's signed-rank test has p < {SIGNIFICANT}."
+        f"of that by Student's t. In bold where {SURE}."
     )
     yield ""
     yield f"| | strong | {' | '.join(spec.title for spec in others)} |"
@@ -151,11 +150,11 @@ def _paired(
                     continue
                 count = wins[spec.method]
                 count[0] += found.difference > 0
-                count[1] += found.difference > 0 and found.wilcoxon < SIGNIFICANT
+                count[1] += found.difference > 0 and found.is_sure
                 count[2] += 1
                 mean = summaries[table, cell, spec.method][metric].mean
                 gap = f"{found.difference:+.{digits}f}, {found.low:+.{digits}f} to {found.high:+.{digits}f}"
-                gap = f"**{gap}**" if found.wilcoxon < SIGNIFICANT else gap
+                gap = f"**{gap}**" if found.is_sure else gap
                 entries.append(f"{mean:.{digits}f} ({gap})")
             mine = summaries.get((table, cell, OURS), {}).get(metric)
             if any(entries) and mine is not None:

@@ -8,7 +8,7 @@ from censnet.experiments.cells import TABLES
 from censnet.experiments.claims import CLAIMS
 from censnet.experiments.records import Record
 from censnet.experiments.spec import Spec, load_specs
-from censnet.experiments.summary import Comparison, pair
+from censnet.experiments.summary import SURE, Comparison, pair
 from censnet.experiments.tables import LEGEND, Summaries, compare, digits_of, markdown_table
 
 TITLES = {
@@ -17,7 +17,6 @@ TITLES = {
     "table3": "Table 3: hidden links, AUC and average precision in percent",
 }
 OURS = {"table1": ("censnet", "censnet-released"), "table2": ("censnet",), "table3": ("censnet-vae",)}
-SIGNIFICANT = 0.05
 ALLOWED = 2.0  # points that CensNet may be worse by in Table 1 and still count as near
 
 
@@ -205,7 +204,7 @@ def _paired(table: str, specs: Sequence[Spec], records: Sequence[Record]) -> Ite
         yield ""
         yield (
             "The mean of what it is better by, and the 95 % interval of that mean by Student's t over splits. In bold "
-            f"where Wilcoxon's signed-rank test has p < {SIGNIFICANT}."
+            f"where {SURE}."
         )
         yield ""
         yield f"| cell | {' | '.join(spec.title for spec in others)} |"
@@ -219,7 +218,7 @@ def _difference(first: Sequence[Record] | None, second: Sequence[Record] | None,
     if found is None:
         return ""
     text = f"{found.difference:+.{digits}f} ({found.low:+.{digits}f} to {found.high:+.{digits}f})"
-    return f"**{text}**" if found.wilcoxon < SIGNIFICANT else text
+    return f"**{text}**" if found.is_sure else text
 
 
 def _claims(records: Sequence[Record], summaries: Summaries) -> Iterator[str]:
