@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from censnet.data.splits.split import PARTS
+from censnet.ops.factors import by_head
 from censnet.tasks.losses import row_loss
 from censnet.tasks.metrics import METRICS, MONITORS, higher_is_better, score, score_links
 from censnet.tasks.targets import Target, output_slices
@@ -65,7 +66,7 @@ class Judge:
         for level, answers in rows.items():
             targets = self.lesson.of(level)
             answers = answers.index_select(0, self.rows[level]).float().cpu()  # at once: of each member, a GPU is idle
-            answers = answers.view(len(answers), members, -1)
+            answers = by_head(answers, members)
             for member, mine in enumerate(self.own[level]):
                 if len(mine) == 0:
                     continue
