@@ -108,7 +108,7 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
     yield f"Published since: {'; '.join(_since(table))}. {_published()[table]['protocol']}"
     yield ""
     tried = {record.tried for record in records if (record.table, record.method) == (table, OURS)}
-    yield f"{' '.join(ours.doubts)} Settings tried for each split: {max(tried, default=1)}."
+    yield " ".join([*ours.doubts, *([f"Settings tried for each split: {max(tried)}."] if tried else [])])
     yield ""
     for place, title in (("peers", "Peers in the same recipe"), ("beside", "What each part does")):
         others = [spec for spec in specs.values() if spec.place == place and _has(spec, summaries)]
@@ -145,8 +145,9 @@ def _paired(
             for spec in others:
                 second, digits = by_place.get((cell, spec.method), []), digits_of(about)
                 found = pair(first, second, metric) if first and second else None
-                if found is None:
-                    entries.append("")
+                if found is None:  # nothing to compare with, or nothing at all
+                    alone = summaries.get((table, cell, spec.method), {}).get(metric)
+                    entries.append("" if alone is None else f"{alone.mean:.{digits}f}")
                     continue
                 count = wins[spec.method]
                 count[0] += found.difference > 0
@@ -157,16 +158,17 @@ def _paired(
                 gap = f"**{gap}**" if found.is_sure else gap
                 entries.append(f"{mean:.{digits}f} ({gap})")
             mine = summaries.get((table, cell, OURS), {}).get(metric)
-            if any(entries) and mine is not None:
+            if any(entries):
                 name = f"{cell} {metric}" if len(_judged(about)) > 1 else cell
-                yield f"| {name} | {mine.mean:.{digits_of(about)}f} | {' | '.join(entries)} |"
+                own = "no record" if mine is None else f"{mine.mean:.{digits_of(about)}f}"
+                yield f"| {name} | {own} | {' | '.join(entries)} |"
     yield ""
     for spec in others:
         better, surely, cells = wins[spec.method]
-        own = [doubt for doubt in spec.doubts if doubt not in load_specs(table)[OURS].doubts]
-        yield (
-            f"- **{spec.title}**: `strong` is better in {better} of {cells}, significantly in {surely}. {' '.join(own)}"
-        ).rstrip()
+        about_it = [doubt for doubt in spec.doubts if doubt not in load_specs(table)[OURS].doubts]
+        if cells:
+            about_it.insert(0, f"`strong` is better in {better} of {cells}, significantly in {surely}.")
+        yield f"- **{spec.title}**: {' '.join(about_it) or 'not compared yet.'}"
     yield ""
 
 
