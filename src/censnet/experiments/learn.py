@@ -26,7 +26,7 @@ from censnet.training.loop.infer import infer
 from censnet.training.loop.judge import Judge, average
 from censnet.training.loop.learner import Learner
 from censnet.training.members import fit_members
-from censnet.training.tries import settle_unlabelled
+from censnet.training.tries import plan_tries, settle_tries
 from censnet.training.unlabelled import SHARPNESS
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], d
         lessons = _without_descriptors(lessons)
     elif any(lesson.graph.graph_width == 0 for lesson in lessons):
         raise ValueError("the lessons have no descriptors, expected them for data.descriptors: make them anew")
-    settings = settle_unlabelled(lessons[0], settings, explicit=False)
+    settings = settle_tries(lessons[0], settings, asked=())
     learners, fits = fit_members(
         _side_by_side(lessons, recipe.ensemble), settings, None, False, str(device), [],
         len(lessons) * recipe.ensemble, _encoder(recipe),
@@ -147,21 +147,24 @@ def _encoder(recipe: Preset) -> MakeEncoder | None:
 
 
 def _chosen(settings: Settings, fits: Sequence[Fitted], ensemble: int) -> list[dict[str, float]]:
-    """What validation rows chose for each seed: the epoch, and how much guesses count where several were tried."""
+    """What validation rows chose for each seed: the epoch, and the try where there were several."""
     epochs = [epoch for fitted in fits for epoch in fitted.best_epoch]
     choices = [choice for fitted in fits for choice in fitted.choices]
+    tries = [one for some in plan_tries(settings.training) for one in some]
     found: list[dict[str, float]] = []
     for first in range(0, len(epochs), ensemble):
         chosen: dict[str, float] = {"epoch": epochs[first]}
         if choices:
-            chosen["unlabelled"] = settings.training.unlabelled[choices[first].kept]
+            kept = tries[choices[first].kept]
+            chosen |= {"round": kept.round, "unlabelled": kept.unlabelled, "plain": float(kept.gates == "plain")}
         found.append(chosen)
     return found
 
 
 def _count_tries(settings: Settings) -> int:
-    """How many settings validation rows choose from: guesses that count are themselves the best of several."""
-    return sum(len(SHARPNESS) if weight else 1 for weight in settings.training.unlabelled)
+    """How many settings validation rows choose from: first guesses that count are themselves the best of several."""
+    tries = [one for some in plan_tries(settings.training) for one in some]
+    return sum(len(SHARPNESS) if one.unlabelled and one.round == 1 else 1 for one in tries)
 
 
 def _judge(learners: Sequence[Learner], lesson: Lesson, device: torch.device) -> dict[str, float]:

@@ -67,7 +67,7 @@ def lesson_data(table: str, name: str, num_splits: int) -> LessonData:
             changes = _split_settings(table, about)
             lessons[cell] = [
                 prepare_dataset(
-                    dataset, asked, link, make_settings("strong", SECTIONS[table], changes, seed), names, False
+                    dataset, asked, link, make_settings("strong", SECTIONS[table], changes, seed), names, ()
                 ).lesson
                 for seed in range(num_splits)
             ]

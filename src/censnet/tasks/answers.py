@@ -55,13 +55,25 @@ def answers(targets: Sequence[Target], outputs: Tensor, taken: Collection[str] =
             if std is not None:
                 add(f"{target.column}_std", std[:, 0].numpy())
             continue
-        each = torch.cat([(-x).sigmoid(), x.sigmoid()], dim=2) if target.kind == "binary" else x.softmax(2)
-        p, std = _mean_and_std(each)
+        p, std = _mean_and_std(probabilities(target, x))
         add(f"{target.column}_predicted", class_names(target)[p.argmax(1).numpy()])
         for prefix, share in [("p", p)] if std is None else [("p", p), ("std", std)]:
             for code, name in enumerate(target.classes):
                 add(f"{target.column}_{prefix}_{name}", share[:, code].numpy())
     return pd.DataFrame(found)
+
+
+def probabilities(target: Target, outputs: Tensor) -> Tensor:
+    """How likely each class is: (..., target.width) -> (..., classes).
+
+    >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
+    >>> probabilities(sick, torch.tensor([[0.0], [2.0]])).round(decimals=3)
+    tensor([[0.5000, 0.5000],
+            [0.1190, 0.8810]])
+    """
+    if target.kind == "binary":
+        return torch.cat([(-outputs).sigmoid(), outputs.sigmoid()], dim=-1)
+    return outputs.softmax(-1)
 
 
 def class_names(target: Target) -> np.ndarray[Any, Any]:

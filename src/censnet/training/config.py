@@ -20,8 +20,15 @@ from censnet.ops.factors import Normalization
 
 PRESETS = ("strong", "paper", "released")
 Section = Literal["node", "edge", "graph", "link"]
+Gates = Literal["learnt", "plain"]
 NAMES = ("data.split_column", "data.split_file")
+DROPOUT = 0.1  # of "auto"
+BATCHES, STEPS = (
+    (16, 128),
+    25,
+)  # of "auto": graphs in a batch, at least and at most, and steps of an epoch
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
+OneWord = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here `none` is a word like the others
 
 
@@ -40,7 +47,11 @@ class ModelSettings(_Settings):
     hidden: int = Field(32, ge=1, description="channels of each node and edge between layers")
     lift: int = Field(0, ge=0, description="how often nodes are mapped to hidden channels before the first layer")
     lift_edges: bool = Field(False, description="whether edges are, together with their two nodes")
-    dropout: float = Field(0.5, ge=0, lt=1, description="share of the channels dropped after each layer")
+    dropout: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(
+        0.5,
+        description=f"share of the channels dropped after each layer; auto is {DROPOUT} where classes are told apart, "
+        "and 0 where all targets are numbers",
+    )
     feature_dropout: float = Field(
         0.0, ge=0, lt=1, description="share of the words of each node, and of other sparse features, that a step drops"
     )
@@ -91,6 +102,16 @@ class ModelSettings(_Settings):
         """How many gates each row has."""
         return self.hidden if self.heads == "all" else self.heads
 
+    def dropout_for(self, numbers: bool) -> float:
+        """The share of channels dropped, where all targets are numbers or some are classes.
+
+        A dropped share changes the spread of what a norm has brought to one scale, in training alone. Of a class the
+        sign of an answer is left; a number is off.
+        """
+        if self.dropout == "auto":
+            return 0.0 if numbers else DROPOUT
+        return self.dropout
+
 
 class TrainingSettings(_Settings):
     """The loop: optimiser, schedule, batches, and when to stop."""
@@ -103,6 +124,10 @@ class TrainingSettings(_Settings):
         default_factory=dict,
         description="weight decay of parameters whose name begins or ends so, such as encoder; the last that fits",
     )
+    rate_of: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict,
+        description="share of the learning rate that parameters take whose name begins or ends so; the last that fits",
+    )
     schedule: Literal["constant", "cosine", "one-cycle"] = Field("constant", description="course of the learning rate")
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(None, gt=0, description="largest length of the gradient")
@@ -111,7 +136,11 @@ class TrainingSettings(_Settings):
     sampling: Literal["auto", "whole", "neighbours", "proportional"] = Field(
         "auto", description="what a step sees of one big graph"
     )
-    batch_size: int = Field(64, ge=1, description="graphs, or rows to learn from, in each step")
+    batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        64,
+        description=f"graphs, or rows to learn from, in each step; auto is the power of 2 from {BATCHES[0]} to "
+        f"{BATCHES[1]} that leaves an epoch {STEPS} steps or more, if one does",
+    )
     fanout: int = Field(15, ge=1, description="edges drawn around each node that is sampled; half at each further hop")
     epoch_steps: int | None = Field(
         None, ge=1, description="most steps of an epoch when parts of a graph are sampled; none: every row comes once"
@@ -125,6 +154,17 @@ class TrainingSettings(_Settings):
         description="how much the guessed classes of rows without a label count beside the labels; of several, the one "
         "that does best on validation rows is kept",
     )
+    rounds: int = Field(
+        1,
+        ge=1,
+        description="how often all is trained: after the first time, the guesses are what the best network so far says",
+    )
+    gates: Annotated[list[Gates], OneWord] = Field(
+        default=["learnt"],
+        min_length=1,
+        description="whether gates and self maps are learnt, or stay where they start so that layers are the plain "
+        "kernel; of both, what does best on validation rows is kept",
+    )
     mask: float = Field(0.0, ge=0, lt=1, description="share of the links that a step hides and learns from")
     negatives: int = Field(1, ge=1, description="pairs that are no links for each link that is hidden")
     monitor: str = Field("auto", description="the validation metric that decides which epoch is kept")
@@ -132,6 +172,19 @@ class TrainingSettings(_Settings):
     validate_every: int = Field(1, ge=1, description="epochs between validations")
     precision: Literal["float32", "bf16"] = Field("float32", description="of the numbers inside the network")
     checkpoint_seconds: float = Field(30.0, ge=0, description="time between checkpoints; 0 is every step")
+
+    def batch_size_for(self, rows: int) -> int:
+        """How many of so many training rows or graphs go into a step.
+
+        >>> auto = TrainingSettings(batch_size="auto")
+        >>> [auto.batch_size_for(rows) for rows in (90, 1000, 3360, 10**6)]
+        [16, 32, 128, 128]
+        """
+        if self.batch_size != "auto":
+            return self.batch_size
+        least, most = BATCHES
+        fitting: int = 2 ** ((rows // STEPS) | 1).bit_length() // 2
+        return min(max(fitting, least), most)
 
 
 class DataSettings(_Settings):

@@ -26,10 +26,11 @@ class Lesson:
         links: the links to be found, if any are.
         guesses: how likely each row of the one target's level is of each class, where that is learnt from.
         trust: how much the guesses count for each member beside its labels.
+        plain: whether the gates and self maps of each member stay where they start; None is that none do.
         node_features: whether the nodes have features of their own, and none that stand in for them.
 
     Shape:
-        labels (n, k), parts (n, members), guesses (n, members, classes), trust (members,).
+        labels (n, k), parts (n, members), guesses (n, members, classes), trust (members,), plain (members,).
     """
 
     graph: Graph | GraphSet
@@ -39,6 +40,7 @@ class Lesson:
     links: LinkSplit | None = None
     guesses: Tensor | None = None
     trust: Tensor | None = None
+    plain: Tensor | None = None
     node_features: bool = True
 
     @property
@@ -54,8 +56,12 @@ class Lesson:
         """The same on another device."""
         labels = {level: values.to(device) for level, values in self.labels.items()}
         parts = {level: values.to(device) for level, values in self.parts.items()}
-        guesses, trust = (None if values is None else values.to(device) for values in (self.guesses, self.trust))
-        return replace(self, graph=self.graph.to(device), labels=labels, parts=parts, guesses=guesses, trust=trust)
+        guesses, trust, plain = (
+            None if values is None else values.to(device) for values in (self.guesses, self.trust, self.plain)
+        )
+        return replace(
+            self, graph=self.graph.to(device), labels=labels, parts=parts, guesses=guesses, trust=trust, plain=plain
+        )
 
     def member(self, number: int) -> Lesson:
         """The lesson of one member alone."""
@@ -63,7 +69,8 @@ class Lesson:
         if guesses is not None and trust is not None:
             guesses, trust = guesses[:, [number]], trust[[number]]
         parts = {level: part[:, [number]] for level, part in self.parts.items()}
-        return replace(self, parts=parts, guesses=guesses, trust=trust)
+        plain = None if self.plain is None else self.plain[[number]]
+        return replace(self, parts=parts, guesses=guesses, trust=trust, plain=plain)
 
     def has(self, part: str) -> bool:
         """Whether every member has labelled rows, or links, in a part."""

@@ -10,20 +10,30 @@ import torch
 from censnet.nn.members import split_members
 from censnet.ops.graph import Graph
 from censnet.training.config import Settings
-from censnet.training.lesson import Lesson
+from censnet.training.lesson import Lesson, graphs_with
 from censnet.training.loop.batches import choose_sampling
 from censnet.training.loop.devices import make_accelerator, total_memory
 from censnet.training.loop.embedder import MakeEncoder
 from censnet.training.loop.fit import Fitted, Listener, fit
 from censnet.training.loop.learner import Learner
-from censnet.training.run.directory import CHECKPOINT, HISTORY
+from censnet.training.run.directory import CHECKPOINT, HISTORY, Try
 from censnet.training.run.history import HistoryFile
-from censnet.training.tries import PLAIN, add_guesses, choose_weights, keep_best, repeat_members
+from censnet.training.tries import (
+    add_tries,
+    apart,
+    ask_classes,
+    choose_tries,
+    guess_rows,
+    keep_best,
+    plan_tries,
+    repeat_members,
+)
 
 # Up to how many numbers in one activation members are trained at once. On a CPU it saves the cost of starting each
 # operation, and nothing else: on two cores a step at once took 0.3 to 0.6 of the time of steps one by one at 7,000
 # numbers a member (Karate), 0.8 at 128,000, and 0.9 to 1.2 on Cora, at 256,000 and above; besides, members that have
 # stopped early are carried along. A GPU is far from full.
+NOTHING = [Try(round=1, gates="learnt", unlabelled=0.0)]
 AT_ONCE_ON_CPU = 2**17  # of each member
 AT_ONCE_ON_GPU = 2**30  # of all members
 
@@ -40,55 +50,84 @@ def fit_members(
 ) -> tuple[list[Learner], list[Fitted]]:
     """Train members from seeds of their own: at once where one graph is small, else one after the other.
 
-    Where guessed classes are tried with several weights, each member is trained with each from the same start, as if
-    these were members too, and the best on validation rows is kept. With `make_encoder`, another network is trained in
-    the place of CensNet, and all else is the same.
+    Where several things are tried (`tries.py`), each member is trained with each from the same start, as if these were
+    members too, and the best on validation rows is kept. With `make_encoder`, another network is trained in the place
+    of CensNet, and all else is the same.
     """
-    checkpoint = None if folder is None else folder / CHECKPOINT
-    several = members * len(settings.training.unlabelled) > 1
-    together = several and fits_side_by_side(lesson, settings, members, device)
-    weights = choose_weights(
-        settings, (members > 1 and together) or _is_seen_whole(lesson, settings, device, make_encoder)
-    )
-    tries, total = len(weights), members * len(weights)
-    at_once = total > 1 and together
-    record = None if folder is None else HistoryFile(folder / HISTORY, several=total > 1 and not at_once)
-    if weights != PLAIN:
-        lesson = add_guesses(lesson, weights, make_accelerator(device=device).device)
+    rounds = plan_tries(settings.training)
+    if len(rounds) > 1 or rounds[0] != NOTHING:
+        rounds = choose_tries(settings, _is_seen_whole(lesson, settings, members, device, make_encoder))
+    several = members * sum(map(len, rounds)) > 1
+    at_once = several and fits_side_by_side(lesson, settings, members, device)
+    record = None if folder is None else HistoryFile(folder / HISTORY, several)
+    place = make_accelerator(device=device).device
+    learners: list[list[Learner]] = [[] for _ in range(members)]  # the tries of each member
+    fits: list[list[Fitted]] = [[] for _ in range(members)]
+    guesses = guess_rows(lesson, place) if any(one.unlabelled for one in rounds[0]) else None
+    for number, tries in enumerate(rounds):
+        if number > 0:
+            so_far = [keep_best(*found)[0] for found in zip(learners, fits, strict=True)]
+            guesses = ask_classes(so_far, lesson, place)
+        taught = lesson if rounds == [NOTHING] else add_tries(lesson, tries, guesses)
+        seeds = [settings.seed + number * members + member for member in range(members)]
+        done = _fit_all(
+            taught, settings, seeds, len(tries), at_once,
+            None if folder is None else folder / CHECKPOINT / f"round-{number + 1}",
+            resume, device, listeners, record, make_encoder,
+        )  # fmt: skip
+        for network, (learner, fitted) in enumerate(zip(*done, strict=True)):
+            learners[network // len(tries)].append(learner)
+            fits[network // len(tries)].append(fitted)
+    if sum(map(len, rounds)) == 1:
+        return [learner for (learner,) in learners], [fitted for (fitted,) in fits]
+    kept = [keep_best(*found) for found in zip(learners, fits, strict=True)]
+    return [learner for learner, _ in kept], [fitted for _, fitted in kept]
+
+
+def _fit_all(
+    lesson: Lesson,
+    settings: Settings,
+    seeds: Sequence[int],
+    tries: int,
+    at_once: bool,
+    checkpoint: Path | None,
+    resume: bool,
+    device: str | None,
+    listeners: Sequence[Listener],
+    record: HistoryFile | None,
+    make_encoder: MakeEncoder | None,
+) -> tuple[list[Learner], list[Fitted]]:
+    """The tries of each member, side by side or one by one; those of one member start alike."""
 
     def make(seed: int, count: int) -> Learner:
         torch.manual_seed(seed)
         return make_learner(lesson, settings, count, make_encoder)
 
+    def fit_one(learner: Learner, lesson: Lesson, seed: int, name: str) -> Fitted:
+        return fit(
+            learner, lesson, settings.training, seed,
+            device=device, checkpoint=None if checkpoint is None else checkpoint / f"{name}.safetensors",
+            resume=resume, listeners=listeners, record=record,
+        )  # fmt: skip
+
     if at_once:
-        many = repeat_members(make(settings.seed, members), tries)
-        path = None if checkpoint is None else checkpoint / "members.safetensors"
-        fitted = fit(
-            many, lesson, settings.training, settings.seed,
-            device=device, checkpoint=path, resume=resume, listeners=listeners, record=record,
-        )  # fmt: skip
-        learners, fits = split_members(many.cpu()), [fitted]
-        return (learners, fits) if weights == PLAIN else keep_best(learners, fits, tries)
+        many = repeat_members(make(seeds[0], len(seeds)), tries)
+        fitted = fit_one(many, lesson, seeds[0], "members")
+        return split_members(many.cpu()), apart([fitted])
     learners, fits = [], []
-    for number in range(total):
-        seed = settings.seed + number // tries
+    for number in range(len(seeds) * tries):
+        seed = seeds[number // tries]
         learner = make(seed, 1)
-        path = None if checkpoint is None else checkpoint / f"member-{number}.safetensors"
-        fits.append(
-            fit(
-                learner, lesson.member(number) if lesson.parts else lesson, settings.training, seed,
-                device=device, checkpoint=path, resume=resume, listeners=listeners, record=record,
-            )
-        )  # fmt: skip
+        fits.append(fit_one(learner, lesson.member(number), seed, f"member-{number}"))
         learners.append(learner.cpu())
-    return (learners, fits) if weights == PLAIN else keep_best(learners, fits, tries)
+    return learners, fits
 
 
 def _is_seen_whole(
-    lesson: Lesson, settings: Settings, device: str | None, make_encoder: MakeEncoder | None = None
+    lesson: Lesson, settings: Settings, members: int, device: str | None, make_encoder: MakeEncoder | None = None
 ) -> bool:
-    """Whether each step of one member has the whole graph; asked only where guessed classes need it."""
-    if not any(settings.training.unlabelled):
+    """Whether each step has the whole graph, or some of many graphs; asked only where something is tried."""
+    if isinstance(lesson.graph, Graph) and members > 1 and fits_side_by_side(lesson, settings, members, device):
         return True
     one, memory = lesson.member(0), total_memory(make_accelerator(device=device).device)
     learner = make_learner(one, settings, make_encoder=make_encoder)
@@ -116,11 +155,10 @@ def fits_side_by_side(lesson: Lesson, settings: Settings, members: int, device: 
         if training.sampling in ("neighbours", "proportional") or training.imbalance == "sampling":
             return False
     else:
-        rows = (len(graph.nodes) + len(graph.edges)) / max(len(graph), 1) * training.batch_size
+        size = training.batch_size_for(len(graphs_with(graph, lesson.parts, 0)))
+        rows = (len(graph.nodes) + len(graph.edges)) / max(len(graph), 1) * size
         if any(bool((part != part[:, :1]).any()) for part in lesson.parts.values()):
             return False
     on_gpu = make_accelerator(device=device).device.type != "cpu"
-    numbers = rows * settings.model.hidden
-    return numbers * members * len(settings.training.unlabelled) <= AT_ONCE_ON_GPU and (
-        on_gpu or numbers <= AT_ONCE_ON_CPU
-    )
+    numbers, tries = rows * settings.model.hidden, max(map(len, plan_tries(training)))
+    return numbers * members * tries <= AT_ONCE_ON_GPU and (on_gpu or numbers <= AT_ONCE_ON_CPU)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,7 +19,7 @@ from censnet.tasks.targets import Asked, Target, parse_targets
 from censnet.training.config import Section, Settings, make_settings
 from censnet.training.lesson import Lesson, row_labels, row_parts
 from censnet.training.parts import hidden_rows, split_links, split_rows
-from censnet.training.tries import settle_unlabelled
+from censnet.training.tries import SETTINGS, settle_tries
 
 logger = logging.getLogger("censnet")
 
@@ -85,7 +85,7 @@ def prepare(
         descriptors=settings.data.descriptors,
     )
     names = [target] if isinstance(target, str) else list(target)
-    return prepare_dataset(dataset, asked, link, settings, names, "training.unlabelled" in (changes or {}))
+    return prepare_dataset(dataset, asked, link, settings, names, set(changes or {}))
 
 
 def read_targets(data: object, target: str | Sequence[str]) -> tuple[list[Asked], bool]:
@@ -105,7 +105,7 @@ def prepare_dataset(
     link: bool,
     settings: Settings,
     names: Sequence[str],
-    explicit: bool = True,
+    changed: Collection[str] = SETTINGS,
 ) -> Prepared:
     """The lesson of data that are read already, by the settings' own split.
 
@@ -113,7 +113,7 @@ def prepare_dataset(
         dataset: the data.
         asked, link: what is predicted, and `names` as the user wrote it.
         settings: of the training.
-        explicit: whether it is the user who asked for guessed classes; see `settle_unlabelled`.
+        changed: the settings that the user asked for; see `settle_tries`.
     """
     columns: dict[str, list[str]] = {}
     for item in asked:
@@ -134,7 +134,7 @@ def prepare_dataset(
         for item in asked
     ]
     lesson = make_lesson(dataset, targets, [splits], links)
-    settings = settle_unlabelled(lesson, settings, explicit)
+    settings = settle_tries(lesson, settings, changed)
     return Prepared(dataset, settings, list(names), targets, splits, links, lesson)
 
 

@@ -17,7 +17,6 @@ import torch
 
 from censnet.training.config import make_settings
 from censnet.training.loop.devices import make_accelerator
-from censnet.training.loop.fit import Fitted
 from censnet.training.members import fit_members, fits_side_by_side
 from censnet.training.prepare import Prepared, make_lesson, prepare, read_targets
 from censnet.training.progress import show
@@ -27,6 +26,7 @@ from censnet.training.run.lock import locked
 from censnet.training.run.opening import is_begun
 from censnet.training.run.run import Run
 from censnet.training.train import finish, train
+from censnet.training.tries import apart
 
 logger = logging.getLogger("censnet")
 
@@ -177,15 +177,8 @@ def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> l
     lesson = make_lesson(first.data, first.targets, [one.splits for one in every], None)
     listeners = [show()] if progress else []
     learners, fits = fit_members(lesson, first.settings, None, False, device, listeners, len(every))
-    seconds, reached = (time.monotonic() - started) / len(every), fits[0]
-    runs = []
-    for number, (one, learner) in enumerate(zip(every, learners, strict=True)):
-        rows = [
-            {name: value for name, value in row.items() if name != "member"}
-            for row in reached.history
-            if row["member"] == number
-        ]
-        best, epoch, choice = reached.best[number], reached.best_epoch[number], reached.choices[number : number + 1]
-        mine = Fitted(rows, reached.monitor, [best], [epoch], choice)
-        runs.append(finish(replace(one, data=first.data), [learner], [mine], seconds, device))
-    return runs
+    seconds = (time.monotonic() - started) / len(every)
+    return [
+        finish(replace(one, data=first.data), [learner], [fitted], seconds, device)
+        for one, learner, fitted in zip(every, learners, apart(fits), strict=True)
+    ]

@@ -18,6 +18,7 @@ from censnet.data.tables.targets import table_of
 from censnet.tasks.metrics import METRICS, higher_is_better
 from censnet.training.loop.judge import Mark
 from censnet.training.replicates import Replicates
+from censnet.training.run.directory import Try
 from censnet.training.run.run import Run
 
 MOST_COLUMNS = 12
@@ -31,7 +32,7 @@ def run_screen(run: Run) -> RenderableType:
     made, facts = run.config.made, _facts()
     _add_targets(facts, run)
     facts.add_row("kept", _kept(run))
-    _add_guesses(facts, [run])
+    _add_tries(facts, [run])
     facts.add_row("took", f"{_seconds(made.seconds)} on {made.device}")
     place = run.path or Path(".")
     return Group(
@@ -49,7 +50,7 @@ def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType
     what = {"both": "split and start", "split": "split", "start": "start"}[vary]
     facts.add_row("runs", f"{len(found.runs)}, each with its own {what}; mean ± standard deviation")
     _add_targets(facts, first)
-    _add_guesses(facts, found.runs)
+    _add_tries(facts, found.runs)
     return Group(
         _title(out, first),
         facts,
@@ -163,21 +164,29 @@ def _kept(run: Run) -> str:
     return f"{epochs} of {int(run.history['epoch'].max())}, {why}"
 
 
-def _add_guesses(facts: Table, runs: Sequence[Run]) -> None:
-    """With what weight the guessed classes of rows without a label were tried, and which was kept how often."""
+def _add_tries(facts: Table, runs: Sequence[Run]) -> None:
+    """What was tried, and which of it was kept how often."""
     found = [run.config.tried for run in runs if run.config.tried is not None]
     if not found:
         return
-    weights = found[0].unlabelled
-    times = Counter(weight for one in found for weight in one.kept)
-    shown = " and ".join(f"{weight:g}" for weight in weights)
+    tries = found[0].tries
+    times = Counter(number for one in found for number in one.kept)
     kept = ", ".join(
-        f"{weight:g}" + (f" ({times[weight]} of {times.total()})" if len(times) > 1 else "")
-        for weight in weights
-        if weight in times
+        _describe(tries[number], tries) + (f" ({count} of {times.total()})" if len(times) > 1 else "")
+        for number, count in sorted(times.items())
     )
-    what = f"classes of rows without a label, counting {shown}"
-    facts.add_row("guessed", what + (f": kept {kept}, the best on validation" if len(weights) > 1 else ""))
+    facts.add_row("tried", f"{len(tries)} trainings of each network; kept {kept}, the best on validation")
+
+
+def _describe(one: Try, tries: Sequence[Try]) -> str:
+    """What sets a try apart from the others."""
+    words = []
+    if len({other.gates for other in tries}) > 1:
+        words.append("gates learnt" if one.gates == "learnt" else "the plain kernel")
+    if any(other.unlabelled for other in tries):
+        source = "the network of the round before" if one.round > 1 else "centroids"
+        words.append(f"classes guessed by {source} counting {one.unlabelled:g}" if one.unlabelled else "labels alone")
+    return " with ".join(words)
 
 
 def _next(place: str, data: str, levels: Sequence[str]) -> list[Text]:

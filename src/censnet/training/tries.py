@@ -1,66 +1,84 @@
-"""Guessed classes are tried, not trusted: each member is trained with several weights, and validation keeps one."""
+"""Several trainings of one network, of which validation keeps one: gates learnt or at rest, classes guessed or not.
+
+In the first round every try starts from the labels, and from classes that are guessed before any network is trained
+(`unlabelled.py`). In each further round what the best network so far says of the rows without a label is the guess.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from censnet.data.splits.split import PARTS
 from censnet.nn.members import split_members, stack_members
 from censnet.ops.graph import Graph
-from censnet.training.config import Settings, SettingsError, make_settings
+from censnet.tasks.answers import probabilities
+from censnet.training.config import Settings, SettingsError, TrainingSettings, make_settings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.fit import Choice, Fitted
+from censnet.training.loop.infer import infer
 from censnet.training.loop.judge import Mark
 from censnet.training.loop.learner import Learner
-from censnet.training.run.directory import Tried
+from censnet.training.run.directory import Tried, Try
 from censnet.training.unlabelled import SHARPNESS, guess_classes, smooth_rows
 
 logger = logging.getLogger("censnet")
 
-PLAIN = [0.0]
+SETTINGS = ("training.unlabelled", "training.gates", "training.rounds")
 
 
-def settle_unlabelled(lesson: Lesson, settings: Settings, explicit: bool) -> Settings:
-    """The settings as they can be followed: where classes cannot be guessed, there is nothing to try.
+def plan_tries(training: TrainingSettings) -> list[list[Try]]:
+    """What is tried in each round.
+
+    >>> [len(tries) for tries in plan_tries(TrainingSettings(unlabelled=[0, 1], gates=["learnt", "plain"], rounds=3))]
+    [4, 2, 2]
+    """
+    weights = training.unlabelled
+    later = [weight for weight in weights if weight > 0]
+    rounds = [weights] + [later for _ in range(1, training.rounds) if later]
+    return [
+        [Try(round=number, gates=gates, unlabelled=weight) for gates in training.gates for weight in some]
+        for number, some in enumerate(rounds, 1)
+    ]
+
+
+def settle_tries(lesson: Lesson, settings: Settings, asked: Collection[str] = SETTINGS) -> Settings:
+    """The settings as they can be followed: what cannot be tried here is left out.
 
     Args:
         lesson: what is learnt from.
         settings: as they were asked for.
-        explicit: whether the user, rather than a preset, asked for guesses; then it is an error that there are none.
+        asked: the settings that the user, rather than a preset, asked for; that those cannot be followed is an error.
     """
-    weights = settings.training.unlabelled
-    why = _why_not(lesson, settings) if any(weights) else None
-    if why is None:
-        return settings
-    if explicit:
-        raise SettingsError(f"training.unlabelled is {weights}, expected {PLAIN}: classes cannot be guessed, as {why}")
-    training = settings.training.model_copy(update={"unlabelled": PLAIN})
-    return settings.model_copy(update={"training": training})
+    training, model = settings.training, settings.model
+    changes: dict[str, object] = {}
+    why = _why_not_guess(lesson, settings) if any(training.unlabelled) else None
+    if why is not None:
+        if "training.unlabelled" in asked:
+            raise SettingsError(
+                f"training.unlabelled is {training.unlabelled}, expected [0.0]: classes cannot be guessed, as {why}"
+            )
+        changes |= {"unlabelled": [0.0], "rounds": 1}
+    moving = model.gate != "bounded" or model.self_weight == "learned"
+    if "plain" in training.gates and moving:
+        if "training.gates" in asked:
+            raise SettingsError(
+                f"training.gates is {training.gates}, expected learnt: with model.gate {model.gate} and "
+                f"model.self_weight {model.self_weight} layers do not start as the plain kernel"
+            )
+        changes["gates"] = ["learnt"]
+    elif len(training.gates) > 1 and not lesson.has("validation"):
+        if "training.gates" in asked:
+            raise SettingsError(f"training.gates is {training.gates}, expected one: no validation row has a label")
+        changes["gates"] = training.gates[:1]
+    return settings.model_copy(update={"training": training.model_copy(update=changes)})
 
 
-def choose_weights(settings: Settings, whole: bool) -> list[float]:
-    """How much guessed classes count in each try. `whole` is whether each step has the whole graph, as guesses need."""
-    weights = settings.training.unlabelled
-    if not any(weights):
-        return weights
-    if whole:
-        several = " and ".join(f"{weight:g}" for weight in weights)
-        end = ", whichever does best on validation" if len(weights) > 1 else ""
-        logger.info("classes of rows without a label are guessed and count %s beside the labels%s", several, end)
-        return weights
-    if weights != make_settings(settings.preset, "node").training.unlabelled:
-        raise SettingsError(
-            f"training.unlabelled is {weights}, expected {PLAIN}: the graph is too big for one step, and guesses need "
-            "it whole"
-        )
-    return PLAIN
-
-
-def _why_not(lesson: Lesson, settings: Settings) -> str | None:
+def _why_not_guess(lesson: Lesson, settings: Settings) -> str | None:
     """Why classes of rows without a label cannot be guessed here, if they cannot."""
     if not isinstance(lesson.graph, Graph):
         return "there are many graphs"
@@ -78,17 +96,30 @@ def _why_not(lesson: Lesson, settings: Settings) -> str | None:
     return None
 
 
-def add_guesses(lesson: Lesson, weights: Sequence[float], device: torch.device | str) -> Lesson:
-    """A lesson in which each member comes once for each weight, with the classes that it can guess from its labels."""
-    tries = len(weights)
-    parts = {level: part.repeat_interleave(tries, 1) for level, part in lesson.parts.items()}
-    if not any(weights):
-        return replace(lesson, parts=parts)
+def choose_tries(settings: Settings, whole: bool) -> list[list[Try]]:
+    """The tries of each round. `whole` is whether each step has the whole graph; where it is too big, there is one."""
+    training = settings.training
+    if whole:
+        if any(training.unlabelled):
+            several = " and ".join(f"{weight:g}" for weight in training.unlabelled)
+            end = ", whichever does best on validation" if len(training.unlabelled) > 1 else ""
+            logger.info("classes of rows without a label are guessed and count %s beside the labels%s", several, end)
+        return plan_tries(training)
+    if any(training.unlabelled) and training.unlabelled != make_settings(settings.preset, "node").training.unlabelled:
+        raise SettingsError(
+            f"training.unlabelled is {training.unlabelled}, expected [0.0]: the graph is too big for one step, and "
+            "guesses need it whole"
+        )
+    return [[Try(round=1, gates=training.gates[0], unlabelled=0.0)]]
+
+
+def guess_rows(lesson: Lesson, device: torch.device | str) -> Tensor:
+    """The classes that each member can guess from its labels. -> (n, members, classes)"""
     (target,) = lesson.targets
     assert isinstance(lesson.graph, Graph)
     graph, labels = lesson.graph.to(device), lesson.labels[target.level][:, 0].to(device)
     rows = smooth_rows(graph)
-    found: dict[bytes, torch.Tensor] = {}  # members of an ensemble have one split
+    found: dict[bytes, Tensor] = {}  # members of an ensemble have one split
     guesses = []
     for codes in lesson.parts[target.level].unbind(1):
         key = codes.cpu().numpy().tobytes()
@@ -99,8 +130,31 @@ def add_guesses(lesson: Lesson, weights: Sequence[float], device: torch.device |
             classes = guess_classes(graph, labels, train, validation, len(target.classes), rows=rows)
             found[key] = classes.to(lesson.parts[target.level].device)
         guesses.append(found[key])
-    trust = torch.tensor(list(weights)).repeat(len(guesses))
-    return replace(lesson, parts=parts, guesses=torch.stack(guesses, 1).repeat_interleave(tries, 1), trust=trust)
+    return torch.stack(guesses, 1)
+
+
+def ask_classes(learners: Sequence[Learner], lesson: Lesson, device: torch.device | str) -> Tensor:
+    """How likely each row is of each class, as each member's network says. -> (n, members, classes)"""
+    (target,) = lesson.targets
+    assert isinstance(lesson.graph, Graph)
+    graph, there, found = lesson.graph.to(device), lesson.parts[target.level].device, []
+    for learner in learners:
+        answers = infer(learner.to(device), graph).rows[target.level]
+        found.append(probabilities(target, answers.float()).to(there))
+        learner.cpu()
+    return torch.stack(found, 1)
+
+
+def add_tries(lesson: Lesson, tries: Sequence[Try], guesses: Tensor | None) -> Lesson:
+    """A lesson in which each member comes once for each try, with the classes that it guesses."""
+    times, members = len(tries), lesson.members
+    parts = {level: part.repeat_interleave(times, 1) for level, part in lesson.parts.items()}
+    plain = torch.tensor([one.gates == "plain" for one in tries]).repeat(members)
+    lesson = replace(lesson, parts=parts, plain=plain if bool(plain.any()) else None)
+    if guesses is None:
+        return lesson
+    trust = torch.tensor([one.unlabelled for one in tries]).repeat(members)
+    return replace(lesson, guesses=guesses.repeat_interleave(times, 1), trust=trust)
 
 
 def repeat_members(learner: Learner, times: int) -> Learner:
@@ -110,58 +164,49 @@ def repeat_members(learner: Learner, times: int) -> Learner:
     return stack_members([member for member in split_members(learner) for _ in range(times)])
 
 
-def keep_best(learners: Sequence[Learner], fits: Sequence[Fitted], tries: int) -> tuple[list[Learner], list[Fitted]]:
-    """Of each member the try that does best on validation rows; of equals, the one of less loss, then the first.
-
-    Args:
-        learners: the tries of the first member, then those of the next.
-        fits: what they reached: one for each, or one for all side by side.
-        tries: of each member.
-    """
-    marks = [mark for fitted in fits for mark in _marks(fitted)]
-    kept, choices = [], []
-    for first in range(0, len(marks), tries):
-        mine, best = marks[first : first + tries], 0
-        for number, mark in enumerate(mine):
-            if mark is not None and mark.is_better(fits[0].monitor, mine[best]):
-                best = number
-        kept.append(first + best)
-        choices.append(Choice([None if mark is None else mark.value for mark in mine], best))
-    chosen = [learners[number] for number in kept]
-    if len(fits) == len(learners):
-        return chosen, [replace(fits[number], choices=[one]) for number, one in zip(kept, choices, strict=True)]
-    return chosen, [_narrow(fits[0], kept, choices)]
+def apart(fits: Sequence[Fitted]) -> list[Fitted]:
+    """What each network reached by itself, of those that were trained one by one or side by side."""
+    found = []
+    for fitted in fits:
+        if len(fitted.best) == 1:
+            found.append(fitted)
+            continue
+        for member, (best, epoch) in enumerate(zip(fitted.best, fitted.best_epoch, strict=True)):
+            rows = [
+                {name: value for name, value in row.items() if name != "member"}
+                for row in fitted.history
+                if row["member"] == member
+            ]
+            found.append(Fitted(rows, fitted.monitor, [best], [epoch], fitted.choices[member : member + 1]))
+    return found
 
 
-def _marks(fitted: Fitted) -> list[Mark | None]:
-    """How good each member was at its best; None where nothing was validated."""
-    losses = {(row.get("member", 0), row["epoch"]): row.get("validation_loss") for row in fitted.history}
-    marks: list[Mark | None] = []
-    for member, (value, epoch) in enumerate(zip(fitted.best, fitted.best_epoch, strict=True)):
-        loss = losses.get((member, epoch))
-        marks.append(None if value is None or loss is None else Mark(value, loss))
-    return marks
+def keep_best(learners: Sequence[Learner], fits: Sequence[Fitted]) -> tuple[Learner, Fitted]:
+    """Of the tries of one member the best on validation rows; of equals, the one of less loss, then the first."""
+    marks, best = [_mark(fitted) for fitted in fits], 0
+    for number, mark in enumerate(marks):
+        if mark is not None and mark.is_better(fits[0].monitor, marks[best]):
+            best = number
+    choice = Choice([None if mark is None else mark.value for mark in marks], best)
+    return learners[best], replace(fits[best], choices=[choice])
 
 
-def _narrow(fitted: Fitted, kept: Sequence[int], choices: list[Choice]) -> Fitted:
-    """What some of the members that were trained side by side reached, numbered anew; one alone needs no number."""
-    number = {old: new for new, old in enumerate(kept)}
-    history = [{**row, "member": number[int(row["member"])]} for row in fitted.history if row["member"] in number]
-    if len(kept) == 1:
-        history = [{name: value for name, value in row.items() if name != "member"} for row in history]
-    best, epochs = [fitted.best[old] for old in kept], [fitted.best_epoch[old] for old in kept]
-    return Fitted(history, fitted.monitor, best, epochs, choices)
+def _mark(fitted: Fitted) -> Mark | None:
+    """How good a network was at its best; None where nothing was validated."""
+    (value,), (epoch,) = fitted.best, fitted.best_epoch
+    loss = next((row.get("validation_loss") for row in fitted.history if row["epoch"] == epoch), None)
+    return None if value is None or loss is None else Mark(value, loss)
 
 
 def tried(settings: Settings, fits: Sequence[Fitted]) -> Tried | None:
     """What was tried for each member, if something was, as a run says it."""
-    choices, weights = [choice for fitted in fits for choice in fitted.choices], settings.training.unlabelled
+    choices = [choice for fitted in fits for choice in fitted.choices]
     if not choices:
         return None
+    tries = [one for some in plan_tries(settings.training) for one in some]
     return Tried(
-        settings=len(weights),
-        unlabelled=weights,
-        sharpness=list(SHARPNESS),
+        tries=tries,
+        sharpness=list(SHARPNESS) if any(settings.training.unlabelled) else [],
         best=[choice.best for choice in choices],
-        kept=[weights[choice.kept] for choice in choices],
+        kept=[choice.kept for choice in choices],
     )

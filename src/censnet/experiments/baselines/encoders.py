@@ -192,6 +192,7 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
                 f"model.variant {settings.variant!r}, expected none, False, 0 and 'paper': the peers of CensNet "
                 "have none of these"
             )
+        dropout = settings.dropout_for(numbers=False)
         walk = KERNELS[settings.kernel](**settings.kernel_options) if kernel is None else kernel
         layers = []
         for width in (node_width, settings.hidden):
@@ -199,9 +200,9 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
             if name == "gcn":
                 spread = Convolution(walk, members)
             elif name == "gat":
-                spread = Attention(settings.hidden, HEADS, walk, settings.dropout, members)
+                spread = Attention(settings.hidden, HEADS, walk, dropout, members)
             layers.append(Layer(width, settings.hidden, spread, members))
         end = Convolution(walk, members) if name == "appnp" else None
-        return Peer(layers, edge_width, walk, end, settings.dropout, settings.activation, settings.linear_end)
+        return Peer(layers, edge_width, walk, end, dropout, settings.activation, settings.linear_end)
 
     return make

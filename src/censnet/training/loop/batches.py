@@ -113,10 +113,11 @@ class HiddenLinks(WholeGraph):
 class ManyGraphs:
     """Every step has some graphs of a set, and an epoch all that have a row to learn from."""
 
-    def __init__(self, lesson: Lesson, batch_size: int, balanced: bool) -> None:
+    def __init__(self, lesson: Lesson, settings: TrainingSettings, balanced: bool) -> None:
         assert isinstance(lesson.graph, GraphSet)
-        self.graphs, self.lesson, self.batch_size = lesson.graph, lesson, batch_size
+        self.graphs, self.lesson = lesson.graph, lesson
         self.numbers = graphs_with(self.graphs, lesson.parts, 0)
+        self.batch_size = settings.batch_size_for(len(self.numbers))
         self.balanced = balanced
         if balanced and "graph" not in lesson.parts:
             raise SettingsError("training.imbalance is sampling, expected weights: it is graphs that are drawn here")
@@ -156,12 +157,14 @@ class PartsOfGraph:
             codes = self.lesson.parts.get("node")
             none = torch.full((self.graph.num_nodes,), -1)
             split = Split.of((none if codes is None else codes[:, 0].cpu()).numpy())
-            return proportional(split, self.graph.num_nodes, self.settings.batch_size, generator)
+            size = self.settings.batch_size_for(self.graph.num_nodes)
+            return proportional(split, self.graph.num_nodes, size, generator)
         if self.settings.imbalance == "sampling":
             order = draw_balanced(self.lesson.labels[self.level][self.rows], len(self.rows), generator)
         else:
             order = torch.randperm(len(self.rows), generator=generator).to(self.rows.device)
-        return whole_batches(self.rows[order], self.settings.batch_size)[: self.settings.epoch_steps]
+        size = self.settings.batch_size_for(len(self.rows))
+        return whole_batches(self.rows[order], size)[: self.settings.epoch_steps]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         if self.settings.sampling == "proportional":
@@ -194,7 +197,7 @@ def make_batches(lesson: Lesson, settings: TrainingSettings, hops: int, pairs: b
     """
     balanced = settings.imbalance == "sampling"
     if isinstance(lesson.graph, GraphSet):
-        return ManyGraphs(lesson, settings.batch_size, balanced)
+        return ManyGraphs(lesson, settings, balanced)
     if settings.sampling in ("neighbours", "proportional"):
         return PartsOfGraph(lesson, settings, hops)
     if pairs:

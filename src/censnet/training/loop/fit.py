@@ -25,7 +25,15 @@ from censnet.training.loop.judge import Judge, Mark, Scores, choose_monitor, ove
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.listener import Listener
 from censnet.training.loop.objective import Objective
-from censnet.training.loop.optimisation import clip_gradients, make_optimizer, rate_at, seed_dropout, step_seed
+from censnet.training.loop.optimisation import (
+    clip_gradients,
+    keep_still,
+    make_optimizer,
+    rate_at,
+    seed_dropout,
+    set_rate,
+    step_seed,
+)
 from censnet.training.loop.state import Progress, Weights
 from censnet.training.loop.stopping import StoppedError, diverged, interruptible, left
 from censnet.training.run.history import HistoryFile, Row, history_columns
@@ -90,9 +98,14 @@ def fit(
     extract_model_from_parallel(model, keep_fp32_wrapper=False)  # steps say themselves what is of lower precision
     optimizer = make_optimizer(learner, settings)
     trainer = _Trainer(accelerator, learner, model, optimizer, lesson, settings, seed, checkpoint, listeners, record)
+    hooks = [] if lesson.plain is None else keep_still(learner, lesson.plain)
     if resume and checkpoint is not None and checkpoint.exists():
         trainer.state = trainer.weights.restore(checkpoint)
-    return trainer.run()
+    try:
+        return trainer.run()
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 class _Trainer:
@@ -133,7 +146,7 @@ class _Trainer:
             listener.begin(settings.epochs, state.epoch, self.steps, self.monitor)
         if self.record is not None:
             judged = None if self.judge is None else self.monitor
-            self.record.begin(state.history, history_columns(judged), self.members > 1)
+            self.record.begin(state.history, history_columns(judged), self.members)
         try:
             if self.checkpoint is not None and not self.checkpoint.exists():
                 self.save()
@@ -185,8 +198,7 @@ class _Trainer:
         seed_dropout(seed, self.accelerator.device)
         generator = torch.Generator().manual_seed(seed)
         batch = self.batches.make(chosen, generator)
-        for group in self.optimizer.param_groups:
-            group["lr"] = settings.learning_rate * rate_at(settings, number, settings.epochs * self.steps)
+        set_rate(self.optimizer, self._rate(number))
         with self.accelerator.autocast() if settings.precision == "bf16" else nullcontext():
             loss: Tensor = self.objective(self.model(batch.graph), batch)
         self.optimizer.zero_grad()
@@ -195,6 +207,11 @@ class _Trainer:
             clip_gradients(list(self.learner.parameters()), settings.clip, self.members)
         self.optimizer.step()
         return loss
+
+    def _rate(self, step: int) -> float:
+        """The learning rate of a step."""
+        settings = self.settings
+        return settings.learning_rate * rate_at(settings, step, settings.epochs * self.steps)
 
     def _close_epoch(self, steps: int) -> None:
         state = self.state
@@ -207,7 +224,7 @@ class _Trainer:
             row: Row = {"epoch": state.epoch + 1, "loss": state.loss[member] / steps}
             if self.members > 1:
                 row = {"member": member, **row}
-            row["learning_rate"] = float(self.optimizer.param_groups[0]["lr"])
+            row["learning_rate"] = self._rate(state.epoch * self.steps + steps - 1)
             if scores is not None:
                 value, loss = overall(scores[member], self.monitor), overall(scores[member], "loss")
                 row |= {} if loss is None else {"validation_loss": loss}

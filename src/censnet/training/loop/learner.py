@@ -69,6 +69,10 @@ class Learner(nn.Module):
         self.members = members
         self.targets = {level: [t for t in targets if t.level == level] for level in LEVELS}
         self.targets = {level: found for level, found in self.targets.items() if found}
+        dropout = settings.dropout_for(
+            bool(targets) and not link and all(target.kind == "number" for target in targets)
+        )
+        settings = settings.model_copy(update={"dropout": dropout})
         word, shared = settings.layers, _layer_options(settings)
         self.limits = {
             level: output_limits(found) if settings.within else None for level, found in self.targets.items()
@@ -101,7 +105,7 @@ class Learner(nn.Module):
                 edge_width,
                 settings.hidden,
                 word[:-1] if as_head else word,
-                dropout=settings.dropout,
+                dropout=dropout,
                 norm=settings.norm,
                 residual=settings.residual,
                 activation=settings.activation,
@@ -120,7 +124,7 @@ class Learner(nn.Module):
                 self.last = layer(*widths, width, heads=1, members=members, **shared)
             elif level == "graph":
                 self.tasks[level] = GraphTask(
-                    found, *widths, settings.pool, settings.pool_over, settings.head, settings.dropout, graph_width,
+                    found, *widths, settings.pool, settings.pool_over, settings.head, dropout, graph_width,
                     members,
                 )  # fmt: skip
             else:
@@ -129,7 +133,7 @@ class Learner(nn.Module):
                     found,
                     *widths,
                     settings.head,
-                    settings.dropout,
+                    dropout,
                     read_ends=settings.read_ends and level == "edge",
                     members=members,
                 )

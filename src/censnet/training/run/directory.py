@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from censnet.data.errors import quote
 from censnet.tasks.targets import Target
-from censnet.training.config import Settings
+from censnet.training.config import Gates, Settings
 from censnet.training.run.checkpoint import RunError, write_whole
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
@@ -46,24 +46,38 @@ class Made(BaseModel):
     censnet: str
 
 
-class Tried(BaseModel):
-    """What was tried for each member, and what validation rows chose.
+class Try(BaseModel):
+    """One training of a network, of several that validation rows choose from.
 
     Args:
-        settings: how many were tried.
-        unlabelled: how much guessed classes counted, in each.
-        sharpness: of the guesses themselves, of which validation rows chose one first; see `guess_classes`.
-        best: member -> the best validation value of the metric that decides, with each setting.
-        kept: member -> the weight of the guesses in what was kept.
+        round: from 1; in later rounds the guesses are what the best network so far says.
+        gates: whether gates and self maps are learnt, or stay where they start.
+        unlabelled: how much guessed classes count beside the labels.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    settings: int
-    unlabelled: list[float]
+    round: int
+    gates: Gates
+    unlabelled: float
+
+
+class Tried(BaseModel):
+    """What was tried for each member, and what validation rows chose.
+
+    Args:
+        tries: in order.
+        sharpness: of the first guesses, of which validation rows chose one before; see `guess_classes`.
+        best: member -> the best validation value of the metric that decides, in each try.
+        kept: member -> which try was kept, from 0.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tries: list[Try]
     sharpness: list[float]
     best: list[list[float | None]]
-    kept: list[float]
+    kept: list[int]
 
 
 class RunConfig(BaseModel):

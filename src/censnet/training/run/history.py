@@ -39,20 +39,19 @@ class HistoryFile:
 
     Args:
         path: the file.
-        several: whether networks are trained one after the other; each then has its number in the column `member`.
+        several: whether more than one network is trained; each then has its number in the column `member`.
     """
 
     def __init__(self, path: Path, several: bool = False) -> None:
         self.path, self.several = path, several
-        self.member = -1
+        self.first = self.after = 0  # the numbers of the networks that are trained now
         self.names: list[str] = []
 
-    def begin(self, rows: Sequence[Row], names: Sequence[str], side_by_side: bool) -> None:
+    def begin(self, rows: Sequence[Row], names: Sequence[str], members: int) -> None:
         """The next network, or several side by side, with the epochs that are known from a checkpoint."""
-        self.member += 1
-        named = self.several or side_by_side
-        self.names = [name for name in names if name != "member" or named]
-        before = self.path.read_bytes() if self.member else _lines([self.names])
+        self.names = [name for name in names if name != "member" or self.several]
+        before = self.path.read_bytes() if self.after else _lines([self.names])
+        self.first, self.after = self.after, self.after + members
         write_whole(self.path, before + self._text(rows))
 
     def add(self, rows: Sequence[Row]) -> None:
@@ -61,8 +60,8 @@ class HistoryFile:
             file.write(self._text(rows))
 
     def _text(self, rows: Sequence[Row]) -> bytes:
-        own = {"member": self.member} if self.several else {}
-        return _lines([[(own | row).get(name) for name in self.names] for row in rows])
+        numbered = [{**row, "member": self.first + int(row.get("member", 0))} for row in rows]
+        return _lines([[row.get(name) for name in self.names] for row in numbered])
 
 
 def _lines(rows: Iterable[Sequence[object]]) -> bytes:
