@@ -210,6 +210,7 @@ def test_bf16_trains_and_the_network_that_is_left_is_a_plain_one(tmp_path):
 def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_path):
     data, folder = payments(), tmp_path / "run"
     good = quick(training__checkpoint_seconds=0, training__epochs=40, model__dropout=0.0, training__patience=None)
+    good |= {"training.gates": "learnt"}  # one network
     bad = good | {"training.learning_rate": 1e30}
     with pytest.raises(StoppedError, match=r"in epoch \d+, step \d+: lower training.learning_rate or set") as stopped:
         train(data, "node:wealth", folder, settings=bad)
@@ -313,7 +314,7 @@ def test_tensorboard_files_hold_the_curves(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    settings = quick(training__unlabelled=[0.0])  # one network, whose curves need no number
+    settings = quick(training__unlabelled=[0.0], training__gates="learnt")  # one network, whose curves need no number
     run = train(payments(), "node:vip", tmp_path / "run", settings=settings, tensorboard=True)
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
     events.Reload()
@@ -341,7 +342,8 @@ def test_the_settings_of_a_run_are_those_of_the_preset_with_the_changes():
 
 
 def test_members_on_the_same_batches_of_graphs_are_those_alone():
-    asked = prepare(shapes(40), "graph:ring", "strong", quick(model__dropout=0.0, model__pool=["mean", "attention"]), 0)
+    changes = quick(model__dropout=0.0, model__pool=["mean", "attention"], training__monitor="loss")
+    asked = prepare(shapes(40), "graph:ring", "strong", changes, 0)
     lesson, settings = asked.lesson, asked.settings
     assert lesson.members == 1
     twice = replace(lesson, parts={level: part.expand(-1, 2) for level, part in lesson.parts.items()})
@@ -356,8 +358,8 @@ def test_members_on_the_same_batches_of_graphs_are_those_alone():
         found = fit(learner, lesson, settings.training, 5, device="cpu")
         assert found.best_epoch == [fitted.best_epoch[number]]
         theirs = [row for row in fitted.history if row["member"] == number]
-        for name in ("loss", "validation_loss", "validation_auc"):
-            assert [row[name] for row in theirs] == pytest.approx([row[name] for row in found.history], rel=1e-4)
+        for name, share in (("loss", 1e-5), ("validation_loss", 1e-3)):
+            assert [row[name] for row in theirs] == pytest.approx([row[name] for row in found.history], rel=share)
         assert torch.allclose(member(graph).rows["graph"], learner(graph).rows["graph"], rtol=1e-2, atol=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Guessed classes in a training: what they add to the loss, and that validation decides whether they are kept."""
+"""What is tried in a training: guessed classes and what they add to the loss, gates at rest, further rounds."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ from censnet.training.loop.learner import Outputs
 from censnet.training.loop.objective import Objective
 from censnet.training.members import make_learner
 from censnet.training.prepare import prepare
+from censnet.training.run.directory import Try
 from censnet.training.screen import run_screen
-from censnet.training.tries import add_guesses, keep_best
+from censnet.training.tries import add_tries, apart, ask_classes, guess_rows, keep_best, plan_tries
 
 members_module = importlib.import_module("censnet.training.members")
-BOTH = {"training__unlabelled": [0.0, 1.0]}
+ONCE = {"training__gates": "learnt", "training__rounds": 1}
+BOTH = {"training__unlabelled": [0.0, 1.0], **ONCE}
 
 
 def lesson_of(target: str, weights: list[float], members: int = 1) -> tuple[Lesson, torch.Tensor]:
@@ -37,7 +39,8 @@ def lesson_of(target: str, weights: list[float], members: int = 1) -> tuple[Less
     prepared = prepare(payments(), target, changes=quick())
     lesson = prepared.lesson
     lesson = replace(lesson, parts={"node": lesson.parts["node"].expand(-1, members)})
-    lesson = add_guesses(lesson, weights, "cpu")
+    tries = [Try(round=1, gates="learnt", unlabelled=weight) for weight in weights]
+    lesson = add_tries(lesson, tries, guess_rows(lesson, "cpu") if any(weights) else None)
     generator = torch.Generator().manual_seed(0)
     width = lesson.members * lesson.targets[0].width
     return lesson, torch.randn(lesson.graph.num_nodes, width, generator=generator)
@@ -114,13 +117,13 @@ def test_one_by_one_each_try_is_the_training_with_its_weight_alone(monkeypatch):
     tried = []
     whole = members_module.keep_best
     monkeypatch.setattr(members_module, "keep_best", lambda *args: tried.append(args[0]) or whole(*args))
-    settings = quick(model__dropout=0.5)
+    settings = quick(model__dropout=0.5, **ONCE)
     both = train(payments(), "node:tier", settings=settings | {"training.unlabelled": [0.0, 1.0]}, ensemble=2)
     monkeypatch.setattr(members_module, "keep_best", whole)
     for place, weight in enumerate((0.0, 1.0)):
         alone = train(payments(), "node:tier", settings=settings | {"training.unlabelled": weight}, ensemble=2)
         for member in range(2):
-            found = tried[0][2 * member + place].state_dict()
+            found = tried[member][place].state_dict()
             assert all(found[name].equal(tensor) for name, tensor in alone.learners[member].state_dict().items())
             assert both.config.tried.best[member][place] == pytest.approx(
                 alone.history.query("member == @member")["validation_accuracy"].max()
@@ -134,17 +137,18 @@ def test_what_is_kept_is_best_on_validation(side_by_side, target, ensemble, monk
         one_by_one(monkeypatch)
     metric = "accuracy" if target == "node:tier" else "auc"
     weights = [0.0, 1.0, 5.0]
-    settings = quick(training__unlabelled=weights, data__fractions=(0.3, 0.4, 0.3))
+    settings = quick(training__unlabelled=weights, data__fractions=(0.3, 0.4, 0.3), **ONCE)
     run = train(payments(60), target, tmp_path / "run", settings=settings, ensemble=ensemble, seed=2)
     tried = run.config.tried
-    assert (tried.settings, tried.unlabelled, len(tried.best), len(tried.kept)) == (3, weights, ensemble, ensemble)
+    assert [one.unlabelled for one in tried.tries] == weights
+    assert len(tried.best) == len(tried.kept) == ensemble
     for best, kept in zip(tried.best, tried.kept, strict=True):
-        assert best[weights.index(kept)] == max(best)
+        assert best[kept] == max(best)
     groups = [frame for _, frame in run.history.groupby("member")] if ensemble > 1 else [run.history]
     assert ("member" in run.history) == (ensemble > 1)
     assert len(groups) == len(run.learners) == ensemble
     for best, kept, frame in zip(tried.best, tried.kept, groups, strict=True):
-        assert frame[f"validation_{metric}"].max() == best[weights.index(kept)]
+        assert frame[f"validation_{metric}"].max() == best[kept]
     if ensemble == 1:
         assert run.metrics["validation"]["node"][metric] == pytest.approx(max(tried.best[0]))
     back = load_run(tmp_path / "run")
@@ -165,25 +169,23 @@ def fitted(values: list[float], losses: list[float], monitor: str = "accuracy") 
 @pytest.mark.parametrize(
     ("values", "losses", "monitor", "kept"),
     [
-        ([0.5, 0.7, 0.6, 0.4], [1.0, 1.0, 1.0, 1.0], "accuracy", [1, 0]),
-        ([0.5, 0.7, 0.6, 0.4], [1.0, 1.0, 1.0, 1.0], "log_loss", [0, 1]),
-        ([0.5, 0.5, 0.5, 0.5], [1.0, 0.9, 1.0, 1.0], "accuracy", [1, 0]),
+        ([0.5, 0.7, 0.6], [1.0, 1.0, 1.0], "accuracy", 1),
+        ([0.5, 0.7, 0.6], [1.0, 1.0, 1.0], "log_loss", 0),
+        ([0.5, 0.5, 0.5], [1.0, 0.9, 0.9], "accuracy", 1),
     ],
 )
 def test_ties_go_to_less_loss_and_then_to_the_first(values, losses, monitor, kept):
-    together = fitted(values, losses, monitor)
-    names = ["a0", "a1", "b0", "b1"]
-    expected = [names[kept[0]], names[2 + kept[1]]]
-    chosen, fits = keep_best(names, [together], 2)
-    assert chosen == expected
-    assert [choice.kept for choice in fits[0].choices] == kept
-    assert fits[0].best == [values[kept[0]], values[2 + kept[1]]]
-    assert [row["member"] for row in fits[0].history] == [0, 1, 0, 1]
+    names = ["a", "b", "c"]
+    together = apart([fitted(values, losses, monitor)])
     alone = [fitted([value], [loss], monitor) for value, loss in zip(values, losses, strict=True)]
-    chosen, fits = keep_best(names, alone, 2)
-    assert chosen == expected
-    assert [one.best for one in fits] == [[values[kept[0]]], [values[2 + kept[1]]]]
-    assert [one.choices[0].best for one in fits] == [values[:2], values[2:]]
+    for fits in (together, alone):
+        learner, found = keep_best(names, fits)
+        assert learner == names[kept]
+        assert found.best == [values[kept]]
+        assert found.choices[0].best == values
+        assert found.choices[0].kept == kept
+        assert [row["epoch"] for row in found.history] == [1, 2]
+    assert all("member" not in row for one in together for row in one.history)
 
 
 def test_side_by_side_or_one_by_one_the_same_is_kept(monkeypatch):
@@ -211,7 +213,7 @@ def test_replicates_at_once_or_one_by_one_reach_the_same_on_average(monkeypatch)
             found[yes] = replicate(plain(), "node:side", replicates=4, settings=settings)
     for one in (*found[True].runs, *found[False].runs):
         best, (kept,) = one.config.tried.best[0], one.config.tried.kept
-        assert best[int(kept)] == min(best)
+        assert best[kept] == min(best)
         assert one.history["validation_loss"].min() == min(best)
         assert one.metrics["validation"]["node"]["loss"] == pytest.approx(min(best), abs=1e-5)
     means = [found[yes].summary["validation"]["node"]["loss"]["mean"] for yes in (True, False)]
@@ -232,7 +234,8 @@ def test_guesses_help_where_labels_are_few():
     settings = {"data.split": "label-rate", "data.label_rate": 0.02, "training.epochs": 20, "model.hidden": 16}
     score = {}
     for weight in (0.0, 1.0):
-        found = replicate(data, "node:town", replicates=3, settings=settings | {"training.unlabelled": [weight]})
+        tries = {"training.unlabelled": [weight], "training.gates": "learnt", "training.rounds": 1}
+        found = replicate(data, "node:town", replicates=3, settings=settings | tries)
         score[weight] = found.summary["test"]["node"]["accuracy"]["mean"]
     assert score[1.0] > score[0.0] + 0.03
 
@@ -255,9 +258,10 @@ def test_where_nothing_can_be_guessed_who_asks_is_told_and_a_preset_is_silent(da
     with pytest.raises(SettingsError, match=r"training\.unlabelled is \[0\.0, 1\.0\], expected \[0\.0\]: .* as " + why):
         train(data(), target, settings=settings | {"training.unlabelled": [0.0, 1.0]})
     with caplog.at_level("INFO", "censnet"):
-        run = train(data(), target, settings=settings)
+        run = train(data(), target, settings=settings | {"training.gates": "learnt"})
     assert run.config.tried is None
     assert run.config.settings.training.unlabelled == [0.0]
+    assert run.config.settings.training.rounds == 1
     assert "guessed" not in caplog.text
 
 
@@ -283,10 +287,17 @@ def test_the_setting_is_a_list_of_weights():
             make_settings("strong", "node", {"training.unlabelled": bad})
 
 
-@pytest.mark.parametrize("step", [4, 12, 20])
-def test_a_kill_in_any_try_ends_with_the_same_bits(step, monkeypatch, tmp_path):
-    one_by_one(monkeypatch)
-    settings = quick(training__unlabelled=[0.0, 1.0, 0.3], model__dropout=0.4, training__epochs=8)
+@pytest.mark.parametrize(
+    ("step", "side_by_side"), [(2, False), (13, False), (18, False), (22, False), (3, True), (6, True)]
+)
+def test_a_kill_in_any_try_ends_with_the_same_bits(step, side_by_side, monkeypatch, tmp_path):
+    """Four tries of four steps and then two, or two rounds of four steps for all."""
+    if not side_by_side:
+        one_by_one(monkeypatch)
+    settings = quick(
+        training__unlabelled=[0.0, 1.0], training__gates=["learnt", "plain"], training__rounds=2, model__dropout=0.4,
+        training__epochs=4, model__self_weight="both",
+    )  # fmt: skip
 
     def go(name: str) -> None:
         train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, resume=True)
@@ -306,9 +317,90 @@ def test_the_screen_says_what_was_tried_and_kept(caplog):
     assert "classes of rows without a label are guessed and count 0 and 1 beside the labels" in caplog.text
     console = Console(file=io.StringIO(), width=200)
     console.print(run_screen(run))
-    shown = console.file.getvalue()
-    line = next(line for line in shown.splitlines() if line.startswith("guessed"))
-    assert f"counting 0 and 1: kept {run.config.tried.kept[0]:g}, the best on validation" in line
+    line = next(line for line in console.file.getvalue().splitlines() if line.startswith("tried"))
+    kept = run.config.tried.tries[run.config.tried.kept[0]]
+    assert "6 trainings of each network; kept" in line
+    assert ("gates learnt" if kept.gates == "learnt" else "the plain kernel") in line
     silent = Console(file=io.StringIO(), width=200)
-    silent.print(run_screen(train(payments(), "node:tier", settings=quick(training__unlabelled=[0.0]))))
-    assert "guessed" not in silent.file.getvalue()
+    silent.print(run_screen(train(payments(), "node:tier", settings=quick(training__unlabelled=[0.0], **ONCE))))
+    assert "tried" not in silent.file.getvalue()
+
+
+def test_later_rounds_try_what_can_be_guessed():
+    training = make_settings("strong", "node").training
+    assert [len(tries) for tries in plan_tries(training)] == [4, 2]
+    assert {one.unlabelled for one in plan_tries(training)[1]} == {1.0}
+    alone = training.model_copy(update={"unlabelled": [0.0], "rounds": 3})
+    assert [len(tries) for tries in plan_tries(alone)] == [2]
+    assert len(plan_tries(make_settings("paper", "node").training)) == 1
+
+
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_plain_gates_stay_at_one_and_self_maps_at_nothing(side_by_side, monkeypatch):
+    if not side_by_side:
+        one_by_one(monkeypatch)
+    tried = []
+    whole = members_module.keep_best
+    monkeypatch.setattr(members_module, "keep_best", lambda *args: tried.append(args[0]) or whole(*args))
+    settings = quick(model__self_weight="both", training__unlabelled=0.0, training__gates=["learnt", "plain"])
+    train(payments(), "node:tier", settings=settings, ensemble=2)
+    for learnt, still in tried[:2]:
+        for names in (".reader", ".self_map"):
+            moved = {
+                kind: sum(
+                    float(p.detach().abs().sum()) for name, p in learner.named_parameters() if name.endswith(names)
+                )
+                for kind, learner in (("learnt", learnt), ("plain", still))
+            }
+            assert moved["plain"] == 0.0
+            assert moved["learnt"] > 0.0
+
+
+def test_a_second_round_learns_from_what_the_best_network_says(monkeypatch):
+    seen = []
+    whole = members_module.add_tries
+    monkeypatch.setattr(members_module, "add_tries", lambda *args: seen.append(args) or whole(*args))
+    asked = []
+    ask = members_module.ask_classes
+    monkeypatch.setattr(members_module, "ask_classes", lambda *args: asked.append(args[0]) or ask(*args))
+    settings = quick(training__rounds=2, training__unlabelled=[0.0, 1.0], training__gates="learnt")
+    run = train(payments(60), "node:tier", settings=settings, ensemble=2, seed=3)
+    (_, first, guesses), (lesson, second, answers) = seen
+    assert [one.round for one in (*first, *second)] == [1, 1, 2]
+    assert not torch.equal(guesses, answers)
+    torch.testing.assert_close(answers.sum(2), torch.ones(60, 2))
+    for member, (best, learner) in enumerate(zip(run.config.tried.best, asked[0], strict=True)):
+        mine = replace(lesson, parts={"node": lesson.parts["node"][:, [member]]})
+        assert torch.equal(ask_classes([learner], mine, "cpu")[:, 0], answers[:, member])
+        codes = lesson.parts["node"][:, member] == 1
+        right = answers[codes, member].argmax(1) == lesson.labels["node"][codes, 0]
+        assert float(right.double().mean()) == pytest.approx(max(best[:2]))
+
+
+@pytest.mark.parametrize("target", ["node:tier", "node:vip"])
+def test_a_second_round_is_kept_only_where_it_is_better(target):
+    """Whatever the second round reaches, what is kept is never worse on validation than without it."""
+    settings = quick(
+        training__unlabelled=1.0, training__gates="learnt", training__epochs=10, data__fractions=(0.2, 0.4, 0.4)
+    )
+    one, two = (train(payments(80), target, settings=settings | {"training.rounds": rounds}) for rounds in (1, 2))
+    first, both = (found.config.tried for found in (one, two))
+    assert first is None
+    assert len(both.best[0]) == 2
+    assert max(both.best[0]) >= one.history.filter(like="validation_").iloc[:, -1].max()
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"model__gate": "linear"}, "with model.gate linear"),
+        ({"model__self_weight": "learned"}, "and model.self_weight learned"),
+        ({"data__fractions": (0.8, 0.0, 0.2)}, "expected one: no validation row has a label"),
+    ],
+)
+def test_where_gates_cannot_rest_who_asks_is_told_and_a_preset_is_silent(changes, why):
+    settings = quick(training__epochs=1, training__unlabelled=0.0, **changes)
+    run = train(payments(), "node:tier", settings=settings)
+    assert run.config.settings.training.gates == ["learnt"]
+    with pytest.raises(SettingsError, match=why):
+        train(payments(), "node:tier", settings=settings | {"training.gates": ["learnt", "plain"]})

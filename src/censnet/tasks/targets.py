@@ -250,7 +250,9 @@ def output_limits(targets: Sequence[Target]) -> Tensor | None:
         known = target.low is not None and target.high is not None
         ends = (target.low, target.high) if known else (-np.inf, np.inf)
         columns += [[(cast(float, end) - target.mean) / target.scale for end in ends]] * target.width
-    limits = torch.tensor(columns, dtype=torch.float32).t().contiguous()
+    limits = (
+        torch.tensor(columns, dtype=torch.float32, device="cpu").t().contiguous()
+    )  # also where networks have no memory
     return limits if bool(limits.isfinite().any()) else None
 
 

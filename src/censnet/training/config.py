@@ -124,10 +124,6 @@ class TrainingSettings(_Settings):
         default_factory=dict,
         description="weight decay of parameters whose name begins or ends so, such as encoder; the last that fits",
     )
-    rate_of: dict[str, Annotated[float, Field(ge=0)]] = Field(
-        default_factory=dict,
-        description="share of the learning rate that parameters take whose name begins or ends so; the last that fits",
-    )
     schedule: Literal["constant", "cosine", "one-cycle"] = Field("constant", description="course of the learning rate")
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(None, gt=0, description="largest length of the gradient")

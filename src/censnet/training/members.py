@@ -72,7 +72,7 @@ def fit_members(
         seeds = [settings.seed + number * members + member for member in range(members)]
         done = _fit_all(
             taught, settings, seeds, len(tries), at_once,
-            None if folder is None else folder / CHECKPOINT / f"round-{number + 1}",
+            None if folder is None else folder / CHECKPOINT, f"round-{number + 1}-" if number else "",
             resume, device, listeners, record, make_encoder,
         )  # fmt: skip
         for network, (learner, fitted) in enumerate(zip(*done, strict=True)):
@@ -91,6 +91,7 @@ def _fit_all(
     tries: int,
     at_once: bool,
     checkpoint: Path | None,
+    prefix: str,
     resume: bool,
     device: str | None,
     listeners: Sequence[Listener],
@@ -106,7 +107,7 @@ def _fit_all(
     def fit_one(learner: Learner, lesson: Lesson, seed: int, name: str) -> Fitted:
         return fit(
             learner, lesson, settings.training, seed,
-            device=device, checkpoint=None if checkpoint is None else checkpoint / f"{name}.safetensors",
+            device=device, checkpoint=None if checkpoint is None else checkpoint / f"{prefix}{name}.safetensors",
             resume=resume, listeners=listeners, record=record,
         )  # fmt: skip
 

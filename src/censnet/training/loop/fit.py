@@ -31,7 +31,6 @@ from censnet.training.loop.optimisation import (
     make_optimizer,
     rate_at,
     seed_dropout,
-    set_rate,
     step_seed,
 )
 from censnet.training.loop.state import Progress, Weights
@@ -198,7 +197,8 @@ class _Trainer:
         seed_dropout(seed, self.accelerator.device)
         generator = torch.Generator().manual_seed(seed)
         batch = self.batches.make(chosen, generator)
-        set_rate(self.optimizer, self._rate(number))
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.learning_rate * rate_at(settings, number, settings.epochs * self.steps)
         with self.accelerator.autocast() if settings.precision == "bf16" else nullcontext():
             loss: Tensor = self.objective(self.model(batch.graph), batch)
         self.optimizer.zero_grad()
@@ -207,11 +207,6 @@ class _Trainer:
             clip_gradients(list(self.learner.parameters()), settings.clip, self.members)
         self.optimizer.step()
         return loss
-
-    def _rate(self, step: int) -> float:
-        """The learning rate of a step."""
-        settings = self.settings
-        return settings.learning_rate * rate_at(settings, step, settings.epochs * self.steps)
 
     def _close_epoch(self, steps: int) -> None:
         state = self.state
@@ -224,7 +219,7 @@ class _Trainer:
             row: Row = {"epoch": state.epoch + 1, "loss": state.loss[member] / steps}
             if self.members > 1:
                 row = {"member": member, **row}
-            row["learning_rate"] = self._rate(state.epoch * self.steps + steps - 1)
+            row["learning_rate"] = float(self.optimizer.param_groups[0]["lr"])
             if scores is not None:
                 value, loss = overall(scores[member], self.monitor), overall(scores[member], "loss")
                 row |= {} if loss is None else {"validation_loss": loss}

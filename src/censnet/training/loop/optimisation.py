@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -17,33 +17,20 @@ PARTS = ("encoder", "encoder.lift.0", "encoder.layers", "last", "tasks", ".reade
 
 
 def make_optimizer(learner: nn.Module, settings: TrainingSettings) -> Optimizer:
-    """Adam or AdamW, with a weight decay and a share of the learning rate of their own for some parameters."""
+    """Adam or AdamW, with a weight decay of its own for some parameters."""
+    groups: dict[float, list[nn.Parameter]] = {}
     known = [name for name, _ in learner.named_parameters()]
-    for setting, parts in (("weight_decay_of", settings.weight_decay_of), ("rate_of", settings.rate_of)):
-        for part in parts:
-            if part not in PARTS and not any(_is_of(part, name) for name in known):
-                raise SettingsError(
-                    f"training.{setting} has {part!r}, which no parameter begins or ends with: {', '.join(known[:8])}"
-                )
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for part in settings.weight_decay_of:
+        if part not in PARTS and not any(_is_of(part, name) for name in known):
+            raise SettingsError(
+                f"training.weight_decay_of has {part!r}, which no parameter begins or ends with: {', '.join(known[:8])}"
+            )
     for name, parameter in learner.named_parameters():
-        decay = _last_fitting(settings.weight_decay_of, name, settings.weight_decay)
-        share = _last_fitting(settings.rate_of, name, 1.0)
-        groups.setdefault((decay, share), []).append(parameter)
-    make = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
-    stated = [{"params": those, "weight_decay": decay, "share": share} for (decay, share), those in groups.items()]
-    return make(stated, lr=settings.learning_rate, fused=True)
-
-
-def set_rate(optimizer: Optimizer, rate: float) -> None:
-    """The learning rate of the next step, of which each group of parameters takes its share."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate * group["share"]
-
-
-def _last_fitting(values: Mapping[str, float], name: str, otherwise: float) -> float:
-    fitting = [value for part, value in values.items() if _is_of(part, name)]
-    return fitting[-1] if fitting else otherwise
+        fitting = [decay for part, decay in settings.weight_decay_of.items() if _is_of(part, name)]
+        groups.setdefault(fitting[-1] if fitting else settings.weight_decay, []).append(parameter)
+    kind = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
+    stated = [{"params": parameters, "weight_decay": decay} for decay, parameters in groups.items()]
+    return kind(stated, lr=settings.learning_rate, fused=True)
 
 
 def _is_of(part: str, name: str) -> bool:
