@@ -108,7 +108,11 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
     yield f"Published since: {'; '.join(_since(table))}. {_published()[table]['protocol']}"
     yield ""
     tried = {record.tried for record in records if (record.table, record.method) == (table, OURS)}
-    yield " ".join([*ours.doubts, *([f"Settings tried for each split: {max(tried)}."] if tried else [])])
+    yield " ".join([
+        *ours.doubts,
+        *([f"Settings tried for each split: {max(tried)}."] if tried else []),
+        *_kept([record for record in records if (record.table, record.method) == (table, OURS)]),
+    ])  # fmt: skip
     yield ""
     for place, title in (("peers", "Peers in the same recipe"), ("beside", "What each part does")):
         others = [spec for spec in specs.values() if spec.place == place and _has(spec, summaries)]
@@ -170,6 +174,17 @@ def _paired(
             about_it.insert(0, f"`strong` is better in {better} of {cells}, significantly in {surely}.")
         yield f"- **{spec.title}**: {' '.join(about_it) or 'not compared yet.'}"
     yield ""
+
+
+def _kept(records: Sequence[Record]) -> Iterator[str]:
+    """What validation rows chose how often, where they chose between gates that are learnt and gates at rest."""
+    chosen = [record.chosen for record in records if "plain" in record.chosen]
+    if chosen:
+        learnt, second = (sum(one[name] == value for one in chosen) for name, value in (("plain", 0.0), ("round", 2)))
+        yield (
+            f"Validation rows kept gates that were learnt on {learnt} of {len(chosen)} splits, and a network of the "
+            f"second round on {second}."
+        )
 
 
 def _since(table: str) -> Iterator[str]:
