@@ -390,6 +390,15 @@ def test_a_second_round_is_kept_only_where_it_is_better(target):
     assert max(both.best[0]) >= one.history.filter(like="validation_").iloc[:, -1].max()
 
 
+def test_a_big_graph_is_not_trained_six_times_unless_asked(monkeypatch):
+    monkeypatch.setattr("censnet.training.tries.MOST", (30 + 90) * 8 - 1)
+    training = prepare(payments(), "node:tier", changes=quick()).settings.training
+    assert (training.gates, training.rounds, training.unlabelled) == (["learnt"], 1, [0.0, 1.0])
+    asked = quick(training__gates=["learnt", "plain"], training__rounds=2)
+    training = prepare(payments(), "node:tier", changes=asked).settings.training
+    assert (training.gates, training.rounds) == (["learnt", "plain"], 2)
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

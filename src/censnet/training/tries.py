@@ -29,6 +29,7 @@ from censnet.training.unlabelled import SHARPNESS, guess_classes, smooth_rows
 logger = logging.getLogger("censnet")
 
 SETTINGS = ("training.unlabelled", "training.gates", "training.rounds")
+MOST = 2**24  # numbers in one activation up to which gates at rest and further rounds are tried unasked: they take time
 
 
 def plan_tries(training: TrainingSettings) -> list[list[Try]]:
@@ -75,6 +76,9 @@ def settle_tries(lesson: Lesson, settings: Settings, asked: Collection[str] = SE
         if "training.gates" in asked:
             raise SettingsError(f"training.gates is {training.gates}, expected one: no validation row has a label")
         changes["gates"] = training.gates[:1]
+    if isinstance(lesson.graph, Graph) and (lesson.graph.num_nodes + lesson.graph.num_edges) * model.hidden > MOST:
+        few = {"gates": training.gates[:1], "rounds": 1}
+        changes |= {name: value for name, value in few.items() if f"training.{name}" not in asked}
     return settings.model_copy(update={"training": training.model_copy(update=changes)})
 
 
