@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from training.samples import payments, shapes
 
 from censnet.training.config import PRESETS, SettingsError, make_settings, parse_changes, setting_names
+from censnet.training.loop.batches import make_batches
+from censnet.training.members import make_learner
+from censnet.training.prepare import prepare
 from censnet.training.train import _changes
 
 SECTIONS = ("node", "edge", "graph", "link")
@@ -73,3 +78,27 @@ def test_unknown_presets_and_odd_changes_are_refused():
 def test_every_setting_has_a_name_of_two_parts():
     assert {"model.layers", "training.epochs", "data.split"} <= set(setting_names())
     assert all(name.count(".") == 1 for name in setting_names())
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "more", "expected"),
+    [
+        (shapes, "graph:ring", {}, 0.1),
+        (shapes, "graph:weight", {}, 0.0),
+        (shapes, ["graph:ring", "graph:weight"], {}, 0.1),
+        (shapes, "graph:weight", {"model.dropout": 0.3}, 0.3),
+        (payments, "link", {"model.dropout": "auto"}, 0.1),
+    ],
+)
+def test_channels_are_dropped_by_themselves_where_classes_are_told_apart(data, target, more, expected):
+    prepared = prepare(data(), target, changes={"model.hidden": 8} | more)
+    learner = make_learner(prepared.lesson, prepared.settings)
+    assert {module.p for name, module in learner.named_modules() if name == "encoder.dropout"} == {expected}
+
+
+@pytest.mark.parametrize(("count", "steps"), [(30, 2), (500, 25), (1000, 25)])
+def test_small_sets_of_graphs_have_small_batches_by_themselves(count, steps):
+    """Of 24, 400 and 800 training graphs."""
+    prepared = prepare(shapes(count), "graph:ring", changes={"model.hidden": 8})
+    batches = make_batches(prepared.lesson, prepared.settings.training, 1)
+    assert len(batches.plan(torch.Generator())) == steps
