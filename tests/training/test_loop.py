@@ -325,6 +325,18 @@ def test_tensorboard_files_hold_the_curves(tmp_path):
     assert load_run(tmp_path / "run").metrics == run.metrics
 
 
+def test_every_network_has_curves_of_its_own_in_tensorboard(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run = train(payments(), "node:vip", tmp_path / "run", settings=quick(), tensorboard=True)
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    events.Reload()
+    assert len(run.config.tried.tries) == 6
+    for number in range(6):
+        assert [point.step for point in events.Scalars(f"loss/{number}")] == [1, 2, 3, 4, 5, 6]
+
+
 def test_settings_without_a_directory_to_write_to_are_refused():
     with pytest.raises(ValueError, match="resume and tensorboard need a run directory: give out"):
         train(payments(), "node:vip", settings=quick(), tensorboard=True)

@@ -40,7 +40,7 @@ def lesson_of(target: str, weights: list[float], members: int = 1) -> tuple[Less
     lesson = prepared.lesson
     lesson = replace(lesson, parts={"node": lesson.parts["node"].expand(-1, members)})
     tries = [Try(round=1, gates="learnt", unlabelled=weight) for weight in weights]
-    lesson = add_tries(lesson, tries, guess_rows(lesson, "cpu") if any(weights) else None)
+    lesson = add_tries(lesson, tries, guess_rows(lesson, "cpu") if any(weights) else None, members)
     generator = torch.Generator().manual_seed(0)
     width = lesson.members * lesson.targets[0].width
     return lesson, torch.randn(lesson.graph.num_nodes, width, generator=generator)
@@ -179,11 +179,11 @@ def test_ties_go_to_less_loss_and_then_to_the_first(values, losses, monitor, kep
     together = apart([fitted(values, losses, monitor)])
     alone = [fitted([value], [loss], monitor) for value, loss in zip(values, losses, strict=True)]
     for fits in (together, alone):
-        learner, found = keep_best(names, fits)
+        learner, found = keep_best(names, fits, [])
         assert learner == names[kept]
         assert found.best == [values[kept]]
-        assert found.choices[0].best == values
-        assert found.choices[0].kept == kept
+        assert found.choice.best == values
+        assert found.choice.kept == kept
         assert [row["epoch"] for row in found.history] == [1, 2]
     assert all("member" not in row for one in together for row in one.history)
 
@@ -268,8 +268,13 @@ def test_where_nothing_can_be_guessed_who_asks_is_told_and_a_preset_is_silent(da
 def test_a_graph_too_big_for_one_step_has_no_guesses(monkeypatch):
     monkeypatch.setattr(members_module, "total_memory", lambda device: 0)
     monkeypatch.setattr("censnet.training.loop.fit.total_memory", lambda device: 0)
+    monkeypatch.setattr("censnet.training.tries.MOST", 0)
     run = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert run.config.tried is None
+    both = train(payments(), "node:vip", settings=quick(training__epochs=1, training__gates=["learnt", "plain"]))
+    assert [(one.gates, one.unlabelled) for one in both.config.tried.tries] == [("learnt", 0.0), ("plain", 0.0)]
+    with pytest.raises(SettingsError, match=r"training\.rounds is 2, expected 1: the graph is too big"):
+        train(payments(), "node:vip", settings=quick(training__rounds=2))
     with pytest.raises(
         SettingsError, match=r"training\.unlabelled is \[2\.0\], expected \[0\.0\]: the graph is too big"
     ):
@@ -365,7 +370,7 @@ def test_a_second_round_learns_from_what_the_best_network_says(monkeypatch):
     monkeypatch.setattr(members_module, "ask_classes", lambda *args: asked.append(args[0]) or ask(*args))
     settings = quick(training__rounds=2, training__unlabelled=[0.0, 1.0], training__gates="learnt")
     run = train(payments(60), "node:tier", settings=settings, ensemble=2, seed=3)
-    (_, first, guesses), (lesson, second, answers) = seen
+    (_, first, guesses, _), (lesson, second, answers, _) = seen
     assert [one.round for one in (*first, *second)] == [1, 1, 2]
     assert not torch.equal(guesses, answers)
     torch.testing.assert_close(answers.sum(2), torch.ones(60, 2))
@@ -384,10 +389,11 @@ def test_a_second_round_is_kept_only_where_it_is_better(target):
         training__unlabelled=1.0, training__gates="learnt", training__epochs=10, data__fractions=(0.2, 0.4, 0.4)
     )
     one, two = (train(payments(80), target, settings=settings | {"training.rounds": rounds}) for rounds in (1, 2))
-    first, both = (found.config.tried for found in (one, two))
-    assert first is None
-    assert len(both.best[0]) == 2
-    assert max(both.best[0]) >= one.history.filter(like="validation_").iloc[:, -1].max()
+    ((first,),), ((again, second),) = one.config.tried.best, two.config.tried.best
+    assert again == first, "the first round is the same"
+    assert two.config.tried.kept == [int(second > first)] or second == first
+    metric = "accuracy" if target == "node:tier" else "auc"
+    assert two.metrics["validation"]["node"][metric] == pytest.approx(max(first, second))
 
 
 def test_a_big_graph_is_not_trained_six_times_unless_asked(monkeypatch):
@@ -413,3 +419,55 @@ def test_where_gates_cannot_rest_who_asks_is_told_and_a_preset_is_silent(changes
     assert run.config.settings.training.gates == ["learnt"]
     with pytest.raises(SettingsError, match=why):
         train(payments(), "node:tier", settings=settings | {"training.gates": ["learnt", "plain"]})
+
+
+@pytest.mark.parametrize(
+    ("target", "changes", "why"),
+    [
+        ("node:wealth", {}, "as node:wealth is number"),
+        ("edge:fraud", {"training__unlabelled": 0.0}, "training.unlabelled is 0"),
+        ("node:vip", {"training__unlabelled": 0.0}, "training.unlabelled is 0"),
+    ],
+)
+def test_rounds_that_cannot_be_followed_are_refused_where_they_are_asked_for(target, changes, why):
+    with pytest.raises(
+        SettingsError, match=r"training\.rounds is 3, expected 1: further rounds learn from guesses.*" + why
+    ):
+        prepare(payments(), target, changes=quick(training__rounds=3, **changes))
+    assert prepare(payments(), target, changes=quick(**changes)).settings.training.rounds == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "more"),
+    [("link", {}), (["node:vip", "link"], {}), (["node:vip", "link"], {"model__decoder": "cosines"})],
+)
+def test_gates_are_tried_where_links_are_predicted(target, more):
+    settings = quick(training__gates=["learnt", "plain"], training__epochs=2, model__layers="EN", **more)
+    run = train(payments(), target, settings=settings, ensemble=2)
+    assert [one.gates for one in run.config.tried.tries] == ["learnt", "plain"]
+    assert len(run.config.tried.best) == len(run.learners) == 2
+
+
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_every_training_has_a_number_in_the_history_while_it_runs(side_by_side, monkeypatch, tmp_path):
+    if not side_by_side:
+        one_by_one(monkeypatch)
+    settings = quick(training__epochs=3, training__gates="learnt", training__rounds=2)
+    with monkeypatch.context() as patch:
+        stop_at(patch, 5 if side_by_side else 8, "exception")
+        with pytest.raises(CrashError):
+            train(payments(), "node:tier", tmp_path / "run", settings=settings)
+    frame = pd.read_csv(tmp_path / "run" / "history.csv")
+    assert not frame.duplicated(["member", "epoch"]).any()
+    assert set(frame["member"]) == {0, 1, 2}
+
+
+def test_rounds_of_a_replicate_do_not_start_as_the_next_replicate_does(monkeypatch):
+    one_by_one(monkeypatch)
+    seeds = []
+    whole = members_module.fit
+    monkeypatch.setattr(members_module, "fit", lambda *args, **kw: seeds.append(args[3]) or whole(*args, **kw))
+    for seed in (0, 1):
+        train(payments(), "node:tier", settings=quick(training__epochs=1, training__gates="learnt"), seed=seed)
+    assert len(seeds) == 6
+    assert len(set(seeds)) == 4, "a start for each round of each"

@@ -18,7 +18,7 @@ from censnet.experiments.plan import SECTIONS, Plan, Preset
 from censnet.experiments.records import Record
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.metrics import MONITORS
-from censnet.training.config import Settings, make_settings
+from censnet.training.config import make_settings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.embedder import MakeEncoder
 from censnet.training.loop.fit import Fitted
@@ -26,7 +26,7 @@ from censnet.training.loop.infer import infer
 from censnet.training.loop.judge import Judge, average
 from censnet.training.loop.learner import Learner
 from censnet.training.members import fit_members
-from censnet.training.tries import plan_tries, settle_tries
+from censnet.training.tries import settle_tries
 from censnet.training.unlabelled import SHARPNESS
 
 logger = logging.getLogger(__name__)
@@ -78,13 +78,13 @@ def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], d
         lessons = _without_descriptors(lessons)
     elif any(lesson.graph.graph_width == 0 for lesson in lessons):
         raise ValueError("the lessons have no descriptors, expected them for data.descriptors: make them anew")
-    settings = settle_tries(lessons[0], settings, asked=())
+    settings = settle_tries(lessons[0], settings, set(recipe.changes))
     learners, fits = fit_members(
         _side_by_side(lessons, recipe.ensemble), settings, None, False, str(device), [],
         len(lessons) * recipe.ensemble, _encoder(recipe),
     )  # fmt: skip
     seconds = (time.perf_counter() - began) / len(seeds)
-    chosen = _chosen(settings, fits, recipe.ensemble)
+    chosen = _chosen(fits, recipe.ensemble)
     return [
         Record(
             table=plan.table,
@@ -94,7 +94,7 @@ def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], d
             split_seed=plan.split_seed(seed),
             settings=plan.settings(),
             chosen=chosen[number],
-            tried=_count_tries(settings),
+            tried=_count_tries(fits[0]),
             metrics={
                 name: round(value, 5)
                 for name, value in _judge(
@@ -146,25 +146,24 @@ def _encoder(recipe: Preset) -> MakeEncoder | None:
     return peer(recipe.encoder)
 
 
-def _chosen(settings: Settings, fits: Sequence[Fitted], ensemble: int) -> list[dict[str, float]]:
+def _chosen(fits: Sequence[Fitted], ensemble: int) -> list[dict[str, float]]:
     """What validation rows chose for each seed: the epoch, and the try where there were several."""
-    epochs = [epoch for fitted in fits for epoch in fitted.best_epoch]
-    choices = [choice for fitted in fits for choice in fitted.choices]
-    tries = [one for some in plan_tries(settings.training) for one in some]
+    epochs = [epoch for fitted in fits for epoch in fitted.best_epoch]  # each of one network
     found: list[dict[str, float]] = []
     for first in range(0, len(epochs), ensemble):
         chosen: dict[str, float] = {"epoch": epochs[first]}
-        if choices:
-            kept = tries[choices[first].kept]
+        choice = fits[first].choice
+        if choice is not None:
+            kept = choice.tries[choice.kept]
             chosen |= {"round": kept.round, "unlabelled": kept.unlabelled, "plain": float(kept.gates == "plain")}
         found.append(chosen)
     return found
 
 
-def _count_tries(settings: Settings) -> int:
+def _count_tries(fitted: Fitted) -> int:
     """How many settings validation rows choose from: first guesses that count are themselves the best of several."""
-    tries = [one for some in plan_tries(settings.training) for one in some]
-    return sum(len(SHARPNESS) if one.unlabelled and one.round == 1 else 1 for one in tries)
+    tries = [] if fitted.choice is None else fitted.choice.tries
+    return max(1, sum(len(SHARPNESS) if one.unlabelled and one.round == 1 else 1 for one in tries))
 
 
 def _judge(learners: Sequence[Learner], lesson: Lesson, device: torch.device) -> dict[str, float]:

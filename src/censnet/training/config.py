@@ -153,7 +153,7 @@ class TrainingSettings(_Settings):
     rounds: int = Field(
         1,
         ge=1,
-        description="how often all is trained: after the first time, the guesses are what the best network so far says",
+        description="how often networks are trained: after the first time from guesses, which the best so far makes",
     )
     gates: Annotated[list[Gates], OneWord] = Field(
         default=["learnt"],

@@ -29,11 +29,12 @@ from censnet.training.tries import (
     repeat_members,
 )
 
+NOTHING = [Try(round=1, gates="learnt", unlabelled=0.0)]  # to choose from
+
 # Up to how many numbers in one activation members are trained at once. On a CPU it saves the cost of starting each
 # operation, and nothing else: on two cores a step at once took 0.3 to 0.6 of the time of steps one by one at 7,000
 # numbers a member (Karate), 0.8 at 128,000, and 0.9 to 1.2 on Cora, at 256,000 and above; besides, members that have
 # stopped early are carried along. A GPU is far from full.
-NOTHING = [Try(round=1, gates="learnt", unlabelled=0.0)]
 AT_ONCE_ON_CPU = 2**17  # of each member
 AT_ONCE_ON_GPU = 2**30  # of all members
 
@@ -50,9 +51,9 @@ def fit_members(
 ) -> tuple[list[Learner], list[Fitted]]:
     """Train members from seeds of their own: at once where one graph is small, else one after the other.
 
-    Where several things are tried (`tries.py`), each member is trained with each from the same start, as if these were
-    members too, and the best on validation rows is kept. With `make_encoder`, another network is trained in the place
-    of CensNet, and all else is the same.
+    Where several things are tried (`tries.py`), each member is trained with each, in one round from the same start, as
+    if these were members too, and the best on validation rows is kept. With `make_encoder`, another network is trained
+    in the place of CensNet, and all else is the same.
     """
     rounds = plan_tries(settings.training)
     if len(rounds) > 1 or rounds[0] != NOTHING:
@@ -63,24 +64,26 @@ def fit_members(
     place = make_accelerator(device=device).device
     learners: list[list[Learner]] = [[] for _ in range(members)]  # the tries of each member
     fits: list[list[Fitted]] = [[] for _ in range(members)]
+    done: list[Try] = []
     guesses = guess_rows(lesson, place) if any(one.unlabelled for one in rounds[0]) else None
     for number, tries in enumerate(rounds):
         if number > 0:
-            so_far = [keep_best(*found)[0] for found in zip(learners, fits, strict=True)]
+            so_far = [keep_best(*found, done)[0] for found in zip(learners, fits, strict=True)]
             guesses = ask_classes(so_far, lesson, place)
-        taught = lesson if rounds == [NOTHING] else add_tries(lesson, tries, guesses)
-        seeds = [settings.seed + number * members + member for member in range(members)]
-        done = _fit_all(
+        taught = lesson if rounds == [NOTHING] else add_tries(lesson, tries, guesses, members)
+        seeds = [settings.seed + member + (number << 32) for member in range(members)]  # others have seeds below 2^32
+        done += tries
+        found = _fit_all(
             taught, settings, seeds, len(tries), at_once,
             None if folder is None else folder / CHECKPOINT, f"round-{number + 1}-" if number else "",
             resume, device, listeners, record, make_encoder,
         )  # fmt: skip
-        for network, (learner, fitted) in enumerate(zip(*done, strict=True)):
+        for network, (learner, fitted) in enumerate(zip(*found, strict=True)):
             learners[network // len(tries)].append(learner)
             fits[network // len(tries)].append(fitted)
-    if sum(map(len, rounds)) == 1:
+    if rounds == [NOTHING]:
         return [learner for (learner,) in learners], [fitted for (fitted,) in fits]
-    kept = [keep_best(*found) for found in zip(learners, fits, strict=True)]
+    kept = [keep_best(*found, done) for found in zip(learners, fits, strict=True)]
     return [learner for learner, _ in kept], [fitted for _, fitted in kept]
 
 

@@ -93,16 +93,20 @@ class Board:
         except ImportError:
             raise ImportError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
         self.writer: Any = SummaryWriter(str(folder))
+        self.first = self.after = 0  # the numbers of the networks that are trained now
 
     def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
-        """The writer is open."""
+        """The next network, or several side by side."""
+        self.first = self.after
 
     def step(self) -> None:
         """Epochs are enough."""
 
     def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
+        self.after = self.first + len(rows)
         for row in rows:
-            suffix = f"/{int(row['member'])}" if "member" in row else ""
+            number = self.first + int(row.get("member", 0))
+            suffix = f"/{number}" if number or "member" in row else ""
             for name, value in row.items():
                 if name not in ("epoch", "member"):
                     self.writer.add_scalar(name + suffix, value, int(row["epoch"]))

@@ -26,7 +26,6 @@ from censnet.training.run.lock import locked
 from censnet.training.run.opening import is_begun
 from censnet.training.run.run import Run
 from censnet.training.train import finish, train
-from censnet.training.tries import apart
 
 logger = logging.getLogger("censnet")
 
@@ -180,5 +179,5 @@ def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> l
     seconds = (time.monotonic() - started) / len(every)
     return [
         finish(replace(one, data=first.data), [learner], [fitted], seconds, device)
-        for one, learner, fitted in zip(every, learners, apart(fits), strict=True)
+        for one, learner, fitted in zip(every, learners, fits, strict=True)
     ]

@@ -198,7 +198,7 @@ def finish(
         edge_width=data.graph.edge_width,
         graph_width=data.graph.graph_width,
         members=len(learners),
-        tried=tried(settings, fits),
+        tried=tried(fits),
         made=made_now(seconds, str(make_accelerator(device=device).device)),
     )
     run = Run(

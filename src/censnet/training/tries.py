@@ -63,7 +63,14 @@ def settle_tries(lesson: Lesson, settings: Settings, asked: Collection[str] = SE
             raise SettingsError(
                 f"training.unlabelled is {training.unlabelled}, expected [0.0]: classes cannot be guessed, as {why}"
             )
-        changes |= {"unlabelled": [0.0], "rounds": 1}
+        changes["unlabelled"] = [0.0]
+    if training.rounds > 1 and (why is not None or not any(training.unlabelled)):
+        if "training.rounds" in asked:
+            raise SettingsError(
+                f"training.rounds is {training.rounds}, expected 1: further rounds learn from guesses, and "
+                + ("training.unlabelled is 0" if why is None else f"classes cannot be guessed, as {why}")
+            )
+        changes["rounds"] = 1
     moving = model.gate != "bounded" or model.self_weight == "learned"
     if "plain" in training.gates and moving:
         if "training.gates" in asked:
@@ -76,7 +83,7 @@ def settle_tries(lesson: Lesson, settings: Settings, asked: Collection[str] = SE
         if "training.gates" in asked:
             raise SettingsError(f"training.gates is {training.gates}, expected one: no validation row has a label")
         changes["gates"] = training.gates[:1]
-    if isinstance(lesson.graph, Graph) and (lesson.graph.num_nodes + lesson.graph.num_edges) * model.hidden > MOST:
+    if (len(lesson.graph.nodes) + len(lesson.graph.edges)) * model.hidden > MOST:
         few = {"gates": training.gates[:1], "rounds": 1}
         changes |= {name: value for name, value in few.items() if f"training.{name}" not in asked}
     return settings.model_copy(update={"training": training.model_copy(update=changes)})
@@ -101,7 +108,7 @@ def _why_not_guess(lesson: Lesson, settings: Settings) -> str | None:
 
 
 def choose_tries(settings: Settings, whole: bool) -> list[list[Try]]:
-    """The tries of each round. `whole` is whether each step has the whole graph; where it is too big, there is one."""
+    """The tries of each round. `whole` is whether each step has the whole graph, without which nothing is guessed."""
     training = settings.training
     if whole:
         if any(training.unlabelled):
@@ -114,7 +121,12 @@ def choose_tries(settings: Settings, whole: bool) -> list[list[Try]]:
             f"training.unlabelled is {training.unlabelled}, expected [0.0]: the graph is too big for one step, and "
             "guesses need it whole"
         )
-    return [[Try(round=1, gates=training.gates[0], unlabelled=0.0)]]
+    if training.rounds > 1:  # no preset asks for them here
+        raise SettingsError(
+            f"training.rounds is {training.rounds}, expected 1: the graph is too big for one step, and further rounds "
+            "learn from guesses, which need it whole"
+        )
+    return plan_tries(training.model_copy(update={"unlabelled": [0.0]}))
 
 
 def guess_rows(lesson: Lesson, device: torch.device | str) -> Tensor:
@@ -149,9 +161,9 @@ def ask_classes(learners: Sequence[Learner], lesson: Lesson, device: torch.devic
     return torch.stack(found, 1)
 
 
-def add_tries(lesson: Lesson, tries: Sequence[Try], guesses: Tensor | None) -> Lesson:
+def add_tries(lesson: Lesson, tries: Sequence[Try], guesses: Tensor | None, members: int) -> Lesson:
     """A lesson in which each member comes once for each try, with the classes that it guesses."""
-    times, members = len(tries), lesson.members
+    times = len(tries)
     parts = {level: part.repeat_interleave(times, 1) for level, part in lesson.parts.items()}
     plain = torch.tensor([one.gates == "plain" for one in tries]).repeat(members)
     lesson = replace(lesson, parts=parts, plain=plain if bool(plain.any()) else None)
@@ -181,18 +193,18 @@ def apart(fits: Sequence[Fitted]) -> list[Fitted]:
                 for row in fitted.history
                 if row["member"] == member
             ]
-            found.append(Fitted(rows, fitted.monitor, [best], [epoch], fitted.choices[member : member + 1]))
+            found.append(Fitted(rows, fitted.monitor, [best], [epoch]))
     return found
 
 
-def keep_best(learners: Sequence[Learner], fits: Sequence[Fitted]) -> tuple[Learner, Fitted]:
+def keep_best(learners: Sequence[Learner], fits: Sequence[Fitted], tries: Sequence[Try]) -> tuple[Learner, Fitted]:
     """Of the tries of one member the best on validation rows; of equals, the one of less loss, then the first."""
     marks, best = [_mark(fitted) for fitted in fits], 0
     for number, mark in enumerate(marks):
         if mark is not None and mark.is_better(fits[0].monitor, marks[best]):
             best = number
-    choice = Choice([None if mark is None else mark.value for mark in marks], best)
-    return learners[best], replace(fits[best], choices=[choice])
+    choice = Choice(list(tries), [None if mark is None else mark.value for mark in marks], best)
+    return learners[best], replace(fits[best], choice=choice)
 
 
 def _mark(fitted: Fitted) -> Mark | None:
@@ -202,15 +214,15 @@ def _mark(fitted: Fitted) -> Mark | None:
     return None if value is None or loss is None else Mark(value, loss)
 
 
-def tried(settings: Settings, fits: Sequence[Fitted]) -> Tried | None:
+def tried(fits: Sequence[Fitted]) -> Tried | None:
     """What was tried for each member, if something was, as a run says it."""
-    choices = [choice for fitted in fits for choice in fitted.choices]
+    choices = [fitted.choice for fitted in fits if fitted.choice is not None]
     if not choices:
         return None
-    tries = [one for some in plan_tries(settings.training) for one in some]
+    tries = choices[0].tries
     return Tried(
         tries=tries,
-        sharpness=list(SHARPNESS) if any(settings.training.unlabelled) else [],
+        sharpness=list(SHARPNESS) if any(one.unlabelled for one in tries) else [],
         best=[choice.best for choice in choices],
         kept=[choice.kept for choice in choices],
     )

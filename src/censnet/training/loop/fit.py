@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,6 +35,7 @@ from censnet.training.loop.optimisation import (
 )
 from censnet.training.loop.state import Progress, Weights
 from censnet.training.loop.stopping import StoppedError, diverged, interruptible, left
+from censnet.training.run.directory import Try
 from censnet.training.run.history import HistoryFile, Row, history_columns
 
 logger = logging.getLogger("censnet")
@@ -44,8 +45,9 @@ __all__ = ["Choice", "Fitted", "Listener", "Row", "StoppedError", "fit"]
 
 @dataclass(frozen=True)
 class Choice:
-    """Several tries of one member: the best value of the metric that decides in each, and which was kept."""
+    """Several tries of one network: the best value of the metric that decides in each, and which was kept."""
 
+    tries: list[Try]
     best: list[float | None]
     kept: int
 
@@ -58,7 +60,7 @@ class Fitted:
     monitor: str
     best: list[float | None]
     best_epoch: list[int]
-    choices: list[Choice] = field(default_factory=list)  # of each member, where there was something to try
+    choice: Choice | None = None  # of one network, where there was something to try
 
 
 def fit(

@@ -39,7 +39,7 @@ def _is_of(part: str, name: str) -> bool:
 
 
 def keep_still(learner: nn.Module, still: Tensor) -> list[RemovableHandle]:
-    """Take the gradient from the gates and self maps of some members, so that they stay where they start.
+    """Take the gradient from the gates and self maps of the layers of some members, so that they stay where they start.
 
     Args:
         learner: a network of one member or several.
@@ -55,7 +55,7 @@ def keep_still(learner: nn.Module, still: Tensor) -> list[RemovableHandle]:
     return [
         parameter.register_hook(hush)  # type: ignore[no-untyped-call]
         for name, parameter in learner.named_parameters()
-        if name.endswith((".reader", ".self_map"))
+        if name.startswith(("encoder.", "last.")) and name.endswith((".reader", ".self_map"))
     ]
 
 

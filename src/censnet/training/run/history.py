@@ -29,7 +29,7 @@ def history_table(rows: Sequence[Row], monitor: str) -> pd.DataFrame:
 
 
 def history_csv(frame: pd.DataFrame) -> bytes:
-    """A history as `HistoryFile` leaves it at the end."""
+    """The history of what was kept, in the form of `HistoryFile`."""
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return _lines([list(frame.columns), *([row[name] for name in frame.columns] for row in rows)])
 
