@@ -16,7 +16,7 @@ demo: install
 	$(BIN)/python -m censnet.demo
 
 test: install
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
 bench: install .bench-chemprop/.installed
 	$(BIN)/python -m benchmarks
