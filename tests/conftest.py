@@ -1,9 +1,10 @@
-"""One thread, and examples that are the same each time."""
+"""One thread, and examples and weights that are the same each time, whatever was run before."""
 
 from __future__ import annotations
 
 import importlib.util
 
+import pytest
 import torch
 
 torch.set_num_threads(1)
@@ -15,3 +16,8 @@ if importlib.util.find_spec("hypothesis") is not None:  # a GPU machine may have
         "censnet", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("censnet")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a test draws does not depend on those before it, in any order and on any number of processes."""
+    torch.manual_seed(0)
