@@ -23,10 +23,8 @@ Section = Literal["node", "edge", "graph", "link"]
 Gates = Literal["learnt", "plain"]
 NAMES = ("data.split_column", "data.split_file")
 DROPOUT = 0.1  # of "auto"
-BATCHES, STEPS = (
-    (16, 128),
-    25,
-)  # of "auto": graphs in a batch, at least and at most, and steps of an epoch
+BATCHES = 16, 128  # graphs in a batch of "auto", at least and at most
+STEPS = 25  # of an epoch, that it leaves where it can
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
 OneWord = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here `none` is a word like the others

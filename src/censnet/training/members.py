@@ -117,7 +117,7 @@ def _fit_all(
     if at_once:
         many = repeat_members(make(seeds[0], len(seeds)), tries)
         fitted = fit_one(many, lesson, seeds[0], "members")
-        return split_members(many.cpu()), apart([fitted])
+        return split_members(many.cpu()), apart(fitted)
     learners, fits = [], []
     for number in range(len(seeds) * tries):
         seed = seeds[number // tries]

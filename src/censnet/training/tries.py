@@ -85,7 +85,7 @@ def settle_tries(lesson: Lesson, settings: Settings, asked: Collection[str] = SE
         changes["gates"] = training.gates[:1]
     if (len(lesson.graph.nodes) + len(lesson.graph.edges)) * model.hidden > MOST:
         few = {"gates": training.gates[:1], "rounds": 1}
-        changes |= {name: value for name, value in few.items() if f"training.{name}" not in asked}
+        changes = {name: value for name, value in few.items() if f"training.{name}" not in asked} | changes
     return settings.model_copy(update={"training": training.model_copy(update=changes)})
 
 
@@ -116,16 +116,19 @@ def choose_tries(settings: Settings, whole: bool) -> list[list[Try]]:
             end = ", whichever does best on validation" if len(training.unlabelled) > 1 else ""
             logger.info("classes of rows without a label are guessed and count %s beside the labels%s", several, end)
         return plan_tries(training)
-    if any(training.unlabelled) and training.unlabelled != make_settings(settings.preset, "node").training.unlabelled:
+    preset = make_settings(settings.preset, "node").training
+    if any(training.unlabelled) and training.unlabelled != preset.unlabelled:
         raise SettingsError(
             f"training.unlabelled is {training.unlabelled}, expected [0.0]: the graph is too big for one step, and "
             "guesses need it whole"
         )
-    if training.rounds > 1:  # no preset asks for them here
+    if training.rounds not in (1, preset.rounds):
         raise SettingsError(
             f"training.rounds is {training.rounds}, expected 1: the graph is too big for one step, and further rounds "
             "learn from guesses, which need it whole"
         )
+    if any(training.unlabelled):
+        logger.info("the graph is too big for one step, so no classes are guessed, and there is one round")
     return plan_tries(training.model_copy(update={"unlabelled": [0.0]}))
 
 
@@ -180,20 +183,16 @@ def repeat_members(learner: Learner, times: int) -> Learner:
     return stack_members([member for member in split_members(learner) for _ in range(times)])
 
 
-def apart(fits: Sequence[Fitted]) -> list[Fitted]:
-    """What each network reached by itself, of those that were trained one by one or side by side."""
+def apart(fitted: Fitted) -> list[Fitted]:
+    """What each of the networks that were trained side by side reached by itself."""
     found = []
-    for fitted in fits:
-        if len(fitted.best) == 1:
-            found.append(fitted)
-            continue
-        for member, (best, epoch) in enumerate(zip(fitted.best, fitted.best_epoch, strict=True)):
-            rows = [
-                {name: value for name, value in row.items() if name != "member"}
-                for row in fitted.history
-                if row["member"] == member
-            ]
-            found.append(Fitted(rows, fitted.monitor, [best], [epoch]))
+    for member, (best, epoch) in enumerate(zip(fitted.best, fitted.best_epoch, strict=True)):
+        rows = [
+            {name: value for name, value in row.items() if name != "member"}
+            for row in fitted.history
+            if row.get("member", 0) == member  # one alone has no number
+        ]
+        found.append(Fitted(rows, fitted.monitor, [best], [epoch]))
     return found
 
 
