@@ -169,9 +169,9 @@ def show_scores(contenders: Sequence[Contender], subject: Subject, split: Split,
         table.add_row(one.name, f"{100 * one.mean:.1f}", spread, ", ".join(map(str, one.kept)), there)
     console.print(table)
     console.print(
-        "All have the same splits. Validation rows choose the epoch that is kept, and in strong one of six trainings: "
-        "with gates learnt or at 1, with guessed classes of the other rows or without, in two rounds. Nothing else was "
-        "searched for."
+        "All have the same splits. Validation rows choose the epoch that is kept, and in strong one of eight trainings "
+        "in three rounds: with gates learnt or at 1, with guessed classes of the other rows or without. Nothing else "
+        "was searched for."
     )
     if subject.cell is not None:
         console.print(

@@ -16,18 +16,20 @@ from training.test_replicates import at_once, plain
 from training.test_resume import CrashError, stop_at
 
 from censnet.data.tables.files import Tables
+from censnet.tasks.answers import probabilities
 from censnet.training import load_run, replicate, train
 from censnet.training.config import SettingsError, make_settings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.batches import WholeGraph
 from censnet.training.loop.fit import Fitted
+from censnet.training.loop.infer import infer
 from censnet.training.loop.learner import Outputs
 from censnet.training.loop.objective import Objective
 from censnet.training.members import make_learner
 from censnet.training.prepare import prepare
 from censnet.training.run.directory import Try
 from censnet.training.screen import run_screen
-from censnet.training.tries import add_tries, apart, ask_classes, guess_rows, keep_best, plan_tries
+from censnet.training.tries import add_tries, apart, ask_classes, best_of_each, guess_rows, keep_best, plan_tries
 
 members_module = importlib.import_module("censnet.training.members")
 ONCE = {"training__gates": "learnt", "training__rounds": 1}
@@ -48,7 +50,7 @@ def lesson_of(target: str, weights: list[float], members: int = 1) -> tuple[Less
 
 def loss_of(lesson: Lesson, answers: torch.Tensor) -> torch.Tensor:
     settings = make_settings("strong", "node", quick())
-    objective = Objective(lesson, settings.training, make_learner(lesson, settings, lesson.members))
+    objective = Objective(lesson, settings.training, make_learner(lesson, settings))
     found: torch.Tensor = objective(Outputs({"node": answers}, None), WholeGraph(lesson, False).batch)
     return found
 
@@ -111,16 +113,17 @@ def one_by_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(members_module, "AT_ONCE_ON_CPU", 0)
 
 
-def test_one_by_one_each_try_is_the_training_with_its_weight_alone(monkeypatch):
-    """So the try of weight 0 is, to the bit, the training without guesses."""
+@pytest.mark.parametrize("weights", [(0.0, 1.0), (1.0, 0.0)])
+def test_one_by_one_the_first_try_is_the_training_with_its_weight_alone(weights, monkeypatch):
+    """So a try of weight 0 is, to the bit, the training without guesses."""
     one_by_one(monkeypatch)
     tried = []
     whole = members_module.keep_best
     monkeypatch.setattr(members_module, "keep_best", lambda *args: tried.append(args[0]) or whole(*args))
     settings = quick(model__dropout=0.5, **ONCE)
-    both = train(payments(), "node:tier", settings=settings | {"training.unlabelled": [0.0, 1.0]}, ensemble=2)
+    both = train(payments(), "node:tier", settings=settings | {"training.unlabelled": list(weights)}, ensemble=2)
     monkeypatch.setattr(members_module, "keep_best", whole)
-    for place, weight in enumerate((0.0, 1.0)):
+    for place, weight in enumerate(weights[:1]):
         alone = train(payments(), "node:tier", settings=settings | {"training.unlabelled": weight}, ensemble=2)
         for member in range(2):
             found = tried[member][place].state_dict()
@@ -273,8 +276,8 @@ def test_a_graph_too_big_for_one_step_has_no_guesses(monkeypatch):
     assert run.config.tried is None
     both = train(payments(), "node:vip", settings=quick(training__epochs=1, training__gates=["learnt", "plain"]))
     assert [(one.gates, one.unlabelled) for one in both.config.tried.tries] == [("learnt", 0.0), ("plain", 0.0)]
-    with pytest.raises(SettingsError, match=r"training\.rounds is 3, expected 1: the graph is too big"):
-        train(payments(), "node:vip", settings=quick(training__rounds=3))
+    with pytest.raises(SettingsError, match=r"training\.rounds is 4, expected 1: the graph is too big"):
+        train(payments(), "node:vip", settings=quick(training__rounds=4))
     monkeypatch.setattr("censnet.training.tries.MOST", 2**24)  # a small graph, and still too big for this memory
     small = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert {(one.round, one.unlabelled) for one in small.config.tried.tries} == {(1, 0.0)}
@@ -327,7 +330,7 @@ def test_the_screen_says_what_was_tried_and_kept(caplog):
     console.print(run_screen(run))
     line = next(line for line in console.file.getvalue().splitlines() if line.startswith("tried"))
     kept = run.config.tried.tries[run.config.tried.kept[0]]
-    assert "6 trainings of each network; kept" in line
+    assert "8 trainings of each network; kept" in line
     assert ("gates learnt" if kept.gates == "learnt" else "the plain kernel") in line
     silent = Console(file=io.StringIO(), width=200)
     silent.print(run_screen(train(payments(), "node:tier", settings=quick(training__unlabelled=[0.0], **ONCE))))
@@ -336,7 +339,7 @@ def test_the_screen_says_what_was_tried_and_kept(caplog):
 
 def test_later_rounds_try_what_can_be_guessed():
     training = make_settings("strong", "node").training
-    assert [len(tries) for tries in plan_tries(training)] == [4, 2]
+    assert [len(tries) for tries in plan_tries(training)] == [4, 2, 2]
     assert {one.unlabelled for one in plan_tries(training)[1]} == {1.0}
     alone = training.model_copy(update={"unlabelled": [0.0], "rounds": 3})
     assert [len(tries) for tries in plan_tries(alone)] == [2]
@@ -364,7 +367,28 @@ def test_plain_gates_stay_at_one_and_self_maps_at_nothing(side_by_side, monkeypa
             assert moved["learnt"] > 0.0
 
 
-def test_a_second_round_learns_from_what_the_best_network_says(monkeypatch):
+def test_teachers_are_the_best_of_each_kind_of_gates_in_the_round_before():
+    tries = plan_tries(make_settings("strong", "node").training)
+    values = [0.7, 0.8, 0.9, 0.6, 0.5, 0.4]  # learnt, learnt, plain, plain; then learnt, plain
+    fits = apart(fitted(values, [1.0] * 6))
+    assert best_of_each(range(4), fits[:4], tries[0]) == [1, 2]
+    assert best_of_each(range(6), fits, tries[0] + tries[1]) == [4, 5]
+
+
+def test_teachers_speak_with_one_voice_as_sure_as_it_is_right():
+    run = train(payments(60), "node:tier", settings=quick(training__unlabelled=0.0, **ONCE), ensemble=2, seed=3)
+    lesson = prepare(payments(60), "node:tier", changes=quick(), seed=3).lesson
+    (target,) = lesson.targets
+    both = torch.stack([probabilities(target, infer(one, lesson.graph).rows["node"]) for one in run.learners]).mean(0)
+    said = ask_classes([run.learners], lesson, "cpu")[:, 0]
+    assert torch.equal(said.argmax(1), both.argmax(1))
+    rows = (lesson.parts["node"][:, 0] == 1).nonzero().squeeze(1)
+    right = float((said[rows].argmax(1) == lesson.labels["node"][rows, 0]).double().mean())
+    assert 0.4 < right < 0.99
+    assert float(said[rows].amax(1).mean()) == pytest.approx(right, abs=1e-3)
+
+
+def test_a_second_round_learns_from_what_the_best_networks_say(monkeypatch):
     seen = []
     whole = members_module.add_tries
     monkeypatch.setattr(members_module, "add_tries", lambda *args: seen.append(args) or whole(*args))
@@ -377,9 +401,9 @@ def test_a_second_round_learns_from_what_the_best_network_says(monkeypatch):
     assert [one.round for one in (*first, *second)] == [1, 1, 2]
     assert not torch.equal(guesses, answers)
     torch.testing.assert_close(answers.sum(2), torch.ones(60, 2))
-    for member, (best, learner) in enumerate(zip(run.config.tried.best, asked[0], strict=True)):
+    for member, (best, (learner,)) in enumerate(zip(run.config.tried.best, asked[0], strict=True)):
         mine = replace(lesson, parts={"node": lesson.parts["node"][:, [member]]})
-        assert torch.equal(ask_classes([learner], mine, "cpu")[:, 0], answers[:, member])
+        assert torch.equal(ask_classes([[learner]], mine, "cpu")[:, 0], answers[:, member])
         codes = lesson.parts["node"][:, member] == 1
         right = answers[codes, member].argmax(1) == lesson.labels["node"][codes, 0]
         assert float(right.double().mean()) == pytest.approx(max(best[:2]))
@@ -399,7 +423,7 @@ def test_a_second_round_is_kept_only_where_it_is_better(target):
     assert two.metrics["validation"]["node"][metric] == pytest.approx(max(first, second))
 
 
-def test_a_big_graph_is_not_trained_six_times_unless_asked(monkeypatch):
+def test_a_big_graph_is_not_trained_eight_times_unless_asked(monkeypatch):
     monkeypatch.setattr("censnet.training.tries.MOST", (30 + 90) * 8 - 1)
     training = prepare(payments(), "node:tier", changes=quick()).settings.training
     assert (training.gates, training.rounds, training.unlabelled) == (["learnt"], 1, [0.0, 1.0])
@@ -472,5 +496,4 @@ def test_rounds_of_a_replicate_do_not_start_as_the_next_replicate_does(monkeypat
     monkeypatch.setattr(members_module, "fit", lambda *args, **kw: seeds.append(args[3]) or whole(*args, **kw))
     for seed in (0, 1):
         train(payments(), "node:tier", settings=quick(training__epochs=1, training__gates="learnt"), seed=seed)
-    assert len(seeds) == 6
-    assert len(set(seeds)) == 4, "a start for each round of each"
+    assert len(seeds) == len(set(seeds)) == 2 * 4, "a start for each training of each"

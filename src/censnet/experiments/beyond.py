@@ -180,10 +180,10 @@ def _kept(records: Sequence[Record]) -> Iterator[str]:
     """What validation rows chose how often, where they chose between gates that are learnt and gates at rest."""
     chosen = [record.chosen for record in records if "plain" in record.chosen]
     if chosen:
-        learnt, second = (sum(one[name] == value for one in chosen) for name, value in (("plain", 0.0), ("round", 2)))
+        learnt, later = sum(not one["plain"] for one in chosen), sum(one["round"] > 1 for one in chosen)
         yield (
-            f"Validation rows kept gates that were learnt on {learnt} of {len(chosen)} splits, and a network of the "
-            f"second round on {second}."
+            f"Validation rows kept gates that were learnt on {learnt} of {len(chosen)} splits, and a network of a "
+            f"later round on {later}."
         )
 
 

@@ -122,7 +122,9 @@ class TrainingSettings(_Settings):
         default_factory=dict,
         description="weight decay of parameters whose name begins or ends so, such as encoder; the last that fits",
     )
-    schedule: Literal["constant", "cosine", "one-cycle"] = Field("constant", description="course of the learning rate")
+    schedule: Literal["constant", "cosine", "one-cycle", "two-cycles"] = Field(
+        "constant", description="course of the learning rate"
+    )
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(None, gt=0, description="largest length of the gradient")
     penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
@@ -151,7 +153,7 @@ class TrainingSettings(_Settings):
     rounds: int = Field(
         1,
         ge=1,
-        description="how often networks are trained: after the first time from guesses, which the best so far makes",
+        description="how often networks are trained: after the first time from guesses of the round before",
     )
     gates: Annotated[list[Gates], OneWord] = Field(
         default=["learnt"],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from censnet.nn.members import split_members
+from censnet.nn.members import split_members, stack_members
 from censnet.ops.graph import Graph
 from censnet.training.config import Settings
 from censnet.training.lesson import Lesson, graphs_with
@@ -22,11 +22,11 @@ from censnet.training.tries import (
     add_tries,
     apart,
     ask_classes,
+    best_of_each,
     choose_tries,
     guess_rows,
     keep_best,
     plan_tries,
-    repeat_members,
 )
 
 NOTHING = [Try(round=1, gates="learnt", unlabelled=0.0)]  # to choose from
@@ -51,9 +51,9 @@ def fit_members(
 ) -> tuple[list[Learner], list[Fitted]]:
     """Train members from seeds of their own: at once where one graph is small, else one after the other.
 
-    Where several things are tried (`tries.py`), each member is trained with each, in one round from the same start, as
-    if these were members too, and the best on validation rows is kept. With `make_encoder`, another network is trained
-    in the place of CensNet, and all else is the same.
+    Where several things are tried (`tries.py`), each member is trained with each, as if these were members too, and the
+    best on validation rows is kept. With `make_encoder`, another network is trained in the place of CensNet, and all
+    else is the same.
     """
     rounds = plan_tries(settings.training)
     if len(rounds) > 1 or rounds[0] != NOTHING:
@@ -61,20 +61,21 @@ def fit_members(
     several = members * sum(map(len, rounds)) > 1
     at_once = several and fits_side_by_side(lesson, settings, members, device)
     record = None if folder is None else HistoryFile(folder / HISTORY, several)
-    place = make_accelerator(device=device).device
+    where = make_accelerator(device=device).device
     learners: list[list[Learner]] = [[] for _ in range(members)]  # the tries of each member
     fits: list[list[Fitted]] = [[] for _ in range(members)]
     done: list[Try] = []
-    guesses = guess_rows(lesson, place) if any(one.unlabelled for one in rounds[0]) else None
+    guesses = guess_rows(lesson, where) if any(one.unlabelled for one in rounds[0]) else None
     for number, tries in enumerate(rounds):
         if number > 0:
-            so_far = [keep_best(*found, done)[0] for found in zip(learners, fits, strict=True)]
-            guesses = ask_classes(so_far, lesson, place)
+            teachers = [best_of_each(*found, done) for found in zip(learners, fits, strict=True)]
+            guesses = ask_classes(teachers, lesson, where)
         taught = lesson if rounds == [NOTHING] else add_tries(lesson, tries, guesses, members)
-        seeds = [settings.seed + member + (number << 32) for member in range(members)]  # others have seeds below 2^32
+        places = range(len(done), len(done) + len(tries))
+        seeds = [settings.seed + member + (place << 32) for member in range(members) for place in places]
         done += tries
         found = _fit_all(
-            taught, settings, seeds, len(tries), at_once,
+            taught, settings, seeds, at_once,
             None if folder is None else folder / CHECKPOINT, f"round-{number + 1}-" if number else "",
             resume, device, listeners, record, make_encoder,
         )  # fmt: skip
@@ -91,7 +92,6 @@ def _fit_all(
     lesson: Lesson,
     settings: Settings,
     seeds: Sequence[int],
-    tries: int,
     at_once: bool,
     checkpoint: Path | None,
     prefix: str,
@@ -101,11 +101,11 @@ def _fit_all(
     record: HistoryFile | None,
     make_encoder: MakeEncoder | None,
 ) -> tuple[list[Learner], list[Fitted]]:
-    """The tries of each member, side by side or one by one; those of one member start alike."""
+    """A network from each seed, side by side or one by one."""
 
-    def make(seed: int, count: int) -> Learner:
+    def make(seed: int) -> Learner:
         torch.manual_seed(seed)
-        return make_learner(lesson, settings, count, make_encoder)
+        return make_learner(lesson, settings, make_encoder)
 
     def fit_one(learner: Learner, lesson: Lesson, seed: int, name: str) -> Fitted:
         return fit(
@@ -115,13 +115,12 @@ def _fit_all(
         )  # fmt: skip
 
     if at_once:
-        many = repeat_members(make(seeds[0], len(seeds)), tries)
+        many = stack_members([make(seed) for seed in seeds])
         fitted = fit_one(many, lesson, seeds[0], "members")
         return split_members(many.cpu()), apart(fitted)
     learners, fits = [], []
-    for number in range(len(seeds) * tries):
-        seed = seeds[number // tries]
-        learner = make(seed, 1)
+    for number, seed in enumerate(seeds):
+        learner = make(seed)
         fits.append(fit_one(learner, lesson.member(number), seed, f"member-{number}"))
         learners.append(learner.cpu())
     return learners, fits
@@ -134,18 +133,15 @@ def _is_seen_whole(
     if isinstance(lesson.graph, Graph) and members > 1 and fits_side_by_side(lesson, settings, members, device):
         return True
     one, memory = lesson.member(0), total_memory(make_accelerator(device=device).device)
-    learner = make_learner(one, settings, make_encoder=make_encoder)
+    learner = make_learner(one, settings, make_encoder)
     return choose_sampling(one, settings.training, learner, memory).sampling == "whole"
 
 
-def make_learner(
-    lesson: Lesson, settings: Settings, members: int = 1, make_encoder: MakeEncoder | None = None
-) -> Learner:
-    """A network for a lesson, or several side by side; CensNet, unless another is made."""
+def make_learner(lesson: Lesson, settings: Settings, make_encoder: MakeEncoder | None = None) -> Learner:
+    """A network for a lesson; CensNet, unless another is made."""
     widths, link = (lesson.graph.node_width, lesson.graph.edge_width), lesson.links is not None
     return Learner(
-        *widths, lesson.targets, link, settings.model, members, lesson.node_features, make_encoder,
-        lesson.graph.graph_width,
+        *widths, lesson.targets, link, settings.model, 1, lesson.node_features, make_encoder, lesson.graph.graph_width,
     )  # fmt: skip
 
 

@@ -1,7 +1,9 @@
 """Several trainings of one network, of which validation keeps one: gates learnt or at rest, classes guessed or not.
 
-In the first round every try starts from the labels, and from classes that are guessed before any network is trained
-(`unlabelled.py`). In each further round what the best network so far says of the rows without a label is the guess.
+In the first round networks learn from the labels, and from classes that are guessed before any network is trained
+(`unlabelled.py`). In each further round the guess is what the networks of the round before say together of the rows
+without a label: the mean of the best of each kind of gates, made as sure as it is right on validation rows. Each
+network has a start of its own, so that they err apart.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import torch
 from torch import Tensor
 
 from censnet.data.splits.split import PARTS
-from censnet.nn.members import split_members, stack_members
 from censnet.ops.graph import Graph
 from censnet.tasks.answers import probabilities
 from censnet.training.config import Settings, SettingsError, TrainingSettings, make_settings
@@ -24,7 +25,7 @@ from censnet.training.loop.infer import infer
 from censnet.training.loop.judge import Mark
 from censnet.training.loop.learner import Learner
 from censnet.training.run.directory import Tried, Try
-from censnet.training.unlabelled import SHARPNESS, guess_classes, smooth_rows
+from censnet.training.unlabelled import SHARPNESS, be_as_sure, guess_classes, smooth_rows
 
 logger = logging.getLogger("censnet")
 
@@ -152,16 +153,32 @@ def guess_rows(lesson: Lesson, device: torch.device | str) -> Tensor:
     return torch.stack(guesses, 1)
 
 
-def ask_classes(learners: Sequence[Learner], lesson: Lesson, device: torch.device | str) -> Tensor:
-    """How likely each row is of each class, as each member's network says. -> (n, members, classes)"""
+def ask_classes(teachers: Sequence[Sequence[Learner]], lesson: Lesson, device: torch.device | str) -> Tensor:
+    """How likely each row is of each class, as the teachers of each member say together. -> (n, members, classes)"""
     (target,) = lesson.targets
     assert isinstance(lesson.graph, Graph)
-    graph, there, found = lesson.graph.to(device), lesson.parts[target.level].device, []
-    for learner in learners:
-        answers = infer(learner.to(device), graph).rows[target.level]
-        found.append(probabilities(target, answers.float()).to(there))
-        learner.cpu()
+    graph, labels = lesson.graph.to(device), lesson.labels[target.level][:, 0].to(device)
+    found = []
+    for learners, codes in zip(teachers, lesson.parts[target.level].unbind(1), strict=True):
+        answers = [infer(learner.to(device), graph).rows[target.level] for learner in learners]
+        said = torch.stack([probabilities(target, each.float()) for each in answers]).mean(0)
+        asked = (codes.to(device) == PARTS.index("validation")) & ~labels.isnan()
+        rows = asked.nonzero().squeeze(1)
+        right = float((said[rows].argmax(1) == labels[rows]).double().mean())
+        found.append(be_as_sure(said, rows, right).to(codes.device))
+        for learner in learners:
+            learner.cpu()
     return torch.stack(found, 1)
+
+
+def best_of_each(learners: Sequence[Learner], fits: Sequence[Fitted], tries: Sequence[Try]) -> list[Learner]:
+    """Of the last tries of one member, those of the last round, the best of each kind of gates."""
+    last = [number for number, one in enumerate(tries) if one.round == tries[-1].round]
+    found = []
+    for kind in dict.fromkeys(tries[number].gates for number in last):
+        mine = [number for number in last if tries[number].gates == kind]
+        found.append(keep_best([learners[i] for i in mine], [fits[i] for i in mine], [])[0])
+    return found
 
 
 def add_tries(lesson: Lesson, tries: Sequence[Try], guesses: Tensor | None, members: int) -> Lesson:
@@ -174,13 +191,6 @@ def add_tries(lesson: Lesson, tries: Sequence[Try], guesses: Tensor | None, memb
         return lesson
     trust = torch.tensor([one.unlabelled for one in tries]).repeat(members)
     return replace(lesson, guesses=guesses.repeat_interleave(times, 1), trust=trust)
-
-
-def repeat_members(learner: Learner, times: int) -> Learner:
-    """Each member several times side by side, from the same start."""
-    if times == 1:
-        return learner
-    return stack_members([member for member in split_members(learner) for _ in range(times)])
 
 
 def apart(fitted: Fitted) -> list[Fitted]:

@@ -93,7 +93,7 @@ def guess_classes(
         guess = h.new_zeros(len(h), num_classes)
         guess[:, known] = _take_turns(h, believed, train, tau, rounds, balance)
         right = float((guess[validation].argmax(1) == asked).double().mean())
-        guess[:, known] = _be_as_sure(guess[:, known], validation, right)
+        guess[:, known] = be_as_sure(guess[:, known], validation, right)
         guess[train] = F.one_hot(labels[train].long(), num_classes).to(h.dtype)
         loss = -guess[validation, asked].clamp(min=torch.finfo(h.dtype).tiny).log().mean()
         mark = right, -float(loss)
@@ -115,7 +115,7 @@ def _take_turns(h: Tensor, believed: Tensor, train: Tensor, tau: float, rounds: 
     return q
 
 
-def _be_as_sure(q: Tensor, validation: Tensor, right: float) -> Tensor:
+def be_as_sure(q: Tensor, validation: Tensor, right: float) -> Tensor:
     """The power of q whose likeliest class has, in the mean over validation rows, the probability `right`."""
     scores = q.clamp(min=torch.finfo(q.dtype).tiny).log()
     low, high = POWERS

@@ -235,7 +235,7 @@ def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name:
     prepared = prepare(
         payments(), "node:tier", changes=PLAIN | quick(training__weight_decay_of={"encoder.layers.0": 5e-3})
     )
-    learner = make_learner(prepared.lesson, prepared.settings, 2, peer(name, kernel=PageRank(4)))
+    learner = make_learner(prepared.lesson, prepared.settings, peer(name, kernel=PageRank(4)))
     assert learner.reach == hops
     decayed = [
         g["params"] for g in make_optimizer(learner, prepared.settings.training).param_groups if g["weight_decay"]
@@ -286,7 +286,7 @@ def test_what_a_peer_cannot_follow_is_said() -> None:
     prepared = prepare(payments(), "node:tier", changes=PLAIN | quick())
     model = prepared.settings.model.model_copy(update={"norm": "batch"})
     with pytest.raises(SettingsError, match=r"model\.norm is batch"):
-        make_learner(prepared.lesson, prepared.settings.model_copy(update={"model": model}), 1, peer("gcn"))
+        make_learner(prepared.lesson, prepared.settings.model_copy(update={"model": model}), peer("gcn"))
     with pytest.raises(ValueError, match="width is 12, expected a multiple of 8"):
         peer("gat")(3, 1, ModelSettings(hidden=12), 1)
     with pytest.raises(ValueError, match="expected 'gcn', 'appnp' or 'gat'"):

@@ -50,7 +50,7 @@ class Try(BaseModel):
     """One training of a network, of several that validation rows choose from.
 
     Args:
-        round: from 1; in later rounds the guesses are what the best network so far says.
+        round: from 1; in later rounds the guesses are what the networks of the round before say together.
         gates: whether gates and self maps are learnt, or stay where they start.
         unlabelled: how much guessed classes count beside the labels.
     """
