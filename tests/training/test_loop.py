@@ -332,8 +332,8 @@ def test_every_network_has_curves_of_its_own_in_tensorboard(tmp_path):
     run = train(payments(), "node:vip", tmp_path / "run", settings=quick(), tensorboard=True)
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
     events.Reload()
-    assert len(run.config.tried.tries) == 6
-    for number in range(6):
+    assert len(run.config.tried.tries) == 8
+    for number in range(8):
         assert [point.step for point in events.Scalars(f"loss/{number}")] == [1, 2, 3, 4, 5, 6]
 
 
