@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout
 from censnet.nn.members import check_rows, matrices, mix
-from censnet.nn.norms import BatchNorm, LayerNorm, Norm, make_norm
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.factors import by_head
 from censnet.ops.incidence import Incidence
@@ -127,7 +126,6 @@ class GraphHead(nn.Module):
         over: "nodes" (the paper), "edges" or "both".
         hidden: widths of the layers between the pooled vector and the answer.
         dropout: between those.
-        norm: what brings the pooled vector to one scale: a sum over many rows is far from it, and from their mean.
         graph_width: channels of what is known of each graph as a whole, which stand beside the pooled vector.
         members: networks side by side; see `members.py`. They share what is known of the graphs.
 
@@ -151,7 +149,6 @@ class GraphHead(nn.Module):
         over: Literal["nodes", "edges", "both"] = "nodes",
         hidden: Sequence[int] = (),
         dropout: float = 0.0,
-        norm: Norm | None = None,
         graph_width: int = 0,
         members: int = 1,
     ) -> None:
@@ -168,9 +165,8 @@ class GraphHead(nn.Module):
             Readout(self.widths[side], how, side, members) for side in sides[over] for how in pools
         )
         self.graph_width, self.members = graph_width, members
-        width = len(pools) * sum(self.widths[side] for side in sides[over])
-        self.norm = make_norm(norm, width, members)
-        self.mlp = perceptron(width + graph_width, hidden, out_width, dropout, members)
+        width = len(pools) * sum(self.widths[side] for side in sides[over]) + graph_width
+        self.mlp = perceptron(width, hidden, out_width, dropout, members)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
@@ -178,7 +174,7 @@ class GraphHead(nn.Module):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, graphs: Tensor | None = None) -> Tensor:
         """The answers."""
-        vector: Tensor = self.norm(self.embed(nodes, edges, incidence))
+        vector = self.embed(nodes, edges, incidence)
         if self.graph_width:
             if graphs is None:
                 raise ValueError(
@@ -190,7 +186,7 @@ class GraphHead(nn.Module):
         return out
 
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
-        """The pooled vector of each graph, as it is before the norm and the answer."""
+        """The pooled vector of each graph, before the answer."""
         rows: dict[Side, Tensor] = {"node": nodes, "edge": edges}
         check_rows("nodes", nodes, incidence.num_nodes, self.widths["node"], self.members, "(N, node_width)")
         check_rows("edges", edges, incidence.num_edges, self.widths["edge"], self.members, "(E, edge_width)")
@@ -241,5 +237,5 @@ class LinkHead(nn.Module):
 
 def _reset(module: nn.Module) -> None:
     for part in module.modules():
-        if isinstance(part, nn.Linear | BatchNorm | LayerNorm):
+        if isinstance(part, nn.Linear):
             part.reset_parameters()

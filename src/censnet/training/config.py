@@ -12,11 +12,10 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from censnet.data.tables.schema import Features
-from censnet.nn.encoder import ACTIVATIONS
+from censnet.nn.encoder import ACTIVATIONS, Norm
 from censnet.nn.heads import Pool
 from censnet.nn.kernels import KERNELS
 from censnet.nn.layers import Gate, Readers, SelfWeight, Variant
-from censnet.nn.norms import Norm
 from censnet.ops.factors import Normalization
 
 PRESETS = ("strong", "paper", "released")
@@ -54,9 +53,7 @@ class ModelSettings(_Settings):
     feature_dropout: float = Field(
         0.0, ge=0, lt=1, description="share of the words of each node, and of other sparse features, that a step drops"
     )
-    norm: Norm | None = Field(
-        None, description="what brings rows to one scale after each layer, and what is pooled before the answer"
-    )
+    norm: Norm | None = Field(None, description="what brings the rows to one scale after each layer")
     residual: bool = Field(False, description="whether a layer adds to what it was given")
     activation: Annotated[str, OrNone] = Field("relu", description="what follows each layer: " + ", ".join(ACTIVATIONS))
     variant: Variant = Field("paper", description="the rules as printed, or as the authors' code has them")
