@@ -196,7 +196,7 @@ def test_norms_come_before_the_activation(norm: str) -> None:
     nodes, edges = features(TANGLE, 4, 2)
     model = shaken(CensNet(4, 2, 5, "NE", norm=norm, out_width=3))
     assert [type(module).__name__ for module in model.norms] == [
-        {"batch": "_BatchNorm", "layer": "_LayerNorm"}[norm],
+        {"batch": "BatchNorm", "layer": "LayerNorm"}[norm],
         "Identity",
     ]
     x = model.layers[0](nodes, edges, TANGLE)

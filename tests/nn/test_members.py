@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from censnet.nn import CensNet, Chebyshev, EdgeLayer, GraphHead, Lanczos, NodeLayer, PageRank, RowHead
 from censnet.nn.members import count_members, split_members, stack_members
+from censnet.nn.norms import Norm
 from censnet.nn.trace import export
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
@@ -311,8 +312,8 @@ def test_one_member_is_the_plain_network() -> None:
 
 def test_reprs_say_how_many_members() -> None:
     assert repr(NodeLayer(4, 2, 8, members=3)) == "NodeLayer(4 -> 8, reads 2, 'incident', members=3)"
-    assert repr(CensNet(4, 2, 8, norm="layer", members=3).norms[0]) == "_LayerNorm(8, members=3)"
-    assert repr(stack_members([CensNet(4, 2, 8, norm="batch")] * 3).norms[0]) == "_BatchNorm(8, members=3)"
+    assert repr(CensNet(4, 2, 8, norm="layer", members=3).norms[0]) == "LayerNorm(8, members=3)"
+    assert repr(stack_members([CensNet(4, 2, 8, norm="batch")] * 3).norms[0]) == "BatchNorm(8, members=3)"
 
 
 def test_frozen_parameters_stay_frozen() -> None:
@@ -346,9 +347,12 @@ def test_what_cannot_be_stacked_is_named(models: list[nn.Module], message: str) 
 @pytest.mark.parametrize("over", ["nodes", "edges", "both"])
 @pytest.mark.parametrize("hidden", [(), (4,)])
 @pytest.mark.parametrize("incidence", [TANGLE, UNION], ids=["tangle", "union"])
-def test_a_head_for_graphs_of_members_is_its_members(incidence: Incidence, hidden: tuple[int, ...], over: str) -> None:
+@pytest.mark.parametrize("norm", [None, "batch", "layer"])
+def test_a_head_for_graphs_of_members_is_its_members(
+    norm: Norm | None, incidence: Incidence, hidden: tuple[int, ...], over: str
+) -> None:
     models = [
-        GraphHead(3, 2, 2, ("mean", "sum", "attention"), over, hidden, graph_width=2)  # type: ignore[arg-type]
+        GraphHead(3, 2, 2, ("mean", "sum", "attention"), over, hidden, norm=norm, graph_width=2)  # type: ignore[arg-type]
         for _ in range(M)
     ]
     shaken(models)

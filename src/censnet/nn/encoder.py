@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -13,11 +12,10 @@ from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.kernels import Kernel, make_kernel
 from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, Readers, SelfWeight, Variant
 from censnet.nn.members import check_rows, fill_members, matrices, mix
+from censnet.nn.norms import Norm, make_norm
 from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
 from censnet.ops.sparse import map_values
-
-Norm = Literal["batch", "layer"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -96,8 +94,6 @@ class CensNet(nn.Module):
             raise ValueError(f"layers is {layers!r}, expected a word of N and E, such as 'NEN'")
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
-        if norm not in ("batch", "layer", None):
-            raise ValueError(f"norm is {norm!r}, expected 'batch', 'layer' or None")
         self.word, self.variant, self.residual, self.activation = layers, variant, residual, activation
         self.members, self.steps = members, make_kernel(kernel).steps  # how often a layer's kernel multiplies
         self.linear_end = out_width is not None
@@ -132,7 +128,7 @@ class CensNet(nn.Module):
                     members=members,
                 )
             )
-            self.norms.append(nn.Identity() if last or norm is None else _NORMS[norm](out, members))
+            self.norms.append(make_norm(None if last else norm, out, members))
             width[letter] = out
         self.out_node_width, self.out_edge_width = width["N"], width["E"]
 
@@ -200,43 +196,3 @@ class _Lift(nn.Module):
         check_rows("features", rows, None, self.weight.shape[-2], self.members, "(n, width)")
         out = mix(rows, self.weight)
         return out if self.bias is None else out + self.bias
-
-
-class _BatchNorm(nn.BatchNorm1d):
-    """Batch norm that takes a single row, such as the one edge of a last batch, by the running statistics."""
-
-    def __init__(self, width: int, members: int = 1) -> None:
-        super().__init__(members * width)
-        self.members = members
-
-    def extra_repr(self) -> str:
-        return _size(self, self.members)
-
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
-        if self.training and len(input) < 2:
-            return F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
-        return super().forward(input)
-
-
-class _LayerNorm(nn.LayerNorm):
-    """Layer norm, of each member's channels by themselves."""
-
-    def __init__(self, width: int, members: int = 1) -> None:
-        super().__init__(members * width)
-        self.members = members
-
-    def extra_repr(self) -> str:
-        return _size(self, self.members)
-
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
-        if self.members == 1:
-            return F.layer_norm(input, self.weight.shape, self.weight, self.bias, self.eps)
-        return torch.group_norm(input, self.members, self.weight, self.bias, self.eps)
-
-
-def _size(norm: nn.BatchNorm1d | nn.LayerNorm, members: int) -> str:
-    width = str(len(norm.weight) // members)
-    return width if members == 1 else f"{width}, members={members}"
-
-
-_NORMS: dict[str, Callable[[int, int], nn.Module]] = {"batch": _BatchNorm, "layer": _LayerNorm}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout
 from censnet.nn.members import check_rows, matrices, mix
+from censnet.nn.norms import BatchNorm, LayerNorm, Norm, make_norm
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.factors import by_head
 from censnet.ops.incidence import Incidence
@@ -74,7 +75,9 @@ class RowHead(nn.Module):
 class Readout(nn.Module):
     """One vector for each graph from the rows of one side: their mean, their sum, or a mean with learnt attention.
 
-    A graph that has no row on this side, such as a molecule without bonds, gets zeros.
+    A graph that has no row on this side, such as a molecule without bonds, gets zeros. A sum is divided by `usual`, the
+    rows of a usual graph, which is 1 until it is set: else it is far from the scale of a mean, and of what a head can
+    learn from at once.
 
     Shape:
         rows (n, width) -> (graphs, width), or M times each.
@@ -86,6 +89,8 @@ class Readout(nn.Module):
             raise ValueError(f"pool is {pool!r}, expected 'mean', 'sum' or 'attention'")
         self.pool, self.side, self.members = pool, side, members
         self.score = _Linear(width, 1, members) if pool == "attention" else None
+        self.usual: Tensor
+        self.register_buffer("usual", torch.ones(()))  # of the data, and kept with the weights
 
     def extra_repr(self) -> str:
         return f"{self.pool} over {self.side}s"
@@ -100,8 +105,10 @@ class Readout(nn.Module):
             share = self._attention(self.score(rows), incidence)
             rows = (by_head(rows, self.members) * share.unsqueeze(2)).flatten(1)
         total = incidence.pool(rows, self.side)
-        if self.pool != "mean":
+        if self.pool == "attention":
             return total
+        if self.pool == "sum":
+            return total / self.usual
         return total / incidence.count(self.side).clamp(min=1).to(total.dtype).unsqueeze(1)
 
     def _attention(self, score: Tensor, incidence: Incidence) -> Tensor:
@@ -126,6 +133,7 @@ class GraphHead(nn.Module):
         over: "nodes" (the paper), "edges" or "both".
         hidden: widths of the layers between the pooled vector and the answer.
         dropout: between those.
+        norm: what brings the pooled vector to one scale; what the rows have in common else drowns what they differ by.
         graph_width: channels of what is known of each graph as a whole, which stand beside the pooled vector.
         members: networks side by side; see `members.py`. They share what is known of the graphs.
 
@@ -149,6 +157,7 @@ class GraphHead(nn.Module):
         over: Literal["nodes", "edges", "both"] = "nodes",
         hidden: Sequence[int] = (),
         dropout: float = 0.0,
+        norm: Norm | None = None,
         graph_width: int = 0,
         members: int = 1,
     ) -> None:
@@ -165,8 +174,9 @@ class GraphHead(nn.Module):
             Readout(self.widths[side], how, side, members) for side in sides[over] for how in pools
         )
         self.graph_width, self.members = graph_width, members
-        width = len(pools) * sum(self.widths[side] for side in sides[over]) + graph_width
-        self.mlp = perceptron(width, hidden, out_width, dropout, members)
+        width = len(pools) * sum(self.widths[side] for side in sides[over])
+        self.norm = make_norm(norm, width, members)
+        self.mlp = perceptron(width + graph_width, hidden, out_width, dropout, members)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
@@ -174,7 +184,7 @@ class GraphHead(nn.Module):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, graphs: Tensor | None = None) -> Tensor:
         """The answers."""
-        vector = self.embed(nodes, edges, incidence)
+        vector: Tensor = self.norm(self.embed(nodes, edges, incidence))
         if self.graph_width:
             if graphs is None:
                 raise ValueError(
@@ -185,8 +195,13 @@ class GraphHead(nn.Module):
         out: Tensor = self.mlp(vector)
         return out
 
+    def set_usual(self, nodes: float, edges: float) -> None:
+        """Say how many nodes and edges a usual graph has."""
+        for side, readout in zip(self.sides, self.readouts, strict=True):
+            cast(Readout, readout).usual.fill_(max(1.0, nodes if side == "node" else edges))
+
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
-        """The pooled vector of each graph, before the answer."""
+        """The pooled vector of each graph, as it is before the norm and the answer."""
         rows: dict[Side, Tensor] = {"node": nodes, "edge": edges}
         check_rows("nodes", nodes, incidence.num_nodes, self.widths["node"], self.members, "(N, node_width)")
         check_rows("edges", edges, incidence.num_edges, self.widths["edge"], self.members, "(E, edge_width)")
@@ -237,5 +252,5 @@ class LinkHead(nn.Module):
 
 def _reset(module: nn.Module) -> None:
     for part in module.modules():
-        if isinstance(part, nn.Linear):
+        if isinstance(part, nn.Linear | BatchNorm | LayerNorm):
             part.reset_parameters()

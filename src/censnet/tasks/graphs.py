@@ -8,6 +8,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from censnet.nn.heads import GraphHead, Pool
+from censnet.nn.norms import Norm
 from censnet.ops.incidence import Incidence
 from censnet.tasks.rows import check_dense, check_level
 from censnet.tasks.targets import Target
@@ -19,7 +20,7 @@ class GraphTask(nn.Module):
     Args:
         targets: what is predicted.
         node_width, edge_width: channels of the embeddings.
-        pool, over, hidden, dropout, graph_width, members: as in `GraphHead`.
+        pool, over, hidden, dropout, norm, graph_width, members: as in `GraphHead`.
 
     Shape:
         nodes (N, node_width), edges (E, edge_width), graphs (graphs, graph_width) -> (graphs, width of the targets).
@@ -34,13 +35,14 @@ class GraphTask(nn.Module):
         over: Literal["nodes", "edges", "both"] = "nodes",
         hidden: Sequence[int] = (),
         dropout: float = 0.0,
+        norm: Norm | None = None,
         graph_width: int = 0,
         members: int = 1,
     ) -> None:
         super().__init__()
         check_level(targets, "graph")
         width = sum(target.width for target in targets)
-        self.head = GraphHead(node_width, edge_width, width, pool, over, hidden, dropout, graph_width, members)
+        self.head = GraphHead(node_width, edge_width, width, pool, over, hidden, dropout, norm, graph_width, members)
 
     def reset_parameters(self) -> None:
         """Start afresh."""

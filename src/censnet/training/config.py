@@ -12,10 +12,11 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from censnet.data.tables.schema import Features
-from censnet.nn.encoder import ACTIVATIONS, Norm
+from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
 from censnet.nn.kernels import KERNELS
 from censnet.nn.layers import Gate, Readers, SelfWeight, Variant
+from censnet.nn.norms import Norm
 from censnet.ops.factors import Normalization
 
 PRESETS = ("strong", "paper", "released")
@@ -75,7 +76,12 @@ class ModelSettings(_Settings):
     within: bool = Field(False, description="whether numbers are answered within the range of training labels")
     head: list[int] = Field(default_factory=list, description="widths of the layers between embedding and answer")
     read_ends: bool = Field(False, description="whether an edge's answer reads its two nodes beside the edge")
-    pool: list[Pool] = Field(default=["mean"], min_length=1, description="how rows become one vector for a graph")
+    pool: list[Pool] = Field(
+        default=["mean"],
+        min_length=1,
+        description="how rows become one vector for a graph; a sum is divided by the rows of a usual graph",
+    )
+    pool_norm: Norm | None = Field(None, description="what brings that vector to one scale")
     pool_over: Literal["nodes", "edges", "both"] = Field("nodes", description="which rows do")
     decoder: Literal["inner", "pairs", "cosines"] = Field(
         "inner",
@@ -122,8 +128,12 @@ class TrainingSettings(_Settings):
         default_factory=dict,
         description="weight decay of parameters whose name begins or ends so, such as encoder; the last that fits",
     )
-    schedule: Literal["constant", "cosine", "one-cycle", "two-cycles"] = Field(
-        "constant", description="course of the learning rate"
+    schedule: Literal["constant", "cosine", "one-cycle"] = Field("constant", description="course of the learning rate")
+    averaging: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="what a step leaves of the running mean of the weights, which is validated and kept in their place",
     )
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(None, gt=0, description="largest length of the gradient")

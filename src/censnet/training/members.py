@@ -8,7 +8,8 @@ from pathlib import Path
 import torch
 
 from censnet.nn.members import split_members, stack_members
-from censnet.ops.graph import Graph
+from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.graphs import GraphTask
 from censnet.training.config import Settings
 from censnet.training.lesson import Lesson, graphs_with
 from censnet.training.loop.batches import choose_sampling
@@ -140,9 +141,17 @@ def _is_seen_whole(
 def make_learner(lesson: Lesson, settings: Settings, make_encoder: MakeEncoder | None = None) -> Learner:
     """A network for a lesson; CensNet, unless another is made."""
     widths, link = (lesson.graph.node_width, lesson.graph.edge_width), lesson.links is not None
-    return Learner(
+    learner = Learner(
         *widths, lesson.targets, link, settings.model, 1, lesson.node_features, make_encoder, lesson.graph.graph_width,
     )  # fmt: skip
+    if isinstance(lesson.graph, GraphSet):
+        learnt = graphs_with(lesson.graph, lesson.parts, 0)
+        offsets = lesson.graph.node_offset, lesson.graph.edge_offset
+        usual = [float(offset.diff()[learnt].double().mean()) for offset in offsets]
+        for task in learner.tasks.values():
+            if isinstance(task, GraphTask):
+                task.head.set_usual(*usual)
+    return learner
 
 
 def fits_side_by_side(lesson: Lesson, settings: Settings, members: int, device: str | None) -> bool:

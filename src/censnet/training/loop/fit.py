@@ -138,7 +138,7 @@ class _Trainer:
             self.judge.quick = {self.monitor}
         self.objective = Objective(lesson, settings, learner)
         self.state = Progress(loss=[0.0] * self.members, best=[None] * self.members, best_epoch=[-1] * self.members)
-        self.weights = Weights(learner, optimizer)
+        self.weights = Weights(learner, optimizer, settings.averaging)
         self.saved_at = time.monotonic()
 
     def run(self) -> Fitted:
@@ -184,7 +184,8 @@ class _Trainer:
             if leave:
                 raise left(state.epoch, state.step, self.source)
         state.loss = totals.tolist()
-        self._close_epoch(len(plan))
+        with self.weights.averaged():
+            self._close_epoch(len(plan))
         leave = self._is_asked(interrupted, True)
         if state.finished or leave or self._due():
             self.save()
@@ -208,6 +209,7 @@ class _Trainer:
         if settings.clip is not None:
             clip_gradients(list(self.learner.parameters()), settings.clip, self.members)
         self.optimizer.step()
+        self.weights.average(number)
         return loss
 
     def _close_epoch(self, steps: int) -> None:

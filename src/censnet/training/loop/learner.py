@@ -124,8 +124,8 @@ class Learner(nn.Module):
                 self.last = layer(*widths, width, heads=1, members=members, **shared)
             elif level == "graph":
                 self.tasks[level] = GraphTask(
-                    found, *widths, settings.pool, settings.pool_over, settings.head, dropout, graph_width,
-                    members,
+                    found, *widths, settings.pool, settings.pool_over, settings.head, dropout, settings.pool_norm,
+                    graph_width, members,
                 )  # fmt: skip
             else:
                 self.tasks[level] = RowTask(

@@ -63,18 +63,14 @@ def rate_at(settings: TrainingSettings, step: int, steps: int) -> float:
     """The learning rate at a step, as a share of the one set.
 
     With a warm-up it first rises, in a line from a 25th. Then it stays, or falls to 0 as a cosine does; "one-cycle" is
-    a cosine that ends at a 10,000th. "two-cycles" are two of these, the first of a sixth of the steps: what is learnt
-    soon, and soon by heart, is best at the end of the first, and the rest at the end of the second.
+    a cosine that ends at a 10,000th.
     """
-    if settings.schedule == "two-cycles":
-        first = max(steps // 6, 1)
-        step, steps = (step, first) if step < first else (step - first, steps - first)
     warm = settings.warm_up * steps
     if step < warm:
         return min(0.04 + 0.96 * (step + 1) / warm, 1.0)
     if settings.schedule == "constant":
         return 1.0
-    least = 0.0 if settings.schedule == "cosine" else 1e-4
+    least = 1e-4 if settings.schedule == "one-cycle" else 0.0
     along = (step - warm) / max(steps - warm, 1)
     return least + (1 - least) * 0.5 * (1 + math.cos(math.pi * along))
 

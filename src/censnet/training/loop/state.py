@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,16 +31,40 @@ class Progress:
 
 
 class Weights:
-    """The weights of a learner now and, for each member, at its best.
+    """The weights of a learner now, in the mean over the steps so far and, for each member, at their best.
 
     Args:
         learner: what is trained, where it is trained.
         optimizer: its state is saved with the weights.
+        averaging: what a step leaves of the mean; with 0 there is none.
     """
 
-    def __init__(self, learner: Learner, optimizer: Optimizer) -> None:
-        self.learner, self.optimizer = learner, optimizer
-        self.best = {name: tensor.detach().clone() for name, tensor in learner.state_dict().items()}
+    def __init__(self, learner: Learner, optimizer: Optimizer, averaging: float = 0.0) -> None:
+        self.learner, self.optimizer, self.averaging = learner, optimizer, averaging
+        now = learner.state_dict()
+        self.best = {name: tensor.detach().clone() for name, tensor in now.items()}
+        self.moving = {name: tensor for name, tensor in now.items() if averaging and tensor.is_floating_point()}
+        self.mean = {name: tensor.detach().clone() for name, tensor in self.moving.items()}
+
+    def average(self, step: int) -> None:
+        """Add the weights after a step to their mean, m := a m + (1 - a) w. The first steps count less: a grows to its
+        value as (1 + step) / (10 + step), so that where a training starts is soon forgotten."""
+        if self.mean:
+            share = 1 - min(self.averaging, (1 + step) / (10 + step))
+            torch._foreach_lerp_(list(self.mean.values()), list(self.moving.values()), share)
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Meanwhile the learner has the mean of its weights."""
+        now, mean = list(self.moving.values()), list(self.mean.values())
+        kept = [tensor.clone() for tensor in now]
+        if now:
+            torch._foreach_copy_(now, mean)
+        try:
+            yield
+        finally:
+            if now:
+                torch._foreach_copy_(now, kept)
 
     def keep(self, members: Sequence[int]) -> None:
         """Remember the weights of these members as their best."""
@@ -68,6 +93,7 @@ class Weights:
         parts = {
             "model": self.learner.state_dict(),
             "best": self.best,
+            "mean": self.mean,
             "optimizer": optimizer_tensors(self.learner, self.optimizer),
         }
         tensors = {f"{part}/{name}": tensor for part, found in parts.items() for name, tensor in found.items()}
@@ -76,12 +102,15 @@ class Weights:
     def restore(self, path: Path) -> Progress:
         """Go back to where a checkpoint was written."""
         tensors, facts = load_tensors(path)
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "mean": {}, "optimizer": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition("/")
             parts[part][rest] = tensor
         self.learner.load_state_dict(parts["model"])
-        self.best = {name: tensor.to(self.best[name].device) for name, tensor in parts["best"].items()}
+        for name, tensor in parts["best"].items():
+            self.best[name].copy_(tensor)
+        for name, tensor in parts["mean"].items():
+            self.mean[name].copy_(tensor)
         restore_optimizer(self.learner, self.optimizer, parts["optimizer"])
         facts["best"] = [None if mark is None else Mark(*mark) for mark in facts["best"]]
         return Progress(**facts)
