@@ -140,6 +140,20 @@ def test_a_norm_over_a_batch_takes_a_graph_alone() -> None:
     torch.testing.assert_close(head(nodes, edges, alone), head.eval()(nodes, edges, alone))
 
 
+def test_a_sum_is_in_units_of_a_usual_graph_and_others_are_as_they_were() -> None:
+    nodes, edges = torch.randn(6, 3), torch.randn(6, 2)
+    for pool in POOLS:
+        torch.manual_seed(1)
+        head = GraphHead(3, 2, 4, pool=pool, over="both")
+        before = head.embed(nodes, edges, THREE)
+        head.set_usual(nodes=2.5, edges=0.5)
+        units = torch.tensor([2.5, 2.5, 2.5, 1.0, 1.0] if pool == "sum" else [1.0] * 5)  # less than one is none
+        torch.testing.assert_close(head.embed(nodes, edges, THREE), before / units)
+        again = GraphHead(3, 2, 4, pool=pool, over="both")
+        again.load_state_dict(head.state_dict())
+        assert torch.equal(again.embed(nodes, edges, THREE), head.embed(nodes, edges, THREE))
+
+
 def test_a_graph_alone_is_as_in_a_union() -> None:
     torch.manual_seed(2)
     head = GraphHead(3, 2, 1, pool=POOLS, over="both").double()

@@ -95,6 +95,22 @@ def test_the_best_weights_come_back_and_patience_ends_it():
     assert weights.ended
 
 
+def test_what_is_validated_and_kept_is_the_running_mean_of_the_weights():
+    """m := a m + (1 - a) w after each step, w as it is without; a is (1 + step) / (10 + step) while that is less."""
+    prepared = prepare(payments(), "node:wealth", "strong", quick(model__dropout=0.0), 0)
+    settings = prepared.settings.training.model_copy(update={"epochs": 8, "patience": None})
+    plain, averaged = make(prepared), make(prepared)  # from one start
+    alone, mean = Weights(plain), Weights(averaged)
+    expected = {name: tensor.clone() for name, tensor in plain.state_dict().items()}
+    fit(plain, prepared.lesson, settings, listeners=[alone])
+    fit(averaged, prepared.lesson, settings.model_copy(update={"averaging": 0.3}), listeners=[mean])
+    for step in range(8):
+        share = min(0.3, (1 + step) / (10 + step))
+        for name, tensor in expected.items():
+            tensor.mul_(share).add_((1 - share) * alone.seen[step][name])
+            torch.testing.assert_close(mean.seen[step][name], tensor)
+
+
 def test_of_epochs_that_the_metric_finds_equal_the_one_of_least_loss_is_kept():
     prepared = prepare(payments(), "edge:fraud", "strong", quick(training__learning_rate=0.02), 0)
     settings = prepared.settings.training.model_copy(update={"epochs": 12, "monitor": "auc"})

@@ -35,7 +35,7 @@ KINDS = {
     "balanced": (payments, "node:vip", {"training__imbalance": "sampling"}, 1),
     "links": (payments, ["node:vip", "link"], {}, 1),
     "pairs": (payments, "link", {"model__decoder": "pairs", "training__mask": 0.4, "training__negatives": 2}, 1),
-    "side by side": (payments, "node:tier", {"model__norm": "batch"}, 3),
+    "side by side": (payments, "node:tier", {"model__norm": "batch", "training__averaging": 0.9}, 3),
     "guesses": (payments, "node:tier", {"training__unlabelled": [0.0, 1.0]}, 1),
     "one by one": (shapes, "graph:ring", {}, 2),
     "descriptors": (smiles, "graph:acid", {"data__descriptors": True}, 1),
