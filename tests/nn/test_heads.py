@@ -122,19 +122,20 @@ def test_several_pools_stand_side_by_side(pool: str | tuple[str, ...], over: str
 
 
 @pytest.mark.parametrize("norm", ["batch", "layer"])
-def test_a_norm_brings_the_pooled_vector_to_one_scale_and_leaves_what_is_known_of_a_graph(norm: Norm) -> None:
+def test_a_norm_brings_means_to_one_scale_and_leaves_sums_and_what_is_known_of_a_graph(norm: Norm) -> None:
     torch.manual_seed(1)
     head = GraphHead(3, 2, 4, pool=("mean", "sum"), norm=norm, graph_width=2)
     nodes, edges, known = 100 * torch.randn(6, 3), torch.randn(6, 2), torch.randn(THREE.num_graphs, 2)
-    pooled, line = head.embed(nodes, edges, THREE), head.mlp[0]
+    mean, total = (Readout(3, pool, "node")(nodes, THREE) for pool in ("mean", "sum"))
     axis = {"batch": 0, "layer": 1}[norm]
-    even = (pooled - pooled.mean(axis, keepdim=True)) / (pooled.var(axis, correction=0, keepdim=True) + 1e-5).sqrt()
-    expected = torch.cat([even, known], dim=1) @ line.weight.t() + line.bias
-    torch.testing.assert_close(head(nodes, edges, THREE, known), expected, rtol=1e-4, atol=1e-4)
+    even = (mean - mean.mean(axis, keepdim=True)) / (mean.var(axis, correction=0, keepdim=True) + 1e-5).sqrt()
+    torch.testing.assert_close(head.embed(nodes, edges, THREE), torch.cat([even, total], dim=1), rtol=1e-4, atol=1e-4)
+    expected = torch.cat([even, total, known], dim=1) @ head.mlp[0].weight.t() + head.mlp[0].bias
+    torch.testing.assert_close(head.train()(nodes, edges, THREE, known), expected, rtol=1e-4, atol=1e-3)
 
 
 def test_a_norm_over_a_batch_takes_a_graph_alone() -> None:
-    head = GraphHead(3, 2, 4, pool="sum", norm="batch")
+    head = GraphHead(3, 2, 4, pool="mean", norm="batch")
     alone = Incidence(THREE.ends[:, :5], 3)
     nodes, edges = torch.randn(3, 3), torch.randn(5, 2)
     torch.testing.assert_close(head(nodes, edges, alone), head.eval()(nodes, edges, alone))

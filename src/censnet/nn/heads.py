@@ -75,20 +75,21 @@ class RowHead(nn.Module):
 class Readout(nn.Module):
     """One vector for each graph from the rows of one side: their mean, their sum, or a mean with learnt attention.
 
-    A graph that has no row on this side, such as a molecule without bonds, gets zeros. A sum is divided by `usual`, the
-    rows of a usual graph, which is 1 until it is set: else it is far from the scale of a mean, and of what a head can
-    learn from at once.
+    A graph that has no row on this side, such as a molecule without bonds, gets zeros. A norm can bring means to one
+    scale. A sum keeps the size of the graph, and is divided by `usual`, the rows of a usual graph, which is 1 until it
+    is set: else it is far from the scale that a head learns from at once.
 
     Shape:
         rows (n, width) -> (graphs, width), or M times each.
     """
 
-    def __init__(self, width: int, pool: Pool, side: Side, members: int = 1) -> None:
+    def __init__(self, width: int, pool: Pool, side: Side, members: int = 1, norm: Norm | None = None) -> None:
         super().__init__()
         if pool not in ("mean", "sum", "attention"):
             raise ValueError(f"pool is {pool!r}, expected 'mean', 'sum' or 'attention'")
         self.pool, self.side, self.members = pool, side, members
         self.score = _Linear(width, 1, members) if pool == "attention" else None
+        self.norm = None if norm is None or pool == "sum" else make_norm(norm, width, members)
         self.usual: Tensor
         self.register_buffer("usual", torch.ones(()))  # of the data, and kept with the weights
 
@@ -105,11 +106,11 @@ class Readout(nn.Module):
             share = self._attention(self.score(rows), incidence)
             rows = (by_head(rows, self.members) * share.unsqueeze(2)).flatten(1)
         total = incidence.pool(rows, self.side)
-        if self.pool == "attention":
-            return total
         if self.pool == "sum":
             return total / self.usual
-        return total / incidence.count(self.side).clamp(min=1).to(total.dtype).unsqueeze(1)
+        if self.pool == "mean":
+            total = total / incidence.count(self.side).clamp(min=1).to(total.dtype).unsqueeze(1)
+        return total if self.norm is None else cast(Tensor, self.norm(total))
 
     def _attention(self, score: Tensor, incidence: Incidence) -> Tensor:
         """Softmax of (n, members) scores within each graph."""
@@ -133,7 +134,7 @@ class GraphHead(nn.Module):
         over: "nodes" (the paper), "edges" or "both".
         hidden: widths of the layers between the pooled vector and the answer.
         dropout: between those.
-        norm: what brings the pooled vector to one scale; what the rows have in common else drowns what they differ by.
+        norm: what brings means to one scale: what all rows have in common else drowns what they differ by.
         graph_width: channels of what is known of each graph as a whole, which stand beside the pooled vector.
         members: networks side by side; see `members.py`. They share what is known of the graphs.
 
@@ -171,11 +172,10 @@ class GraphHead(nn.Module):
         self.widths: dict[Side, int] = {"node": node_width, "edge": edge_width}
         self.sides = [side for side in sides[over] for _ in pools]
         self.readouts = nn.ModuleList(
-            Readout(self.widths[side], how, side, members) for side in sides[over] for how in pools
+            Readout(self.widths[side], how, side, members, norm) for side in sides[over] for how in pools
         )
         self.graph_width, self.members = graph_width, members
         width = len(pools) * sum(self.widths[side] for side in sides[over])
-        self.norm = make_norm(norm, width, members)
         self.mlp = perceptron(width + graph_width, hidden, out_width, dropout, members)
 
     def reset_parameters(self) -> None:
@@ -184,7 +184,7 @@ class GraphHead(nn.Module):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, graphs: Tensor | None = None) -> Tensor:
         """The answers."""
-        vector: Tensor = self.norm(self.embed(nodes, edges, incidence))
+        vector = self.embed(nodes, edges, incidence)
         if self.graph_width:
             if graphs is None:
                 raise ValueError(
@@ -201,7 +201,7 @@ class GraphHead(nn.Module):
             cast(Readout, readout).usual.fill_(max(1.0, nodes if side == "node" else edges))
 
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
-        """The pooled vector of each graph, as it is before the norm and the answer."""
+        """The pooled vector of each graph, before the answer."""
         rows: dict[Side, Tensor] = {"node": nodes, "edge": edges}
         check_rows("nodes", nodes, incidence.num_nodes, self.widths["node"], self.members, "(N, node_width)")
         check_rows("edges", edges, incidence.num_edges, self.widths["edge"], self.members, "(E, edge_width)")

@@ -81,7 +81,7 @@ class ModelSettings(_Settings):
         min_length=1,
         description="how rows become one vector for a graph; a sum is divided by the rows of a usual graph",
     )
-    pool_norm: Norm | None = Field(None, description="what brings that vector to one scale")
+    pool_norm: Norm | None = Field(None, description="what brings pooled means to one scale; sums keep a graph's size")
     pool_over: Literal["nodes", "edges", "both"] = Field("nodes", description="which rows do")
     decoder: Literal["inner", "pairs", "cosines"] = Field(
         "inner",

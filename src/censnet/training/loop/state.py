@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,8 +47,10 @@ class Weights:
         self.mean = {name: tensor.detach().clone() for name, tensor in self.moving.items()}
 
     def average(self, step: int) -> None:
-        """Add the weights after a step to their mean, m := a m + (1 - a) w. The first steps count less: a grows to its
-        value as (1 + step) / (10 + step), so that where a training starts is soon forgotten."""
+        """Add the weights after a step to their mean: m := a m + (1 - a) w.
+
+        `a` grows to its value as (1 + step) / (10 + step), so that where a training starts is soon forgotten.
+        """
         if self.mean:
             share = 1 - min(self.averaging, (1 + step) / (10 + step))
             torch._foreach_lerp_(list(self.mean.values()), list(self.moving.values()), share)
@@ -56,15 +58,16 @@ class Weights:
     @contextmanager
     def averaged(self) -> Iterator[None]:
         """Meanwhile the learner has the mean of its weights."""
-        now, mean = list(self.moving.values()), list(self.mean.values())
-        kept = [tensor.clone() for tensor in now]
-        if now:
-            torch._foreach_copy_(now, mean)
+        now = {name: tensor.clone() for name, tensor in self.moving.items()}
+        self._put(self.mean)
         try:
             yield
         finally:
-            if now:
-                torch._foreach_copy_(now, kept)
+            self._put(now)
+
+    def _put(self, weights: Mapping[str, Tensor]) -> None:
+        for name, tensor in weights.items():
+            self.moving[name].copy_(tensor)
 
     def keep(self, members: Sequence[int]) -> None:
         """Remember the weights of these members as their best."""
