@@ -386,7 +386,7 @@ def test_members_on_the_same_batches_of_graphs_are_those_alone():
         found = fit(learner, lesson, settings.training, 5, device="cpu")
         assert found.best_epoch == [fitted.best_epoch[number]]
         theirs = [row for row in fitted.history if row["member"] == number]
-        for name, share in (("loss", 1e-5), ("validation_loss", 1e-3)):
+        for name, share in (("loss", 1e-5), ("validation_loss", 3e-3)):
             assert [row[name] for row in theirs] == pytest.approx([row[name] for row in found.history], rel=share)
         assert torch.allclose(member(graph).rows["graph"], learner(graph).rows["graph"], rtol=1e-2, atol=1e-3)
 
