@@ -134,6 +134,13 @@ def test_a_norm_brings_means_to_one_scale_and_leaves_sums_and_what_is_known_of_a
     torch.testing.assert_close(head.train()(nodes, edges, THREE, known), expected, rtol=1e-4, atol=1e-3)
 
 
+def test_one_channel_has_no_norm_that_would_erase_it() -> None:
+    nodes, edges = torch.randn(6, 3), torch.randn(6, 1)
+    plain, normed = (GraphHead(3, 1, 4, over="both", norm=norm).embed(nodes, edges, THREE) for norm in (None, "layer"))
+    assert torch.equal(plain[:, 3], normed[:, 3])
+    assert not torch.allclose(plain[:, :3], normed[:, :3])
+
+
 def test_a_norm_over_a_batch_takes_a_graph_alone() -> None:
     head = GraphHead(3, 2, 4, pool="mean", norm="batch")
     alone = Incidence(THREE.ends[:, :5], 3)
@@ -243,6 +250,7 @@ def test_features_of_a_graph_stand_beside_its_pooled_vector() -> None:
     ("wrong", "message"),
     [
         (lambda: GraphHead(3, 2, 1, pool="max"), r"^pool is 'max', expected 'mean', 'sum' or 'attention'$"),
+        (lambda: GraphHead(3, 2, 1, pool="sum", norm="group"), r"^norm is 'group', expected 'batch', 'layer' or None$"),
         (lambda: GraphHead(3, 2, 1, pool=()), r"^pool is empty, expected 'mean', 'sum', 'attention' or several"),
         (lambda: GraphHead(3, 2, 1, over="graphs"), r"^over is 'graphs', expected 'nodes', 'edges' or 'both'$"),
         (lambda: LinkHead(3, "outer"), r"^kind is 'outer', expected 'inner' or 'product'$"),

@@ -45,7 +45,7 @@ def shaken(models: Sequence[nn.Module]) -> None:
     for model in models:
         with torch.no_grad():
             for tensor in (*model.double().parameters(), *model.buffers()):
-                if tensor.is_floating_point() and tensor.dim():  # a number is theirs together
+                if tensor.is_floating_point():
                     tensor.uniform_(0.2, 1.0, generator=generator).mul_(
                         1 if tensor.dim() < 2 else torch.randn(tensor.shape, generator=generator)
                     )
@@ -107,8 +107,7 @@ def check_layout(stack: nn.Module, models: Sequence[nn.Module]) -> None:
         assert repr(again) == repr(model)
         for name, tensor in single.items():
             if tensor.is_floating_point():
-                shares = whole[name].detach().view(len(models) if tensor.dim() else 1, -1)
-                close(shares[m % len(shares)], tensor.detach().reshape(-1))
+                close(whole[name].detach().view(len(models), -1)[m], tensor.detach().reshape(-1))
                 assert again.state_dict()[name].shape == tensor.shape
                 close(again.state_dict()[name], tensor.detach())
             else:

@@ -396,3 +396,24 @@ def test_members_with_splits_of_their_own_have_batches_of_their_own():
     (part,) = asked.lesson.parts.values()
     other = replace(asked.lesson, parts={"graph": torch.cat([part, part.flip(0)], dim=1)})
     assert not fits_side_by_side(other, asked.settings, 2, "cpu")
+
+
+def test_sums_are_in_units_of_the_usual_training_graph(tmp_path):
+    asked = prepare(shapes(40), "graph:ring", "strong", quick(model__pool=["sum"], model__pool_over="both"), 0)
+    graph, (part,) = asked.lesson.graph, asked.lesson.parts.values()
+    first = torch.full_like(part, 2)
+    first[:3] = 0
+    for codes, chosen in ((part, part[:, 0] == 0), (first, slice(3)), (torch.full_like(part, 2), None)):
+        learner = make_learner(replace(asked.lesson, parts={"graph": codes}), asked.settings)
+        expected = [
+            1.0 if chosen is None else float(offset.diff()[chosen].double().mean())  # without a graph, the sum itself
+            for offset in (graph.node_offset, graph.edge_offset)
+        ]
+        assert [float(readout.usual) for readout in learner.tasks["graph"].head.readouts] == pytest.approx(expected)
+    run = train(shapes(40), "graph:ring", tmp_path / "run", settings=quick(model__pool=["sum"]))
+    (usual,), (again,) = (
+        [readout.usual for readout in learner.tasks["graph"].head.readouts]
+        for learner in (run.learners[0], load_run(tmp_path / "run").learners[0])
+    )
+    assert torch.equal(usual, again)
+    assert float(usual) > 1

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pandas as pd
 import pytest
-from training.samples import content, payments, quick, shapes
+from training.samples import content, payments, quick, shapes, smiles
 
 from censnet.data.tables.files import Tables
 from censnet.training import load_run, replicate, train
@@ -57,10 +57,11 @@ def test_what_is_asked_to_vary_varies(vary, splits, starts):
     assert found.runs[0].config.settings.seed == 4
 
 
-def test_one_by_one_each_is_the_training_of_its_seed():
-    settings = quick(training__epochs=2)
-    found = replicate(shapes(20), "graph:ring", replicates=2, settings=settings, seed=3)
-    alone = train(shapes(20), "graph:ring", settings=settings | {"data.split_seed": 4}, seed=4)
+@pytest.mark.parametrize(("data", "target"), [(shapes, "graph:ring"), (smiles, "graph:acid")])
+def test_one_by_one_each_is_the_training_of_its_seed(data, target):
+    settings = quick(training__epochs=2, model__pool=["mean", "sum"])
+    found = replicate(data(30), target, replicates=2, settings=settings, seed=3)
+    alone = train(data(30), target, settings=settings | {"data.split_seed": 4}, seed=4)
     assert found.runs[1].metrics == alone.metrics
     pd.testing.assert_frame_equal(found.runs[1].history, alone.history)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import io
 from dataclasses import replace
@@ -16,6 +17,7 @@ from training.test_replicates import at_once, plain
 from training.test_resume import CrashError, stop_at
 
 from censnet.data.tables.files import Tables
+from censnet.nn.members import split_members
 from censnet.tasks.answers import probabilities
 from censnet.training import load_run, replicate, train
 from censnet.training.config import SettingsError, make_settings
@@ -123,14 +125,13 @@ def test_one_by_one_the_first_try_is_the_training_with_its_weight_alone(weights,
     settings = quick(model__dropout=0.5, **ONCE)
     both = train(payments(), "node:tier", settings=settings | {"training.unlabelled": list(weights)}, ensemble=2)
     monkeypatch.setattr(members_module, "keep_best", whole)
-    for place, weight in enumerate(weights[:1]):
-        alone = train(payments(), "node:tier", settings=settings | {"training.unlabelled": weight}, ensemble=2)
-        for member in range(2):
-            found = tried[member][place].state_dict()
-            assert all(found[name].equal(tensor) for name, tensor in alone.learners[member].state_dict().items())
-            assert both.config.tried.best[member][place] == pytest.approx(
-                alone.history.query("member == @member")["validation_accuracy"].max()
-            )
+    alone = train(payments(), "node:tier", settings=settings | {"training.unlabelled": weights[0]}, ensemble=2)
+    for member in range(2):
+        found = tried[member][0].state_dict()
+        assert all(found[name].equal(tensor) for name, tensor in alone.learners[member].state_dict().items())
+        assert both.config.tried.best[member][0] == pytest.approx(
+            alone.history.query("member == @member")["validation_accuracy"].max()
+        )
 
 
 @pytest.mark.parametrize("side_by_side", [True, False])
@@ -299,14 +300,14 @@ def test_the_setting_is_a_list_of_weights():
 
 
 @pytest.mark.parametrize(
-    ("step", "side_by_side"), [(2, False), (13, False), (18, False), (22, False), (3, True), (6, True)]
+    ("step", "side_by_side"), [(2, False), (13, False), (18, False), (22, False), (30, False), (3, True), (10, True)]
 )
 def test_a_kill_in_any_try_ends_with_the_same_bits(step, side_by_side, monkeypatch, tmp_path):
-    """Four tries of four steps and then two, or two rounds of four steps for all."""
+    """Four tries of four steps and then twice two, or three rounds of four steps for all."""
     if not side_by_side:
         one_by_one(monkeypatch)
     settings = quick(
-        training__unlabelled=[0.0, 1.0], training__gates=["learnt", "plain"], training__rounds=2, model__dropout=0.4,
+        training__unlabelled=[0.0, 1.0], training__gates=["learnt", "plain"], training__rounds=3, model__dropout=0.4,
         training__epochs=4, model__self_weight="both",
     )  # fmt: skip
 
@@ -331,6 +332,7 @@ def test_the_screen_says_what_was_tried_and_kept(caplog):
     line = next(line for line in console.file.getvalue().splitlines() if line.startswith("tried"))
     kept = run.config.tried.tries[run.config.tried.kept[0]]
     assert "8 trainings of each network; kept" in line
+    assert ("guessed by the networks of the round before" in line) == (kept.round > 1)
     assert ("gates learnt" if kept.gates == "learnt" else "the plain kernel") in line
     silent = Console(file=io.StringIO(), width=200)
     silent.print(run_screen(train(payments(), "node:tier", settings=quick(training__unlabelled=[0.0], **ONCE))))
@@ -489,11 +491,35 @@ def test_every_training_has_a_number_in_the_history_while_it_runs(side_by_side, 
     assert set(frame["member"]) == {0, 1, 2}
 
 
-def test_rounds_of_a_replicate_do_not_start_as_the_next_replicate_does(monkeypatch):
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_tries_start_alike_and_members_do_not_and_each_round_has_two_teachers(side_by_side, monkeypatch):
+    if not side_by_side:
+        one_by_one(monkeypatch)
+    starts, teachers = [], []
+    fit, ask = members_module.fit, members_module.ask_classes
+
+    def spy(learner, *args, **more):
+        starts.extend(copy.deepcopy(one).state_dict() for one in split_members(learner))
+        return fit(learner, *args, **more)
+
+    monkeypatch.setattr(members_module, "fit", spy)
+    monkeypatch.setattr(members_module, "ask_classes", lambda *args: teachers.append(args[0]) or ask(*args))
+    train(payments(), "node:tier", settings=quick(training__epochs=2), ensemble=2)
+    assert [[len(each) for each in found] for found in teachers] == [[2, 2], [2, 2]]
+    rounds = [starts[:8], starts[8:12], starts[12:]]
+    first = [rounds[0][0], rounds[0][4]]
+    assert not all(first[0][name].equal(tensor) for name, tensor in first[1].items())
+    for networks in rounds:
+        for number, network in enumerate(networks):
+            start = first[number // (len(networks) // 2)]
+            assert all(start[name].equal(tensor) for name, tensor in network.items())
+
+
+def test_rounds_of_a_replicate_do_not_draw_as_the_next_replicate_does(monkeypatch):
     one_by_one(monkeypatch)
     seeds = []
     whole = members_module.fit
     monkeypatch.setattr(members_module, "fit", lambda *args, **kw: seeds.append(args[3]) or whole(*args, **kw))
     for seed in (0, 1):
         train(payments(), "node:tier", settings=quick(training__epochs=1, training__gates="learnt"), seed=seed)
-    assert len(seeds) == len(set(seeds)) == 2 * 4, "a start for each training of each"
+    assert len(seeds) == len(set(seeds)) == 2 * 4, "each training of each draws apart"

@@ -114,7 +114,7 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
         *_kept([record for record in records if (record.table, record.method) == (table, OURS)]),
     ])  # fmt: skip
     yield ""
-    for place, title in (("peers", "Peers in the same recipe"), ("beside", "What each part does")):
+    for place, title in (("peers", "Peers on the same splits"), ("beside", "What each part does")):
         others = [spec for spec in specs.values() if spec.place == place and _has(spec, summaries)]
         if others:
             yield from _paired(table, title, others, records, summaries)

@@ -12,7 +12,7 @@ from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.kernels import Kernel, make_kernel
 from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, Readers, SelfWeight, Variant
 from censnet.nn.members import check_rows, fill_members, matrices, mix
-from censnet.nn.norms import Norm, make_norm
+from censnet.nn.norms import Norm, check_norm, make_norm
 from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
 from censnet.ops.sparse import map_values
@@ -94,6 +94,7 @@ class CensNet(nn.Module):
             raise ValueError(f"layers is {layers!r}, expected a word of N and E, such as 'NEN'")
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
+        check_norm(norm)
         self.word, self.variant, self.residual, self.activation = layers, variant, residual, activation
         self.members, self.steps = members, make_kernel(kernel).steps  # how often a layer's kernel multiplies
         self.linear_end = out_width is not None

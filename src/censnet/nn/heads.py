@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout
 from censnet.nn.members import check_rows, matrices, mix
-from censnet.nn.norms import BatchNorm, LayerNorm, Norm, make_norm
+from censnet.nn.norms import BatchNorm, LayerNorm, Norm, check_norm, make_norm
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.factors import by_head
 from censnet.ops.incidence import Incidence
@@ -75,9 +75,9 @@ class RowHead(nn.Module):
 class Readout(nn.Module):
     """One vector for each graph from the rows of one side: their mean, their sum, or a mean with learnt attention.
 
-    A graph that has no row on this side, such as a molecule without bonds, gets zeros. A norm can bring means to one
-    scale. A sum keeps the size of the graph, and is divided by `usual`, the rows of a usual graph, which is 1 until it
-    is set: else it is far from the scale that a head learns from at once.
+    A graph that has no row on this side, such as a molecule without bonds, gets zeros. Then a norm can bring means of
+    two channels or more to one scale. A sum keeps the size of the graph, and is divided by `usual`, the rows of a usual
+    graph, which is 1 until it is set: else it is far from the scale that a head learns from at once.
 
     Shape:
         rows (n, width) -> (graphs, width), or M times each.
@@ -89,9 +89,10 @@ class Readout(nn.Module):
             raise ValueError(f"pool is {pool!r}, expected 'mean', 'sum' or 'attention'")
         self.pool, self.side, self.members = pool, side, members
         self.score = _Linear(width, 1, members) if pool == "attention" else None
-        self.norm = None if norm is None or pool == "sum" else make_norm(norm, width, members)
-        self.usual: Tensor
-        self.register_buffer("usual", torch.ones(()))  # of the data, and kept with the weights
+        check_norm(norm)
+        self.norm = None if norm is None or pool == "sum" or width == 1 else make_norm(norm, width, members)
+        self.usual: Tensor | None
+        self.register_buffer("usual", torch.ones(members) if pool == "sum" else None)  # of the data, of each member
 
     def extra_repr(self) -> str:
         return f"{self.pool} over {self.side}s"
@@ -106,8 +107,8 @@ class Readout(nn.Module):
             share = self._attention(self.score(rows), incidence)
             rows = (by_head(rows, self.members) * share.unsqueeze(2)).flatten(1)
         total = incidence.pool(rows, self.side)
-        if self.pool == "sum":
-            return total / self.usual
+        if self.usual is not None:
+            return total / self.usual.repeat_interleave(total.shape[1] // self.members)
         if self.pool == "mean":
             total = total / incidence.count(self.side).clamp(min=1).to(total.dtype).unsqueeze(1)
         return total if self.norm is None else cast(Tensor, self.norm(total))
@@ -198,7 +199,9 @@ class GraphHead(nn.Module):
     def set_usual(self, nodes: float, edges: float) -> None:
         """Say how many nodes and edges a usual graph has."""
         for side, readout in zip(self.sides, self.readouts, strict=True):
-            cast(Readout, readout).usual.fill_(max(1.0, nodes if side == "node" else edges))
+            usual = cast(Readout, readout).usual
+            if usual is not None:
+                usual.fill_(max(1.0, nodes if side == "node" else edges))
 
     def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The pooled vector of each graph, before the answer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -49,13 +48,14 @@ def _size(norm: nn.BatchNorm1d | nn.LayerNorm, members: int) -> str:
     return width if members == 1 else f"{width}, members={members}"
 
 
-NORMS: dict[str, Callable[[int, int], nn.Module]] = {"batch": BatchNorm, "layer": LayerNorm}
+def check_norm(norm: str | None) -> None:
+    """Raise unless this is the name of a norm, or None."""
+    if norm not in ("batch", "layer", None):
+        raise ValueError(f"norm is {norm!r}, expected 'batch', 'layer' or None")
 
 
 def make_norm(norm: Norm | None, width: int, members: int = 1) -> nn.Module:
     """A norm of so many channels; what leaves rows as they are where there is none."""
     if norm is None:
         return nn.Identity()
-    if norm not in NORMS:
-        raise ValueError(f"norm is {norm!r}, expected 'batch', 'layer' or None")
-    return NORMS[norm](width, members)
+    return BatchNorm(width, members) if norm == "batch" else LayerNorm(width, members)

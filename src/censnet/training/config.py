@@ -133,7 +133,8 @@ class TrainingSettings(_Settings):
         0.0,
         ge=0,
         lt=1,
-        description="what a step leaves of the running mean of the weights, which is validated and kept in their place",
+        description="share of the running mean of the weights that a step leaves: 0.98 is about the last 50 steps; the "
+        "mean is what is validated and kept",
     )
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(None, gt=0, description="largest length of the gradient")

@@ -30,6 +30,7 @@ from censnet.training.tries import (
     plan_tries,
 )
 
+TRIES = 2**32  # between the seeds of the tries of a member, which are below: they draw apart
 NOTHING = [Try(round=1, gates="learnt", unlabelled=0.0)]  # to choose from
 
 # Up to how many numbers in one activation members are trained at once. On a CPU it saves the cost of starting each
@@ -73,7 +74,7 @@ def fit_members(
             guesses = ask_classes(teachers, lesson, where)
         taught = lesson if rounds == [NOTHING] else add_tries(lesson, tries, guesses, members)
         places = range(len(done), len(done) + len(tries))
-        seeds = [settings.seed + member + (place << 32) for member in range(members) for place in places]
+        seeds = [settings.seed + member + place * TRIES for member in range(members) for place in places]
         done += tries
         found = _fit_all(
             taught, settings, seeds, at_once,
@@ -102,11 +103,11 @@ def _fit_all(
     record: HistoryFile | None,
     make_encoder: MakeEncoder | None,
 ) -> tuple[list[Learner], list[Fitted]]:
-    """A network from each seed, side by side or one by one."""
+    """A network from each seed, side by side or one by one; all tries of a member start alike."""
 
-    def make(seed: int) -> Learner:
-        torch.manual_seed(seed)
-        return make_learner(lesson, settings, make_encoder)
+    def make(number: int) -> Learner:
+        torch.manual_seed(seeds[number] % TRIES)
+        return make_learner(lesson.member(number), settings, make_encoder)
 
     def fit_one(learner: Learner, lesson: Lesson, seed: int, name: str) -> Fitted:
         return fit(
@@ -116,12 +117,12 @@ def _fit_all(
         )  # fmt: skip
 
     if at_once:
-        many = stack_members([make(seed) for seed in seeds])
+        many = stack_members([make(number) for number in range(len(seeds))])
         fitted = fit_one(many, lesson, seeds[0], "members")
         return split_members(many.cpu()), apart(fitted)
     learners, fits = [], []
     for number, seed in enumerate(seeds):
-        learner = make(seed)
+        learner = make(number)
         fits.append(fit_one(learner, lesson.member(number), seed, f"member-{number}"))
         learners.append(learner.cpu())
     return learners, fits

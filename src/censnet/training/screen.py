@@ -184,7 +184,7 @@ def _describe(one: Try, tries: Sequence[Try]) -> str:
     if len({other.gates for other in tries}) > 1:
         words.append("gates learnt" if one.gates == "learnt" else "the plain kernel")
     if any(other.unlabelled for other in tries):
-        source = "the best network before" if one.round > 1 else "centroids"
+        source = "the networks of the round before" if one.round > 1 else "centroids"
         words.append(f"classes guessed by {source} counting {one.unlabelled:g}" if one.unlabelled else "labels alone")
     return " with ".join(words)
 

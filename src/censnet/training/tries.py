@@ -2,8 +2,8 @@
 
 In the first round networks learn from the labels, and from classes that are guessed before any network is trained
 (`unlabelled.py`). In each further round the guess is what the networks of the round before say together of the rows
-without a label: the mean of the best of each kind of gates, made as sure as it is right on validation rows. Each
-network has a start of its own, so that they err apart.
+without a label: the mean of the best of each kind of gates, made as sure as it is right on validation rows. All start
+alike, and differ in what is tried and in what dropout draws.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def ask_classes(teachers: Sequence[Sequence[Learner]], lesson: Lesson, device: t
 
 
 def best_of_each(learners: Sequence[Learner], fits: Sequence[Fitted], tries: Sequence[Try]) -> list[Learner]:
-    """Of the last tries of one member, those of the last round, the best of each kind of gates."""
+    """Of the tries of one member in the last round, the best of each kind of gates."""
     last = [number for number, one in enumerate(tries) if one.round == tries[-1].round]
     found = []
     for kind in dict.fromkeys(tries[number].gates for number in last):

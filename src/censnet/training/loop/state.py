@@ -43,8 +43,8 @@ class Weights:
         self.learner, self.optimizer, self.averaging = learner, optimizer, averaging
         now = learner.state_dict()
         self.best = {name: tensor.detach().clone() for name, tensor in now.items()}
-        self.moving = {name: tensor for name, tensor in now.items() if averaging and tensor.is_floating_point()}
-        self.mean = {name: tensor.detach().clone() for name, tensor in self.moving.items()}
+        self.live = {name: tensor for name, tensor in now.items() if averaging and tensor.is_floating_point()}
+        self.mean = {name: tensor.detach().clone() for name, tensor in self.live.items()}
 
     def average(self, step: int) -> None:
         """Add the weights after a step to their mean: m := a m + (1 - a) w.
@@ -53,12 +53,12 @@ class Weights:
         """
         if self.mean:
             share = 1 - min(self.averaging, (1 + step) / (10 + step))
-            torch._foreach_lerp_(list(self.mean.values()), list(self.moving.values()), share)
+            torch._foreach_lerp_(list(self.mean.values()), list(self.live.values()), share)
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
         """Meanwhile the learner has the mean of its weights."""
-        now = {name: tensor.clone() for name, tensor in self.moving.items()}
+        now = {name: tensor.clone() for name, tensor in self.live.items()}
         self._put(self.mean)
         try:
             yield
@@ -67,7 +67,7 @@ class Weights:
 
     def _put(self, weights: Mapping[str, Tensor]) -> None:
         for name, tensor in weights.items():
-            self.moving[name].copy_(tensor)
+            self.live[name].copy_(tensor)
 
     def keep(self, members: Sequence[int]) -> None:
         """Remember the weights of these members as their best."""
