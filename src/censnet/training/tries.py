@@ -177,7 +177,7 @@ def best_of_each(learners: Sequence[Learner], fits: Sequence[Fitted], tries: Seq
     found = []
     for kind in dict.fromkeys(tries[number].gates for number in last):
         mine = [number for number in last if tries[number].gates == kind]
-        found.append(keep_best([learners[i] for i in mine], [fits[i] for i in mine], [])[0])
+        found.append(learners[mine[_best([fits[number] for number in mine])]])
     return found
 
 
@@ -208,12 +208,18 @@ def apart(fitted: Fitted) -> list[Fitted]:
 
 def keep_best(learners: Sequence[Learner], fits: Sequence[Fitted], tries: Sequence[Try]) -> tuple[Learner, Fitted]:
     """Of the tries of one member the best on validation rows; of equals, the one of less loss, then the first."""
+    best, marks = _best(fits), map(_mark, fits)
+    choice = Choice(list(tries), [None if mark is None else mark.value for mark in marks], best)
+    return learners[best], replace(fits[best], choice=choice)
+
+
+def _best(fits: Sequence[Fitted]) -> int:
+    """The place of the best on validation rows."""
     marks, best = [_mark(fitted) for fitted in fits], 0
     for number, mark in enumerate(marks):
         if mark is not None and mark.is_better(fits[0].monitor, marks[best]):
             best = number
-    choice = Choice(list(tries), [None if mark is None else mark.value for mark in marks], best)
-    return learners[best], replace(fits[best], choice=choice)
+    return best
 
 
 def _mark(fitted: Fitted) -> Mark | None:
