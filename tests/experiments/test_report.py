@@ -78,6 +78,7 @@ def test_paired_tests_are_scipys_on_common_splits() -> None:
     found = pair(first, list(reversed(second[:10])), "test")
     assert found is not None
     assert found.count == 10
+    assert found.won == sum(one[:10] > other[:10])
     assert found.t == pytest.approx(stats.ttest_rel(one[:10], other[:10]).pvalue)
     assert found.wilcoxon == pytest.approx(stats.wilcoxon(one[:10], other[:10]).pvalue)
     interval = stats.ttest_rel(one[:10], other[:10]).confidence_interval()
@@ -99,6 +100,7 @@ def test_less_is_better_where_it_is() -> None:
     )
     assert found is not None
     assert found.difference > 0
+    assert found.won == 3
 
 
 def full_results(folder: Path) -> list[Record]:

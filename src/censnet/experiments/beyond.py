@@ -12,7 +12,7 @@ from typing import Any
 from censnet.experiments.cells import TABLES, Cell
 from censnet.experiments.records import Record
 from censnet.experiments.spec import Spec, load_specs
-from censnet.experiments.summary import SURE, pair
+from censnet.experiments.summary import SURE, Paired, pair
 from censnet.experiments.tables import Summaries, digits_of, markdown_table
 
 TITLES = {
@@ -142,7 +142,7 @@ def _paired(
     yield ""
     yield f"| | strong | {' | '.join(spec.title for spec in others)} |"
     yield f"| --- |{' ---: |' * (len(others) + 1)}"
-    wins = {spec.method: [0, 0, 0] for spec in others}  # better, surely better, cells
+    compared: dict[str, list[Paired]] = {spec.method: [] for spec in others}
     for cell, about in TABLES[table].items():
         for metric in _judged(about):
             first, entries = by_place.get((cell, OURS), []), []
@@ -153,10 +153,7 @@ def _paired(
                     alone = summaries.get((table, cell, spec.method), {}).get(metric)
                     entries.append("" if alone is None else f"{alone.mean:.{digits}f}")
                     continue
-                count = wins[spec.method]
-                count[0] += found.difference > 0
-                count[1] += found.difference > 0 and found.is_sure
-                count[2] += 1
+                compared[spec.method].append(found)
                 mean = summaries[table, cell, spec.method][metric].mean
                 gap = f"{found.difference:+.{digits}f}, {found.low:+.{digits}f} to {found.high:+.{digits}f}"
                 gap = f"**{gap}**" if found.is_sure else gap
@@ -168,12 +165,21 @@ def _paired(
                 yield f"| {name} | {own} | {' | '.join(entries)} |"
     yield ""
     for spec in others:
-        better, surely, cells = wins[spec.method]
         about_it = [doubt for doubt in spec.doubts if doubt not in load_specs(table)[OURS].doubts]
-        if cells:
-            about_it.insert(0, f"`strong` is better in {better} of {cells}, significantly in {surely}.")
+        if compared[spec.method]:
+            about_it.insert(0, _tally(compared[spec.method]))
         yield f"- **{spec.title}**: {' '.join(about_it) or 'not compared yet.'}"
     yield ""
+
+
+def _tally(compared: Sequence[Paired]) -> str:
+    """In how many cells strong is better, surely better and surely worse, and on how many splits."""
+    better = [found for found in compared if found.difference > 0]
+    surely = sum(found.is_sure for found in better)
+    worse = sum(found.is_sure for found in compared if found.difference < 0)
+    said = f"`strong` is better in {len(better)} of {len(compared)}, significantly in {surely}"
+    said += f", and significantly worse in {worse}" if worse else ""
+    return f"{said}; on {sum(found.won for found in compared)} of {sum(found.count for found in compared)} splits."
 
 
 def _kept(records: Sequence[Record]) -> Iterator[str]:

@@ -118,6 +118,7 @@ class Paired:
 
     Args:
         count: splits that both have.
+        won: those on which the first is better.
         difference: in the table's unit; positive says that the first is better.
         low, high: the confidence interval of the difference, by Student's t.
         t: the p value of the paired t test.
@@ -125,6 +126,7 @@ class Paired:
     """
 
     count: int
+    won: int
     difference: float
     low: float
     high: float
@@ -149,14 +151,15 @@ def pair(first: Sequence[Record], second: Sequence[Record], metric: str) -> Pair
     cell = find_cell(first[0].table, first[0].cell)
     sign = cell.unit * (-1 if cell.lower else 1)
     gaps = np.array([sign * (one[split] - other[split]) for split in common])
-    error = gaps.std(ddof=1) / len(gaps) ** 0.5
+    won, error = int((gaps > 0).sum()), gaps.std(ddof=1) / len(gaps) ** 0.5
     if error == 0:  # every split has the same difference, which no test can weigh
         certain = 1.0 if gaps[0] == 0 else 0.0
-        return Paired(len(gaps), float(gaps[0]), float(gaps[0]), float(gaps[0]), certain, certain)
+        return Paired(len(gaps), won, float(gaps[0]), float(gaps[0]), float(gaps[0]), certain, certain)
     reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(gaps) - 1) * error)
     mean = float(gaps.mean())
     return Paired(
         len(gaps),
+        won,
         mean,
         mean - reach,
         mean + reach,
