@@ -36,7 +36,7 @@ def compare(spec: Spec, cell: str, metric: str, summaries: Summaries) -> Compari
 def markdown_table(specs: Sequence[Spec], summaries: Summaries, published: bool = True) -> str:
     """One row for each cell and metric, one column for each method: ours, the published in brackets, the mark.
 
-    Where a method stands beside the paper's table, a row that none has a record of is left out.
+    Where methods stand beside the paper's table, a row that none of them has a record of is left out.
 
     Args:
         specs: of one table.
@@ -44,8 +44,9 @@ def markdown_table(specs: Sequence[Spec], summaries: Summaries, published: bool 
         published: whether to set the published numbers beside ours.
     """
     rows = [["", *(spec.title for spec in specs), "runs"]]
+    beside = [spec for spec in specs if spec.place != "table"]
     for cell, metric in _rows(specs):
-        if all(spec.place != "table" and _ours(spec, cell, metric, summaries) is None for spec in specs):
+        if beside and all(_ours(spec, cell, metric, summaries) is None for spec in beside):
             continue
         counts = {entry.count for spec in specs if (entry := _ours(spec, cell, metric, summaries)) is not None}
         runs = "-".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
