@@ -89,7 +89,7 @@ def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> No
     assert {path.name for path in written} >= {"results.md", "depth.svg"}
     assert "8 alternations" in (tmp_path / "docs" / "results.md").read_text("utf-8")
     (panel,) = depth_figure(records).axes
-    assert panel.get_title(loc="left") == "nodes"
+    assert panel.get_title(loc="left") == "nodes: accuracy, %"
 
 
 def test_every_table_of_ours_has_the_preset_its_ablations_and_depths() -> None:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from censnet.experiments.cells import TABLES
+from censnet.experiments.cells import TABLES, Cell
 from censnet.experiments.records import Record
 
 ROWS = {"tox21": "validation AUC", "lipophilicity": "validation RMSE"}
@@ -58,18 +58,18 @@ def _draw(panel: Axes, curves: Sequence[Sequence[float]], name: str, colour: str
 
 
 def depth_figure(records: Iterable[Record]) -> Figure:
-    """A panel for each kind of task: the mean of each cell over its seeds, and its spread, by how many alternations."""
-    scores: dict[str, dict[str, dict[int, list[float]]]] = {}
+    """A panel for each task and measure: the mean of each cell over its seeds, and its spread, by alternations."""
+    scores: dict[tuple[str, str], dict[str, dict[int, list[float]]]] = {}
     for record in records:
         method, _, depth = record.method.rpartition("-depth-")
         about = TABLES[record.table].get(record.cell)
         if method and about is not None:
             metric = "test" if "test" in about.metrics else about.metrics[0]
-            found = scores.setdefault(record.table, {}).setdefault(record.cell, {})
+            found = scores.setdefault((record.table, _measure(record.table, about)), {}).setdefault(record.cell, {})
             found.setdefault(int(depth), []).append(about.unit * record.metrics[metric])
-    figure = Figure(figsize=(3.8 * max(len(scores), 1), 3.2), layout="constrained")
+    figure = Figure(figsize=(3.8 * max(len(scores), 1), 3.6), layout="constrained")
     panels = figure.subplots(1, max(len(scores), 1), squeeze=False)[0]
-    for panel, (table, cells) in zip(panels, scores.items(), strict=False):
+    for panel, ((table, measure), cells) in zip(panels, scores.items(), strict=False):
         for number, (cell, depths) in enumerate(cells.items()):
             order = sorted(depths)
             means, spreads = [np.mean(depths[depth]) for depth in order], [np.std(depths[depth]) for depth in order]
@@ -77,13 +77,19 @@ def depth_figure(records: Iterable[Record]) -> Figure:
             panel.errorbar(order, means, yerr=spreads, color=colour, lw=1.6, marker="o", ms=4, capsize=2, label=cell)
         panel.set_xscale("log", base=2)
         panel.set_xticks(DEPTHS, [str(depth) for depth in DEPTHS])
-        panel.set_title(table, fontsize="medium", loc="left")
+        panel.set_title(f"{table}: {measure}", fontsize="medium", loc="left")
         panel.set_xlabel("alternations of node and edge layers", color=GREY)
         panel.spines[["top", "right"]].set_visible(False)
         panel.tick_params(colors=GREY)
         panel.grid(alpha=0.25)
-        panel.legend(frameon=False, fontsize="small")
+        panel.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3)
     return figure
+
+
+def _measure(table: str, cell: Cell) -> str:
+    if table == "nodes":
+        return "accuracy, %"
+    return "RMSE, less is better" if cell.lower else "AUC, %" if cell.unit == 100 else "AUC"
 
 
 def save_figure(figure: Figure, path: Path) -> None:
