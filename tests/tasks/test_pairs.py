@@ -14,6 +14,7 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.nn import CensNet
+from censnet.nn.walks import walk
 from censnet.ops import Incidence, textbook
 from censnet.ops.graph import Graph
 from censnet.ops.sparse import row_products, unit_rows
@@ -29,10 +30,12 @@ def rows(count: int, width: int, seed: int = 0) -> Tensor:
     return torch.randn(count, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def make(incidence: Incidence, seed: int = 0, features: bool = True) -> tuple[PairTask, Tensor, Tensor, Graph]:
+def make(
+    incidence: Incidence, seed: int = 0, features: bool = True, walks: int = 0
+) -> tuple[PairTask, Tensor, Tensor, Graph]:
     """A task whose every weight counts, embedded nodes and edges, and the graph with features of its own."""
     torch.manual_seed(seed)
-    task = PairTask(4, 3, 5, features).double()
+    task = PairTask(4, 3, 5, features, walks=walks).double()
     for parameter in task.parameters():
         torch.nn.init.normal_(parameter)
     nodes, edges = rows(incidence.num_nodes, 4, seed), rows(incidence.num_edges, 3, seed + 1)
@@ -57,6 +60,9 @@ def slow_score(task: PairTask, nodes: Tensor, edges: Tensor, graph: Graph, i: in
     score = STEP * task.scale * F.cosine_similarity(z[i], z[j], dim=0) + task.shift
     if task.features:
         score = score + STEP * task.likeness * F.cosine_similarity(x[i], x[j], dim=0)
+    if task.walks:
+        k = walk(graph.incidence, task.walks, torch.float64)
+        score = score + STEP * task.nearness * F.cosine_similarity(k[i], k[j], dim=0)
     e = slow_edge(task, nodes, edges, graph.incidence, i, j)
     return score + (task.edge_weight[:, 0] * (e + task.bias).relu()).sum()
 
@@ -69,11 +75,11 @@ def joined(incidence: Incidence) -> set[tuple[int, int]]:
 
 
 @settings(max_examples=40)
-@given(incidence=incidences(), seed=st.integers(0, 2**16), features=st.booleans())
+@given(incidence=incidences(), seed=st.integers(0, 2**16), features=st.booleans(), walks=st.sampled_from([0, 3]))
 def test_a_pair_without_an_edge_is_scored_as_if_it_were_appended(
-    incidence: Incidence, seed: int, features: bool
+    incidence: Incidence, seed: int, features: bool, walks: int
 ) -> None:
-    task, nodes, edges, graph = make(incidence, seed, features)
+    task, nodes, edges, graph = make(incidence, seed, features, walks)
     free = [pair for pair in all_pairs(incidence.num_nodes).t().tolist() if tuple(pair) not in joined(incidence)]
     if not free:
         return
@@ -142,7 +148,7 @@ def test_links_and_other_pairs_weigh_the_same_however_many_there_are() -> None:
 def test_a_gradient_reaches_every_weight_and_the_edge_stream() -> None:
     torch.manual_seed(0)
     graph = Graph(torch.randn(6, 7), torch.randn(7, 2), TANGLE.ends)
-    encoder, task = CensNet(7, 2, 8, "NEN", gate="bounded"), PairTask(8, 8, 5)
+    encoder, task = CensNet(7, 2, 8, "NEN", gate="bounded"), PairTask(8, 8, 5, walks=2)
     nodes, edges = encoder(graph.nodes, graph.edges, graph.incidence)
     edges.retain_grad()
     task.loss(task(nodes, edges, graph), torch.tensor([[0, 3], [1, 4]]), torch.tensor([[0, 1], [4, 5]])).backward()
@@ -160,6 +166,17 @@ def test_where_nodes_have_no_features_their_likeness_counts_nothing_and_stays_so
     assert task.likeness == 0
     assert not task.likeness.requires_grad
     assert repr(task) == "PairTask(4, 3 -> 5, features=False)"
+
+
+def test_walks_are_not_read_unless_asked_for() -> None:
+    task, nodes, edges, graph = make(TANGLE)
+    assert task(nodes, edges, graph).walks is None
+    task.reset_parameters()
+    assert task.nearness == 0
+    assert not task.nearness.requires_grad
+    assert repr(PairTask(4, 3, 5, walks=2)) == "PairTask(4, 3 -> 5, walks=2)"
+    with pytest.raises(ValueError, match="walks is -1"):
+        PairTask(4, 3, walks=-1)
 
 
 # -- size --------------------------------------------------------------------------------------------------------------

@@ -132,6 +132,24 @@ def test_a_mask_needs_the_decoder_that_learns_from_what_it_hides() -> None:
         make_settings("paper", "link", {"training.mask": 0.5})
 
 
+@pytest.mark.parametrize(
+    ("walks", "features", "steps"), [("auto", True, 0), ("auto", False, 8), (3, True, 3), (0, False, 0)]
+)
+def test_pairs_are_told_by_walks_where_nodes_say_nothing_or_on_request(
+    walks: int | str, features: bool, steps: int
+) -> None:
+    data = payments() if features else Tables(edges=payments().edges)
+    made = prepare(data, "link", "strong", quick() | PAIRS | {"model.walks": walks})
+    learner = make_learner(made.lesson, made.settings)
+    assert learner.tasks["link"].walks == steps
+
+
+def test_an_inner_product_reads_no_walks() -> None:
+    assert make_settings("paper", "link").model.walks == "auto"
+    with pytest.raises(SettingsError, match=r"model\.walks is 3, expected 0: model\.decoder inner reads no walks"):
+        make_settings("paper", "link", {"model.walks": 3})
+
+
 # -- trainings ---------------------------------------------------------------------------------------------------------
 
 
@@ -169,10 +187,14 @@ def test_nodes_without_features_are_told_by_the_edges_alone() -> None:
     data = Tables(edges=teams().edges)
     prepared = prepare(data, "link", "strong", quick() | PAIRS)
     assert not prepared.lesson.node_features
-    run = train(data, "link", settings=quick() | PAIRS | {"training.epochs": 5})
+    run = train(data, "link", settings=quick() | PAIRS | {"training.epochs": 30})
     task = run.learners[0].tasks["link"]
     assert task.likeness == 0
+    assert task.nearness > 0, "two that share their surroundings are the likelier"
+    assert run.metrics["test"]["link"]["auc"] > 0.8
     assert run.predict(data)["link_p"].between(0, 1).all()
+    without = train(data, "link", settings=quick() | PAIRS | {"training.epochs": 30, "model.walks": 0})
+    assert run.metrics["test"]["link"]["auc"] > without.metrics["test"]["link"]["auc"] + 0.1
 
 
 def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from censnet.nn.walks import walk
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.factors import Power, scale_of
 from censnet.ops.graph import Graph
@@ -28,20 +29,23 @@ class PairSides:
         around: what the edges around a node bring to an edge more, through its gate: `PairTask` has the formula.
         edge_count: how many edges touch it.
         features: the node's own, of length 1, dense or sparse CSR; None where they say nothing.
+        walks: where walks from it lead, of length 1; None where that is not read.
 
     Shape:
-        places (N, latent), around (N, latent), edge_count (N,), features (N, node_width).
+        places (N, latent), around (N, latent), edge_count (N,), features (N, node_width), walks (N, `walks.WIDTH`).
     """
 
     places: Tensor
     around: Tensor
     edge_count: Tensor
     features: Tensor | None
+    walks: Tensor | None
 
     def to(self, device: torch.device | str) -> PairSides:
         """The same on another device."""
-        features = None if self.features is None else self.features.to(device)
-        return PairSides(self.places.to(device), self.around.to(device), self.edge_count.to(device), features)
+        own = self.places, self.around, self.edge_count
+        maybe = self.features, self.walks
+        return PairSides(*(rows.to(device) for rows in own), *(None if x is None else x.to(device) for x in maybe))
 
 
 class PairTask(nn.Module):
@@ -50,11 +54,12 @@ class PairTask(nn.Module):
     The score of the pair i, j, the same for j, i, is the logit of a link:
 
     .. math::
-        s_{ij} = a \cos(z_i, z_j) + c \cos(x_i, x_j) + w^\top \mathrm{ReLU}(e_{ij} + b) + \mathrm{shift},
-        \qquad z = H_v W_z
+        s_{ij} = a \cos(z_i, z_j) + c \cos(x_i, x_j) + d \cos(k_i, k_j) + w^\top \mathrm{ReLU}(e_{ij} + b)
+        + \mathrm{shift}, \qquad z = H_v W_z
 
-    where x are the nodes' features as they come in and :math:`e_{ij}` is what an edge layer makes of an edge f between
-    i and j that has nothing of its own. In the rule of `EdgeLayer`, on the graph with f in it, row f is
+    where x are the nodes' features as they come in, k says where walks from a node lead (`nn.walks`), and
+    :math:`e_{ij}` is what an edge layer makes of an edge f between i and j that has nothing of its own. In the rule of
+    `EdgeLayer`, on the graph with f in it, row f is
 
     .. math::
         e_{ij} = (D_e)_{ff}^{-1/2} \sum_{v \in \{i, j\}} u_v \sum_{g \ni v,\, g \ne f} (D_e)_{gg}^{-1/2} H_g W_e,
@@ -78,6 +83,7 @@ class PairTask(nn.Module):
         latent: channels of z and of e.
         features: whether the cosine of the nodes' features is read.
         edges: whether :math:`e_{ij}` is; without it, links are told from the nodes' cosines alone.
+        walks: steps of the walks; with 0 there are none.
 
     Shape:
         nodes (N, node_width), edges (E, edge_width) -> PairSides.
@@ -91,10 +97,18 @@ class PairTask(nn.Module):
     """
 
     def __init__(
-        self, node_width: int, edge_width: int, latent: int = 32, features: bool = True, edges: bool = True
+        self,
+        node_width: int,
+        edge_width: int,
+        latent: int = 32,
+        features: bool = True,
+        edges: bool = True,
+        walks: int = 0,
     ) -> None:
         super().__init__()
-        self.features, self.edges = features, edges
+        if walks < 0:
+            raise ValueError(f"walks is {walks}, expected a number of steps, or 0 for none")
+        self.features, self.edges, self.walks = features, edges, walks
         self.place = nn.Parameter(torch.empty(node_width, latent))
         self.weight = nn.Parameter(torch.empty(edge_width, latent), requires_grad=edges)
         self.reader = nn.Parameter(torch.empty(node_width, 1), requires_grad=edges)
@@ -103,10 +117,12 @@ class PairTask(nn.Module):
         self.scale = nn.Parameter(torch.empty(()))
         self.shift = nn.Parameter(torch.empty(()))
         self.likeness = nn.Parameter(torch.empty(()), requires_grad=features)
+        self.nearness = nn.Parameter(torch.empty(()), requires_grad=walks > 0)
         self.reset_parameters()
 
     def extra_repr(self) -> str:
         reads = ("" if self.features else ", features=False") + ("" if self.edges else ", edges=False")
+        reads += f", walks={self.walks}" if self.walks else ""
         return f"{self.place.shape[0]}, {self.weight.shape[0]} -> {self.place.shape[1]}{reads}"
 
     def reset_parameters(self) -> None:
@@ -118,15 +134,20 @@ class PairTask(nn.Module):
         nn.init.constant_(self.scale, 5.0 / STEP)
         nn.init.constant_(self.shift, -2.0)
         nn.init.constant_(self.likeness, 10.0 / STEP if self.features else 0.0)
+        nn.init.constant_(self.nearness, 3.0 / STEP if self.walks else 0.0)
 
     def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> PairSides:
         """What each node brings to a pair, from embedded nodes and edges and the graph they are of."""
         incidence = graph.incidence
         check_shape("nodes", nodes, (incidence.num_nodes, self.place.shape[0]), "(N, node_width)")
         check_shape("edges", edges, (incidence.num_edges, self.weight.shape[0]), "(E, edge_width)")
-        features = unit_rows(graph.nodes) if self.features else None
-        count = incidence.edge_count.to(self.place.dtype)
-        return PairSides(self.places(nodes), self._around(nodes, edges, incidence), count, features)
+        return PairSides(
+            self.places(nodes),
+            self._around(nodes, edges, incidence),
+            incidence.edge_count.to(self.place.dtype),
+            unit_rows(graph.nodes) if self.features else None,
+            walk(incidence, self.walks, self.place.dtype) if self.walks else None,
+        )
 
     def places(self, nodes: Tensor) -> Tensor:
         """z, brought to length 1. (N, node_width) -> (N, latent)"""
@@ -151,8 +172,9 @@ class PairTask(nn.Module):
     def _score(self, sides: PairSides, pairs: Tensor) -> Tensor:
         first, second = pairs
         cosine = self.scale * row_products(sides.places, first, second)
-        if sides.features is not None:
-            cosine = cosine + self.likeness * row_products(sides.features, first, second)
+        for weight, rows in ((self.likeness, sides.features), (self.nearness, sides.walks)):
+            if rows is not None:
+                cosine = cosine + weight * row_products(rows, first, second)
         score = STEP * cosine + self.shift
         return (
             score + (self.edge(sides, pairs) + self.bias).relu().matmul(self.edge_weight)[:, 0] if self.edges else score

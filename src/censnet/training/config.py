@@ -25,6 +25,7 @@ Gates = Literal["learnt", "plain"]
 NAMES = ("data.split_column", "data.split_file")
 DROPOUT = 0.1  # of "auto"
 BATCHES = 16, 128  # graphs in a batch of "auto", at least and at most
+WALKS = 8  # steps of "auto"
 STEPS = 25  # of an epoch, that it leaves where it can
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
 OneWord = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
@@ -88,6 +89,11 @@ class ModelSettings(_Settings):
         description="how links are told: the paper's inner product, pair by pair with an edge's embedding, or without",
     )
     latent: int = Field(32, ge=1, description="channels of the embedding that links are told from")
+    walks: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
+        "auto",
+        description=f"steps of walks from the two nodes, by whose ends links are told too; auto is {WALKS} where nodes "
+        "have no features of their own, and 0, which is none, where they have; inner reads none",
+    )
     positive_weight: float | Literal["balanced"] = Field(
         1.0, description="how much more a link counts than none, or balanced"
     )
@@ -115,6 +121,12 @@ class ModelSettings(_Settings):
         if self.dropout == "auto":
             return 0.0 if numbers else DROPOUT
         return self.dropout
+
+    def walks_for(self, features: bool) -> int:
+        """The steps of walks, where nodes have features of their own or none: beside words they added nothing."""
+        if self.walks == "auto":
+            return 0 if features else WALKS
+        return self.walks
 
 
 class TrainingSettings(_Settings):
@@ -237,9 +249,11 @@ class Settings(_Settings):
     data: DataSettings = DataSettings()
 
     @model_validator(mode="after")
-    def _mask_needs_pairs(self) -> Settings:
+    def _inner_has_neither_mask_nor_walks(self) -> Settings:
         if self.training.mask and self.model.decoder == "inner":
             raise ValueError(f"training.mask is {self.training.mask}, expected 0: model.decoder inner hides no links")
+        if self.model.walks not in (0, "auto") and self.model.decoder == "inner":
+            raise ValueError(f"model.walks is {self.model.walks}, expected 0: model.decoder inner reads no walks")
         return self
 
 

@@ -19,9 +19,9 @@ from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.kernels import KERNELS, Kernel, Operator, make_kernel
 from censnet.nn.members import check_rows, fill_members, matrices, mix
+from censnet.nn.walks import neighbours
 from censnet.ops.factors import by_head
 from censnet.ops.incidence import Incidence
-from censnet.ops.propagate import propagate_nodes
 from censnet.training.config import ModelSettings, SettingsError
 from censnet.training.loop.embedder import MakeEncoder
 
@@ -31,7 +31,7 @@ LEAST = 1e-6  # of what dropout leaves of a row of attention, where that is divi
 
 
 class Convolution(nn.Module):
-    """kernel(A~) x with A~ = D^-1/2 (A + I) D^-1/2, where A is 1 between neighbours, however many edges join them."""
+    """kernel(A~) x; see `neighbours`."""
 
     def __init__(self, kernel: Kernel, members: int = 1) -> None:
         super().__init__()
@@ -43,11 +43,7 @@ class Convolution(nn.Module):
 
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
         """The nodes with what they get of each other. (N, d) -> (N, d)"""
-        one = incidence.keep(("distinct", nodes.dtype), lambda: incidence.is_first.to(nodes.dtype))
-        operator = Operator(
-            lambda x: propagate_nodes(x, one, incidence, "one"), True, incidence.owner, incidence.num_graphs
-        )
-        spread: Tensor = self.kernel(operator, nodes)
+        spread: Tensor = self.kernel(neighbours(incidence, nodes.dtype), nodes)
         return spread
 
 

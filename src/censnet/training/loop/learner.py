@@ -138,7 +138,8 @@ class Learner(nn.Module):
                     members=members,
                 )
         if link and settings.decoder != "inner":
-            self.tasks["link"] = PairTask(*widths, settings.latent, features, edges=settings.decoder == "pairs")
+            edges, walks = settings.decoder == "pairs", settings.walks_for(features)
+            self.tasks["link"] = PairTask(*widths, settings.latent, features, edges, walks)
         elif link:
             self.tasks["link"] = LinkTask(self.encoder.out_node_width, settings.latent, settings.positive_weight)
 
