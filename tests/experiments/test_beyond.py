@@ -55,7 +55,9 @@ def test_a_row_says_whether_it_is_past_the_paper_and_past_what_came_since() -> N
     assert "short of the paper" in rows["pubmed-0.1"]
     assert "0.565" in rows["lipophilicity-random"]
     assert "past the paper" in rows["lipophilicity-random"]
-    assert "in 2 of 3, as the best published since in 1." in text
+    assert "| nodes | 2 of 9 | 1 of 9 |" in text
+    assert "| molecules | 1 of 4 | 0 of 4 |" in text
+    assert "| links |" not in text
     assert "Settings tried for each split: 2." in text
 
 
