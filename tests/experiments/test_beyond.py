@@ -78,9 +78,9 @@ def test_peers_and_parts_are_paired_with_strong_on_the_same_splits() -> None:
     records += many("nodes", "cora-1", "strong-no-stream", judged(*(value + 0.01 for value in values)))
     text = page(records, summarize(records), "depth.svg")
     assert "71.5 (**+2.0, +2.0 to +2.0**)" in text
-    assert "- **GCN**: `strong` is better in 1 of 1, significantly in 1; on 8 of 8 splits." in text
+    assert "- **GCN**: `strong` is better in 1 of 1, significantly in 1; split by split, in 8 of 8." in text
     worse = "- **no edge stream**: `strong` is better in 0 of 1, significantly in 0, and significantly worse in 1"
-    assert f"{worse}; on 0 of 8 splits." in text
+    assert f"{worse}; split by split, in 0 of 8." in text
 
 
 def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import incidences
 from torch import Tensor
 
-from censnet.nn.walks import TELEPORT, WIDTH, neighbours, signs, walk
+from censnet.nn.walks import TELEPORT, WIDTH, neighbours, orth, walk
 from censnet.ops import Incidence
 
 
@@ -32,32 +33,67 @@ def slow_walks(incidence: Incidence, steps: int) -> Tensor:
     return K + (1 - TELEPORT) ** steps * power
 
 
-@given(incidence=incidences(), steps=st.integers(1, 5))
-def test_signs_are_carried_along_the_walks(incidence: Incidence, steps: int) -> None:
-    x = signs(incidence.num_nodes).double()
+def communities(count: int = 300, groups: int = 10, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Edges between nodes most of which are of one group, and the groups."""
+    rng = np.random.default_rng(seed)
+    group = np.arange(count) % groups
+    one, other = np.triu_indices(count, 1)
+    there = rng.random(len(one)) < np.where(group[one] == group[other], 0.15, 0.004)
+    return torch.from_numpy(np.stack([one[there], other[there]])), torch.from_numpy(group)
+
+
+@given(incidence=incidences(), steps=st.integers(1, 4))
+def test_of_few_nodes_the_cosines_are_those_of_where_walks_end(incidence: Incidence, steps: int) -> None:
+    """Fewer nodes than directions: nothing is left out."""
+    x = torch.randn(incidence.num_nodes, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(neighbours(incidence, torch.float64)(x), slow_operator(incidence) @ x)
-    expected = F.normalize(slow_walks(incidence, steps) @ x, dim=1)
-    torch.testing.assert_close(walk(incidence, steps, torch.float64), expected, rtol=1e-9, atol=1e-9)
+    K, found = F.normalize(slow_walks(incidence, steps), dim=1), walk(incidence, steps, torch.float64)
+    torch.testing.assert_close(found @ found.t(), K @ K.t(), rtol=0, atol=1e-4)
 
 
-def test_cosines_are_those_of_where_walks_end() -> None:
-    ring = torch.arange(60)
-    incidence = Incidence(torch.stack([ring, (ring + 1) % 60]), 60)
-    K, found = F.normalize(slow_walks(incidence, 8), dim=1), walk(incidence, 8, torch.float64)
-    error = found @ found.t() - K @ K.t()
-    assert error.square().mean().sqrt() < WIDTH**-0.5
-    assert (found[0] @ found[1]) > (found[0] @ found[2]) > (found[0] @ found[30]) + 0.2
+def test_of_many_nodes_they_are_those_of_the_best_view_of_that_rank() -> None:
+    ends, group = communities()
+    incidence = Incidence(ends, len(group))
+    value, vector = torch.linalg.eigh(slow_walks(incidence, 4))
+    best = F.normalize((vector * value)[:, value.argsort(descending=True)[:WIDTH]], dim=1)
+    found = walk(incidence, 4, torch.float64)
+    assert (found @ found.t() - best @ best.t()).square().mean().sqrt() < 0.02
 
 
-def test_signs_are_even_and_each_node_has_its_own() -> None:
-    r = signs(2000).double()
-    assert set(r.unique().tolist()) == {-1, 1}
-    assert abs(r.mean()) < 0.01
-    assert r.mean(0).abs().max() < 0.1
-    products = (r @ r.t() / WIDTH).fill_diagonal_(0)
-    assert products.std() == pytest.approx(WIDTH**-0.5, rel=0.02)
-    torch.testing.assert_close(signs(10).double(), r[:10])  # whatever else is in the graph
+def test_numbering_the_nodes_otherwise_changes_next_to_nothing() -> None:
+    ends, group = communities()
+    order = torch.randperm(len(group), generator=torch.Generator().manual_seed(0))
+    found = walk(Incidence(ends, len(group)), 4, torch.float32)
+    again = walk(Incidence(order[ends], len(group)), 4, torch.float32)[order]
+    assert (found @ found.t() - again @ again.t()).square().mean().sqrt() < 0.02
 
 
-def test_a_graph_without_nodes_has_no_walks() -> None:
-    assert walk(Incidence(torch.empty(2, 0, dtype=torch.long), 0), 3, torch.float32).shape == (0, WIDTH)
+def test_nodes_of_one_group_are_near_each_other() -> None:
+    ends, group = communities()
+    found = walk(Incidence(ends, len(group)), 4, torch.float32)
+    near, same = found @ found.t(), group[:, None] == group
+    assert near[same].mean() > near[~same].mean() + 0.3
+
+
+@pytest.mark.parametrize("rank", [1, 3, 5])
+def test_columns_at_right_angles_span_what_the_rows_did(rank: int) -> None:
+    draw = torch.Generator().manual_seed(0)
+    rows = torch.randn(40, rank, generator=draw) @ torch.randn(rank, 5, generator=draw)
+    found = orth(rows)
+    value = torch.linalg.eigvalsh(found.t() @ found)
+    torch.testing.assert_close(value, torch.tensor([0.0] * (5 - rank) + [1.0] * rank), rtol=0, atol=1e-4)
+    torch.testing.assert_close(found @ (found.t() @ rows), rows, rtol=0, atol=1e-4)
+
+
+def test_a_graph_that_is_seen_again_is_not_walked_again() -> None:
+    ends, group = communities(50)
+    incidence = Incidence(ends, len(group))
+    assert walk(incidence, 4, torch.float32) is walk(incidence, 4, torch.float32)
+    assert walk(incidence, 3, torch.float32) is not walk(incidence, 4, torch.float32)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_nodes_without_edges_stay_where_they_are(count: int) -> None:
+    found = walk(Incidence(torch.empty(2, 0, dtype=torch.long), count), 3, torch.float64)
+    assert found.shape == (count, WIDTH)
+    torch.testing.assert_close(found @ found.t(), torch.eye(count, dtype=torch.float64))

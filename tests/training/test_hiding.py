@@ -133,7 +133,7 @@ def test_a_mask_needs_the_decoder_that_learns_from_what_it_hides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("walks", "features", "steps"), [("auto", True, 0), ("auto", False, 8), (3, True, 3), (0, False, 0)]
+    ("walks", "features", "steps"), [("auto", True, 0), ("auto", False, 4), (3, True, 3), (0, False, 0)]
 )
 def test_pairs_are_told_by_walks_where_nodes_say_nothing_or_on_request(
     walks: int | str, features: bool, steps: int
@@ -183,18 +183,43 @@ def test_links_are_learnt_saved_and_told_again(layers: str, tmp_path) -> None:
     assert list(run.evaluate(data)) == list(run.metrics)
 
 
-def test_nodes_without_features_are_told_by_the_edges_alone() -> None:
+def test_nodes_without_features_are_told_by_where_walks_lead(tmp_path) -> None:
     data = Tables(edges=teams().edges)
     prepared = prepare(data, "link", "strong", quick() | PAIRS)
     assert not prepared.lesson.node_features
-    run = train(data, "link", settings=quick() | PAIRS | {"training.epochs": 30})
+    run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"training.epochs": 30})
     task = run.learners[0].tasks["link"]
     assert task.likeness == 0
     assert task.nearness > 0, "two that share their surroundings are the likelier"
     assert run.metrics["test"]["link"]["auc"] > 0.8
     assert run.predict(data)["link_p"].between(0, 1).all()
+    again = load_run(tmp_path / "run")
+    assert again.evaluate(data)["test"]["link"] == pytest.approx(run.metrics["test"]["link"], rel=1e-5)
+    pd.testing.assert_frame_equal(again.predict(data, top=20), run.predict(data, top=20))
     without = train(data, "link", settings=quick() | PAIRS | {"training.epochs": 30, "model.walks": 0})
     assert run.metrics["test"]["link"]["auc"] > without.metrics["test"]["link"]["auc"] + 0.1
+
+
+def test_features_that_are_the_same_for_all_say_nothing() -> None:
+    prepared = prepare(payments(), "link", "strong", quick() | PAIRS)
+    graph = prepared.lesson.graph
+    assert prepared.lesson.node_features
+    alike = Graph(torch.ones(graph.num_nodes, 2), graph.edges, graph.ends)
+    assert not prepare(alike, "link", "strong", quick() | PAIRS).lesson.node_features
+
+
+@pytest.mark.parametrize("other", ["node:vip", "edge:fraud"])
+@pytest.mark.parametrize("first", [True, False])
+def test_links_beside_another_target_are_told_as_they_are_alone(other: str, first: bool) -> None:
+    targets = ["link", other] if first else [other, "link"]
+    settings = prepare(payments(), targets, "strong", {}).settings
+    alone = prepare(payments(), "link", "strong", {}).settings
+    assert settings.model.decoder == alone.model.decoder == "pairs"
+    assert (settings.model.latent, settings.training.mask) == (alone.model.latent, alone.training.mask)
+    assert settings.model.layers == prepare(payments(), other, "strong", {}).settings.model.layers
+    run = train(payments(), targets, settings=quick())
+    assert isinstance(run.learners[0].tasks["link"], PairTask)
+    assert set(run.metrics["test"]) == {"link", other.split(":")[0]}
 
 
 def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:
@@ -204,7 +229,9 @@ def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:
     ends = torch.randint(count, (2, 2 * count), generator=generator)
     graph = Graph(torch.randn(count, 4, generator=generator), torch.ones(2 * count, 1), ends)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    prepared = prepare(graph, "link", "strong", quick() | PAIRS | {"training.epochs": 1, "model.layers": "EN"})
+    prepared = prepare(
+        graph, "link", "strong", quick() | PAIRS | {"training.epochs": 1, "model.layers": "EN", "model.walks": 2}
+    )
     learner = make_learner(prepared.lesson, prepared.settings)
     fit(learner, prepared.lesson, prepared.settings.training, device="cpu")
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

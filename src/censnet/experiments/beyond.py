@@ -205,13 +205,14 @@ def _paired(
 
 
 def _tally(compared: Sequence[Paired]) -> str:
-    """In how many cells strong is better, surely better and surely worse, and on how many splits."""
+    """In how many cells strong is better, surely better and surely worse, and how often split by split."""
     better = [found for found in compared if found.difference > 0]
     surely = sum(found.is_sure for found in better)
     worse = sum(found.is_sure for found in compared if found.difference < 0)
     said = f"`strong` is better in {len(better)} of {len(compared)}, significantly in {surely}"
     said += f", and significantly worse in {worse}" if worse else ""
-    return f"{said}; on {sum(found.won for found in compared)} of {sum(found.count for found in compared)} splits."
+    won, count = sum(found.won for found in compared), sum(found.count for found in compared)
+    return f"{said}; split by split, in {won} of {count}."
 
 
 def _kept(records: Sequence[Record]) -> Iterator[str]:

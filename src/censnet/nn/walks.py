@@ -1,16 +1,19 @@
 r"""Where walks from a node lead, in few numbers: nodes that have nothing else in common have neighbours in common.
 
-Let :math:`K = (1 - a)^T \tilde A^T + \sum_{k < T} a (1 - a)^k \tilde A^k`. But for a scale by degrees, row i of K says
-where walks from node i end that end before each step with probability a, and after T steps at the latest. K has N x N
-entries and is not made: each node gets d random signs :math:`r_i`, and
+Let :math:`K = (1 - a)^n \tilde A^n + \sum_{k < n} a (1 - a)^k \tilde A^k`. But for a scale by degrees, row i of K says
+where walks from node i end that end before each step with probability a, and after n steps at the latest. K has N x N
+entries and is not made. It is looked at from the few directions in which it says most, by subspace iteration:
 
-.. math:: s = K r, \qquad \mathbb{E}\, s_i^\top s_j = d\, (K K^\top)_{ij},
+.. math:: Q_0 = \text{random signs}, \qquad Q_{t + 1} = \mathrm{orth}(K Q_t), \qquad k = K Q_\text{last},
 
-so that the cosine of :math:`s_i` and :math:`s_j` is that of rows i and j of K, but for an error of about
-:math:`d^{-1/2}`. It costs :math:`O(E d)` for each step.
+so that :math:`k k^\top` is close to the best approximation of :math:`K K^\top` of that rank, whatever the signs were,
+and the cosine of :math:`k_i` and :math:`k_j` is near that of rows i and j. Each step costs :math:`O(E d)`, and orth
+:math:`O(N d^2)`.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -20,10 +23,10 @@ from censnet.nn.kernels import Operator, PageRank
 from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_nodes
 
-WIDTH = 128  # d: signs of each node
+WIDTH = 128  # d: directions
+ROUNDS = 3  # of the iteration
 TELEPORT = 0.1  # a
-BITS = 64
-GOLDEN, FIRST, SECOND = -0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15  # of SplitMix64, signed
+LEAST = 1e-6  # of the largest, an eigenvalue that is more than what rounding leaves
 
 
 def neighbours(incidence: Incidence, dtype: torch.dtype) -> Operator:
@@ -33,29 +36,27 @@ def neighbours(incidence: Incidence, dtype: torch.dtype) -> Operator:
 
 
 def walk(incidence: Incidence, steps: int, dtype: torch.dtype) -> Tensor:
-    """s, with rows of length 1. -> (N, WIDTH)"""
-    device = incidence.ends.device
-    ends: Tensor = PageRank(steps, TELEPORT)(neighbours(incidence, dtype), signs(incidence.num_nodes, device).to(dtype))
-    return F.normalize(ends, dim=1)
+    """k, with rows of length 1; kept while the graph lives. -> (N, WIDTH)"""
+
+    def look() -> Tensor:
+        K, operator = PageRank(steps, TELEPORT), neighbours(incidence, dtype)
+        k: Tensor = _signs(incidence.num_nodes).to(incidence.ends.device, dtype)
+        for _ in range(ROUNDS):
+            k = orth(K(operator, k))
+        return F.normalize(K(operator, k), dim=1)
+
+    return incidence.keep(("walks", steps, dtype), look)
 
 
-def signs(num_nodes: int, device: torch.device | str = "cpu") -> Tensor:
-    """r: the signs of each node, the same on every device and in every graph. -> (N, WIDTH), of int64
-
-    Example:
-        >>> signs(2)[:, 2:6]
-        tensor([[ 1,  1, -1,  1],
-                [ 1,  1, -1, -1]])
-    """
-    words = WIDTH // BITS
-    mixed = (torch.arange(num_nodes * words, device=device) + 1) * GOLDEN
-    for shift, factor in ((30, FIRST), (27, SECOND)):
-        mixed = (mixed ^ _right(mixed, shift)) * factor
-    mixed = mixed ^ _right(mixed, 31)
-    bits = mixed.unsqueeze(1) >> torch.arange(BITS, device=device) & 1
-    return (2 * bits - 1).view(num_nodes, WIDTH)
+def orth(rows: Tensor) -> Tensor:
+    """Columns at right angles that span the same, each of length 1; as many zeros as there were too many. (N, d)"""
+    value, vector = torch.linalg.eigh((rows.t() @ rows).double().cpu())
+    scale = torch.where(value > LEAST * value.max(), value, torch.inf).rsqrt()
+    found: Tensor = rows @ (vector * scale).to(rows)
+    return found
 
 
-def _right(number: Tensor, shift: int) -> Tensor:
-    """A shift that fills with zeros."""
-    return number >> shift & (1 << (BITS - shift)) - 1
+@lru_cache(maxsize=1)
+def _signs(num_nodes: int) -> Tensor:
+    """Where the iteration starts: the same for every graph of this size, and drawn once for all steps of a training."""
+    return torch.randint(0, 2, (num_nodes, WIDTH), generator=torch.Generator().manual_seed(0), dtype=torch.int8) * 2 - 1

@@ -29,7 +29,7 @@ class PairSides:
         around: what the edges around a node bring to an edge more, through its gate: `PairTask` has the formula.
         edge_count: how many edges touch it.
         features: the node's own, of length 1, dense or sparse CSR; None where they say nothing.
-        walks: where walks from it lead, of length 1; None where that is not read.
+        walks: k, where walks from it lead, of length 1; None where that is not read.
 
     Shape:
         places (N, latent), around (N, latent), edge_count (N,), features (N, node_width), walks (N, `walks.WIDTH`).
@@ -54,7 +54,7 @@ class PairTask(nn.Module):
     The score of the pair i, j, the same for j, i, is the logit of a link:
 
     .. math::
-        s_{ij} = a \cos(z_i, z_j) + c \cos(x_i, x_j) + d \cos(k_i, k_j) + w^\top \mathrm{ReLU}(e_{ij} + b)
+        s_{ij} = a \cos(z_i, z_j) + c \cos(x_i, x_j) + g \cos(k_i, k_j) + w^\top \mathrm{ReLU}(e_{ij} + b)
         + \mathrm{shift}, \qquad z = H_v W_z
 
     where x are the nodes' features as they come in, k says where walks from a node lead (`nn.walks`), and

@@ -23,9 +23,10 @@ PRESETS = ("strong", "paper", "released")
 Section = Literal["node", "edge", "graph", "link"]
 Gates = Literal["learnt", "plain"]
 NAMES = ("data.split_column", "data.split_file")
+OF_LINKS = {"model": ("decoder", "latent", "walks", "positive_weight"), "training": ("mask", "negatives")}
 DROPOUT = 0.1  # of "auto"
 BATCHES = 16, 128  # graphs in a batch of "auto", at least and at most
-WALKS = 8  # steps of "auto"
+WALKS = 4  # steps of "auto"
 STEPS = 25  # of an epoch, that it leaves where it can
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
 OneWord = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
@@ -258,17 +259,26 @@ class Settings(_Settings):
 
 
 def make_settings(
-    preset: str = "strong", section: Section = "node", changes: Mapping[str, object] | None = None, seed: int = 0
+    preset: str = "strong",
+    section: Section = "node",
+    changes: Mapping[str, object] | None = None,
+    seed: int = 0,
+    link: bool = False,
 ) -> Settings:
     """A preset's settings for one kind of task, with a user's changes.
 
     Args:
         preset: one of `PRESETS`.
-        section: the kind of task; a joint training takes that of its first target.
+        section: the kind of task; a joint training takes that of its first target that is a column.
         changes: `model.hidden` and the like -> value, or the text of one.
         seed: of the initialisation, dropout, the order of batches and, unless `data.split_seed` is set, the split.
+        link: whether links are told beside it, as the preset tells them.
     """
     values = _load_preset(preset, section)
+    if link:
+        alone = _load_preset(preset, "link")
+        for group, names in OF_LINKS.items():
+            values[group] |= {name: alone[group][name] for name in names if name in alone[group]}
     for name, value in (changes or {}).items():
         group, _, key = name.partition(".")
         known = setting_names()
@@ -337,5 +347,5 @@ def _first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in first["loc"][:2])  # then come forms that the value could have
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
-        return f"{where}: {message}"
+        return f"{where}: {message}" if where else message
     return f"{where} is {first['input']!r}: {message[0].lower() + message[1:]}"

@@ -74,7 +74,7 @@ def prepare(
     """
     asked, link = read_targets(data, target)
     section: Section = asked[0].level if asked else "link"
-    settings = make_settings(preset, section, changes, seed)
+    settings = make_settings(preset, section, changes, seed, link)
     plain = [item.plain for item in asked] + (["link"] if link else [])
     dataset = load_data(
         data,
@@ -135,6 +135,9 @@ def prepare_dataset(
     ]
     lesson = make_lesson(dataset, targets, [splits], links)
     settings = settle_tries(lesson, settings, changed)
+    steps = settings.model.walks_for(lesson.node_features)
+    if link and settings.model.decoder != "inner" and steps:
+        logger.info("links are told by where walks of %d steps lead, beside the rest", steps)
     return Prepared(dataset, settings, list(names), targets, splits, links, lesson)
 
 
@@ -153,8 +156,13 @@ def make_lesson(
         parts[level] = row_parts([split[level] for split in splits], rows, count)
         if level == "edge" and links is not None:
             encoded[level], parts[level] = encoded[level][links.rows.train], parts[level][links.rows.train]
-    own = dataset.schema.nodes.structure == "none"
+    own = dataset.schema.nodes.structure == "none" and _differ(graph.nodes)
     return Lesson(graph, targets, encoded, parts, links, node_features=own)
+
+
+def _differ(rows: Tensor) -> bool:
+    """Whether some row is unlike the first."""
+    return rows.layout == torch.sparse_csr or bool((rows != rows[:1]).any())
 
 
 def fingerprint(graph: Graph | GraphSet) -> str:

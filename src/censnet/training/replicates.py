@@ -74,8 +74,8 @@ def replicate(
     """
     if replicates < 2:
         raise ValueError(f"replicates is {replicates}, expected at least 2")
-    asked, _ = read_targets(data, target)
-    split_seed = make_settings(preset, asked[0].level if asked else "link", settings, seed).data.split_seed
+    asked, link = read_targets(data, target)
+    split_seed = make_settings(preset, asked[0].level if asked else "link", settings, seed, link).data.split_seed
     folder = None if out is None else Path(out)
     starts = [seed if vary == "split" else seed + number for number in range(replicates)]
     first_split = seed if split_seed is None else split_seed

@@ -197,6 +197,7 @@ def finish(
         node_width=data.graph.node_width,
         edge_width=data.graph.edge_width,
         graph_width=data.graph.graph_width,
+        node_features=prepared.lesson.node_features,
         members=len(learners),
         tried=tried(fits),
         made=made_now(seconds, str(make_accelerator(device=device).device)),

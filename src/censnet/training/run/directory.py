@@ -91,6 +91,7 @@ class RunConfig(BaseModel):
         targets: what is predicted.
         link: whether links are.
         node_width, edge_width, graph_width: channels of the features.
+        node_features: whether the nodes have features of their own, and none that stand in for them.
         members: networks whose answers are averaged.
         tried: what they were chosen from, if from several.
         made: how it came about.
@@ -109,6 +110,7 @@ class RunConfig(BaseModel):
     node_width: int = Field(ge=0, lt=2**31)
     edge_width: int = Field(ge=0, lt=2**31)
     graph_width: int = Field(0, ge=0, lt=2**31)
+    node_features: bool
     members: int = Field(ge=1, le=10_000)
     tried: Tried | None = None
     made: Made

@@ -38,8 +38,15 @@ def read_learners(config: RunConfig, content: bytes, path: Path) -> list[Learner
         mine = own[str(member)]
         try:
             with torch.device("meta"):
-                widths, whole = (config.node_width, config.edge_width), config.graph_width
-                learner = Learner(*widths, config.targets, config.link, model, graph_width=whole)
+                learner = Learner(
+                    config.node_width,
+                    config.edge_width,
+                    config.targets,
+                    config.link,
+                    model,
+                    features=config.node_features,
+                    graph_width=config.graph_width,
+                )
         except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
             raise RunError(f"{path.with_name(CONFIG)} describes no network: {_line(error)}") from None
         expected = learner.state_dict()
