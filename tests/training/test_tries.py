@@ -523,3 +523,14 @@ def test_rounds_of_a_replicate_do_not_draw_as_the_next_replicate_does(monkeypatc
     for seed in (0, 1):
         train(payments(), "node:tier", settings=quick(training__epochs=1, training__gates="learnt"), seed=seed)
     assert len(seeds) == len(set(seeds)) == 2 * 4, "each training of each draws apart"
+
+
+@pytest.mark.parametrize("gates", ["plain", "learnt"])
+def test_embeddings_of_edges_that_nothing_taught_come_with_a_warning(
+    gates: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = train(plain(), "node:side", settings=quick(training__gates=gates, training__rounds=1, training__epochs=2))
+    with caplog.at_level("WARNING", "censnet"):
+        run.embed(plain())
+    assert run.config.at_rest == (gates == "plain")
+    assert ("gates at rest" in caplog.text) == (gates == "plain")

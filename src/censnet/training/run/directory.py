@@ -116,6 +116,13 @@ class RunConfig(BaseModel):
     made: Made
     files: dict[str, str] = Field(default_factory=dict)
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether gates of some member stayed where they start: then no answer ever depended on its edges."""
+        if self.tried is None:
+            return self.settings.training.gates == ["plain"]
+        return any(self.tried.tries[number].gates == "plain" for number in self.tried.kept)
+
 
 def made_now(seconds: float, device: str) -> Made:
     """How a run that ends now came about."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -23,6 +24,7 @@ from censnet.training.run.directory import RunConfig
 from censnet.training.run.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.training.run.links import link_table
 
+logger = logging.getLogger("censnet")
 Keep = Literal["ids", "all"]
 
 
@@ -76,6 +78,11 @@ class Predictor:
         self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
     ) -> Embeddings:
         """The embeddings of nodes, edges and, for many graphs, graphs; of an ensemble, its members' side by side."""
+        if self.config.at_rest:
+            logger.warning(
+                "validation kept gates at rest, so that nothing was learnt of edges, and their embeddings say little: "
+                "train with --set training.gates=learnt for them"
+            )
         dataset = self.read(data, strict=strict)
         with counting("embedding", self._work(dataset.graph), progress) as tick:
             found = [embed_graph(learner, graph, tick) for learner, graph in self._ready(dataset.graph, device)]
