@@ -92,6 +92,13 @@ def test_a_graph_that_is_seen_again_is_not_walked_again() -> None:
     assert walk(incidence, 3, torch.float32) is not walk(incidence, 4, torch.float32)
 
 
+def test_half_precision_around_it_does_not_reach_it() -> None:
+    ends, group = communities(50)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = walk(Incidence(ends, len(group)), 4, torch.float32)
+    torch.testing.assert_close(found, walk(Incidence(ends, len(group)), 4, torch.float32))
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_nodes_without_edges_stay_where_they_are(count: int) -> None:
     found = walk(Incidence(torch.empty(2, 0, dtype=torch.long), count), 3, torch.float64)

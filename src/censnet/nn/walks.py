@@ -36,14 +36,16 @@ def neighbours(incidence: Incidence, dtype: torch.dtype) -> Operator:
 
 
 def walk(incidence: Incidence, steps: int, dtype: torch.dtype) -> Tensor:
-    """k, with rows of length 1; kept while the graph lives. -> (N, WIDTH)"""
+    """k, with rows of length 1; kept while the graph lives. Many graphs of a union share the directions. -> (N, WIDTH)"""
 
     def look() -> Tensor:
-        K, operator = PageRank(steps, TELEPORT), neighbours(incidence, dtype)
-        k: Tensor = _signs(incidence.num_nodes).to(incidence.ends.device, dtype)
-        for _ in range(ROUNDS):
-            k = orth(K(operator, k))
-        return F.normalize(K(operator, k), dim=1)
+        device = incidence.ends.device
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # orth needs all its digits
+            K, operator = PageRank(steps, TELEPORT), neighbours(incidence, dtype)
+            k: Tensor = _signs(incidence.num_nodes).to(device, dtype)
+            for _ in range(ROUNDS):
+                k = orth(K(operator, k))
+            return F.normalize(K(operator, k), dim=1)
 
     return incidence.keep(("walks", steps, dtype), look)
 
