@@ -104,3 +104,11 @@ def test_nodes_without_edges_stay_where_they_are(count: int) -> None:
     found = walk(Incidence(torch.empty(2, 0, dtype=torch.long), count), 3, torch.float64)
     assert found.shape == (count, WIDTH)
     torch.testing.assert_close(found @ found.t(), torch.eye(count, dtype=torch.float64))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_a_gpu_walks_as_a_cpu_does() -> None:
+    ends, group = communities()
+    here, there = (walk(Incidence(ends.to(place), len(group)), 4, torch.float32).cpu() for place in ("cpu", "cuda"))
+    torch.testing.assert_close(there @ there.t(), here @ here.t(), rtol=0, atol=1e-3)

@@ -36,7 +36,7 @@ def neighbours(incidence: Incidence, dtype: torch.dtype) -> Operator:
 
 
 def walk(incidence: Incidence, steps: int, dtype: torch.dtype) -> Tensor:
-    """k, with rows of length 1; kept while the graph lives. Many graphs of a union share the directions. -> (N, WIDTH)"""
+    """k, with rows of length 1; kept while the graph lives. Graphs of a union share the directions. -> (N, WIDTH)"""
 
     def look() -> Tensor:
         device = incidence.ends.device
