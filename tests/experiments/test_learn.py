@@ -11,6 +11,7 @@ import torch
 from training.samples import payments, quick, shapes, smiles
 
 from censnet import train
+from censnet.data.tables.files import Tables
 from censnet.experiments.learn import learn, run_cell
 from censnet.experiments.lessons import LessonData
 from censnet.experiments.packed import Pack, read_pack, write_pack
@@ -88,6 +89,16 @@ def test_without_features_all_edges_are_alike() -> None:
     (found,) = learn(plan("nodes", edge_features=False), [lesson], [0], CPU)
     (expected,) = learn(plan("nodes"), [alike], [0], CPU)
     assert found.metrics == expected.metrics
+
+
+def test_without_node_features_it_is_as_with_a_table_of_ids_and_edges() -> None:
+    data = payments()
+    assert data.nodes is not None
+    (found,) = learn(plan("links", node_features=False), [lesson_of(data, "link")], [0], CPU)
+    (expected,) = learn(plan("links"), [lesson_of(Tables(data.nodes[["id"]], data.edges), "link")], [0], CPU)
+    assert found.metrics == expected.metrics
+    with pytest.raises(ValueError, match="node_features is false for many graphs, expected one graph"):
+        learn(plan("molecules", node_features=False), [lesson_of(shapes(30), "graph:weight")], [0], CPU)
 
 
 @pytest.mark.parametrize("encoder", ["gcn", "appnp", "gat"])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from censnet.data.tables.schema import Schema
+from censnet.data.tables.stand_ins import count_degree, encode_degree, fit_degree
 from censnet.experiments import records
 from censnet.experiments.baselines.encoders import peer
 from censnet.experiments.lessons import LessonData
@@ -72,10 +74,12 @@ def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], d
     """Train each lesson from its seed, several side by side, and judge what validation rows chose. No cell is named."""
     began, recipe = time.perf_counter(), plan.recipe
     if not recipe.edge_features:
-        lessons = _without_edge_features(lessons)
+        lessons = _with_graphs(lessons, _without_edge_features)
+    if not recipe.node_features:
+        lessons = [replace(one, node_features=False) for one in _with_graphs(lessons, _without_node_features)]
     settings = make_settings(recipe.preset, SECTIONS[plan.table], recipe.changes, seeds[0])
     if not settings.data.descriptors:
-        lessons = _without_descriptors(lessons)
+        lessons = _with_graphs(lessons, _without_descriptors)
     elif any(lesson.graph.graph_width == 0 for lesson in lessons):
         raise ValueError("the lessons have no descriptors, expected them for data.descriptors: make them anew")
     settings = settle_tries(lessons[0], settings, set(recipe.changes))
@@ -120,24 +124,29 @@ def _side_by_side(lessons: Sequence[Lesson], ensemble: int) -> Lesson:
     return replace(first, parts=parts)
 
 
-def _without_edge_features(lessons: Sequence[Lesson]) -> list[Lesson]:
-    """The same with all edges alike."""
-    made: dict[int, Graph | GraphSet] = {}
-    for lesson in lessons:
-        graph = lesson.graph
-        if id(graph) not in made:
-            made[id(graph)] = replace(graph, edges=torch.ones(len(graph.edges), 1))
+def _with_graphs(lessons: Sequence[Lesson], change: Callable[[Graph | GraphSet], Graph | GraphSet]) -> list[Lesson]:
+    """The same with another graph; one that several have in common is changed once."""
+    made = {id(lesson.graph): lesson.graph for lesson in lessons}
+    made = {name: change(graph) for name, graph in made.items()}
     return [replace(lesson, graph=made[id(lesson.graph)]) for lesson in lessons]
 
 
-def _without_descriptors(lessons: Sequence[Lesson]) -> list[Lesson]:
-    """The same without features of whole graphs; lessons of molecules come with them, for the plans that ask."""
-    made: dict[int, Graph | GraphSet] = {}
-    for lesson in lessons:
-        graph = lesson.graph
-        if id(graph) not in made:
-            made[id(graph)] = graph.with_graphs(None) if isinstance(graph, GraphSet) else graph
-    return [replace(lesson, graph=made[id(lesson.graph)]) for lesson in lessons]
+def _without_edge_features(graph: Graph | GraphSet) -> Graph | GraphSet:
+    """All edges alike."""
+    return replace(graph, edges=torch.ones(len(graph.edges), 1))
+
+
+def _without_node_features(graph: Graph | GraphSet) -> Graph | GraphSet:
+    """What stands in for features of nodes in a table of edges alone."""
+    if isinstance(graph, GraphSet):
+        raise ValueError("node_features is false for many graphs, expected one graph")
+    degree = count_degree(graph.ends.numpy(), graph.num_nodes)
+    return replace(graph, nodes=encode_degree(fit_degree(Schema(), degree, None), degree))
+
+
+def _without_descriptors(graph: Graph | GraphSet) -> Graph | GraphSet:
+    """No features of whole graphs; lessons of molecules come with them, for the plans that ask."""
+    return graph.with_graphs(None) if isinstance(graph, GraphSet) else graph
 
 
 def _encoder(recipe: Preset) -> MakeEncoder | None:

@@ -55,6 +55,7 @@ class Preset:
         changes: settings that differ from it, such as {"model.layers": "NN"}.
         encoder: "censnet", or what stands in its place with all else the same: "gcn", "appnp", "gat".
         edge_features: whether edges have their features; otherwise all edges are alike.
+        node_features: whether nodes have theirs; otherwise there is a table of edges alone.
         ensemble: networks whose answers are averaged.
     """
 
@@ -64,6 +65,7 @@ class Preset:
     changes: Mapping[str, Any] = field(default_factory=dict)
     encoder: Literal["censnet", "gcn", "appnp", "gat"] = "censnet"
     edge_features: bool = True
+    node_features: bool = True
     ensemble: int = 1
 
 
