@@ -72,7 +72,7 @@ def depth_figure(records: Iterable[Record]) -> Figure:
     for panel, ((table, measure), cells) in zip(panels, scores.items(), strict=False):
         for number, (cell, depths) in enumerate(cells.items()):
             order = sorted(depths)
-            means, spreads = [np.mean(depths[depth]) for depth in order], [np.std(depths[depth]) for depth in order]
+            means, spreads = [np.mean(depths[depth]) for depth in order], [_spread(depths[depth]) for depth in order]
             colour = COLOURS[number % len(COLOURS)]
             panel.errorbar(order, means, yerr=spreads, color=colour, lw=1.6, marker="o", ms=4, capsize=2, label=cell)
         panel.set_xscale("log", base=2)
@@ -84,6 +84,11 @@ def depth_figure(records: Iterable[Record]) -> Figure:
         panel.grid(alpha=0.25)
         panel.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3)
     return figure
+
+
+def _spread(values: Sequence[float]) -> float:
+    """The sample deviation, as in the tables."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def _measure(table: str, cell: Cell) -> str:
