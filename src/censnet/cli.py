@@ -279,7 +279,7 @@ def reproduce(
         list[str] | None, typer.Option(help="Such as gcn; those of the paper's table by default.")
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="How many; what the spec of the method says if not given.")] = None,
-    first: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    first: Annotated[int | None, typer.Option(help="The first seed; as the spec says by default.")] = None,
     results: Annotated[Path, typer.Option(help="The folder of records; what it has is not trained again.")] = Path(
         "results"
     ),

@@ -61,6 +61,20 @@ def test_a_row_says_whether_it_is_past_the_paper_and_past_what_came_since() -> N
     assert "Settings tried for each split: 2." in text
 
 
+def test_fresh_splits_stand_beside_those_that_were_seen() -> None:
+    records = many("nodes", "cora-1", "strong", judged(0.77, 0.772))
+    assert "fresh" not in page(records, summarize(records), "depth.svg").split("## Nodes")[1]
+    fresh = many("nodes", "cora-1", "strong-fresh", judged(0.76, 0.764))
+    text = page(records + fresh, summarize(records + fresh), "depth.svg")
+    rows = {line.split("|")[1].strip(): line.split("|") for line in text.splitlines() if line.startswith("|")}
+    assert rows["cora-1"][5].strip() == "76.2 ± 2.5"
+    assert len({len(row) for name, row in rows.items() if name.startswith(("cora", "pubmed"))}) == 1
+    for table, seen in (("nodes", 26), ("molecules", 5), ("links", 16)):
+        specs = load_specs(table)
+        assert specs["strong-fresh"].recipe == specs["strong"].recipe
+        assert min(specs["strong-fresh"].plan().seeds()) >= max(seen, specs["strong"].runs)
+
+
 def test_the_page_says_how_often_gates_and_a_later_round_were_kept() -> None:
     records = many("nodes", "cora-1", "strong", judged(0.7, 0.7, 0.7))
     assert "Validation rows kept" not in page(records, summarize(records), "depth.svg")

@@ -94,6 +94,7 @@ class Plan(Generic[How]):
         recipe: how it is trained.
         varies: "split" draws rows and weights anew for each seed; "initialisation" keeps the split of seed 0.
         runs: how many seeds the table asks for.
+        first: the first of them.
 
     Example:
         >>> plan = Plan("table1", "gcn", Recipe("gcn", {"hidden": 32}))
@@ -106,6 +107,12 @@ class Plan(Generic[How]):
     recipe: How
     varies: Varies = "split"
     runs: int = 20
+    first: int = 0
+
+    def seeds(self, count: int | None = None, first: int | None = None) -> range:
+        """Those that the table asks for, or so many from another first one."""
+        start = self.first if first is None else first
+        return range(start, start + (count or self.runs))
 
     def split_seed(self, seed: int) -> int:
         """The seed of the split that a replicate is trained on."""

@@ -23,7 +23,7 @@ def reproduce(
     cells: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     seeds: int | None = None,
-    first: int = 0,
+    first: int | None = None,
     results: Path = Path("results"),
     device: str | torch.device | None = None,
     at_once: int | None = None,
@@ -35,7 +35,7 @@ def reproduce(
         cells: all by default.
         methods: those of the paper's table by default.
         seeds: how many; as many as the spec says by default.
-        first: the first of them.
+        first: the first of them; as the spec says by default.
         results: the directory of records.
         device: a GPU if there is one, by default.
         at_once: how many networks are trained together; see `table1.run_cell`.
@@ -48,13 +48,13 @@ def reproduce(
     for spec in specs:
         if isinstance(spec.recipe, Elsewhere):
             raise ValueError(f"{spec.title} has an environment of its own: `{spec.recipe.command}` adds its records")
-    if (seeds is not None and seeds < 1) or first < 0:
-        raise ValueError(f"there are {seeds} seeds from {first}, expected at least one, from 0 on")
+    if (seeds is not None and seeds < 1) or (first is not None and first < 0):
+        raise ValueError(f"there are {seeds} seeds from {first or 0}, expected at least one, from 0 on")
     asked = []
     place = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
     for name, some in by_data(table, cells):
         asked += [(cell, spec) for cell in some for spec in specs]
-        todo = {spec.method: range(first, first + (seeds or spec.runs)) for spec in specs}
+        todo = {spec.method: spec.plan().seeds(seeds, first) for spec in specs}
         left = [
             spec
             for spec in specs
@@ -82,7 +82,7 @@ def pack(table: str, folder: Path, seeds: int | None = None) -> list[Path]:
     specs = [spec for spec in load_specs(table).values() if not isinstance(spec.recipe, Elsewhere)]
     paths = []
     for name, _ in by_data(table, None):
-        data = prepare(table, name, range(seeds or max(spec.runs for spec in specs)))
+        data = prepare(table, name, range(seeds or max(spec.first + spec.runs for spec in specs)))
         paths.append(folder / f"{table}-{name}.safetensors")
         write_pack(paths[-1], Pack(table, name, data, [spec.plan() for spec in specs]))
     return paths

@@ -46,8 +46,9 @@ class Spec(BaseModel):
         table, method: their names, as in the paths of records.
         title: as the table's head shows it.
         place: "table" stands in the paper's table; "beside" is ours, and stands in a table of its own; so do "kernels",
-            which the paper names and has no numbers of, "peers" and "depth".
+            which the paper names and has no numbers of, "peers" and "depth". "fresh" is the same on other splits.
         runs: how many seeds the table asks for.
+        first: the first of them.
         varies: what a seed draws anew.
         source: where the published numbers are from.
         doubts: what the source does not say, and what was done about it.
@@ -61,8 +62,9 @@ class Spec(BaseModel):
     table: str
     method: str
     title: str
-    place: str = Field("table", pattern="^(table|beside|kernels|peers|depth)$")
+    place: str = Field("table", pattern="^(table|beside|kernels|peers|depth|fresh)$")
     runs: int = Field(ge=1)
+    first: int = Field(0, ge=0)
     varies: Varies = "split"
     source: str
     doubts: list[str] = Field(default_factory=list)
@@ -95,7 +97,7 @@ class Spec(BaseModel):
 
     def plan(self) -> Plan[Any]:
         """What a machine that trains has to know."""
-        return Plan(self.table, self.method, self.recipe, self.varies, self.runs)
+        return Plan(self.table, self.method, self.recipe, self.varies, self.runs, self.first)
 
 
 def known_options(table: str, model: str) -> set[str]:

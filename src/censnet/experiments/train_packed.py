@@ -57,7 +57,7 @@ def train_packed(
     cells: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     seeds: int | None = None,
-    first: int = 0,
+    first: int | None = None,
     device: str | None = None,
     at_once: int | None = None,
     capture: bool = False,
@@ -75,9 +75,7 @@ def train_packed(
         plan = plans[method]
         began = time.perf_counter()
         chosen = [cell for cell in there if cells is None or cell in cells]
-        train_plan(
-            plan, chosen, pack.data, range(first, first + (seeds or plan.runs)), results, place, at_once, capture
-        )
+        train_plan(plan, chosen, pack.data, plan.seeds(seeds, first), results, place, at_once, capture)
         logger.info("%s %s: %.1f s", pack.name, method, time.perf_counter() - began)
 
 
@@ -89,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cells", nargs="*", help="all of the data set by default")
     parser.add_argument("--methods", nargs="*", help="all of the pack by default")
     parser.add_argument("--seeds", type=int, help="how many; what the spec says by default")
-    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--first", type=int, help="the first of them; what the spec says by default")
     parser.add_argument("--device", help="a GPU if there is one, by default")
     parser.add_argument("--at-once", type=int, help="networks trained together; all on a GPU by default")
     parser.add_argument("--capture", action="store_true", help="run each epoch of Table 1 as one CUDA graph")
