@@ -38,7 +38,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """A cell and a metric: what is to be passed, the best known since, and ours, where recorded also on fresh splits."""
+    """A cell and a metric: what is to be passed, the best known since, and ours, if recorded, also on fresh splits."""
 
     cell: Cell
     name: str
