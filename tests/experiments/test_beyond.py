@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from censnet.experiments.beyond import best_since, page, to_pass
+from censnet.experiments.bars import best_since, to_pass
+from censnet.experiments.beyond import page
 from censnet.experiments.cells import TABLES
 from censnet.experiments.plots import depth_figure
 from censnet.experiments.records import Record, append, record_path

@@ -12,10 +12,11 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from pydantic import ValidationError
 from training.samples import content, payments, quick, shapes
 
 from censnet.training import Run, load_run, train
-from censnet.training.run.directory import MODEL, SAVING
+from censnet.training.run.directory import MODEL, SAVING, Tried, Try
 from censnet.training.run.reading import read_frame
 
 FILES = (
@@ -231,3 +232,10 @@ def test_a_long_table_whose_errors_are_few_is_read_without_a_word(recwarn):
     frame = read_frame("\n".join(rows).encode(), Path("predictions.csv"))
     assert frame["error"].notna().sum() == 1
     assert not [warning for warning in recwarn if "mixed types" in str(warning.message)]
+
+
+def test_what_was_kept_is_one_of_the_tries() -> None:
+    tries = [Try(round=1, gates="plain", unlabelled=0.0)]
+    for kept in ([1], [-1], [0, 7]):
+        with pytest.raises(ValidationError, match="expected numbers of 1 tries"):
+            Tried(tries=tries, sharpness=[], best=[[0.5]], kept=kept)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
-from typing import Any
 
+from censnet.experiments.bars import PAPER, Bar, best_since, sources, to_pass
 from censnet.experiments.cells import TABLES, Cell
 from censnet.experiments.plan import SECTIONS
 from censnet.experiments.records import Record
@@ -23,17 +20,8 @@ TITLES = {
     "molecules": "Molecules: mean AUC of 12 assays (tox21) and RMSE (lipophilicity)",
     "links": "Links: hidden links, AUC and average precision in percent",
 }
-PAPER = {"nodes": "table1", "links": "table3"}  # whose best row is to be passed
 OURS = "strong"
 FRESH = "strong-fresh"  # the same on splits that nobody had looked at when the recipe was fixed
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A published number, and whose it is."""
-
-    value: float
-    by: str
 
 
 @dataclass(frozen=True)
@@ -68,27 +56,6 @@ class Row:
             return False
         gap = round(self.ours.mean, digits_of(self.cell)) - bar.value
         return (-gap if self.cell.lower else gap) >= 0
-
-
-@cache
-def _published() -> dict[str, Any]:
-    return tomllib.loads(resources.files("censnet.experiments").joinpath("published.toml").read_text("utf-8"))
-
-
-def best_since(table: str, cell: str, metric: str) -> Bar:
-    """The best that was published since the paper."""
-    found = _published()[table][cell]
-    return Bar(found[metric], found["by"])
-
-
-def to_pass(table: str, cell: str, metric: str) -> Bar:
-    """The best row of the paper's own table; where it has none to speak of, a public baseline."""
-    if table not in PAPER:
-        found = _published()[table]["least"][cell]
-        return Bar(found[metric], found["by"])
-    shown = [spec for spec in load_specs(PAPER[table]).values() if spec.place == "table"]
-    best = max(shown, key=lambda spec: spec.published[cell][metric][0])
-    return Bar(best.published[cell][metric][0], best.title)
 
 
 def page(records: Sequence[Record], summaries: Summaries, figure: str) -> str:
@@ -162,7 +129,7 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
             f"| {_with_interval(found, digits)} | {again}{found.count} | {verdict} |"
         )
     yield ""
-    yield f"Since: {'; '.join(_since(table))}. {_published()[table]['protocol']}{_own_best(table)}"
+    yield sources(table)
     yield ""
     tried = {record.tried for record in records if (record.table, record.method) == (table, OURS)}
     yield " ".join([
@@ -252,26 +219,6 @@ def _kept(records: Sequence[Record]) -> Iterator[str]:
             f"Validation rows kept gates that were learnt on {learnt} of {len(chosen)} splits, and a network of a "
             f"later round on {later}."
         )
-
-
-def _own_best(table: str) -> str:
-    """The best of the paper's own table, where it is not the bar."""
-    if table != "molecules":
-        return ""
-    found = []
-    for cell in ("tox21-80", "lipophilicity-80"):
-        about = TABLES["table2"][cell]
-        values = [spec.published[cell]["test"][0] for spec in load_specs("table2").values() if spec.place == "table"]
-        found.append(f"{min(values) if about.lower else max(values):.2f} on {cell}")
-    return f" The paper's own table has {' and '.join(found)}, at random."
-
-
-def _since(table: str) -> Iterator[str]:
-    said: dict[str, list[str]] = {}
-    for cell in TABLES[table]:
-        said.setdefault(_published()[table][cell]["by"], []).append(cell)
-    for by, cells in said.items():
-        yield f"{', '.join(cells)}: {by}"
 
 
 def _with_interval(found: Summary, digits: int) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from censnet.data.errors import quote
 from censnet.tasks.targets import Target
@@ -78,6 +78,12 @@ class Tried(BaseModel):
     sharpness: list[float]
     best: list[list[float | None]]
     kept: list[int]
+
+    @model_validator(mode="after")
+    def _kept_are_tries(self) -> Tried:
+        if not all(0 <= number < len(self.tries) for number in self.kept):
+            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {len(self.tries)} tries")
+        return self
 
 
 class RunConfig(BaseModel):
