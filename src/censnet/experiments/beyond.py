@@ -187,9 +187,8 @@ def _paired(
                 entries.append(f"{mean:.{digits}f} ({gap})")
             mine = summaries.get((table, cell, OURS), {}).get(metric)
             if any(entries):
-                name = f"{cell} {metric}" if len(_judged(about)) > 1 else cell
                 own = "no record" if mine is None else f"{mine.mean:.{digits_of(about)}f}"
-                yield f"| {name} | {own} | {' | '.join(entries)} |"
+                yield f"| {_name(cell, metric, about)} | {own} | {' | '.join(entries)} |"
     yield ""
     for spec in others:
         about_it = [doubt for doubt in spec.doubts if doubt not in load_specs(table)[OURS].doubts]
@@ -225,6 +224,11 @@ def _with_interval(found: Summary, digits: int) -> str:
     return f"{found.mean:.{digits}f} ± {found.half_width:.{digits}f}"
 
 
+def _name(cell: str, metric: str, about: Cell) -> str:
+    """Of a row: the cell, and the metric where there are several."""
+    return f"{cell} {metric}" if len(_judged(about)) > 1 else cell
+
+
 def _judged(cell: Cell) -> tuple[str, ...]:
     """The metrics of rows that were held out to the last."""
     return tuple(metric for metric in cell.metrics if metric != "validation")
@@ -234,7 +238,7 @@ def _rows(table: str, summaries: Summaries) -> list[Row]:
     return [
         Row(
             about,
-            f"{cell} {metric}" if len(_judged(about)) > 1 else cell,
+            _name(cell, metric, about),
             to_pass(table, cell, metric),
             best_since(table, cell, metric),
             summaries.get((table, cell, OURS), {}).get(metric),
