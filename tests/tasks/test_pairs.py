@@ -17,7 +17,7 @@ from censnet.nn import CensNet
 from censnet.nn.walks import walk
 from censnet.ops import Incidence, textbook
 from censnet.ops.graph import Graph
-from censnet.ops.sparse import row_products, unit_rows
+from censnet.ops.sparse import products_with_all, row_products, unit_rows
 from censnet.tasks import pairs as module
 from censnet.tasks.pairs import STEP, PairSides, PairTask
 
@@ -219,3 +219,31 @@ def test_pairs_that_are_none_are_refused() -> None:
         task.score(sides, torch.zeros(3, 1, dtype=torch.long))
     with pytest.raises(ValueError, match=r"^pairs"):
         task.score(sides, torch.tensor([[6], [0]]))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("features", "edges", "walks"), [(True, True, 0), (False, True, 2), (True, False, 0)])
+def test_some_nodes_with_all_are_scored_as_pair_by_pair(sparse, features, edges, walks):
+    task, nodes, embedded, graph = make(TANGLE, features=features, walks=walks)
+    task.edges = edges
+    graph = Graph(graph.nodes.relu().to_sparse_csr() if sparse else graph.nodes, graph.edges, graph.ends)
+    sides = task(nodes, embedded, graph)
+    for some, start in (
+        (torch.tensor([2]), 0),
+        (torch.tensor([3, 5, 4]), 2),
+        (torch.arange(0), 1),
+        (torch.tensor([1]), 6),
+    ):
+        found = task.score_with_all(sides, some, start)
+        pairs = torch.cartesian_prod(some, torch.arange(start, 6)).t()
+        torch.testing.assert_close(found, task.score(sides, pairs).detach().view(len(some), 6 - start))
+        assert not found.requires_grad
+
+
+def test_products_with_all_of_sparse_rows_are_those_of_dense_ones():
+    x = rows(8, 5).relu()
+    x[3] = 0
+    for some in (torch.tensor([3, 0, 0, 7]), torch.arange(0)):
+        expected = x[some] @ x[2:].t()
+        torch.testing.assert_close(products_with_all(x, some, 2), expected)
+        torch.testing.assert_close(products_with_all(x.to_sparse_csr(), some, 2), expected)

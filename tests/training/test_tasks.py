@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from dataclasses import replace
 
@@ -156,6 +157,30 @@ def test_links_are_told_from_pairs_that_are_none():
     assert all(
         frozenset((int(a), int(b))) not in joined for a, b in zip(likely["source"], likely["target"], strict=True)
     )
+
+
+@pytest.mark.parametrize(("decoder", "ensemble"), [("pairs", 2), ("cosines", 1), ("inner", 1)])
+def test_the_likeliest_links_are_the_best_of_all_pairs_that_no_edge_joins(decoder, ensemble, monkeypatch):
+    monkeypatch.setattr("censnet.training.run.links.GRID", 70)  # two nodes of thirty at a time
+    data = payments()
+    loops = pd.DataFrame(
+        {"source": ["a3", "a7"], "target": ["a3", "a7"], "amount": [1.0, 2.0], "way": ["card", "cash"]}
+    )
+    data = Tables(nodes=data.nodes, edges=pd.concat([data.edges, loops], ignore_index=True))
+    settings = quick(model__decoder=decoder, model__layers="EN") | ({"training.mask": 0} if decoder == "inner" else {})
+    run = train(data, "link", settings=settings, ensemble=ensemble)
+    names = list(data.nodes["id"])
+    joined = {frozenset(pair) for pair in zip(data.edges["source"], data.edges["target"], strict=True)}
+    free = [pair for pair in itertools.combinations(names, 2) if frozenset(pair) not in joined]
+    told = run.predict(data, pairs=pd.DataFrame(free, columns=["source", "target"]))
+    expected = told.sort_values("link_p", ascending=False, kind="stable")["link_p"].to_numpy()
+    for top in (1, 9, 10_000):
+        found = run.predict(data, top=top)
+        assert len(found) == min(top, len(free))
+        np.testing.assert_allclose(found["link_p"], expected[:top], rtol=1e-5)
+        assert {frozenset(pair) for pair in zip(found["source"], found["target"], strict=True)} <= set(
+            map(frozenset, free)
+        )
 
 
 def test_nodes_edges_and_links_are_learnt_together():

@@ -120,6 +120,29 @@ def row_products(features: Tensor, first: Tensor, second: Tensor) -> Tensor:
     return out.index_add(0, pair, product)
 
 
+def products_with_all(features: Tensor, rows: Tensor, start: int = 0) -> Tensor:
+    """The inner products of some rows with every row from `start` on, dense or CSR, without a gradient.
+
+    Shape:
+        features (N, d), rows (k,) -> (k, N - start).
+
+    Example:
+        >>> X = torch.tensor([[0.0, 2.0, 1.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> products_with_all(X.to_sparse_csr(), torch.tensor([1, 2]))
+        tensor([[ 6., 10.,  0.],
+                [ 0.,  0.,  0.]])
+    """
+    if features.layout == torch.strided:
+        return features.detach()[rows] @ features.detach()[start:].t()
+    place, column = features.crow_indices(), features.col_indices()
+    length = place[rows + 1] - place[rows]
+    entry = ranges(place[rows], length)
+    some = features.values().new_zeros(features.shape[1], len(rows))
+    owner = torch.arange(len(rows), device=rows.device).repeat_interleave(length)
+    some[column[entry], owner] = features.values()[entry]
+    return matmul(features, some)[start:].t()
+
+
 def _entries(features: Tensor, start: Tensor, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Of the entries in some rows: the number of the row among these, one for row and column, and where it stands."""
     length = start[rows + 1] - start[rows]

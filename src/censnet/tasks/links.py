@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from censnet.nn.heads import LinkHead
 from censnet.nn.vae import Latent, LatentHead, inner_products, link_share, reconstruction
 from censnet.ops.incidence import Incidence
+from censnet.ops.sparse import products_with_all
 from censnet.ops.sums import offsets
 
 ALL_PAIRS = 20_000  # nodes of the largest graph whose pairs are all decoded in each step
@@ -94,6 +95,11 @@ class LinkTask(nn.Module):
         """The logit of a link for each pair, from the means. (2, P) -> (P,)"""
         logits: Tensor = self.decoder(latent.mean, pairs)
         return logits
+
+    @torch.no_grad()
+    def score_with_all(self, latent: Latent, nodes: Tensor, start: int = 0) -> Tensor:
+        """The logit of a link of some nodes with every node from `start` on. (k,) -> (k, N - start)"""
+        return products_with_all(latent.mean, nodes, start)
 
 
 class PairNumbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +14,7 @@ from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.factors import Power, scale_of
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
-from censnet.ops.sparse import matmul, row_products, unit_rows
+from censnet.ops.sparse import matmul, products_with_all, row_products, unit_rows
 
 ONE_MORE = Power(-0.5, more=1)  # what an edge is scaled by once it has one neighbour more
 STEP = 10.0  # how much faster than other weights those of cosines move: the optimiser's steps are small beside them
@@ -169,23 +170,37 @@ class PairTask(nn.Module):
             return self._score(sides, pairs)
         return torch.cat([self._score(sides, part) for part in torch.split(pairs, BLOCK, dim=1)])
 
+    @torch.no_grad()
+    def score_with_all(self, sides: PairSides, nodes: Tensor, start: int = 0) -> Tensor:
+        """The logit of a link of some nodes with every node from `start` on. (k,) -> (k, N - start)"""
+        score = self._nearness(sides, lambda rows: products_with_all(rows, nodes, start))
+        if self.edges:
+            around, count = sides.around[start:], sides.edge_count[start:]
+            for row, node in zip(score, nodes.tolist(), strict=True):
+                row += self._of_edge(_meet(sides.around[node] + around, sides.edge_count[node] + count))
+        return score
+
     def _score(self, sides: PairSides, pairs: Tensor) -> Tensor:
-        first, second = pairs
-        cosine = self.scale * row_products(sides.places, first, second)
+        score = self._nearness(sides, lambda rows: row_products(rows, *pairs))
+        return score + self._of_edge(self.edge(sides, pairs)) if self.edges else score
+
+    def _nearness(self, sides: PairSides, products: Callable[[Tensor], Tensor]) -> Tensor:
+        """What cosines say: of places, features and walks, from a function of rows of length 1 to their products."""
+        cosine = self.scale * products(sides.places)
         for weight, rows in ((self.likeness, sides.features), (self.nearness, sides.walks)):
             if rows is not None:
-                cosine = cosine + weight * row_products(rows, first, second)
-        score = STEP * cosine + self.shift
-        return (
-            score + (self.edge(sides, pairs) + self.bias).relu().matmul(self.edge_weight)[:, 0] if self.edges else score
-        )
+                cosine = cosine + weight * products(rows)
+        return STEP * cosine + self.shift
+
+    def _of_edge(self, e: Tensor) -> Tensor:
+        """w . ReLU(e + b). (P, latent) -> (P,)"""
+        return (e + self.bias).relu().matmul(self.edge_weight)[:, 0]
 
     def edge(self, sides: PairSides, pairs: Tensor) -> Tensor:
         """e: what an edge layer would make of an edge between the two nodes. (2, P) -> (P, latent)"""
         first, second = pairs
-        both = sides.around.index_select(0, first) + sides.around.index_select(0, second)
-        degree = sides.edge_count[first] + sides.edge_count[second] + 1
-        return degree.rsqrt().to(both.dtype).unsqueeze(1) * both
+        around = sides.around.index_select(0, first) + sides.around.index_select(0, second)
+        return _meet(around, sides.edge_count[first] + sides.edge_count[second])
 
     def loss(self, sides: PairSides, links: Tensor, others: Tensor) -> Tensor:
         """Both kinds of pairs weigh the same; a kind without any counts nothing. (2, P), (2, Q) -> ()"""
@@ -194,3 +209,8 @@ class PairTask(nn.Module):
             if pairs.shape[1]:
                 total = total + F.softplus(sign * self.score(sides, pairs).float()).mean()
         return total
+
+
+def _meet(around: Tensor, edge_count: Tensor) -> Tensor:
+    """e, from what two nodes bring to it and how many edges they have. (P, latent), (P,) -> (P, latent)"""
+    return (edge_count + 1).rsqrt().to(around.dtype).unsqueeze(1) * around

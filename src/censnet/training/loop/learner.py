@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -218,6 +218,11 @@ class Learner(nn.Module):
         """How likely each pair is a link, as a logit. (2, P) -> (P,)."""
         logits: Tensor = self.tasks["link"].score(latent, pairs.to(latent.places.device))  # type: ignore[operator]
         return logits
+
+    def link_logits_with_all(self, latent: LinkView, nodes: Tensor, start: int) -> Tensor:
+        """How likely some nodes are linked to every node from `start` on, as logits. (k,) -> (k, N - start)."""
+        scores: Callable[..., Tensor] = self.tasks["link"].score_with_all  # type: ignore[assignment]
+        return scores(latent, nodes.to(latent.places.device), start)
 
 
 def _layer_options(settings: ModelSettings) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from censnet.training.loop.learner import Learner, LinkView, Outputs
 
 Keep = Literal["ids", "all"]
 BLOCK = 2**24  # pairs that are scored at once
+GRID = 2**22  # and where some nodes are scored with all
 
 
 def link_table(
@@ -109,25 +110,30 @@ def pair_probability(
     return each.mean(0), each.std(0) if len(each) > 1 else None
 
 
+@torch.no_grad()
 def suggest(learners: Sequence[Learner], latents: Sequence[LinkView], graph: Graph, top: int) -> tuple[Tensor, Tensor]:
-    """The likeliest pairs that no edge joins, best first, from all pairs in blocks. -> (2, top), (top,)."""
-    ends = graph.ends.cpu()
-    linked = torch.unique(ends.min(0).values * graph.num_nodes + ends.max(0).values)
+    """The likeliest pairs that no edge joins, best first, from all pairs, some nodes at a time. -> (2, top), (top,)."""
+    count = graph.num_nodes
+    low, high = graph.ends.cpu().sort(0).values
     best, where = torch.empty(0), torch.empty(0, dtype=torch.long)
-    rows = max(1, BLOCK // graph.num_nodes)
-    for start in range(0, graph.num_nodes, rows):
-        first = torch.arange(start, min(start + rows, graph.num_nodes))
-        number = (first.unsqueeze(1) * graph.num_nodes + torch.arange(graph.num_nodes)).view(-1)
-        number = number[(number % graph.num_nodes) > (number // graph.num_nodes)]
-        number = number[~torch.isin(number, linked)]
-        pairs = torch.stack([number // graph.num_nodes, number % graph.num_nodes])
-        probability, _ = pair_probability(learners, latents, pairs)
-        best, where = torch.cat([best, probability]), torch.cat([where, number])
+    rows = max(1, GRID // count)
+    for start in range(0, count, rows):
+        nodes = torch.arange(start, min(start + rows, count))
+        likely = torch.stack([
+            learner.link_logits_with_all(latent, nodes, start).float().sigmoid().cpu()
+            for learner, latent in zip(learners, latents, strict=True)
+        ]).mean(0)  # fmt: skip
+        here = (low >= start) & (low < start + rows)
+        open_ = torch.ones_like(likely, dtype=torch.bool).triu(1)
+        open_[low[here] - start, high[here] - start] = False
+        row, column = open_.nonzero(as_tuple=True)
+        best = torch.cat([best, likely[row, column]])
+        where = torch.cat([where, (row + start) * count + column + start])
         if len(best) > top:
             best, order = best.topk(top)
             where = where[order]
     order = best.argsort(descending=True, stable=True)
-    return torch.stack([where[order] // graph.num_nodes, where[order] % graph.num_nodes]), best[order]
+    return torch.stack([where[order] // count, where[order] % count]), best[order]
 
 
 def node_names(data: Dataset) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
