@@ -175,6 +175,7 @@ SETTINGS: list[dict[str, object]] = [
     {"norm": "batch"},
     {"norm": "layer"},
     {"residual": True, "activation": "tanh"},
+    {"residual": "rising", "norm": "layer", "out_width": 2},
     {"residual": True, "norm": "layer", "self_weight": "learned", "heads": 4, "gate": "bounded"},
     {"variant": "released", "activation": "elu", "residual": True},
     {"variant": "released", "norm": "batch", "out_width": 2},

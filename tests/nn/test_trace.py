@@ -20,6 +20,7 @@ from censnet.ops.graph import Graph
 RECIPES: dict[str, dict[str, object]] = {
     "paper": {},
     "released": {"variant": "released"},
+    "rising": {"residual": "rising", "self_weight": "both", "gate": "bounded"},
     "strong": {"norm": "layer", "residual": True, "gate": "bounded", "self_weight": "learned", "heads": 2},
     "row": {"self_weight": "one", "normalization": "row", "norm": "batch", "kernel": "chebyshev"},
 }

@@ -31,6 +31,7 @@ def test_settings_that_were_written_down_are_read_back_the_same(preset, section)
         ("model.hidden", "64", 64),
         ("model.dropout", "0.25", 0.25),
         ("model.residual", "True", True),
+        ("model.residual", "rising", "rising"),
         ("model.norm", "none", None),
         ("training.imbalance", "none", "none"),
         ("training.imbalance", None, "none"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,7 @@ from censnet.nn.kernels import Kernel, make_kernel
 from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, Readers, SelfWeight, Variant
 from censnet.nn.members import check_rows, fill_members, matrices, mix
 from censnet.nn.norms import Norm, check_norm, make_norm
-from censnet.ops.factors import Normalization
+from censnet.ops.factors import Normalization, by_head
 from censnet.ops.incidence import Incidence
 from censnet.ops.sparse import map_values
 
@@ -28,10 +29,16 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class CensNet(nn.Module):
-    """Embed the nodes and the edges of a graph together.
+    r"""Embed the nodes and the edges of a graph together.
 
     Every layer renews one side and reads the other as it is by then. After a layer, the renewed side is normalised,
-    activated, thinned by dropout and, where the widths agree and it is asked for, added to what it was.
+    activated, thinned by dropout and, where the widths agree and it is asked for, added to what it was:
+
+    .. math::
+        H \leftarrow H + r_l\, \mathrm{dropout}(\sigma(\mathrm{norm}(\mathrm{layer}_l(H))))
+
+    where :math:`r_l` is 1, or a number of each layer that is learnt and starts at 0, so that a deep network starts as a
+    shallow one.
 
     Args:
         node_width: channels of each node that comes in.
@@ -41,7 +48,7 @@ class CensNet(nn.Module):
         out_width: channels that the last layer gives. It is then linear: nothing is done after it.
         dropout: probability of a channel to be dropped after each layer.
         norm: "batch", "layer" or None, before the activation.
-        residual: whether to add what came in, where the widths agree.
+        residual: whether to add what came in, where the widths agree; "rising" is with an :math:`r_l` that is learnt.
         activation: relu, elu, gelu, silu, tanh or none.
         lift: how often each node's features are first mapped to `hidden` channels by themselves, then activated and
             thinned by dropout, so that the first layer already moves what was learnt of them.
@@ -75,7 +82,7 @@ class CensNet(nn.Module):
         out_width: int | None = None,
         dropout: float = 0.0,
         norm: Norm | None = None,
-        residual: bool = False,
+        residual: bool | Literal["rising"] = False,
         activation: str = "relu",
         lift: int = 0,
         lift_edges: bool = False,
@@ -131,6 +138,8 @@ class CensNet(nn.Module):
             )
             self.norms.append(make_norm(None if last else norm, out, members))
             width[letter] = out
+        risers = sum(self._adds(depth) for depth in range(len(layers))) if residual == "rising" else 0
+        self.rise = nn.Parameter(torch.zeros(members * risers)) if risers else None
         self.out_node_width, self.out_edge_width = width["N"], width["E"]
 
     def reset_parameters(self) -> None:
@@ -138,6 +147,8 @@ class CensNet(nn.Module):
         for module in (*self.lift, self.lift_edges, self.lift_ends, *self.layers, *self.norms):
             if module is not None and not isinstance(module, nn.Identity):
                 module.reset_parameters()
+        if self.rise is not None:
+            nn.init.zeros_(self.rise)
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """The embedded nodes and edges."""
@@ -145,18 +156,28 @@ class CensNet(nn.Module):
             nodes = self._finish(lift(nodes))
         if self.lift_edges is not None and self.lift_ends is not None:
             edges = self._finish(self.lift_edges(edges) + incidence.gather(self.lift_ends(nodes)))
+        rises = None if self.rise is None else iter(self.rise.view(self.members, -1, 1).unbind(1))
         for depth, (letter, layer, norm) in enumerate(zip(self.word, self.layers, self.norms, strict=True)):
-            last = self.linear_end and depth == len(self.word) - 1
+            last = self._is_end(depth)
             old = nodes if letter == "N" else edges
             new = layer(nodes, edges, incidence)
             if not last:
                 new = self._finish(norm(new))
-                if self.residual and layer.in_width == layer.out_width:
+                if self._adds(depth):
+                    new = new if rises is None else (by_head(new, self.members) * next(rises)).flatten(1)
                     new = _add(new, old, self.members)
             nodes, edges = (new, edges) if letter == "N" else (nodes, new)
             if self.variant == "released" and not last:
                 nodes, edges = (nodes, self._finish(edges)) if letter == "N" else (self._finish(nodes), edges)
         return nodes, edges
+
+    def _is_end(self, depth: int) -> bool:
+        return self.linear_end and depth == len(self.word) - 1
+
+    def _adds(self, depth: int) -> bool:
+        """Whether what a layer gives is added to what came in."""
+        layer = self.layers[depth]
+        return bool(self.residual) and not self._is_end(depth) and layer.in_width == layer.out_width
 
     def _finish(self, rows: Tensor) -> Tensor:
         if rows.layout == torch.sparse_csr:  # every activation here leaves 0 as it is

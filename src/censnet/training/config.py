@@ -57,7 +57,11 @@ class ModelSettings(_Settings):
         0.0, ge=0, lt=1, description="share of the words of each node, and of other sparse features, that a step drops"
     )
     norm: Norm | None = Field(None, description="what brings the rows to one scale after each layer")
-    residual: bool = Field(False, description="whether a layer adds to what it was given")
+    residual: bool | Literal["rising"] = Field(
+        False,
+        description="whether a layer adds to what it was given; rising is by a share that is learnt and starts at 0, "
+        "so that a deep network starts as a shallow one",
+    )
     activation: Annotated[str, OrNone] = Field("relu", description="what follows each layer: " + ", ".join(ACTIVATIONS))
     variant: Variant = Field("paper", description="the rules as printed, or as the authors' code has them")
     bias: bool = Field(True, description="whether a layer adds a learnt vector")
