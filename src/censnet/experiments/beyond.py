@@ -38,23 +38,28 @@ class Row:
     @property
     def past(self) -> bool:
         """Whether ours is at least as good as the paper's best."""
-        return self._reaches(self.least)
+        return self._reaches(self.ours, self.least)
 
     @property
     def past_since(self) -> bool:
         """Whether ours is at least as good as the best known since."""
-        return self._reaches(self.since)
+        return self._reaches(self.ours, self.since)
+
+    @property
+    def past_since_again(self) -> bool:
+        """Whether it is so on fresh splits."""
+        return self._reaches(self.fresh, self.since)
 
     @property
     def in_doubt(self) -> bool:
         """Whether the confidence interval of our mean has the best known since within it."""
         return self.ours is not None and abs(self.ours.mean - self.since.value) < self.ours.half_width
 
-    def _reaches(self, bar: Bar) -> bool:
-        """By our mean, rounded as it is shown."""
-        if self.ours is None:
+    def _reaches(self, found: Summary | None, bar: Bar) -> bool:
+        """By the mean, rounded as it is shown."""
+        if found is None:
             return False
-        gap = round(self.ours.mean, digits_of(self.cell)) - bar.value
+        gap = round(found.mean, digits_of(self.cell)) - bar.value
         return (-gap if self.cell.lower else gap) >= 0
 
 
@@ -79,7 +84,8 @@ def _opening(records: Sequence[Record]) -> Iterator[str]:
     yield ""
     yield (
         "Nothing was chosen by test rows. But recipes were changed several times while scores of these splits were "
-        "there to be seen, and stopping was decided by somebody who saw them: fresh splits would be a cleaner test."
+        "there to be seen, and stopping was decided by somebody who saw them. Fresh splits, which nobody had looked at "
+        "when the recipe was fixed, are the cleaner test: they have a column of their own where there are records."
     )
     yield ""
     yield (
@@ -96,13 +102,18 @@ def _devices(records: Sequence[Record]) -> str:
 
 def _overview(records: Sequence[Record], summaries: Summaries) -> Iterator[str]:
     """How many cells of each task are past what."""
-    yield "| by the mean | as good as the paper's best, of molecules as a baseline | as the best known since |"
-    yield "| --- | ---: | ---: |"
+    yield (
+        "| by the mean | as good as the paper's best, of molecules as a baseline | as the best known since "
+        "| on fresh splits |"
+    )
+    yield "| --- | ---: | ---: | ---: |"
     for table in TITLES:
         if any(record.table == table for record in records):
             rows = _rows(table, summaries)
             past, since = sum(row.past for row in rows), sum(row.past_since for row in rows)
-            yield f"| {table} | {past} of {len(rows)} | {since} of {len(rows)} |"
+            fresh = [row.past_since_again for row in rows if row.fresh is not None]
+            again = f"{sum(fresh)} of {len(fresh)}" if fresh else "no record"
+            yield f"| {table} | {past} of {len(rows)} | {since} of {len(rows)} | {again} |"
 
 
 def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Iterator[str]:
