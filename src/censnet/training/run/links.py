@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from censnet.data.tables.keys import find_key
 from censnet.ops.graph import Graph
 from censnet.tasks.metrics import score_links
 from censnet.training.loop.learner import Learner, LinkView, Outputs
+from censnet.training.progress import counting
 
 Keep = Literal["ids", "all"]
 BLOCK = 2**24  # pairs that are scored at once
@@ -30,6 +31,7 @@ def link_table(
     pairs: pd.DataFrame | None,
     top: int | None,
     keep: Keep,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """How likely links are: for the rows of the edge table, for given pairs, or the likeliest that are not there."""
     graph, learners = one_graph(dataset), [learner.cpu() for learner in learners]
@@ -37,7 +39,8 @@ def link_table(
     if top is not None:
         if top < 1:
             raise ValueError(f"top is {top}, expected at least 1")
-        found, probability = suggest(learners, latents, graph, top)
+        with counting("nodes", graph.num_nodes, progress) as tick:
+            found, probability = suggest(learners, latents, graph, top, tick)
         source, target = node_names(dataset)[found.numpy()]
         return pd.DataFrame({"source": source, "target": target, "link_p": probability.numpy()})
     numbers, wrong = (graph.ends, []) if pairs is None else number_pairs(dataset, pairs)
@@ -111,8 +114,17 @@ def pair_probability(
 
 
 @torch.no_grad()
-def suggest(learners: Sequence[Learner], latents: Sequence[LinkView], graph: Graph, top: int) -> tuple[Tensor, Tensor]:
-    """The likeliest pairs that no edge joins, best first, from all pairs, some nodes at a time. -> (2, top), (top,)."""
+def suggest(
+    learners: Sequence[Learner],
+    latents: Sequence[LinkView],
+    graph: Graph,
+    top: int,
+    tick: Callable[[int], None] = lambda _: None,
+) -> tuple[Tensor, Tensor]:
+    """The likeliest pairs that no edge joins, best first, from all pairs, some nodes at a time. -> (2, top), (top,).
+
+    `tick` hears how many nodes were done.
+    """
     count = graph.num_nodes
     low, high = graph.ends.cpu().sort(0).values
     best, where = torch.empty(0), torch.empty(0, dtype=torch.long)
@@ -132,6 +144,7 @@ def suggest(learners: Sequence[Learner], latents: Sequence[LinkView], graph: Gra
         if len(best) > top:
             best, order = best.topk(top)
             where = where[order]
+        tick(len(nodes))
     order = best.argsort(descending=True, stable=True)
     return torch.stack([where[order] // count, where[order] % count]), best[order]
 

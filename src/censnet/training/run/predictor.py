@@ -71,7 +71,7 @@ class Predictor:
         dataset = self.read(data, strict=strict)
         outputs = self.outputs(dataset, device, progress)
         if level == "link":
-            return link_table(dataset, self.learners, outputs, pairs, top, keep)
+            return link_table(dataset, self.learners, outputs, pairs, top, keep, progress)
         return self.table(dataset, level, outputs, keep)
 
     def embed(
