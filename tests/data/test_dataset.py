@@ -420,3 +420,12 @@ def test_a_networkx_graph_is_data() -> None:
     data = load_data(networkx.karate_club_graph(), target="node:club")
     assert (data.graph.num_nodes, data.graph.num_edges) == (34, 78)
     assert data.labels("node", "club").nunique() == 2
+
+
+@pytest.mark.parametrize("side", ["nodes", "edges"])
+def test_tensors_without_channels_are_refused_with_what_to_do(side):
+    widths = {"nodes": 2, "edges": 2} | {side: 0}
+    graph = Graph(torch.ones(3, widths["nodes"]), torch.ones(2, widths["edges"]), torch.tensor([[0, 1], [1, 2]]))
+    for one in (graph, GraphSet.pack([graph, graph])):
+        with pytest.raises(DataError, match=rf"the {side} of the graph have no channels, .*len\(graph\.{side}\), 1\)"):
+            load_data(one)

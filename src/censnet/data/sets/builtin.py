@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from censnet.data.errors import DataError
 from censnet.data.sets import sources
 from censnet.data.sets.citation import RELEASED_NAMES, Citation, normalize_rows, read_citation, released_links
 from censnet.data.sets.karate import read_karate
@@ -69,6 +70,12 @@ def _from_citation(citation: Citation, features: Features) -> Assembled:
 
 def from_tensors(graph: Graph | GraphSet) -> Assembled:
     """Tensors have no ids but their numbers."""
+    for side, width in (("nodes", graph.node_width), ("edges", graph.edge_width)):
+        if width == 0:
+            raise DataError(
+                f"the {side} of the graph have no channels, expected one or more: give each a 1, as "
+                f"torch.ones(len(graph.{side}), 1), or a table of edges, whose nodes get their degree"
+            )
     ends = graph.ends.cpu().numpy()
     nodes, edges = {"id": np.arange(len(graph.nodes))}, {"source": ends[0], "target": ends[1]}
     graphs = None
