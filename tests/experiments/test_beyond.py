@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from censnet.experiments.bars import best_since, to_pass
@@ -110,6 +111,17 @@ def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> No
     assert "8 alternations" in (tmp_path / "docs" / "results.md").read_text("utf-8")
     (panel,) = depth_figure(records).axes
     assert panel.get_title(loc="left") == "nodes: accuracy, %"
+
+
+def test_depths_are_compared_on_splits_that_all_of_them_have() -> None:
+    deep = many("nodes", "cora-1", "strong-depth-16", judged(0.7, 0.71))
+    records = many("nodes", "cora-1", "strong-depth-2", judged(0.72, 0.73, 0.1)) + deep
+    (panel,) = depth_figure(records).axes
+    np.testing.assert_allclose(panel.lines[0].get_ydata(), [72.5, 70.5])
+    strong = many("nodes", "cora-1", "strong", judged(0.75, 0.75, 0.75, 0.75))
+    text = page(strong + records, summarize(strong + records), "depth.svg")
+    (row,) = [line for line in text.split("### Depth")[1].splitlines() if line.startswith("| cora-1")]
+    assert "70.5 (+4.5, -1.9 to +10.9, 2 splits)" in row
 
 
 def test_every_table_of_ours_has_the_preset_its_ablations_and_depths() -> None:

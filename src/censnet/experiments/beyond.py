@@ -12,7 +12,7 @@ from censnet.experiments.plan import SECTIONS
 from censnet.experiments.records import Record
 from censnet.experiments.spec import Spec, load_specs
 from censnet.experiments.summary import SURE, Paired, Summary, pair
-from censnet.experiments.tables import Summaries, digits_of, markdown_table
+from censnet.experiments.tables import Summaries, digits_of
 from censnet.training.config import make_settings
 
 TITLES = {
@@ -71,7 +71,7 @@ def page(records: Sequence[Record], summaries: Summaries, figure: str) -> str:
         if any(record.table == table for record in mine):
             parts += [*_section(table, mine, summaries), ""]
     if any("-depth-" in record.method for record in mine):
-        parts += ["## Depth", "", f"![scores by depth]({figure})", ""]
+        parts += ["## Depth", "", f"![scores by depth, over the splits that all depths of a cell have]({figure})", ""]
     return "\n".join(parts)
 
 
@@ -149,21 +149,19 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
         *_kept([record for record in records if (record.table, record.method) == (table, OURS)]),
     ])  # fmt: skip
     yield ""
-    for place, title in (("peers", "Peers on the same splits"), ("beside", "What each part does")):
+    layers = make_settings(OURS, SECTIONS[table]).model.layers
+    for place, title, said in (
+        ("peers", "Peers on the same splits", ""),
+        ("beside", "What each part does", ""),
+        ("depth", "Depth", f"`strong` itself has the layers {layers}. "),
+    ):
         others = [spec for spec in specs.values() if spec.place == place and _has(spec, summaries)]
         if others:
-            yield from _paired(table, title, others, records, summaries)
-    deep = [spec for spec in specs.values() if spec.place == "depth" and _has(spec, summaries)]
-    if deep:
-        yield "### Depth"
-        yield ""
-        yield f"`strong` itself has the layers {make_settings(OURS, SECTIONS[table]).model.layers}."
-        yield ""
-        yield markdown_table([ours, *deep], summaries, published=False)
+            yield from _paired(table, title, said, others, records, summaries)
 
 
 def _paired(
-    table: str, title: str, others: Sequence[Spec], records: Sequence[Record], summaries: Summaries
+    table: str, title: str, said: str, others: Sequence[Spec], records: Sequence[Record], summaries: Summaries
 ) -> Iterator[str]:
     """The means of the others, and what strong is better by on the same splits."""
     by_place: dict[tuple[str, str], list[Record]] = {}
@@ -173,8 +171,9 @@ def _paired(
     yield f"### {title}"
     yield ""
     yield (
-        "In each field the mean, and in brackets what `strong` is better by on the same splits, with the 95 % interval "
-        f"of that by Student's t. In bold where {SURE}; for how many comparisons there are, nothing is corrected."
+        f"{said}In each field the mean, and in brackets what `strong` is better by on the same splits, with the 95 % "
+        f"interval of that by Student's t. In bold where {SURE}; for how many comparisons there are, nothing is "
+        "corrected."
     )
     yield ""
     yield f"| | strong | {' | '.join(spec.title for spec in others)} |"

@@ -58,21 +58,27 @@ def _draw(panel: Axes, curves: Sequence[Sequence[float]], name: str, colour: str
 
 
 def depth_figure(records: Iterable[Record]) -> Figure:
-    """A panel for each task and measure: the mean of each cell over its seeds, and its spread, by alternations."""
-    scores: dict[tuple[str, str], dict[str, dict[int, list[float]]]] = {}
+    """A panel for each task and measure: the mean of each cell and its spread, by alternations.
+
+    Splits differ more than depths do, so that a cell's means are over the seeds that all its depths have.
+    """
+    scores: dict[tuple[str, str], dict[str, dict[int, dict[int, float]]]] = {}
     for record in records:
         method, _, depth = record.method.rpartition("-depth-")
         about = TABLES[record.table].get(record.cell)
         if method and about is not None:
             metric = "test" if "test" in about.metrics else about.metrics[0]
             found = scores.setdefault((record.table, _measure(record.table, about)), {}).setdefault(record.cell, {})
-            found.setdefault(int(depth), []).append(about.unit * record.metrics[metric])
+            found.setdefault(int(depth), {})[record.seed] = about.unit * record.metrics[metric]
     figure = Figure(figsize=(3.8 * max(len(scores), 1), 3.6), layout="constrained")
     panels = figure.subplots(1, max(len(scores), 1), squeeze=False)[0]
     for panel, ((table, measure), cells) in zip(panels, scores.items(), strict=False):
         for number, (cell, depths) in enumerate(cells.items()):
-            order = sorted(depths)
-            means, spreads = [np.mean(depths[depth]) for depth in order], [_spread(depths[depth]) for depth in order]
+            order, seeds = sorted(depths), set.intersection(*map(set, depths.values()))
+            values = [[depths[depth][seed] for seed in sorted(seeds)] for depth in order]
+            if not seeds:
+                continue
+            means, spreads = [np.mean(each) for each in values], [_spread(each) for each in values]
             colour = COLOURS[number % len(COLOURS)]
             panel.errorbar(order, means, yerr=spreads, color=colour, lw=1.6, marker="o", ms=4, capsize=2, label=cell)
         panel.set_xscale("log", base=2)
