@@ -56,8 +56,8 @@ def test_a_row_says_whether_it_is_past_the_paper_and_past_what_came_since() -> N
     assert "short of the paper" in rows["pubmed-0.1"]
     assert "0.565" in rows["lipophilicity-random"]
     assert "past the baseline" in rows["lipophilicity-random"]
-    assert "| nodes | 2 of 9 | 1 of 9 | no record |" in text
-    assert "| molecules | 1 of 4 | 0 of 4 | no record |" in text
+    assert "| nodes | 2 of 9 | 1 of 8 | no record |" in text
+    assert "| molecules | 1 of 4 | 0 of 3 | no record |" in text
     assert "| links |" not in text
     assert "Settings tried for each split: 2." in text
 
@@ -69,9 +69,14 @@ def test_fresh_splits_stand_beside_those_that_were_seen() -> None:
     text = page(records + fresh, summarize(records + fresh), "depth.svg")
     rows = {line.split("|")[1].strip(): line.split("|") for line in text.splitlines() if line.startswith("|")}
     assert rows["cora-1"][5].strip() == "76.2 ± 2.5"
-    assert "| nodes | 1 of 9 | 0 of 9 | 0 of 1 |" in text
+    assert "| nodes | 1 of 9 | 0 of 8 | 0 of 1 |" in text
+    seen = many("nodes", "cora-1", "strong", judged(0.78, 0.782))
+    text = page(seen + fresh, summarize(seen + fresh), "depth.svg")
+    assert (
+        "| past both, not on fresh splits |" in text or "the second within the interval, not on fresh splits |" in text
+    )
     better = many("nodes", "cora-3", "strong-fresh", judged(0.82, 0.822))
-    assert "| nodes | 1 of 9 | 0 of 9 | 1 of 2 |" in page(records, summarize(records + fresh + better), "depth.svg")
+    assert "| nodes | 1 of 9 | 0 of 8 | 1 of 2 |" in page(records, summarize(records + fresh + better), "depth.svg")
     assert len({len(row) for name, row in rows.items() if name.startswith(("cora", "pubmed"))}) == 1
     for table, seen in (("nodes", 26), ("molecules", 5), ("links", 16)):
         specs = load_specs(table)
