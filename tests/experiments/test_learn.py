@@ -78,6 +78,8 @@ def test_seeds_side_by_side_have_parts_of_their_own() -> None:
     one, other = learn(plan("nodes"), lessons, [0, 1], CPU)
     assert (one.seed, other.seed) == (0, 1)
     assert {"validation", "test"} == set(one.metrics) == set(other.metrics)
+    with pytest.raises(ValueError, match=r"seeds are \[0, 2\], expected no gap"):
+        learn(plan("nodes"), lessons, [0, 2], CPU)
     with pytest.raises(ValueError, match="several graphs"):
         learn(plan("nodes"), [first, lesson_of(data, "node:vip", 1)], [0, 1], CPU)
 

@@ -28,7 +28,7 @@ from censnet.training.loop.infer import infer
 from censnet.training.loop.judge import Judge, average
 from censnet.training.loop.learner import Learner
 from censnet.training.members import fit_members
-from censnet.training.tries import settle_tries
+from censnet.training.settle import settle
 from censnet.training.unlabelled import SHARPNESS
 
 logger = logging.getLogger(__name__)
@@ -61,8 +61,7 @@ def run_cell(
     lot = at_once or (len(todo) if device.type == "cuda" else 1)
     if plan.table != "nodes" or plan.recipe.ensemble > 1:
         lot = 1
-    for start in range(0, len(todo), max(lot, 1)):
-        some = todo[start : start + lot]
+    for some in _lots(todo, lot):
         lessons = [data.lessons[cell][plan.split_seed(seed)] for seed in some]
         found = [replace(record, cell=cell) for record in learn(plan, lessons, some, device)]
         records.append(path, found)
@@ -70,9 +69,26 @@ def run_cell(
             logger.info("%s %s seed %d: %s", cell, plan.method, record.seed, record.metrics)
 
 
+def _lots(seeds: Sequence[int], most: int) -> list[list[int]]:
+    """Seeds in lots of at most so many, each without a gap: members are drawn from their first seed onwards.
+
+    >>> _lots([3, 4, 5, 9, 10], 2)
+    [[3, 4], [5], [9, 10]]
+    """
+    lots: list[list[int]] = []
+    for seed in seeds:
+        if lots and len(lots[-1]) < most and seed == lots[-1][-1] + 1:
+            lots[-1].append(seed)
+        else:
+            lots.append([seed])
+    return lots
+
+
 def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], device: torch.device) -> list[Record]:
     """Train each lesson from its seed, several side by side, and judge what validation rows chose. No cell is named."""
     began, recipe = time.perf_counter(), plan.recipe
+    if list(seeds) != list(range(seeds[0], seeds[0] + len(seeds))):
+        raise ValueError(f"seeds are {list(seeds)}, expected no gap: members are drawn from the first one onwards")
     if not recipe.edge_features:
         lessons = _with_graphs(lessons, _without_edge_features)
     if not recipe.node_features:
@@ -82,7 +98,7 @@ def learn(plan: Plan[Preset], lessons: Sequence[Lesson], seeds: Sequence[int], d
         lessons = _with_graphs(lessons, _without_descriptors)
     elif any(lesson.graph.graph_width == 0 for lesson in lessons):
         raise ValueError("the lessons have no descriptors, expected them for data.descriptors: make them anew")
-    settings = settle_tries(lessons[0], settings, set(recipe.changes))
+    settings = settle(lessons[0], settings, set(recipe.changes))
     learners, fits = fit_members(
         _side_by_side(lessons, recipe.ensemble), settings, None, False, str(device), [],
         len(lessons) * recipe.ensemble, _encoder(recipe),
