@@ -89,7 +89,9 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         settings = self._make_settings(split)
         dataset = _read_graphs(graphs, dict(zip(names, labels, strict=True)), settings)
         asked = [Asked("graph", name, kind) for name, kind in zip(names, kinds, strict=True)]
-        prepared = prepare_dataset(dataset, asked, False, settings, [item.plain for item in asked])
+        prepared = prepare_dataset(
+            dataset, asked, False, settings, [item.plain for item in asked], set(self.settings or {})
+        )
         parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.lesson.parts.items()}
         lesson = replace(prepared.lesson, parts=parts)
         learners, fits = fit_members(lesson, settings, None, False, self.device, [], self.ensemble)

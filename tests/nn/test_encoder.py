@@ -195,11 +195,11 @@ def test_a_rising_residual_is_added_by_its_share_and_starts_at_nothing() -> None
     nodes, edges = features(TANGLE, 4, 5)
     model = shaken(CensNet(4, 5, 5, "NENEN", residual="rising", out_width=3))
     assert model.rise is not None
-    assert len(model.rise) == 3  # the first layer changes the width, and the last is linear
+    assert len(model.rise) == 2  # the first of each side embeds it, whatever its width, and the last is linear
     with torch.no_grad():
-        model.rise.copy_(torch.tensor([2.0, 0.5, -1.0]))
+        model.rise.copy_(torch.tensor([0.5, -1.0]))
     x = model.layers[0](nodes, edges, TANGLE).relu()
-    z = edges + 2.0 * model.layers[1](x, edges, TANGLE).relu()
+    z = model.layers[1](x, edges, TANGLE).relu()
     x = x + 0.5 * model.layers[2](x, z, TANGLE).relu()
     z = z - 1.0 * model.layers[3](x, z, TANGLE).relu()
     for found, expected in zip(model(nodes, edges, TANGLE), (model.layers[4](x, z, TANGLE), z), strict=True):
@@ -207,11 +207,15 @@ def test_a_rising_residual_is_added_by_its_share_and_starts_at_nothing() -> None
     model.reset_parameters()
     assert not model.rise.any()
     first = model.layers[0](nodes, edges, TANGLE).relu()  # deep, and yet what a shallow one gives
-    assert_near(model(nodes, edges, TANGLE)[0], model.layers[4](first, edges, TANGLE).detach(), 1e-12)
+    second = model.layers[1](first, edges, TANGLE).relu()
+    assert_near(model(nodes, edges, TANGLE)[0], model.layers[4](first, second, TANGLE).detach(), 1e-12)
     model(nodes, edges, TANGLE)[0].square().sum().backward()
     assert bool((model.rise.grad != 0).all())  # and every layer may come to count
-    assert CensNet(4, 5, 6, "EN", residual="rising").rise is None
+    assert CensNet(5, 5, 5, "EN", residual="rising").rise is None
     assert CensNet(5, 5, 5, "EN", residual=True).rise is None
+    lifted = CensNet(5, 5, 5, "EN", residual="rising", lift=1, lift_edges=True).rise
+    assert lifted is not None
+    assert len(lifted) == 2
 
 
 @pytest.mark.parametrize("norm", ["batch", "layer"])

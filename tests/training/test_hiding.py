@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from censnet.training.loop.hiding import LinkDraw
 from censnet.training.loop.optimisation import make_optimizer, seed_dropout, step_seed
 from censnet.training.members import make_learner
 from censnet.training.prepare import prepare
+from censnet.training.settle import settle
 
 PAIRS = {"model.decoder": "pairs", "model.latent": 4, "training.mask": 0.4}
 
@@ -133,15 +135,35 @@ def test_a_mask_needs_the_decoder_that_learns_from_what_it_hides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("walks", "features", "steps"), [("auto", True, 0), ("auto", False, 4), (3, True, 3), (0, False, 0)]
+    ("walks", "features", "steps"), [("auto", True, 4), ("auto", False, 4), (3, True, 3), (0, True, 0), (0, False, 0)]
 )
-def test_pairs_are_told_by_walks_where_nodes_say_nothing_or_on_request(
-    walks: int | str, features: bool, steps: int
-) -> None:
+def test_pairs_are_told_by_walks_unless_it_is_refused(walks: int | str, features: bool, steps: int) -> None:
     data = payments() if features else Tables(edges=payments().edges)
     made = prepare(data, "link", "strong", quick() | PAIRS | {"model.walks": walks})
     learner = make_learner(made.lesson, made.settings)
-    assert learner.tasks["link"].walks == steps
+    assert made.settings.model.walks == learner.tasks["link"].walks == steps
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_beside_words_walks_are_left_out_unasked(words: bool) -> None:
+    lesson = prepare(payments(), "link", "strong", quick() | PAIRS).lesson
+    nodes = lesson.graph.nodes.relu().to_sparse_csr() if words else lesson.graph.nodes
+    lesson = replace(lesson, graph=replace(lesson.graph, nodes=nodes))
+    for asked, steps in (({}, 0 if words else 4), ({"model.walks": 2}, 2)):
+        settings = make_settings("strong", "link", quick() | PAIRS | asked)
+        assert settle(lesson, settings).model.walks == steps
+
+
+def test_a_feature_that_says_nothing_does_not_hide_where_walks_lead() -> None:
+    """Three groups of nodes, with a column that is noise: links are told by the groups all the same."""
+    rng = np.random.default_rng(0)
+    group = np.arange(60) % 3
+    one, other = np.triu_indices(60, 1)
+    joined = rng.random(len(one)) < np.where(group[one] == group[other], 0.3, 0.02)
+    edges = pd.DataFrame({"source": one[joined], "target": other[joined]})
+    nodes = pd.DataFrame({"id": range(60), "noise": rng.normal(size=60)})
+    run = train(Tables(nodes=nodes, edges=edges), "link", settings={"training.epochs": 60})
+    assert run.metrics["test"]["link"]["auc"] > 0.65
 
 
 def test_an_inner_product_reads_no_walks() -> None:

@@ -13,6 +13,7 @@ import torch
 from training.samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
+from censnet.ops.graph import Graph
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
 from censnet.training import train
@@ -63,12 +64,8 @@ def test_many_classes_beat_the_largest_one(target, classes):
 def test_numbers_are_given_in_the_users_units(target, spread):
     data = payments()
     level, column = target.split(":")
-    settings = quick(**LEARN) | {
-        "model.gate": "bounded",
-        "model.read_ends": True,
-        "model.head": [8],
-        "model.linear_end": False,
-    }
+    settings = quick(**LEARN) | {"model.gate": "bounded", "model.head": [8], "model.linear_end": False}
+    settings |= {"model.read_ends": True} if level == "edge" else {}
     run = train(data, target, settings=settings)
     truth = data.frames()[f"{level}s"][column]
     assert run.metrics["train"][level]["rmse"] < 0.5 * truth.std()
@@ -274,3 +271,41 @@ def test_every_preset_has_an_answer_to_every_task(preset, target):
     run = train(data, target, preset=preset, settings={"training.epochs": 2, "model.hidden": 16, "model.heads": 1})
     assert np.isfinite(run.history["loss"]).all()
     assert run.metrics
+
+
+def test_a_step_without_a_labelled_row_learns_from_the_rest():
+    """Few labels of edges: a mask hides them all, a batch of graphs has none, and so has a part of a graph."""
+    data = payments()
+    fees = data.edges["fee"].where(data.edges.index < 4)
+    few = Tables(nodes=data.nodes, edges=data.edges.assign(fee=fees))
+    split = {"data.fractions": (1.0, 0.0, 0.0)}
+    run = train(few, ["edge:fee", "link"], settings=quick(training__mask=0.9) | split)
+    assert np.isfinite(run.predict(few, "edge")["fee_predicted"]).all()
+    vips = data.nodes["vip"].where(data.nodes.index < 4)
+    few = Tables(nodes=data.nodes.assign(vip=vips), edges=data.edges)
+    parts = {"training.sampling": "proportional", "training.batch_size": 5} | split
+    run = train(few, "node:vip=binary", settings=quick(training__gates="learnt") | parts)
+    assert run.predict(few)["vip_predicted"].isin(["yes", "no"]).all()
+
+
+def test_pairs_are_found_by_ids_of_any_form_and_one_without_an_id_spoils_no_other():
+    edges = pd.DataFrame({"source": [1, 2, 3, 4, 5, 6, 1, 2] * 3, "target": [2, 3, 4, 5, 6, 7, 5, 6] * 3})
+    run = train(Tables(edges=edges), "link", settings=quick(model__layers="EN"))
+    whole = run.predict(Tables(edges=edges), pairs=pd.DataFrame({"source": [1, 2], "target": [5, 7]}))
+    for source in ([1.0, 2.0, np.nan], ["1", "2", None]):
+        gap = run.predict(Tables(edges=edges), pairs=pd.DataFrame({"source": source, "target": [5, 7, 7]}))
+        np.testing.assert_allclose(gap["link_p"][:2], whole["link_p"])
+        assert gap["error"].isna().tolist() == [True, True, False]
+        assert gap["error"][2] == "pairs, row 3, column source: the id is missing"
+    with pytest.raises(ValueError, match="pairs and top are both given"):
+        run.predict(Tables(edges=edges), pairs=whole, top=3)
+
+
+def test_of_many_graphs_in_one_the_likeliest_links_lie_within_a_graph():
+    ends = torch.tensor([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 0, 2]])
+    one = Graph(torch.rand(6, 3, generator=torch.Generator().manual_seed(0)), torch.ones(6, 1), ends)
+    both = Graph.union([one, one])
+    run = train(one, "link", settings=quick(model__layers="EN"))
+    found = run.predict(both, top=100)
+    assert len(found) == 2 * (15 - 6)
+    assert ((found["source"].astype(int) < 6) == (found["target"].astype(int) < 6)).all()

@@ -272,14 +272,14 @@ def test_where_nothing_can_be_guessed_who_asks_is_told_and_a_preset_is_silent(da
 def test_a_graph_too_big_for_one_step_has_no_guesses(monkeypatch):
     monkeypatch.setattr(members_module, "total_memory", lambda device: 0)
     monkeypatch.setattr("censnet.training.loop.fit.total_memory", lambda device: 0)
-    monkeypatch.setattr("censnet.training.tries.MOST", 0)
+    monkeypatch.setattr("censnet.training.settle.MOST", 0)
     run = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert run.config.tried is None
     both = train(payments(), "node:vip", settings=quick(training__epochs=1, training__gates=["learnt", "plain"]))
     assert [(one.gates, one.unlabelled) for one in both.config.tried.tries] == [("learnt", 0.0), ("plain", 0.0)]
     with pytest.raises(SettingsError, match=r"training\.rounds is 4, expected 1: the graph is too big"):
         train(payments(), "node:vip", settings=quick(training__rounds=4))
-    monkeypatch.setattr("censnet.training.tries.MOST", 2**24)  # a small graph, and still too big for this memory
+    monkeypatch.setattr("censnet.training.settle.MOST", 2**24)  # a small graph, and still too big for this memory
     small = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert {(one.round, one.unlabelled) for one in small.config.tried.tries} == {(1, 0.0)}
     with pytest.raises(
@@ -320,6 +320,26 @@ def test_a_kill_in_any_try_ends_with_the_same_bits(step, side_by_side, monkeypat
         with pytest.raises(CrashError):
             go("run")
     go("run")
+    assert content(tmp_path / "run") == content(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("begun_side_by_side", [True, False])
+def test_what_was_begun_side_by_side_goes_on_so_on_any_device(begun_side_by_side, monkeypatch, tmp_path):
+    """A GPU has room for all tries at once where a CPU has none; whoever resumes on the other must not start over."""
+    settings = quick(training__unlabelled=[0.0, 1.0], training__gates="learnt", training__rounds=2, training__epochs=4)
+
+    def go(name: str, side_by_side: bool) -> None:
+        with monkeypatch.context() as patch:
+            if not side_by_side:
+                one_by_one(patch)
+            train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, resume=True)
+
+    go("whole", begun_side_by_side)
+    with monkeypatch.context() as patch:
+        stop_at(patch, 6, "exception")
+        with pytest.raises(CrashError):
+            go("run", begun_side_by_side)
+    go("run", not begun_side_by_side)
     assert content(tmp_path / "run") == content(tmp_path / "whole")
 
 
@@ -426,7 +446,7 @@ def test_a_second_round_is_kept_only_where_it_is_better(target):
 
 
 def test_a_big_graph_is_not_trained_eight_times_unless_asked(monkeypatch):
-    monkeypatch.setattr("censnet.training.tries.MOST", (30 + 90) * 8 - 1)
+    monkeypatch.setattr("censnet.training.settle.MOST", (30 + 90) * 8 - 1)
     training = prepare(payments(), "node:tier", changes=quick()).settings.training
     assert (training.gates, training.rounds, training.unlabelled) == (["learnt"], 1, [0.0, 1.0])
     asked = quick(training__gates=["learnt", "plain"], training__rounds=2)

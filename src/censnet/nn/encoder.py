@@ -175,9 +175,12 @@ class CensNet(nn.Module):
         return self.linear_end and depth == len(self.word) - 1
 
     def _adds(self, depth: int) -> bool:
-        """Whether what a layer gives is added to what came in."""
-        layer = self.layers[depth]
-        return bool(self.residual) and not self._is_end(depth) and layer.in_width == layer.out_width
+        """Whether what a layer gives is added to what came in; what rises, only to what was embedded before."""
+        layer, letter = self.layers[depth], self.word[depth]
+        lifted = bool(self.lift) if letter == "N" else self.lift_edges is not None
+        embedded = lifted or letter in self.word[:depth]
+        fits = layer.in_width == layer.out_width and (embedded or self.residual != "rising")
+        return bool(self.residual) and not self._is_end(depth) and fits
 
     def _finish(self, rows: Tensor) -> Tensor:
         if rows.layout == torch.sparse_csr:  # every activation here leaves 0 as it is

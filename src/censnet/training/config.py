@@ -96,8 +96,8 @@ class ModelSettings(_Settings):
     latent: int = Field(32, ge=1, description="channels of the embedding that links are told from")
     walks: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         "auto",
-        description=f"steps of walks from the two nodes, by whose ends links are told too; auto is {WALKS} where nodes "
-        "have no features of their own, and 0, which is none, where they have; inner reads none",
+        description=f"steps of walks from the two nodes, by whose ends links are told too; auto is {WALKS}, but "
+        "where nodes have sparse features, such as words, 0, which is none; inner reads none",
     )
     positive_weight: float | Literal["balanced"] = Field(
         1.0, description="how much more a link counts than none, or balanced"
@@ -126,12 +126,6 @@ class ModelSettings(_Settings):
         if self.dropout == "auto":
             return 0.0 if numbers else DROPOUT
         return self.dropout
-
-    def walks_for(self, features: bool) -> int:
-        """The steps of walks, where nodes have features of their own or none: beside words they added nothing."""
-        if self.walks == "auto":
-            return 0 if features else WALKS
-        return self.walks
 
 
 class TrainingSettings(_Settings):
@@ -352,4 +346,6 @@ def _first_problem(error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{where}: {message}" if where else message
-    return f"{where} is {first['input']!r}: {message[0].lower() + message[1:]}"
+    forms = [each["msg"] for each in error.errors() if each["loc"][:2] == first["loc"][:2]]
+    forms = [form[0].lower() + form[1:] for form in dict.fromkeys(forms)]
+    return f"{where} is {first['input']!r}: {', or '.join(forms)}"

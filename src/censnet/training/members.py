@@ -62,6 +62,8 @@ def fit_members(
         rounds = choose_tries(settings, _is_seen_whole(lesson, settings, members, device, make_encoder))
     several = members * sum(map(len, rounds)) > 1
     at_once = several and fits_side_by_side(lesson, settings, members, device)
+    if resume and folder is not None:
+        at_once = _as_begun(folder / CHECKPOINT, at_once)
     record = None if folder is None else HistoryFile(folder / HISTORY, several)
     where = make_accelerator(device=device).device
     learners: list[list[Learner]] = [[] for _ in range(members)]  # the tries of each member
@@ -88,6 +90,13 @@ def fit_members(
         return [learner for (learner,) in learners], [fitted for (fitted,) in fits]
     kept = [keep_best(*found, done) for found in zip(learners, fits, strict=True)]
     return [learner for learner, _ in kept], [fitted for _, fitted in kept]
+
+
+def _as_begun(checkpoint: Path, at_once: bool) -> bool:
+    """Whether to go on side by side: as it was begun, which may have been on another kind of device."""
+    if any(checkpoint.glob("*members.safetensors")):
+        return True
+    return at_once and not any(checkpoint.glob("*member-*.safetensors"))
 
 
 def _fit_all(

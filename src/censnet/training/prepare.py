@@ -19,7 +19,7 @@ from censnet.tasks.targets import Asked, Target, parse_targets
 from censnet.training.config import Section, Settings, make_settings
 from censnet.training.lesson import Lesson, row_labels, row_parts
 from censnet.training.parts import hidden_rows, split_links, split_rows
-from censnet.training.tries import SETTINGS, settle_tries
+from censnet.training.settle import refuse_unread, settle
 
 logger = logging.getLogger("censnet")
 
@@ -105,7 +105,7 @@ def prepare_dataset(
     link: bool,
     settings: Settings,
     names: Sequence[str],
-    changed: Collection[str] = SETTINGS,
+    changed: Collection[str] = (),
 ) -> Prepared:
     """The lesson of data that are read already, by the settings' own split.
 
@@ -113,7 +113,7 @@ def prepare_dataset(
         dataset: the data.
         asked, link: what is predicted, and `names` as the user wrote it.
         settings: of the training.
-        changed: the settings that the user asked for; see `settle_tries`.
+        changed: the settings that the user asked for; see `settle`.
     """
     columns: dict[str, list[str]] = {}
     for item in asked:
@@ -134,10 +134,11 @@ def prepare_dataset(
         for item in asked
     ]
     lesson = make_lesson(dataset, targets, [splits], links)
-    settings = settle_tries(lesson, settings, changed)
-    steps = settings.model.walks_for(lesson.node_features)
-    if link and settings.model.decoder != "inner" and steps:
-        logger.info("links are told by where walks of %d steps lead, beside the rest", steps)
+    section: Section = asked[0].level if asked else "link"
+    refuse_unread(lesson, settings, make_settings(settings.preset, section, None, settings.seed, link))
+    settings = settle(lesson, settings, changed)
+    if link and settings.model.decoder != "inner" and settings.model.walks:
+        logger.info("links are told by where walks of %s steps lead, beside the rest", settings.model.walks)
     return Prepared(dataset, settings, list(names), targets, splits, links, lesson)
 
 

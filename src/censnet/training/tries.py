@@ -9,7 +9,7 @@ alike, and differ in what is tried and in what dropout draws.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -29,9 +29,6 @@ from censnet.training.unlabelled import SHARPNESS, be_as_sure, guess_classes, sm
 
 logger = logging.getLogger("censnet")
 
-SETTINGS = ("training.unlabelled", "training.gates", "training.rounds")
-MOST = 2**24  # numbers in one activation up to which gates at rest and further rounds are tried unasked: they take time
-
 
 def plan_tries(training: TrainingSettings) -> list[list[Try]]:
     """What is tried in each round.
@@ -46,66 +43,6 @@ def plan_tries(training: TrainingSettings) -> list[list[Try]]:
         [Try(round=number, gates=gates, unlabelled=weight) for gates in training.gates for weight in some]
         for number, some in enumerate(rounds, 1)
     ]
-
-
-def settle_tries(lesson: Lesson, settings: Settings, asked: Collection[str] = SETTINGS) -> Settings:
-    """The settings as they can be followed: what cannot be tried here is left out.
-
-    Args:
-        lesson: what is learnt from.
-        settings: as they were asked for.
-        asked: the settings that the user, rather than a preset, asked for; that those cannot be followed is an error.
-    """
-    training, model = settings.training, settings.model
-    changes: dict[str, object] = {}
-    why = _why_not_guess(lesson, settings) if any(training.unlabelled) else None
-    if why is not None:
-        if "training.unlabelled" in asked:
-            raise SettingsError(
-                f"training.unlabelled is {training.unlabelled}, expected [0.0]: classes cannot be guessed, as {why}"
-            )
-        changes["unlabelled"] = [0.0]
-    if training.rounds > 1 and (why is not None or not any(training.unlabelled)):
-        if "training.rounds" in asked:
-            raise SettingsError(
-                f"training.rounds is {training.rounds}, expected 1: further rounds learn from guesses, and "
-                + ("training.unlabelled is 0" if why is None else f"classes cannot be guessed, as {why}")
-            )
-        changes["rounds"] = 1
-    moving = model.gate != "bounded" or model.self_weight == "learned"
-    if "plain" in training.gates and moving:
-        if "training.gates" in asked:
-            raise SettingsError(
-                f"training.gates is {training.gates}, expected learnt: with model.gate {model.gate} and "
-                f"model.self_weight {model.self_weight} layers do not start as the plain kernel"
-            )
-        changes["gates"] = ["learnt"]
-    elif len(training.gates) > 1 and not lesson.has("validation"):
-        if "training.gates" in asked:
-            raise SettingsError(f"training.gates is {training.gates}, expected one: no validation row has a label")
-        changes["gates"] = training.gates[:1]
-    if (len(lesson.graph.nodes) + len(lesson.graph.edges)) * model.hidden > MOST:
-        few = {"gates": training.gates[:1], "rounds": 1}
-        changes = {name: value for name, value in few.items() if f"training.{name}" not in asked} | changes
-    return settings.model_copy(update={"training": training.model_copy(update=changes)})
-
-
-def _why_not_guess(lesson: Lesson, settings: Settings) -> str | None:
-    """Why classes of rows without a label cannot be guessed here, if they cannot."""
-    if not isinstance(lesson.graph, Graph):
-        return "there are many graphs"
-    if lesson.links is not None:
-        return "links are predicted"
-    if len(lesson.targets) != 1:
-        return f"there are {len(lesson.targets)} targets"
-    (target,) = lesson.targets
-    if target.level != "node" or target.kind == "number":
-        return f"{target.level}:{target.column} is {target.kind}" + (" of edges" if target.level == "edge" else "")
-    if settings.training.sampling in ("neighbours", "proportional"):
-        return f"training.sampling is {settings.training.sampling}, and guesses need the whole graph in each step"
-    if not lesson.has("validation"):
-        return "no validation row has a label, and guesses are chosen there"
-    return None
 
 
 def choose_tries(settings: Settings, whole: bool) -> list[list[Try]]:

@@ -21,7 +21,7 @@ from censnet.tasks.links import LinkTask
 from censnet.tasks.pairs import PairSides, PairTask
 from censnet.tasks.rows import RowTask
 from censnet.tasks.targets import Target, output_limits
-from censnet.training.config import ModelSettings, SettingsError
+from censnet.training.config import WALKS, ModelSettings, SettingsError
 from censnet.training.loop.embedder import Encoder, MakeEncoder
 from censnet.training.loop.sampling import reach
 
@@ -138,8 +138,8 @@ class Learner(nn.Module):
                     members=members,
                 )
         if link and settings.decoder != "inner":
-            edges, walks = settings.decoder == "pairs", settings.walks_for(features)
-            self.tasks["link"] = PairTask(*widths, settings.latent, features, edges, walks)
+            walks = WALKS if settings.walks == "auto" else settings.walks
+            self.tasks["link"] = PairTask(*widths, settings.latent, features, settings.decoder == "pairs", walks)
         elif link:
             self.tasks["link"] = LinkTask(self.encoder.out_node_width, settings.latent, settings.positive_weight)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from censnet.ops.factors import by_head
 from censnet.tasks.losses import balance, guess_loss, penalty, row_loss
 from censnet.tasks.targets import Target
 from censnet.training.config import SettingsError, TrainingSettings
@@ -38,8 +39,7 @@ class Objective:
         members = self.lesson.members
         total = torch.zeros(members, device=batch.graph.edges.device)
         for level, answers in outputs.rows.items():
-            answers = answers.index_select(0, batch.rows[level]).float()
-            answers = answers.view(len(answers), members, -1)
+            answers = by_head(answers.index_select(0, batch.rows[level]).float(), members)
             labels, weight = batch.labels[level], batch.weight.get(level)
             total = total + row_loss(self.lesson.of(level), answers, labels, weight, self.class_weight.get(level))
         if self.guesses is not None:
@@ -63,8 +63,7 @@ class _Guesses:
 
     def loss(self, outputs: Outputs, members: int) -> Tensor:
         """Of each member that trusts, from the answers of all."""
-        answers = outputs.rows[self.target.level].float()
-        answers = answers.view(len(answers), members, -1)
+        answers = by_head(outputs.rows[self.target.level].float(), members)
         if len(self.members) < members:
             answers = answers.index_select(1, self.members)
         return guess_loss(self.target, answers, self.classes, self.weight)

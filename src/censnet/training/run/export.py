@@ -12,6 +12,7 @@ import pandas as pd
 from censnet.data.tables.files import SUFFIXES, read_table, write_table
 from censnet.data.tables.targets import table_of
 from censnet.training.run.checkpoint import RunError
+from censnet.training.run.links import check_one
 from censnet.training.run.run import Keep, Run
 
 WRITTEN = tuple(suffix for suffix in SUFFIXES if not suffix.endswith(".gz"))
@@ -57,8 +58,7 @@ def predict_levels(
         data, keep, top, strict, device, progress: as in `Run.predict`.
         pairs: a table of pairs to judge.
     """
-    if pairs is not None and top is not None:
-        raise ValueError("pairs and top are both given, expected one: the pairs to judge, or how many to suggest")
+    check_one(pairs, top)
     judged = None if pairs is None else read_table(pairs)
     dataset = run.read(data, strict=strict)
     return {

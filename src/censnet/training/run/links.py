@@ -13,6 +13,7 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError, quote
 from censnet.data.splits.links import LinkSplit
+from censnet.data.tables.ids import Numbering, as_ids
 from censnet.data.tables.keys import find_key
 from censnet.ops.graph import Graph
 from censnet.tasks.metrics import score_links
@@ -56,6 +57,12 @@ def link_table(
     return pd.concat([pairs.reset_index(drop=True), values], axis=1)
 
 
+def check_one(pairs: object, top: int | None) -> None:
+    """Raise where both pairs and a number of the likeliest are asked for."""
+    if pairs is not None and top is not None:
+        raise ValueError("pairs and top are both given, expected one: the pairs to judge, or how many to suggest")
+
+
 def link_scores(
     learners: Sequence[Learner], outputs: Sequence[Outputs], hidden: LinkSplit
 ) -> dict[str, dict[str, float]]:
@@ -86,17 +93,18 @@ def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str |
         raise DataError(
             f"has the columns {', '.join(map(str, pairs.columns[:20]))}, expected source and target", "pairs"
         )
-    rows = {text: row for row, text in enumerate(_ids(data)) if int(data.node_rows[row]) >= 0}
+    known = Numbering(as_ids(_ids(data)))
+    nodes = np.append(data.node_rows.numpy()[known.rows], -1)  # the last is of an id that is missing or unknown
     numbers = np.zeros((2, len(pairs)), np.int64)
     wrong: list[str | None] = [None] * len(pairs)
     for end, name in enumerate(ends):
         assert name is not None
-        for row, text in enumerate(pairs[name].astype("string").fillna("")):
-            found = rows.get(text)
-            if found is None:
-                wrong[row] = f"pairs, row {row + 1}, column {name}: no node has the id {quote(text)}"
-            else:
-                numbers[end, row] = int(data.node_rows[found])
+        found = nodes[known.find(as_ids(pairs[name]))]
+        for row in np.flatnonzero(found < 0).tolist():
+            given = pairs[name].iloc[row]
+            what = "the id is missing" if pd.isna(given) else f"no node has the id {quote(given)}"
+            wrong[row] = f"pairs, row {row + 1}, column {name}: {what}"
+        numbers[end] = found.clip(min=0)
     return torch.from_numpy(numbers), wrong
 
 
@@ -127,8 +135,9 @@ def suggest(
     """
     count = graph.num_nodes
     low, high = graph.ends.cpu().sort(0).values
+    owner = None if graph.owner is None else graph.owner.cpu()
     best, where = torch.empty(0), torch.empty(0, dtype=torch.long)
-    rows = max(1, GRID // count)
+    rows = max(1, GRID // max(count, graph.node_width))
     for start in range(0, count, rows):
         nodes = torch.arange(start, min(start + rows, count))
         likely = torch.stack([
@@ -138,6 +147,8 @@ def suggest(
         here = (low >= start) & (low < start + rows)
         open_ = torch.ones_like(likely, dtype=torch.bool).triu(1)
         open_[low[here] - start, high[here] - start] = False
+        if owner is not None:  # of many graphs, pairs lie within one
+            open_ &= owner[nodes].unsqueeze(1) == owner[start:]
         row, column = open_.nonzero(as_tuple=True)
         best = torch.cat([best, likely[row, column]])
         where = torch.cat([where, (row + start) * count + column + start])
@@ -152,13 +163,13 @@ def suggest(
 def node_names(data: Dataset) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
     """The user's id of each node of the tensors."""
     names = np.empty(data.count("node"), object)
-    ids, rows = _ids(data), data.node_rows.numpy()
+    ids, rows = _ids(data).astype("string").fillna(""), data.node_rows.numpy()
     good = np.flatnonzero(rows >= 0)[::-1]
     names[rows[good]] = np.array(ids, object)[good]
     return names
 
 
-def _ids(data: Dataset) -> list[str]:
+def _ids(data: Dataset) -> pd.Series:
     frame = data.tables.frames()["nodes"]
     column = data.schema.nodes.keys.get("id") or frame.columns[0]
-    return list(frame[column].astype("string").fillna(""))
+    return frame[column]

@@ -22,7 +22,7 @@ from censnet.training.loop.learner import Learner, Outputs
 from censnet.training.progress import counting
 from censnet.training.run.directory import RunConfig
 from censnet.training.run.embedding import Embeddings, embed_graph, embedding_tables
-from censnet.training.run.links import link_table
+from censnet.training.run.links import check_one, link_table
 
 logger = logging.getLogger("censnet")
 Keep = Literal["ids", "all"]
@@ -68,6 +68,7 @@ class Predictor:
         level = self._level(level)
         if level != "link" and (pairs is not None or top is not None):
             raise ValueError(f"pairs and top are for links, but {level} is asked for")
+        check_one(pairs, top)
         dataset = self.read(data, strict=strict)
         outputs = self.outputs(dataset, device, progress)
         if level == "link":

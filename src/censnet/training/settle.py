@@ -1,0 +1,123 @@
+"""Settings as they can be followed on the data at hand.
+
+What a preset says and cannot be done is left out. What the user asked for is done, or is an error; so is what nothing
+would read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import torch
+
+from censnet.ops.graph import Graph
+from censnet.training.config import OF_LINKS, WALKS, Settings, SettingsError
+from censnet.training.lesson import Lesson
+
+MOST = 2**24  # numbers in one activation up to which gates at rest and further rounds are tried unasked: they take time
+
+
+def settle(lesson: Lesson, settings: Settings, asked: Collection[str] = ()) -> Settings:
+    """The settings as they can be followed.
+
+    Args:
+        lesson: what is learnt from.
+        settings: as they were asked for.
+        asked: the settings that the user, rather than a preset, asked for.
+    """
+    return _settle_walks(lesson, _settle_tries(lesson, settings, asked))
+
+
+def refuse_unread(lesson: Lesson, settings: Settings, usual: Settings) -> None:
+    """Raise where a setting differs from the usual one of the preset, and nothing reads it here."""
+    for name, why in _unread(lesson, settings):
+        group, _, key = name.partition(".")
+        value, left = (getattr(getattr(each, group), key) for each in (settings, usual))
+        if value != left:
+            raise SettingsError(f"{name} is {value}, expected {left}, as it is: nothing reads it, since {why}")
+
+
+def _unread(lesson: Lesson, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The settings that nothing reads here, and why."""
+    levels, model = {target.level for target in lesson.targets}, settings.model
+    if lesson.links is None:
+        for group, names in OF_LINKS.items():
+            yield from ((f"{group}.{name}", "it is of links, and none are predicted") for name in names)
+        yield "data.link_fractions", "it is of links, and none are predicted"
+    elif model.decoder == "inner":
+        yield "training.negatives", "model.decoder inner draws no pairs"
+    else:
+        yield "model.positive_weight", f"model.decoder {model.decoder} has as many links as other pairs"
+    if not levels:
+        yield from ((f"model.{name}", "links alone are predicted") for name in ("head", "linear_end", "within"))
+    if "edge" not in levels:
+        yield "model.read_ends", "no column of edges is predicted"
+    if "graph" not in levels:
+        yield from (
+            (f"model.{name}", "no column of graphs is predicted") for name in ("pool", "pool_over", "pool_norm")
+        )
+    if model.feature_dropout and lesson.graph.nodes.layout == torch.strided:
+        yield "model.feature_dropout", "it takes out words of nodes, and these have features that are not sparse"
+
+
+def _settle_walks(lesson: Lesson, settings: Settings) -> Settings:
+    """How long the walks are that links are told by. Beside words they added nothing, beside other features much."""
+    model = settings.model
+    if lesson.links is None or model.decoder == "inner" or model.walks != "auto":
+        return settings
+    words = lesson.node_features and lesson.graph.nodes.layout == torch.sparse_csr
+    return settings.model_copy(update={"model": model.model_copy(update={"walks": 0 if words else WALKS})})
+
+
+def _settle_tries(lesson: Lesson, settings: Settings, asked: Collection[str]) -> Settings:
+    """Leave out what cannot be tried here: guesses, further rounds, gates at rest."""
+    training, model = settings.training, settings.model
+    changes: dict[str, object] = {}
+    why = _why_not_guess(lesson, settings) if any(training.unlabelled) else None
+    if why is not None:
+        if "training.unlabelled" in asked:
+            raise SettingsError(
+                f"training.unlabelled is {training.unlabelled}, expected [0.0]: classes cannot be guessed, as {why}"
+            )
+        changes["unlabelled"] = [0.0]
+    if training.rounds > 1 and (why is not None or not any(training.unlabelled)):
+        if "training.rounds" in asked:
+            raise SettingsError(
+                f"training.rounds is {training.rounds}, expected 1: further rounds learn from guesses, and "
+                + ("training.unlabelled is 0" if why is None else f"classes cannot be guessed, as {why}")
+            )
+        changes["rounds"] = 1
+    moving = model.gate != "bounded" or model.self_weight == "learned"
+    if "plain" in training.gates and moving:
+        if "training.gates" in asked:
+            raise SettingsError(
+                f"training.gates is {training.gates}, expected learnt: with model.gate {model.gate} and "
+                f"model.self_weight {model.self_weight} layers do not start as the plain kernel"
+            )
+        changes["gates"] = ["learnt"]
+    elif len(training.gates) > 1 and not lesson.has("validation"):
+        if "training.gates" in asked:
+            raise SettingsError(f"training.gates is {training.gates}, expected one: no validation row has a label")
+        changes["gates"] = training.gates[:1]
+    if (len(lesson.graph.nodes) + len(lesson.graph.edges)) * model.hidden > MOST:
+        few = {"gates": training.gates[:1], "rounds": 1}
+        changes = {name: value for name, value in few.items() if f"training.{name}" not in asked} | changes
+    return settings.model_copy(update={"training": training.model_copy(update=changes)})
+
+
+def _why_not_guess(lesson: Lesson, settings: Settings) -> str | None:
+    """Why classes of rows without a label cannot be guessed here, if they cannot."""
+    if not isinstance(lesson.graph, Graph):
+        return "there are many graphs"
+    if lesson.links is not None:
+        return "links are predicted"
+    if len(lesson.targets) != 1:
+        return f"there are {len(lesson.targets)} targets"
+    (target,) = lesson.targets
+    if target.level != "node" or target.kind == "number":
+        return f"{target.level}:{target.column} is {target.kind}" + (" of edges" if target.level == "edge" else "")
+    if settings.training.sampling in ("neighbours", "proportional"):
+        return f"training.sampling is {settings.training.sampling}, and guesses need the whole graph in each step"
+    if not lesson.has("validation"):
+        return "no validation row has a label, and guesses are chosen there"
+    return None
