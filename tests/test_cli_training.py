@@ -339,7 +339,7 @@ def test_links_are_suggested_and_judged(place: Path) -> None:
     frame = pd.read_csv(io.StringIO(judged))
     assert frame["source"].tolist() == [0, 3]
     assert 0 < frame["link_p"][0] < 1
-    assert "no node has the id '99'" in frame["error"][1]
+    assert "no node has the id 99" in frame["error"][1]
 
 
 @pytest.mark.parametrize(
