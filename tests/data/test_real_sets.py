@@ -12,7 +12,7 @@ from censnet.data import load_data
 from censnet.data.sets.citation import read_citation
 from censnet.data.splits.split import Split
 from censnet.experiments.classifiers import released_edges
-from censnet.experiments.prepare import node_data
+from censnet.experiments.prepare import lesson_data, link_data, node_data
 
 
 def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:
@@ -60,3 +60,16 @@ def test_cora_as_in_the_paper_and_as_released_is_what_table_1_trains_on(real_dat
     assert paper.graph.edges.equal(trained.edges)
     assert released.graph.edges.equal(released_edges(trained.edges))
     assert load_data("cora").graph.nodes.values().equal(given.nodes.values())
+
+
+def test_links_of_the_papers_table_are_hidden_as_ours_are(real_data: Path) -> None:
+    """What the page of results compares split by split."""
+    theirs, ours = link_data("cora", [0, 3]), lesson_data("links", "cora", 4)
+    for seed in (0, 3):
+        split = ours.lessons["cora"][seed].links
+        assert split is not None
+        for links, others, pairs in (
+            (split.validation_links, split.validation_non_links, theirs.validation[seed][0]),
+            (split.test_links, split.test_non_links, theirs.test[seed][0]),
+        ):
+            assert torch.cat([links, others], dim=1).equal(pairs)

@@ -128,6 +128,18 @@ def test_depths_are_compared_on_splits_that_all_of_them_have() -> None:
     assert "70.5 (+4.5, -1.9 to +10.9, 2 splits)" in row
 
 
+def test_links_stand_beside_the_papers_methods_on_the_same_splits() -> None:
+    ours = many("links", "cora", "strong", [{"auc": 0.96, "ap": 0.95}, {"auc": 0.97, "ap": 0.97}])
+    theirs = many("table3", "cora", "vgae-splits", [{"auc": 0.92, "ap": 0.95}, {"auc": 0.92, "ap": 0.93}])
+    one_split = many("table3", "cora", "vgae", [{"auc": 0.5, "ap": 0.5}])
+    records = ours + theirs + one_split
+    text = page(records, summarize(records), "depth.svg")
+    peers = text.split("### Peers on the same splits")[1]
+    assert "| | strong | VGAE |" in peers
+    assert "| cora auc | 96.5 | 92.0 (+4.5, " in peers
+    assert "from 2 records" in text  # those of ours
+
+
 def test_every_table_of_ours_has_the_preset_its_ablations_and_depths() -> None:
     for table in ("nodes", "molecules", "links"):
         specs = load_specs(table)

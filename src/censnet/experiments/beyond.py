@@ -22,6 +22,7 @@ TITLES = {
 }
 OURS = "strong"
 FRESH = "strong-fresh"  # the same on splits that nobody had looked at when the recipe was fixed
+SAME_SPLITS = {"links": "table3"}  # a table of the paper whose variants "splits" were trained on the splits of ours
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def page(records: Sequence[Record], summaries: Summaries, figure: str) -> str:
     parts = ["# Past the paper", "", *_opening(mine), "", *_overview(mine, summaries), ""]
     for table in TITLES:
         if any(record.table == table for record in mine):
-            parts += [*_section(table, mine, summaries), ""]
+            parts += [*_section(table, records, summaries), ""]
     if any("-depth-" in record.method for record in mine):
         parts += ["## Depth", "", f"![scores by depth, over the splits that all depths of a cell have]({figure})", ""]
     return "\n".join(parts)
@@ -160,6 +161,7 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
         ("depth", "Depth", f"`strong` itself has the layers {layers}. "),
     ):
         others = [spec for spec in specs.values() if spec.place == place and _has(spec, summaries)]
+        others += _of_the_paper(table, summaries) if place == "peers" else []
         if others:
             yield from _paired(table, title, said, others, records, summaries)
 
@@ -168,10 +170,9 @@ def _paired(
     table: str, title: str, said: str, others: Sequence[Spec], records: Sequence[Record], summaries: Summaries
 ) -> Iterator[str]:
     """The means of the others, and what strong is better by on the same splits."""
-    by_place: dict[tuple[str, str], list[Record]] = {}
+    by_place: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
-        if record.table == table:
-            by_place.setdefault((record.cell, record.method), []).append(record)
+        by_place.setdefault((record.table, record.cell, record.method), []).append(record)
     yield f"### {title}"
     yield ""
     yield (
@@ -185,16 +186,16 @@ def _paired(
     compared: dict[str, list[Paired]] = {spec.method: [] for spec in others}
     for cell, about in TABLES[table].items():
         for metric in _judged(about):
-            first, entries = by_place.get((cell, OURS), []), []
+            first, entries = by_place.get((table, cell, OURS), []), []
             for spec in others:
-                second, digits = by_place.get((cell, spec.method), []), digits_of(about)
+                second, digits = by_place.get((spec.table, cell, spec.method), []), digits_of(about)
                 found = pair(first, second, metric) if first and second else None
                 if found is None:  # nothing to compare with, or nothing at all
-                    alone = summaries.get((table, cell, spec.method), {}).get(metric)
+                    alone = summaries.get((spec.table, cell, spec.method), {}).get(metric)
                     entries.append("" if alone is None else f"{alone.mean:.{digits}f}")
                     continue
                 compared[spec.method].append(found)
-                mean = summaries[table, cell, spec.method][metric].mean
+                mean = summaries[spec.table, cell, spec.method][metric].mean
                 gap = f"{found.difference:+.{digits}f}, {found.low:+.{digits}f} to {found.high:+.{digits}f}"
                 gap = f"**{gap}**" if found.is_sure else gap
                 gap += f", {found.count} splits" if found.count < len(first) else ""
@@ -210,6 +211,16 @@ def _paired(
             about_it.insert(0, _tally(compared[spec.method]))
         yield f"- **{spec.title}**: {' '.join(about_it) or 'not compared yet.'}"
     yield ""
+
+
+def _of_the_paper(table: str, summaries: Summaries) -> list[Spec]:
+    """The paper's methods as reproduced, where they were trained on our splits."""
+    if table not in SAME_SPLITS:
+        return []
+    specs = load_specs(SAME_SPLITS[table])
+    found = [(specs[name.removesuffix("-splits")], spec) for name, spec in specs.items() if name.endswith("-splits")]
+    said = {"doubts": ["As reproduced for the paper's table, with the split drawn anew for each seed."]}
+    return [spec.model_copy(update={"title": usual.title} | said) for usual, spec in found if _has(spec, summaries)]
 
 
 def _tally(compared: Sequence[Paired]) -> str:
