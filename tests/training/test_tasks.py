@@ -309,3 +309,13 @@ def test_of_many_graphs_in_one_the_likeliest_links_lie_within_a_graph():
     found = run.predict(both, top=100)
     assert len(found) == 2 * (15 - 6)
     assert ((found["source"].astype(int) < 6) == (found["target"].astype(int) < 6)).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_the_likeliest_links_are_the_same_on_a_gpu():
+    data = payments()
+    run = train(data, "link", settings=quick(model__layers="EN"), device="cpu")
+    found = [run.predict(data, top=20, device=device) for device in ("cpu", "cuda")]
+    np.testing.assert_allclose(found[0]["link_p"], found[1]["link_p"], rtol=1e-4)
+    assert next(run.learners[0].parameters()).device.type == "cpu"

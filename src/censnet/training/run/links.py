@@ -17,6 +17,7 @@ from censnet.data.tables.ids import Numbering, as_ids
 from censnet.data.tables.keys import find_key
 from censnet.ops.graph import Graph
 from censnet.tasks.metrics import score_links
+from censnet.training.loop.devices import make_accelerator
 from censnet.training.loop.learner import Learner, LinkView, Outputs
 from censnet.training.progress import counting
 
@@ -32,16 +33,24 @@ def link_table(
     pairs: pd.DataFrame | None,
     top: int | None,
     keep: Keep,
+    device: str | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """How likely links are: for the rows of the edge table, for given pairs, or the likeliest that are not there."""
+    """How likely links are: for the rows of the edge table, for given pairs, or the likeliest that are not there.
+
+    All pairs are scored on the device that is asked for, or the best there is; a few on the CPU.
+    """
     graph, learners = one_graph(dataset), [learner.cpu() for learner in learners]
     latents = [member.latent for member in outputs if member.latent is not None]
     if top is not None:
         if top < 1:
             raise ValueError(f"top is {top}, expected at least 1")
+        where = make_accelerator(device=device).device
+        placed = [learner.to(where) for learner in learners], [latent.to(where) for latent in latents]
         with counting("nodes", graph.num_nodes, progress) as tick:
-            found, probability = suggest(learners, latents, graph, top, tick)
+            found, probability = suggest(*placed, graph, top, tick)
+        for learner in learners:
+            learner.cpu()
         source, target = node_names(dataset)[found.numpy()]
         return pd.DataFrame({"source": source, "target": target, "link_p": probability.numpy()})
     numbers, wrong = (graph.ends, []) if pairs is None else number_pairs(dataset, pairs)

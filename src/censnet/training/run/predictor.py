@@ -72,7 +72,7 @@ class Predictor:
         dataset = self.read(data, strict=strict)
         outputs = self.outputs(dataset, device, progress)
         if level == "link":
-            return link_table(dataset, self.learners, outputs, pairs, top, keep, progress)
+            return link_table(dataset, self.learners, outputs, pairs, top, keep, device, progress)
         return self.table(dataset, level, outputs, keep)
 
     def embed(
