@@ -134,12 +134,9 @@ def products_with_all(features: Tensor, rows: Tensor, start: int = 0) -> Tensor:
     """
     if features.layout == torch.strided:
         return features.detach()[rows] @ features.detach()[start:].t()
-    place, column = features.crow_indices(), features.col_indices()
-    length = place[rows + 1] - place[rows]
-    entry = ranges(place[rows], length)
+    row, _, place = _entries(features, features.crow_indices(), rows)
     some = features.values().new_zeros(features.shape[1], len(rows))
-    owner = torch.arange(len(rows), device=rows.device).repeat_interleave(length)
-    some[column[entry], owner] = features.values()[entry]
+    some[features.col_indices()[place], row] = features.values()[place]
     return matmul(features, some)[start:].t()
 
 

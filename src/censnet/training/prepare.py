@@ -73,8 +73,7 @@ def prepare(
         preset, changes, seed: as in `make_settings`.
     """
     asked, link = read_targets(data, target)
-    section: Section = asked[0].level if asked else "link"
-    settings = make_settings(preset, section, changes, seed, link)
+    settings = make_settings(preset, _section(asked), changes, seed, link)
     plain = [item.plain for item in asked] + (["link"] if link else [])
     dataset = load_data(
         data,
@@ -86,6 +85,11 @@ def prepare(
     )
     names = [target] if isinstance(target, str) else list(target)
     return prepare_dataset(dataset, asked, link, settings, names, set(changes or {}))
+
+
+def _section(asked: Sequence[Asked]) -> Section:
+    """Which part of a preset is for these targets: that of the first."""
+    return asked[0].level if asked else "link"
 
 
 def read_targets(data: object, target: str | Sequence[str]) -> tuple[list[Asked], bool]:
@@ -134,8 +138,7 @@ def prepare_dataset(
         for item in asked
     ]
     lesson = make_lesson(dataset, targets, [splits], links)
-    section: Section = asked[0].level if asked else "link"
-    refuse_unread(lesson, settings, make_settings(settings.preset, section, None, settings.seed, link))
+    refuse_unread(lesson, settings, make_settings(settings.preset, _section(asked), None, settings.seed, link))
     settings = settle(lesson, settings, changed)
     if link and settings.model.decoder != "inner" and settings.model.walks:
         logger.info("links are told by where walks of %s steps lead, beside the rest", settings.model.walks)

@@ -102,8 +102,9 @@ def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str |
         raise DataError(
             f"has the columns {', '.join(map(str, pairs.columns[:20]))}, expected source and target", "pairs"
         )
-    known = Numbering(as_ids(_ids(data)))
-    nodes = np.append(data.node_rows.numpy()[known.rows], -1)  # the last is of an id that is missing or unknown
+    good = np.flatnonzero(data.node_rows.numpy() >= 0)
+    known = Numbering(as_ids(_ids(data).iloc[good]))
+    nodes = np.append(data.node_rows.numpy()[good[known.rows]], -1)  # the last is of an id that is missing or unknown
     numbers = np.zeros((2, len(pairs)), np.int64)
     wrong: list[str | None] = [None] * len(pairs)
     for end, name in enumerate(ends):
