@@ -21,7 +21,7 @@ from censnet.ops.incidence import Incidence
 from censnet.tasks.links import LinkTask
 from censnet.tasks.pairs import PairTask
 from censnet.training import load_run, train
-from censnet.training.config import SettingsError, make_settings
+from censnet.training.config import make_settings
 from censnet.training.loop.batches import HiddenLinks, WholeGraph, make_batches
 from censnet.training.loop.fit import fit
 from censnet.training.loop.hiding import LinkDraw
@@ -129,11 +129,6 @@ def test_without_a_mask_the_graph_stays_whole() -> None:
     assert names(batch.links) == {(i, j) for i, j in names(batch.graph.ends) if i != j}
 
 
-def test_a_mask_needs_the_decoder_that_learns_from_what_it_hides() -> None:
-    with pytest.raises(SettingsError, match=r"training\.mask is 0\.5, expected 0: model\.decoder inner hides no links"):
-        make_settings("paper", "link", {"training.mask": 0.5})
-
-
 @pytest.mark.parametrize(
     ("walks", "features", "steps"), [("auto", True, 4), ("auto", False, 4), (3, True, 3), (0, True, 0), (0, False, 0)]
 )
@@ -164,12 +159,6 @@ def test_a_feature_that_says_nothing_does_not_hide_where_walks_lead() -> None:
     nodes = pd.DataFrame({"id": range(60), "noise": rng.normal(size=60)})
     run = train(Tables(nodes=nodes, edges=edges), "link", settings={"training.epochs": 60})
     assert run.metrics["test"]["link"]["auc"] > 0.65
-
-
-def test_an_inner_product_reads_no_walks() -> None:
-    assert make_settings("paper", "link").model.walks == "auto"
-    with pytest.raises(SettingsError, match=r"model\.walks is 3, expected 0: model\.decoder inner reads no walks"):
-        make_settings("paper", "link", {"model.walks": 3})
 
 
 # -- trainings ---------------------------------------------------------------------------------------------------------

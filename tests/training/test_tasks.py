@@ -164,8 +164,7 @@ def test_the_likeliest_links_are_the_best_of_all_pairs_that_no_edge_joins(decode
         {"source": ["a3", "a7"], "target": ["a3", "a7"], "amount": [1.0, 2.0], "way": ["card", "cash"]}
     )
     data = Tables(nodes=data.nodes, edges=pd.concat([data.edges, loops], ignore_index=True))
-    settings = quick(model__decoder=decoder, model__layers="EN") | ({"training.mask": 0} if decoder == "inner" else {})
-    run = train(data, "link", settings=settings, ensemble=ensemble)
+    run = train(data, "link", settings=quick(model__decoder=decoder, model__layers="EN"), ensemble=ensemble)
     names = list(data.nodes["id"])
     joined = {frozenset(pair) for pair in zip(data.edges["source"], data.edges["target"], strict=True)}
     free = [pair for pair in itertools.combinations(names, 2) if frozenset(pair) not in joined]

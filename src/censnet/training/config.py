@@ -247,14 +247,6 @@ class Settings(_Settings):
     training: TrainingSettings = TrainingSettings()
     data: DataSettings = DataSettings()
 
-    @model_validator(mode="after")
-    def _inner_has_neither_mask_nor_walks(self) -> Settings:
-        if self.training.mask and self.model.decoder == "inner":
-            raise ValueError(f"training.mask is {self.training.mask}, expected 0: model.decoder inner hides no links")
-        if self.model.walks not in (0, "auto") and self.model.decoder == "inner":
-            raise ValueError(f"model.walks is {self.model.walks}, expected 0: model.decoder inner reads no walks")
-        return self
-
 
 def make_settings(
     preset: str = "strong",

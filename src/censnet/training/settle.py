@@ -46,6 +46,8 @@ def _unread(lesson: Lesson, settings: Settings) -> Iterator[tuple[str, str]]:
         yield "data.link_fractions", "it is of links, and none are predicted"
     elif model.decoder == "inner":
         yield "training.negatives", "model.decoder inner draws no pairs"
+        yield "training.mask", "model.decoder inner hides no links"
+        yield "model.walks", "model.decoder inner reads none"
     else:
         yield "model.positive_weight", f"model.decoder {model.decoder} has as many links as other pairs"
     if not levels:
