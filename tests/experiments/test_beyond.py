@@ -106,6 +106,24 @@ def test_peers_and_parts_are_paired_with_strong_on_the_same_splits() -> None:
     assert f"{worse}; split by split, in 0 of 8." in text
 
 
+def test_peers_on_fresh_splits_are_paired_with_strong_on_those() -> None:
+    values = [0.70 + 0.01 * number for number in range(8)]
+    records = many("nodes", "cora-1", "strong", judged(*values)) + many("nodes", "cora-1", "gcn", judged(*values))
+    records += many("nodes", "cora-1", "strong-fresh", judged(*(value + 0.03 for value in values)))
+    assert "### Peers on fresh splits" not in page(records, summarize(records), "depth.svg")
+    records += many("nodes", "cora-1", "gcn-fresh", judged(*(value + 0.01 for value in values)))
+    seen, fresh = page(records, summarize(records), "depth.svg").split("### Peers on fresh splits")
+    assert "| cora-1 | 73.5 | 73.5 (+0.0, +0.0 to +0.0) |" in seen
+    assert "| cora-1 | 76.5 | 74.5 (**+2.0, +2.0 to +2.0**) |" in fresh
+    doubt = load_specs("nodes")["gcn"].doubts[0]
+    assert doubt in seen
+    assert doubt not in fresh  # it is said once
+    for peer in ("gcn", "appnp", "gat"):
+        usual, again = (load_specs("nodes")[f"{peer}{suffix}"] for suffix in ("", "-fresh"))
+        assert again.recipe == usual.recipe
+        assert again.plan().seeds() == load_specs("nodes")["strong-fresh"].plan().seeds()
+
+
 def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> None:
     for depth in (2, 4, 8, 16):
         records = many("nodes", "cora-1", f"strong-depth-{depth}", judged(0.7, 0.71))

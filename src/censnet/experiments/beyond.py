@@ -157,19 +157,22 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
     layers = make_settings(OURS, SECTIONS[table]).model.layers
     for place, title, said in (
         ("peers", "Peers on the same splits", ""),
+        ("fresh", "Peers on fresh splits", ""),
         ("beside", "What each part does", ""),
         ("depth", "Depth", f"`strong` itself has the layers {layers}. "),
     ):
-        others = [spec for spec in specs.values() if spec.place == place and _has(spec, summaries)]
+        mine = FRESH if place == "fresh" else OURS
+        others = [s for s in specs.values() if s.place == place and s.method != mine and _has(s, summaries)]
         others += _of_the_paper(table, summaries) if place == "peers" else []
         if others:
-            yield from _paired(table, title, said, others, records, summaries)
+            yield from _paired(specs[mine], title, said, others, records, summaries)
 
 
 def _paired(
-    table: str, title: str, said: str, others: Sequence[Spec], records: Sequence[Record], summaries: Summaries
+    ours: Spec, title: str, said: str, others: Sequence[Spec], records: Sequence[Record], summaries: Summaries
 ) -> Iterator[str]:
     """The means of the others, and what strong is better by on the same splits."""
+    table = ours.table
     by_place: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
         by_place.setdefault((record.table, record.cell, record.method), []).append(record)
@@ -186,7 +189,7 @@ def _paired(
     compared: dict[str, list[Paired]] = {spec.method: [] for spec in others}
     for cell, about in TABLES[table].items():
         for metric in _judged(about):
-            first, entries = by_place.get((table, cell, OURS), []), []
+            first, entries = by_place.get((table, cell, ours.method), []), []
             for spec in others:
                 second, digits = by_place.get((spec.table, cell, spec.method), []), digits_of(about)
                 found = pair(first, second, metric) if first and second else None
@@ -200,13 +203,14 @@ def _paired(
                 gap = f"**{gap}**" if found.is_sure else gap
                 gap += f", {found.count} splits" if found.count < len(first) else ""
                 entries.append(f"{mean:.{digits}f} ({gap})")
-            mine = summaries.get((table, cell, OURS), {}).get(metric)
+            mine = summaries.get((table, cell, ours.method), {}).get(metric)
             if any(entries):
                 own = "no record" if mine is None else f"{mine.mean:.{digits_of(about)}f}"
                 yield f"| {_name(cell, metric, about)} | {own} | {' | '.join(entries)} |"
     yield ""
     for spec in others:
-        about_it = [doubt for doubt in spec.doubts if doubt not in load_specs(table)[OURS].doubts]
+        usual = [one for one in load_specs(table).values() if spec.method.startswith(f"{one.method}-")]
+        about_it = [doubt for doubt in spec.doubts if not any(doubt in one.doubts for one in usual)]
         if compared[spec.method]:
             about_it.insert(0, _tally(compared[spec.method]))
         yield f"- **{spec.title}**: {' '.join(about_it) or 'not compared yet.'}"

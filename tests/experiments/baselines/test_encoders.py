@@ -158,7 +158,9 @@ def test_a_gpu_gives_what_a_cpu_gives(name: PeerName, members: int) -> None:
         there.zero_grad()
         nodes = embedded(there, graph.to(device))
         nodes.square().sum().backward()
-        found.append([nodes.detach().cpu(), *(parameter.grad.cpu() for parameter in there.parameters())])
+        found.append(
+            [kept.detach().to("cpu", copy=True) for kept in (nodes, *(each.grad for each in there.parameters()))]
+        )
     for cpu, gpu in zip(*found, strict=True):
         torch.testing.assert_close(gpu, cpu, rtol=1e-8, atol=1e-8)
 
