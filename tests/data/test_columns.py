@@ -12,6 +12,7 @@ import pytest
 
 from censnet.data.tables.columns import as_arrow, as_text, read_booleans, read_dates, read_numbers, read_vectors
 from censnet.data.tables.encoding import Column
+from censnet.tasks.targets import Target
 
 
 def arrow(values: list[object]) -> pa.ChunkedArray:
@@ -31,6 +32,8 @@ def encode(column: Column, values: list[object]) -> tuple[np.ndarray, dict[int, 
         ("amount", ["1.5", "2", "", "+3e2"], "number"),
         ("amount", ["1.5", "2", "oops", "4", "7"], "number"),
         ("amount", [Decimal("1.10"), Decimal("2.20")], "number"),
+        ("amount", ["1,175.36", "-2,000", "840.1", "+1,234,567."], "number"),
+        ("amount", ["1,175", "2,000", "0,125", "12,5"], "id"),  # commas before decimals
         ("paid", [True, False, None], "boolean"),
         ("paid", ["yes", "no", "yes"], "boolean"),
         ("city", ["Oslo", "Rome", "Oslo", "Rome"], "category"),
@@ -69,6 +72,43 @@ def test_numbers_in_text_are_read_and_words_are_bad() -> None:
     np.testing.assert_array_equal(parsed.numbers[:4], [1.5, -2000, 7, 0.5])
     assert np.isnan(parsed.numbers[4:]).all()
     assert parsed.bad.tolist() == [4, 7, 8, 9, 10]
+
+
+def test_commas_group_digits_unless_one_stands_before_decimals() -> None:
+    grouped = ["1,175.36", " -2,000", "+1,234,567.", "12"]
+    np.testing.assert_array_equal(read_numbers(arrow(grouped)).numbers, [1175.36, -2000, 1234567, 12])
+    odd = read_numbers(arrow([*grouped, "12,34,567", "1234,567,890", "1,2345,678", "1,,234", "1,234 kg"]))
+    assert (odd.bad.tolist(), odd.decimal_comma) == ([4, 5, 6, 7, 8], False)
+    for decimal in ("1,5", "12,34", "0,125", "1234,567", "1.175,36", "-,5", "1,5e3"):
+        parsed = read_numbers(arrow([*grouped, decimal]))
+        assert parsed.decimal_comma
+        assert parsed.bad.tolist() == [0, 1, 2, 4]
+
+
+def test_a_later_row_is_read_as_in_training_whatever_stands_beside_it() -> None:
+    amounts = [f"{100 * number:,}" for number in range(1, 40)]
+    column = Column.fit("amount", arrow(amounts))
+    assert encode(column, ["1,000"])[0][0, 0] == encode(column, [1000])[0][0, 0] == encode(column, ["1000"])[0][0, 0]
+    assert list(encode(column, ["1,000", "1,5"])[1]) == [1]
+    mixed = Column.fit("amount", arrow([*map(str, range(20)), "1,5", "1,000"]))
+    assert (mixed.kind, mixed.decimal_comma) == ("number", True)
+    again = Column.model_validate_json(mixed.model_dump_json(exclude_defaults=True))
+    assert encode(again, ["7", "1,000"])[1] == {1: "'1,000' is not a finite number"}
+    assert mixed.refit(arrow(["1", "3", "1,000"])).decimal_comma  # a kind is not found again, and so is this
+    assert mixed.refit(arrow(["1", "3", "1,000"])).mean == [2.0]
+
+
+def test_labels_are_read_so_too() -> None:
+    labels = pd.Series([f"{number:,.2f}" for number in np.linspace(500, 2000, 60)])
+    target = Target.fit(labels, "edge", "amount")
+    assert (target.kind, target.low, target.high) == ("number", 500.0, 2000.0)
+    assert target.encode(labels).isfinite().all()
+
+
+def test_one_decimal_comma_far_down_decides_for_the_whole_column() -> None:
+    amounts = [f"{number:,}" for number in range(1000, 41_000)]
+    assert Column.fit("amount", arrow(amounts)).kind == "number"
+    assert Column.fit("amount", arrow([*amounts[:20_001], "1,5", *amounts[20_001:]])).kind != "number"
 
 
 def test_infinity_is_bad_and_nan_is_missing() -> None:
@@ -121,12 +161,40 @@ def test_numbers_are_scaled_and_a_missing_one_is_the_mean_with_an_indicator() ->
     assert bad == {3: "'oops' is not a finite number"}
 
 
-def test_a_category_never_seen_has_a_place_of_its_own() -> None:
-    column = Column.fit("city", arrow(["Rome", "Oslo", None, "Rome"]))
+def test_a_word_never_seen_counts_as_an_average_row() -> None:
+    column = Column.fit("city", arrow(["Rome", "Oslo", None, "Rome", "Rome"]))
     assert column.names == ["city=Oslo", "city=Rome", "city is another", "city is missing"]
     out, bad = encode(column, ["Rome", "Paris", None, "Oslo"])
-    assert out.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
+    assert out.tolist() == [[0, 1, 0, 0], [0.25, 0.75, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
     assert bad == {}
+    again = Column.model_validate_json(column.model_dump_json())
+    assert encode(again, ["Paris"])[0].tolist() == [[0.25, 0.75, 0, 0]]
+    assert column.find_unseen(arrow(["Rome", "Paris", None, "Lima", "Paris"])).to_pylist() == ["Paris", "Lima", "Paris"]
+    refitted = column.refit(arrow(["Oslo", "Bern"]))
+    assert encode(refitted, ["Rome", None])[0].tolist() == [[0.5, 0.5, 0], [0.5, 0.5, 0]]
+
+
+def test_an_average_row_has_the_mean_effect_of_the_training_rows() -> None:
+    words = ["a"] * 5 + ["b"] * 3 + ["c"] * 2
+    column = Column.fit("word", arrow(words))
+    weights = np.random.default_rng(0).normal(size=(4, 7))
+    effects = encode(column, words)[0] @ weights
+    np.testing.assert_allclose(encode(column, ["d", None])[0] @ weights, [effects.mean(0)] * 2, rtol=1e-6)
+
+
+def test_where_training_rows_had_other_words_a_new_one_is_another() -> None:
+    words = [f"w{number}" for number in range(101) for _ in range(3)]
+    column = Column.fit("word", arrow(words))
+    out, _ = encode(column, ["new", words[-1], None])
+    assert out[0].tolist() == [0] * 100 + [1]
+    assert sorted(column.categories) == column.categories
+    np.testing.assert_allclose(out[2], encode(column, words)[0].mean(0), rtol=1e-5)
+    assert len(column.find_unseen(arrow(["new"]))) == 0  # it may be one of those
+
+
+def test_a_category_without_shares_has_a_place_for_other_words() -> None:
+    column = Column(name="city", kind="category", categories=["Oslo", "Rome"])
+    assert encode(column, ["Rome", "Paris", None])[0].tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 
 
 def test_only_the_most_frequent_categories_are_kept() -> None:

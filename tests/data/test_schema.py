@@ -56,8 +56,21 @@ def test_order_extra_columns_and_new_categories_do_not_matter(payments: pd.DataF
     later["city"] = ["Lima", "Rome", "Rome", "Rome"]
     names = data.schema.edges.names
     first = load_data(later, schema=data.schema).graph.edges[0]
-    assert first[names.index("city is another")] == 1
-    assert sum(first[names.index(f"city={city}")] for city in ("Oslo", "Rome", "Paris")) == 0
+    assert [float(first[names.index(f"city={city}")]) for city in ("Oslo", "Rome", "Paris")] == [0.5, 0.25, 0.25]
+    assert first[names.index("city is another")] == 0
+
+
+def test_words_that_training_did_not_have_are_told_once_for_each_column(
+    payments: pd.DataFrame, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = load_data(tables(payments))
+    assert caplog.records == []
+    load_data(tables(payments.assign(city=["Lima", "Rome", "Bern", None], amount=7)), schema=data.schema)
+    told = "edges.csv, column city: 2 of 4 rows have a word that no training row had, such as 'Lima': they count as an"
+    assert [record.message[: len(told)] for record in caplog.records] == [told]
+    caplog.clear()
+    assert load_data(tables(payments), schema=data.schema).notes == data.notes
+    assert caplog.records == []
 
 
 def test_a_missing_column_is_named(payments: pd.DataFrame) -> None:

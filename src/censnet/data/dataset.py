@@ -29,6 +29,7 @@ from censnet.data.tables.packing import Assembled, Fitted
 from censnet.data.tables.schema import Features, Schema
 from censnet.data.tables.stand_ins import count_degree, encode_degree
 from censnet.data.tables.targets import Rows, find_targets, find_training_rows, table_of
+from censnet.data.tables.unseen import tell_unseen
 from censnet.data.whole import add_wholes
 from censnet.ops.graph import Graph, GraphSet
 
@@ -229,6 +230,8 @@ def load_data(
         _check_descriptors(descriptors)
         made = assemble(tables, schema, targets, rows, overrides, problems, notes, features)
     made = add_wholes(made, smiles, descriptors, rows.get("graphs"), problems)
+    if schema is not None:
+        notes += tell_unseen(made.tables, schema)
     return Dataset(name, **vars(made), problems=problems.found, notes=notes + problems.notes(made.tables))
 
 

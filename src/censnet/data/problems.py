@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import pandas as pd
@@ -12,6 +14,12 @@ from censnet.data.tables.columns import is_missing
 from censnet.data.tables.files import Tables
 
 logger = logging.getLogger("censnet")
+
+MOST_CAUSES = 3
+_VALUE = re.compile(  # in quotes, or a number
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w-])-?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|inf)(?![\w-])"""
+)
+_ASIDE = re.compile(r" \([^()]*\)$")
 
 
 class Problems:
@@ -50,13 +58,37 @@ class Problems:
         )
 
     def notes(self, tables: Tables) -> list[str]:
-        """One sentence for each table with bad rows: how many, and the first. It is logged as a warning too."""
+        """One sentence for each table with bad rows: how many, why, and the first. It is logged as a warning too."""
         said = []
         for table, messages in self.found.items():
             frame = tables.frames().get(table)
             if messages and frame is not None:
-                count = f"{len(messages):,} of {len(frame):,} rows"
-                first = messages[min(messages)]
-                said.append(f"{tables.name(table)}: {count} cannot be used and get no result; the first: {first}")
+                file, count = tables.name(table), f"{len(messages):,} of {len(frame):,} rows"
+                said.append(f"{file}: {count} cannot be used and get no result{tell_causes(messages, file)}")
                 logger.warning(said[-1])
         return said
+
+
+def tell_causes(messages: Mapping[int, str], file: str) -> str:
+    """The end of a sentence on bad rows: the first of them, behind the most frequent causes if there are several.
+
+    >>> found = {3: "'a lot' is not a finite number", 8: "'?' is not a finite number"}
+    >>> rows = {row: place("loans.csv", row, "amount") + message for row, message in found.items()}
+    >>> tell_causes(rows, "loans.csv")
+    "; the first: loans.csv, row 4, column amount: 'a lot' is not a finite number"
+    >>> tell_causes({**rows, 9: place("loans.csv", 9, "from") + "the id is missing"}, "loans.csv")
+    ": 2 by column amount (is not a finite number), 1 by column from (the id is missing); the first: loans.csv..."
+    """
+    causes = Counter(_cause(message, place(file, row)[:-2]) for row, message in messages.items())
+    most = [f"{count:,} by {cause}" for cause, count in causes.most_common(MOST_CAUSES)]
+    others = causes.total() - sum(count for _, count in causes.most_common(MOST_CAUSES))
+    most += [f"{others:,} by others"] if others else []
+    return (f": {', '.join(most)}" if len(causes) > 1 else "") + f"; the first: {messages[min(messages)]}"
+
+
+def _cause(message: str, where: str) -> str:
+    """What a message says without its row and the values that are there; the first, if a row has several."""
+    first = message.removeprefix(where).removeprefix(", ").split(f"; {where}", 1)[0]
+    column, colon, what = first.partition(": ")
+    what = _VALUE.sub("...", _ASIDE.sub("", what)).removeprefix("... ")
+    return f"{column} ({what})" if colon else column

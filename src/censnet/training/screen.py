@@ -66,23 +66,26 @@ def scores_screen(run: Run, scores: Scores) -> RenderableType:
 
 
 def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
-    """For each level the metrics by part, the one that decides first; then that one for each column, if several."""
+    """For each level the metrics by part, the one that decides first; then that one of each column, if a mean."""
     parts = [part for part in (*PARTS, "all") if part in scores]
     for level in dict.fromkeys(level for part in parts for level in scores[part]):
         mine = {part: scores[part].get(level, {}) for part in parts}
         every = list(dict.fromkeys(name for values in mine.values() for name in values))
         plain = sorted((name for name in every if "/" not in name), key=lambda name: _rank(name, decides))
         columns = list(dict.fromkeys(name.rpartition("/")[0] for name in every if "/" in name))
-        several = len(columns) > 1
+        of = {name: [column for column in columns if f"{column}/{name}" in every] for name in plain}
+        several = any(len(found) > 1 for found in of.values())
+        shared = all(len(found) in (0, len(columns)) for found in of.values())  # the loss is of no column
         head = f"scores of {table_of(level) if level != 'link' else 'links'}"
-        grid = _grid(head + (f", mean of {len(columns)} columns" if several else ""), parts)
+        grid = _grid(head + (f", mean of {len(columns)} columns" if several and shared else ""), parts)
         for name in plain:
             style = "bold" if name == decides else ""
+            source = "" if shared else _source(of[name])
             arrow = "" if higher_is_better(name) else " (less is better)"
             cells = [spell(values[name]) if name in values else "" for values in mine.values()]
-            grid.add_row(Text(f"  {name}{arrow}", style), *(Text(cell, style) for cell in cells))
+            grid.add_row(Text(f"  {name}{source}{arrow}", style), *(Text(cell, style) for cell in cells))
         yield grid
-        if several and plain:
+        if several:
             shown = {column: next(name for name in plain if f"{column}/{name}" in every) for column in columns}
             alike = len(set(shown.values())) == 1
             grid = _grid(f"{shown[columns[0]]} of each column" if alike else "each column", parts)
@@ -93,6 +96,13 @@ def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> I
             if len(columns) > MOST_COLUMNS:
                 grid.add_row(f"  ... and {len(columns) - MOST_COLUMNS} more, which --json shows")
             yield grid
+
+
+def _source(columns: Sequence[str]) -> str:
+    """Which columns a metric is of, where not all have it."""
+    if len(columns) > 1:
+        return f", mean of {len(columns)} columns"
+    return f" of {columns[0]}" if columns else ""
 
 
 def deciding(run: Run) -> str:
@@ -175,11 +185,13 @@ def _add_tries(facts: Table, runs: Sequence[Run]) -> None:
         _describe(tries[number], tries) + (f" ({count} of {times.total()})" if len(times) > 1 else "")
         for number, count in sorted(times.items())
     )
-    facts.add_row("tried", f"{len(tries)} trainings of each network; kept {kept}, the best on validation")
+    facts.add_row("tried", f"{len(tries)} trainings; kept {kept}, the best on validation")
 
 
 def _describe(one: Try, tries: Sequence[Try]) -> str:
     """What sets a try apart from the others."""
+    if one.labels == "many" and any(other.labels != "many" for other in tries):
+        return "the network for many labels"
     words = []
     if len({other.gates for other in tries}) > 1:
         words.append("gates learnt" if one.gates == "learnt" else "the plain kernel")

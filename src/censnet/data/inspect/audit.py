@@ -10,9 +10,10 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from censnet.data.dataset import Dataset
-from censnet.data.inspect.giveaway import follows, gives_away, sample_rows, telling_features
+from censnet.data.inspect.giveaway import as_labels, follows, gives_away, sample_rows, telling_features
 from censnet.data.inspect.structure import node_numbers, pair_ends
 from censnet.data.molecules.featurize import canonical
+from censnet.data.problems import tell_causes
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import PARTS, Split
 from censnet.data.tables.keys import LEVELS
@@ -64,9 +65,9 @@ def _bad_rows(data: Dataset) -> list[Finding]:
     found = []
     for table, problems in data.problems.items():
         if problems:
-            total = len(data.tables.frames()[table])
-            rows = f"{len(problems):,} of {total:,} rows of {data.tables.name(table)} cannot be used"
-            found.append(Finding(level="problem", what=f"{rows}; the first: {problems[min(problems)]}"))
+            file, total = data.tables.name(table), len(data.tables.frames()[table])
+            rows = f"{len(problems):,} of {total:,} rows of {file} cannot be used"
+            found.append(Finding(level="problem", what=rows + tell_causes(problems, file)))
     return found
 
 
@@ -90,8 +91,9 @@ def _telling_columns(data: Dataset, table: str, target: str) -> list[Finding]:
     if table == "graphs":
         return []
     frame, schema, file = data.tables.frames()[table], data.schema.table(table), data.tables.name(table)
-    rows = sample_rows(frame[target])
-    labels = frame[target].iloc[rows].reset_index(drop=True)
+    labels = as_labels(frame[target])
+    rows = sample_rows(labels)
+    labels = labels.iloc[rows].reset_index(drop=True)
     if labels.nunique() < 2:
         return []
     found = []

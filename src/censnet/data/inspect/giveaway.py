@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from censnet.data.tables.columns import as_arrow, read_numbers
 
 Array = np.ndarray[Any, Any]
 
@@ -14,6 +18,8 @@ GAIN = 0.95  # share of the labels beyond the most common one that a column expl
 SEPARATION = 0.995  # area under the curve of a column that sorts two classes apart
 MOST_ROWS = 200_000
 FEWEST = 5  # rows of a class, below which anything may be chance
+MOST_ODD = 0.1  # share of words among numbers in text
+_PADDED = r"^\s*[+-]?0[0-9]"
 
 
 def sample_rows(labels: pd.Series[Any], most: int = MOST_ROWS) -> Array:
@@ -103,7 +109,17 @@ def as_numbers(values: pd.Series[Any]) -> Array:
         return values.to_numpy("datetime64[ns]").astype(np.float64)
     if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):
         return values.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(pd.to_numeric(values.astype("string"), errors="coerce").to_numpy(np.float64, na_value=np.nan))
+    return read_numbers(as_arrow(values.astype("string"))).numbers.astype(np.float64, copy=False)
+
+
+def as_labels(labels: pd.Series[Any]) -> pd.Series[Any]:
+    """Labels as numbers where they are numbers in text, but for a few words; 007 is a code and no number."""
+    values = as_arrow(labels)
+    if not pa.types.is_string(values.type) or pc.any(pc.match_substring_regex(values, _PADDED)).as_py():
+        return labels
+    parsed = read_numbers(values)
+    few = len(parsed.bad) <= MOST_ODD * (len(values) - values.null_count)
+    return pd.Series(parsed.numbers, labels.index, name=labels.name) if few else labels
 
 
 def _correlation(number: Array, target: Array) -> float:

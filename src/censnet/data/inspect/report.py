@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,9 @@ from pydantic import BaseModel, Field
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.inspect.audit import LEVEL_OF, Finding, audit
 from censnet.data.inspect.cost import Cost, estimate_cost
-from censnet.data.inspect.giveaway import is_quantity
+from censnet.data.inspect.giveaway import as_labels, is_quantity
 from censnet.data.inspect.structure import LineGraph, Structure, measure_structure
+from censnet.data.inspect.trial import Network
 from censnet.data.sets.sources import DATASETS, is_built_in
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.rules import by_column
@@ -75,7 +76,10 @@ class Report(BaseModel):
 
 
 def inspect_data(
-    data: object, target: str | Sequence[str] | None = None, splits: str | os.PathLike[str] | None = None
+    data: object,
+    target: str | Sequence[str] | None = None,
+    splits: str | os.PathLike[str] | None = None,
+    network: Callable[[str, int], Network] | None = None,
 ) -> Report:
     """Read data and report on it.
 
@@ -83,13 +87,17 @@ def inspect_data(
         data: as in `load_data`.
         target: as in `load_data`; for a built-in set, its own targets if None.
         splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
+        network: level of the target (or `link`) and number of graphs -> what would be trained, whose cost is estimated.
+            The paper's by default, and where there is no target.
     """
     if not target and is_built_in(data):
         target = DATASETS[data].targets
     dataset = load_data(data, target=target or None)
     targets = find_targets(target or None, dataset.tables)
     parts, links = _splits(dataset, splits)
-    return make_report(dataset, targets, parts, links)
+    level = next((LEVEL_OF[table] for table in targets), "link" if target else None)
+    trained = None if network is None or level is None else network(level, dataset.count("graph"))
+    return make_report(dataset, targets, parts, links, trained)
 
 
 def make_report(
@@ -97,8 +105,9 @@ def make_report(
     targets: Mapping[str, Sequence[str]],
     splits: Mapping[str, Split] | None = None,
     links: LinkSplit | None = None,
+    network: Network | None = None,
 ) -> Report:
-    """The report on a data set that is in memory."""
+    """The report on a data set that is in memory; `network` is what its cost is estimated for."""
     splits = splits or {}
     structure, line_graph = measure_structure(dataset.graph)
     sizes = {table: {part: len(rows) for part, rows in split.parts.items()} for table, split in splits.items()}
@@ -117,7 +126,7 @@ def make_report(
         ],
         structure=structure,
         line_graph=line_graph,
-        cost=estimate_cost(dataset.graph),
+        cost=estimate_cost(dataset.graph, network),
         columns=_columns(dataset),
         labels=[_labels(dataset, table, column) for table, names in targets.items() for column in names],
         splits=sizes,
@@ -182,7 +191,7 @@ def _columns(dataset: Dataset) -> list[ColumnReport]:
 
 
 def _labels(dataset: Dataset, table: str, column: str) -> LabelReport:
-    labels = dataset.labels(LEVEL_OF[table], column)
+    labels = as_labels(dataset.labels(LEVEL_OF[table], column))
     present = labels.dropna()
     classes: dict[str, int] = {}
     quantity: dict[str, float] = {}

@@ -51,7 +51,7 @@ class Screen:
         facts.add_row(
             "training",
             f"about {_seconds(cost.seconds)} an epoch{batches} on this CPU and {_bytes(cost.bytes)}: "
-            f"an estimate for NEN with {cost.hidden} units",
+            f"an estimate for one network, {cost.network}",
         )
         for table_name, sizes in report.splits.items():
             parts = ", ".join(f"{count:,} {part}" for part, count in sizes.items())

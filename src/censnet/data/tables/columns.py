@@ -6,7 +6,7 @@ missing nor readable. None loops over rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,16 +22,22 @@ USED: tuple[Kind, ...] = ("number", "boolean", "category", "date", "vector")
 KINDS: tuple[Kind, ...] = (*USED, "text", "id", "constant", "drop")
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
+_GROUPED = r"^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?$"  # 1,175.36
+_DECIMAL_COMMA = r"^[+-]?[0-9.]*,[0-9]+(?:[eE][+-]?[0-9]{1,3})?$"  # 1,5 and 1.175,36, but 1,175 too
 _LIST = rf"^[\[\(]\s*(?:{_NUMBER}(?:[,;\s]\s*{_NUMBER})*)?\s*,?\s*[\]\)]$"
 _TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """Numbers read from a column, NaN where missing or bad, and the rows that are bad, in order."""
+    """Numbers read from a column, NaN where missing or bad, and the rows that are bad, in order.
+
+    Where text has a `decimal_comma`, as in 1,5, no comma was taken to group digits.
+    """
 
     numbers: NDArray[Any]
     bad: NDArray[np.int64]
+    decimal_comma: bool = False
 
 
 def as_arrow(series: pd.Series) -> pa.ChunkedArray:
@@ -63,26 +69,25 @@ def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array(text, pa.string())])
 
 
-def read_numbers(values: pa.ChunkedArray) -> Parsed:
-    """Numbers from numbers, truth values or text; infinities are bad."""
+def read_numbers(values: pa.ChunkedArray, decimal_comma: bool | None = None) -> Parsed:
+    """Numbers from numbers, truth values or text; infinities are bad.
+
+    In text, commas may group digits, as in 1,175.36, unless there is a `decimal_comma`; if None, the values say so.
+    """
     if pa.types.is_string(values.type):
-        values, bad = _numbers_in_text(values)
-    elif is_number(values.type) or pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
-        bad = _NONE
-    elif pa.types.is_duration(values.type):
-        values, bad = pc.divide(pc.cast(pc.cast(values, pa.duration("us")), pa.int64()), 1e6), _NONE
-    else:
+        return _numbers_in_text(values, decimal_comma)
+    if pa.types.is_duration(values.type):
+        values = pc.divide(pc.cast(pc.cast(values, pa.duration("us")), pa.int64()), 1e6)
+    elif not (is_number(values.type) or pa.types.is_boolean(values.type) or pa.types.is_null(values.type)):
         return _all_bad(values)
-    numbers = _to_numpy(values)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = numbers.sum()  # finite unless something is missing or infinite: one pass for nearly every column
-    if not np.isfinite(total):
-        infinite = np.flatnonzero(np.isinf(numbers))
-        if len(infinite):
-            numbers = numbers.copy()
-            numbers[infinite] = np.nan
-            bad = np.union1d(bad, infinite)
-    return Parsed(numbers, bad)
+    return _without_infinite(_to_numpy(values), _NONE)
+
+
+def has_decimal_comma(values: pa.ChunkedArray) -> bool:
+    """Whether a comma stands before decimals in some text, as in 1,5 or 0,125: then none groups digits."""
+    text = pc.utf8_trim_whitespace(values.filter(pc.match_substring(values, ",")))
+    grouped = pc.match_substring_regex(text, _GROUPED)
+    return bool(pc.any(pc.and_not(pc.match_substring_regex(text, _DECIMAL_COMMA), grouped)).as_py())
 
 
 def read_booleans(values: pa.ChunkedArray) -> Parsed:
@@ -173,6 +178,18 @@ def _all_bad(values: pa.ChunkedArray) -> Parsed:
     return Parsed(np.full(len(values), np.nan), np.flatnonzero(~_missing(values)))
 
 
+def _without_infinite(numbers: NDArray[Any], bad: NDArray[np.int64]) -> Parsed:
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = numbers.sum()  # finite unless something is missing or infinite: one pass for nearly every column
+    if not np.isfinite(total):
+        infinite = np.flatnonzero(np.isinf(numbers))
+        if len(infinite):
+            numbers = numbers.copy()
+            numbers[infinite] = np.nan
+            bad = np.union1d(bad, infinite)
+    return Parsed(numbers, bad)
+
+
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -218,12 +235,24 @@ def _to_numpy(values: pa.ChunkedArray | pa.Array) -> NDArray[Any]:
     return numbers if numbers.dtype in (np.float32, np.float64) else numbers.astype(np.float64)
 
 
-def _numbers_in_text(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, NDArray[np.int64]]:
+def _numbers_in_text(values: pa.ChunkedArray, decimal_comma: bool | None) -> Parsed:
     text = pc.utf8_trim_whitespace(values)
     numeric = pc.match_substring_regex(text, f"^{_NUMBER}$")
     bad = np.flatnonzero(~_mask(numeric) & ~_missing(text))
-    digits = pc.utf8_ltrim(pc.if_else(numeric, text, pa.scalar(None, pa.string())), "+")
-    return pc.cast(digits, pa.float64()), bad
+    numbers = _cast_numbers(pc.if_else(numeric, text, pa.scalar(None, pa.string())))
+    if len(bad):  # commas are looked for in these alone
+        odd = text.take(pa.array(bad))
+        decimal_comma = has_decimal_comma(odd) if decimal_comma is None else decimal_comma
+        grouped = np.zeros(len(bad), bool) if decimal_comma else _mask(pc.match_substring_regex(odd, _GROUPED))
+        if grouped.any():
+            numbers = numbers.copy()
+            numbers[bad[grouped]] = _cast_numbers(pc.replace_substring(odd.filter(pa.array(grouped)), ",", ""))
+            bad = bad[~grouped]
+    return replace(_without_infinite(numbers, bad), decimal_comma=bool(decimal_comma))
+
+
+def _cast_numbers(text: pa.ChunkedArray) -> NDArray[Any]:
+    return _to_numpy(pc.cast(pc.utf8_ltrim(text, "+"), pa.float64()))
 
 
 def _split_lists(text: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -40,11 +40,13 @@ class Column(BaseModel):
         name: as in the table.
         kind: number, boolean, category, date and vector give features; text, id, constant and drop do not.
         reason: why this kind.
-        mean: subtracted; what a missing value becomes. One number, or one for each entry of a vector.
+        mean: subtracted; what a missing value becomes. One number, or one for each entry of a vector. Of a category,
+            the shares of its words in training rows, others last: what a word becomes that none of them had.
         scale: divided by.
-        categories: the known ones; every other one falls into a last, unseen one.
+        categories: the known ones; where training rows had others, too, every other one falls into a last one.
         missing: whether training rows lacked it, so that an indicator follows its features.
         shares: whether a vector, of words that are counted, is divided by its sum in each row.
+        decimal_comma: whether some text has a comma before decimals, so that 1,175 is no number.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -57,6 +59,7 @@ class Column(BaseModel):
     categories: list[str] = Field(default_factory=list)
     missing: bool = False
     shares: bool = False
+    decimal_comma: bool = False
 
     @property
     def width(self) -> int:
@@ -77,6 +80,11 @@ class Column(BaseModel):
         else:
             names = [self.name]
         return names + [f"{self.name} is missing"] * self.missing
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether it is a category that has every word of the training rows, none being left for the last feature."""
+        return self.kind == "category" and bool(self.mean) and self.mean[-1] == 0
 
     @classmethod
     def fit(cls, name: str, values: pa.ChunkedArray, kind: str | None = None, shares: bool = False) -> Column:
@@ -104,13 +112,24 @@ class Column(BaseModel):
             column = _fit_category(self.name, values, self.reason)
             alone = len(column.categories) + column.missing <= 1
         else:
-            column = self._measure(self.name, self.kind, self.reason, values, len(self.mean), self.shares)
+            column = self._measure(
+                self.name, self.kind, self.reason, values, len(self.mean), self.shares, self.decimal_comma
+            )
             alone = column.kind == "boolean" and not column.missing and column.mean[0] in (0.0, 1.0)
         return Column(name=self.name, kind="constant", reason="always the same") if alone else column
 
     @classmethod
-    def _measure(cls, name: str, found: Kind, reason: str, values: pa.ChunkedArray, width: int, shares: bool) -> Column:
-        parsed = _parse(found, values, width)
+    def _measure(
+        cls,
+        name: str,
+        found: Kind,
+        reason: str,
+        values: pa.ChunkedArray,
+        width: int,
+        shares: bool,
+        decimal_comma: bool | None = None,
+    ) -> Column:
+        parsed = _parse(found, values, width, decimal_comma)
         numbers = parsed.numbers if parsed.numbers.ndim == 2 else parsed.numbers[:, None]
         shares = shares and not bool((numbers < 0).any())
         numbers = _shares(numbers) if shares else numbers
@@ -125,8 +144,16 @@ class Column(BaseModel):
         scale[scale == 0] = 1.0
         absent[parsed.bad] = False
         missing = bool(absent.any())
-        mean, scale = mean.tolist(), scale.tolist()
-        return cls(name=name, kind=found, reason=reason, mean=mean, scale=scale, missing=missing, shares=shares)
+        return cls(
+            name=name,
+            kind=found,
+            reason=reason,
+            mean=mean.tolist(),
+            scale=scale.tolist(),
+            missing=missing,
+            shares=shares,
+            decimal_comma=parsed.decimal_comma,
+        )
 
     def encode(self, values: pa.ChunkedArray, out: NDArray[np.float32]) -> dict[int, str]:
         """Write the features of each row into `out` (rows, width); for each bad row, what was found there."""
@@ -134,7 +161,7 @@ class Column(BaseModel):
             self._encode_category(values, out)
             return {}
         width = len(self.mean)
-        parsed = _parse(self.kind, values, width)
+        parsed = _parse(self.kind, values, width, self.decimal_comma)
         if self.kind == "vector":
             mean, scale = np.array(self.mean), np.array(self.scale)
             raw = bool((scale == 1).all())
@@ -164,14 +191,27 @@ class Column(BaseModel):
         return absent
 
     def _encode_category(self, values: pa.ChunkedArray, out: NDArray[np.float32]) -> None:
+        known = len(self.categories)
         codes = pc.index_in(as_text(values), value_set=pa.array(self.categories, pa.string()))
-        column = pc.fill_null(codes, len(self.categories)).to_numpy().astype(np.int64)
+        column = pc.fill_null(codes, known).to_numpy().astype(np.int64)
         absent = pc.is_null(values, nan_is_null=True).to_numpy().astype(bool)
         out[:] = 0
         present = np.flatnonzero(~absent)
         out[present, column[present]] = 1
+        if self.mean:
+            untaught = absent & (not self.missing)
+            if self.knows_all:
+                untaught |= ~absent & (column == known)
+            out[untaught, : known + 1] = self.mean
         if self.missing:
             out[:, -1] = absent
+
+    def find_unseen(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        """The words that training rows did not have, once for each row with one; none where that cannot be told."""
+        text = as_text(values)
+        if not self.knows_all:
+            return text.slice(0, 0)
+        return text.filter(pc.invert(pc.is_in(text, value_set=pa.array([*self.categories, None], pa.string()))))
 
     def _messages(self, values: pa.ChunkedArray, parsed: Parsed) -> dict[int, str]:
         if len(parsed.bad) == 0:
@@ -181,10 +221,12 @@ class Column(BaseModel):
         return {int(row): f"{quote(value)} {expected}" for row, value in zip(parsed.bad, found, strict=True)}
 
 
-def _parse(kind: Kind, values: pa.ChunkedArray, width: int) -> Parsed:
+def _parse(kind: Kind, values: pa.ChunkedArray, width: int, decimal_comma: bool | None) -> Parsed:
     if kind == "vector":
         return read_vectors(values, width)
-    return {"number": read_numbers, "boolean": read_booleans, "date": read_dates}[kind](values)
+    if kind == "number":
+        return read_numbers(values, decimal_comma)
+    return {"boolean": read_booleans, "date": read_dates}[kind](values)
 
 
 def _shares(vectors: NDArray[Any]) -> NDArray[Any]:
@@ -229,8 +271,15 @@ def _fit_category(name: str, values: pa.ChunkedArray, reason: str) -> Column:
     text = as_text(values)
     counts = pc.value_counts(text.drop_null())
     words, times = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
-    frequent = sorted(zip(words, times, strict=True), key=lambda pair: (-pair[1], pair[0]))[:MOST_CATEGORIES]
+    order = sorted(zip(words, times, strict=True), key=lambda pair: (-pair[1], pair[0]))
+    frequent, total = dict(sorted(order[:MOST_CATEGORIES])), sum(times)
+    others = total - sum(frequent.values())
     missing = bool(pc.any(pc.is_null(values, nan_is_null=True)).as_py())
     return Column(
-        name=name, kind="category", reason=reason, categories=sorted(word for word, _ in frequent), missing=missing
+        name=name,
+        kind="category",
+        reason=reason,
+        mean=[count / total for count in (*frequent.values(), others)] if total else [],
+        categories=list(frequent),
+        missing=missing,
     )

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from censnet.data.tables.columns import (
     Kind,
+    has_decimal_comma,
     is_list,
     is_number,
     list_width,
@@ -75,11 +76,14 @@ def _text(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
     distinct = pc.count_distinct(sample).as_py()
     if distinct == 1 and pc.count_distinct(values).as_py() == 1:
         return _CONSTANT
-    if len(read_booleans(sample).bad) == 0 and distinct > 1 and len(read_numbers(sample).bad):
+    bad = read_numbers(sample, decimal_comma=True).bad
+    if len(read_booleans(sample).bad) == 0 and distinct > 1 and len(bad):
         return "boolean", "yes or no in words"
     if _ID_NAME.search(name):
         return "id", "looks like an id by its name"
-    bad = read_numbers(sample).bad
+    grouped = read_numbers(sample, decimal_comma=False).bad if len(bad) else bad
+    if len(grouped) < len(bad) and not has_decimal_comma(values):
+        bad = grouped
     if len(bad) <= 0.1 * len(sample):
         return "number", "numbers" if len(bad) == 0 else "numbers, with a few words among them"
     if share_of_lists(sample) >= 0.5:

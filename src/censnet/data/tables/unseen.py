@@ -1,0 +1,31 @@
+"""Words of categories that training rows did not have."""
+
+from __future__ import annotations
+
+import logging
+
+from censnet.data.errors import place, quote
+from censnet.data.tables.columns import as_arrow
+from censnet.data.tables.files import Tables
+from censnet.data.tables.schema import Schema
+
+logger = logging.getLogger("censnet")
+
+
+def tell_unseen(tables: Tables, schema: Schema) -> list[str]:
+    """One sentence for each column with such words: in how many rows, and one of them. It is logged, too."""
+    said, frames = [], tables.frames()
+    for table, fitted in (("nodes", schema.nodes), ("edges", schema.edges), ("graphs", schema.of_graphs)):
+        if table not in frames:
+            continue
+        frame = frames[table]
+        for column in fitted.columns:
+            if not column.knows_all or column.name not in frame:
+                continue
+            words = column.find_unseen(as_arrow(frame[column.name]))
+            if len(words):
+                where = place(tables.name(table), column=column.name)
+                rows = f"{len(words):,} of {len(frame):,} rows have a word that no training row had"
+                said.append(f"{where}{rows}, such as {quote(words[0].as_py())}: they count as an average row")
+                logger.warning("%s", said[-1])
+    return said

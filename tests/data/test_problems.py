@@ -1,0 +1,57 @@
+"""What is said of rows that cannot be used."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from censnet.data import Tables, load_data
+from censnet.data.errors import place
+from censnet.data.inspect.audit import audit
+from censnet.data.problems import tell_causes
+
+
+def payments() -> Tables:
+    edges = pd.DataFrame(
+        {
+            "source": ["a", "b", "c", "d"] * 10,
+            "target": ["b", "c", "d", "a"] * 10,
+            "amount": ["1", "2", "3", "4"] * 10,
+            "when": ["2024-01-31", "2024-02-01"] * 20,
+        }
+    )
+    nodes = pd.DataFrame({"id": ["a", "b", "c", "d"], "age": [1, 2, 4, 8]})
+    return Tables(nodes, edges, names={"nodes": "nodes.csv", "edges": "edges.csv"})
+
+
+def test_several_causes_are_counted_the_largest_first(caplog: pytest.LogCaptureFixture) -> None:
+    tables = payments()
+    tables.edges.loc[[1, 2], "amount"] = ["lots", "it's 5"]
+    tables.edges.loc[[2, 30], "when"] = "soon"
+    tables.edges.loc[[5, 6, 7], "target"] = ["x", "y's", "z"]
+    tables.edges.loc[9, "source"] = None
+    data = load_data(tables)
+    why = (
+        "3 by column target (no node has the id ...), 2 by column amount (is not a finite number), "
+        "1 by column source (the id is missing), 1 by others; "
+        "the first: edges.csv, row 2, column amount: 'lots' is not a finite number"
+    )
+    (note,) = [note for note in data.notes if "cannot be used" in note]
+    assert note == f"edges.csv: 7 of 40 rows cannot be used and get no result: {why}"
+    assert [record.message for record in caplog.records] == [note]
+    assert audit(data, {})[0].what == f"7 of 40 rows of edges.csv cannot be used: {why}"
+
+
+def test_one_cause_is_told_by_its_first_row() -> None:
+    numbers = {7: "no node has the id 12 (nodes.csv has 1,204 ids)", 3: "no node has the id -3.5 (nodes.csv has 9 ids)"}
+    rows = {row: place("edges.csv", row, "target") + message for row, message in numbers.items()}
+    assert tell_causes(rows, "edges.csv") == f"; the first: {rows[3]}"
+
+
+def test_what_is_constant_in_a_message_stays() -> None:
+    rows = {0: "the id 7 is in row 1 already", 1: "'?' is not a date such as 2024-01-31"}
+    rows = {row: place("t.csv", row, "x2") + message for row, message in rows.items()}
+    said = tell_causes(rows, "t.csv")
+    assert said.startswith(
+        ": 1 by column x2 (the id ... is in row ... already), 1 by column x2 (is not a date such as 2024-01-31);"
+    )
