@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from censnet.data.errors import DataError
 from censnet.data.splits.links import LinkSplit, link_rows, links, read_links, sample_non_links
-from censnet.data.splits.pairs import PairSpace
+from censnet.data.splits.pairs import PairSpace, TwoSided, find_sides
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits, write_splits
 from censnet.ops.graph import Graph
@@ -335,6 +335,54 @@ def test_non_links_are_uniform():
 def test_every_pair_of_one_graph_has_one_number(owner):
     space = PairSpace(len(owner), np.array(owner))
     pairs = [(i, j) for j in range(len(owner)) for i in range(j) if owner[i] == owner[j]]
+    assert space.num_pairs == len(pairs)
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    numbers = space.rank(first, second)
+    assert sorted(numbers.tolist()) == list(range(len(pairs)))
+    np.testing.assert_array_equal(space.pair(numbers), [first, second])
+    np.testing.assert_array_equal(space.rank(second, first), numbers)
+
+
+def ratings(users: int = 12, items: int = 9) -> list[tuple[int, int]]:
+    """Users with even numbers rate what has odd ones."""
+    rng = np.random.default_rng(0)
+    return [(2 * u, 2 * i + 1) for u in range(users) for i in range(items) if rng.random() < 0.3]
+
+
+def test_where_nodes_are_of_two_kinds_non_links_join_one_of_each():
+    edges = ratings()
+    graph = graph_of([*edges, edges[0]], 26)  # one is rated twice, and some nodes are in no edge
+    split = links(graph)
+    check_links(graph, split)
+    touched = set(graph.ends.flatten().tolist())
+    for pairs in (split.validation_non_links, split.test_non_links, sample_non_links(graph, 20)):
+        assert all((a + b) % 2 == 1 for a, b in pairs.t().tolist())
+        assert set(pairs.flatten().tolist()) <= touched
+    sides = find_sides(graph)
+    assert all(side == (node % 2 if node in touched else -1) for node, side in enumerate(sides.tolist()))
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [(0, 1), (2, 3), (4, 5), (6, 7)],
+        [(0, i) for i in range(1, 9)],
+        [(i, j) for i in range(4) for j in range(4, 8)],
+        [*ratings(), (1, 0)],
+        [*ratings(), (3, 3)],
+        [],
+    ],
+    ids=["couples", "a star", "all pairs", "one the other way", "a loop", "no edge"],
+)
+def test_nodes_are_not_of_two_kinds_by_chance(edges):
+    assert find_sides(graph_of(edges, 26)) is None
+
+
+@given(st.lists(st.integers(-1, 1), min_size=2, max_size=30))
+@settings(max_examples=50, deadline=None)
+def test_every_pair_of_two_sides_has_one_number(side):
+    space, side = TwoSided(np.array(side)), np.array(side)
+    pairs = [(i, j) for j in range(len(side)) for i in range(j) if {side[i], side[j]} == {0, 1}]
     assert space.num_pairs == len(pairs)
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     numbers = space.rank(first, second)

@@ -179,6 +179,21 @@ def test_the_likeliest_links_are_the_best_of_all_pairs_that_no_edge_joins(decode
         )
 
 
+def test_links_between_users_and_what_they_rate_are_suggested_between_these(caplog):
+    rng = np.random.default_rng(0)
+    taste, sort = rng.integers(0, 2, 30), rng.integers(0, 2, 24)
+    rated = [(u, i) for u in range(30) for i in range(24) if rng.random() < (0.5 if taste[u] == sort[i] else 0.05)]
+    edges = pd.DataFrame({"source": [f"u{u}" for u, _ in rated], "target": [f"i{i}" for _, i in rated]})
+    with caplog.at_level("INFO", "censnet"):
+        run = train(edges, "link", settings={"training.epochs": 20})
+    assert "links are told between these two sides alone" in caplog.text
+    likely = run.predict(edges, top=40)
+    sides = [frozenset((one[0], other[0])) for one, other in zip(likely["source"], likely["target"], strict=True)]
+    assert set(sides) == {frozenset("ui")}
+    judged = run.predictions["link"]
+    assert all({one[0], other[0]} == {"u", "i"} for one, other in zip(judged["source"], judged["target"], strict=True))
+
+
 def test_nodes_edges_and_links_are_learnt_together():
     data = payments()
     run = train(data, ["node:vip", "edge:fee", "link"], settings=quick(training__epochs=20))

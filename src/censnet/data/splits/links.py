@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.errors import DataError
-from censnet.data.splits.pairs import PairSpace, draw_missing, number_each, sample_non_links
+from censnet.data.splits.pairs import draw_missing, number_each, pair_space, sample_non_links
 from censnet.data.splits.split import PARTS, Split, read_split_rows, split_rows
 from censnet.ops.graph import Graph
 
@@ -67,7 +67,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
     """Hide some links of a graph, as in the variational graph auto-encoder: 5 % to choose on and 10 % to judge on.
 
     What is shared out is distinct pairs of nodes: floor(0.05 P) and floor(0.10 P) of P, at least one each. In a union
-    of many graphs, non-links join nodes of one graph.
+    of many graphs, non-links join nodes of one graph; where nodes are of two kinds, one of each (`find_sides`).
 
     Args:
         graph: edges once each; parallel edges and loops may be among them.
@@ -89,7 +89,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
         )
     shares = shares / shares.sum()
     ends = graph.ends.cpu().numpy()
-    space = PairSpace(graph.num_nodes, None if graph.owner is None else graph.owner.cpu().numpy())
+    space = pair_space(graph)
     proper = np.flatnonzero(ends[0] != ends[1])
     pairs, pair_of = number_each(space.rank(ends[0][proper], ends[1][proper]))
     num_validation, num_test = (max(1, int(share * len(pairs) + 1e-9)) for share in shares[1:])

@@ -59,6 +59,65 @@ class PairSpace:
         return np.sort(nodes if self._owner is None else self._order[nodes], axis=0)
 
 
+class TwoSided:
+    """The same for pairs of one node of either side, as users and what they rate: no other pair could be a link.
+
+    Example:
+        >>> rated = TwoSided(np.array([0, 0, 1, 1, 1]))
+        >>> rated.num_pairs, rated.rank(np.array([1, 4]), np.array([2, 0])), rated.pair(np.array([3, 2])).tolist()
+        (6, array([3, 2]), [[1, 0], [2, 4]])
+    """
+
+    def __init__(self, side: Array) -> None:
+        self._nodes = [np.flatnonzero(side == number) for number in range(2)]
+        self._side, self._place = side, np.zeros(len(side), dtype=np.int64)
+        for nodes in self._nodes:
+            self._place[nodes] = np.arange(len(nodes))
+        self.num_pairs = len(self._nodes[0]) * len(self._nodes[1])
+
+    def rank(self, first: Array, second: Array) -> Array:
+        """The number of each pair."""
+        swap = self._side[first] == 1
+        u, v = np.where(swap, second, first), np.where(swap, first, second)
+        return np.asarray(self._place[u] * len(self._nodes[1]) + self._place[v])
+
+    def pair(self, rank: Array) -> Array:
+        """The pair with each number, the lower node first. (k,) -> (2, k)."""
+        width = max(len(self._nodes[1]), 1)
+        return np.sort(np.stack([self._nodes[0][rank // width], self._nodes[1][rank % width]]), axis=0)
+
+
+def find_sides(graph: Graph) -> Tensor | None:
+    """Where edges of a graph lead from nodes of one kind to nodes of another, the kind of each: 0, 1, or -1 of no edge.
+
+    So they do if no node is both a source and a target, unless that may well be chance or no matter: edges are few for
+    so many nodes, as in a list of couples, or join more than half of the pairs between the two, as in a star.
+
+    Example:
+        >>> ratings = torch.tensor([[0, 0, 1, 2, 3, 3], [4, 6, 4, 5, 5, 6]])
+        >>> find_sides(Graph(torch.ones(8, 1), torch.ones(6, 1), ratings))
+        tensor([ 0,  0,  0,  0,  1,  1,  1, -1])
+    """
+    if graph.owner is not None or graph.num_edges == 0:
+        return None
+    source, target = graph.ends.cpu()
+    side = torch.full((graph.num_nodes,), -1)
+    side[source], side[target] = 0, 1
+    if bool((side[source] == 1).any()):
+        return None
+    joined = len(sorted_set((source * graph.num_nodes + target).numpy()))
+    first, second = (int((side == number).sum()) for number in range(2))
+    return side if 3 * (first + second) <= 4 * joined <= 2 * first * second else None
+
+
+def pair_space(graph: Graph) -> PairSpace | TwoSided:
+    """The pairs of nodes of a graph that could be links."""
+    side = find_sides(graph)
+    if side is not None:
+        return TwoSided(side.numpy())
+    return PairSpace(graph.num_nodes, None if graph.owner is None else graph.owner.cpu().numpy())
+
+
 def _rank(u: Array, v: Array, n: Any) -> Array:
     """The number of each pair among those of its own graph, which has n nodes."""
     arc = v - u
@@ -90,7 +149,7 @@ def _changes(numbers: Array) -> Array:
     return new
 
 
-def draw_missing(space: PairSpace, pairs: Array, count: int, rng: np.random.Generator) -> Array:
+def draw_missing(space: PairSpace | TwoSided, pairs: Array, count: int, rng: np.random.Generator) -> Array:
     """`count` different numbers of pairs that are not among `pairs` (sorted), in random order.
 
     The k-th number missing from the sorted e is k + (how many e_j have e_j - j <= k), so what is drawn are positions
@@ -116,13 +175,15 @@ def draw_missing(space: PairSpace, pairs: Array, count: int, rng: np.random.Gene
 def sample_non_links(graph: Graph, count: int, seed: int = 0) -> Tensor:
     """Distinct pairs of nodes that no edge of the graph joins, uniformly at random. (2, count), the lower node first.
 
+    They are of those that could be links: see `pair_space`.
+
     Example:
         >>> triangle_and_dot = Graph(torch.ones(4, 1), torch.ones(3, 1), torch.tensor([[0, 1, 2], [1, 2, 0]]))
         >>> sorted(sample_non_links(triangle_and_dot, 3).t().tolist())
         [[0, 3], [1, 3], [2, 3]]
     """
     ends = graph.ends.cpu().numpy()
-    space = PairSpace(graph.num_nodes, None if graph.owner is None else graph.owner.cpu().numpy())
+    space = pair_space(graph)
     proper = ends[:, ends[0] != ends[1]]
     pairs = sorted_set(space.rank(proper[0], proper[1]))
     return torch.from_numpy(space.pair(draw_missing(space, pairs, count, np.random.default_rng(seed))))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.data.splits.pairs import PairSpace, draw_missing, number_each
+from censnet.data.splits.pairs import draw_missing, number_each, pair_space
 from censnet.ops.graph import Graph
 
 
@@ -47,7 +47,7 @@ class LinkDraw:
     def __init__(self, graph: Graph, mask: float, negatives: int) -> None:
         self.mask, self.negatives, self.device = mask, negatives, graph.ends.device
         ends = graph.ends.cpu().numpy()
-        self._space = PairSpace(graph.num_nodes, None if graph.owner is None else graph.owner.cpu().numpy())
+        self._space = pair_space(graph)
         proper = np.flatnonzero(ends[0] != ends[1])
         self._links, pair_of = number_each(self._space.rank(ends[0][proper], ends[1][proper]))
         self._link_of = torch.full((graph.num_edges,), len(self._links))

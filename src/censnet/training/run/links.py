@@ -13,6 +13,7 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError, quote
 from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.pairs import find_sides
 from censnet.data.tables.ids import Numbering, as_ids
 from censnet.data.tables.keys import find_key
 from censnet.ops.graph import Graph
@@ -145,7 +146,7 @@ def suggest(
     """
     count = graph.num_nodes
     low, high = graph.ends.cpu().sort(0).values
-    owner = None if graph.owner is None else graph.owner.cpu()
+    owner, side = None if graph.owner is None else graph.owner.cpu(), find_sides(graph)
     best, where = torch.empty(0), torch.empty(0, dtype=torch.long)
     rows = max(1, GRID // max(count, graph.node_width))
     for start in range(0, count, rows):
@@ -159,6 +160,8 @@ def suggest(
         open_[low[here] - start, high[here] - start] = False
         if owner is not None:  # of many graphs, pairs lie within one
             open_ &= owner[nodes].unsqueeze(1) == owner[start:]
+        if side is not None:  # of nodes without an edge the side is not known
+            open_ &= (side[nodes].unsqueeze(1) != side[start:]) | (side[start:] < 0)
         row, column = open_.nonzero(as_tuple=True)
         best = torch.cat([best, likely[row, column]])
         where = torch.cat([where, (row + start) * count + column + start])
