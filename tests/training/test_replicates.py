@@ -146,7 +146,7 @@ def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, m
         assert content(tmp_path / "run" / name) == content(tmp_path / "whole" / name)
     assert (tmp_path / "run" / "replicates.json").read_text() == (tmp_path / "whole" / "replicates.json").read_text()
     with monkeypatch.context() as patch:
-        patch.setattr(replicates_module, "fit_members", None)
+        patch.setattr(replicates_module, "fit_networks", None)
         assert go("run", resume=True).summary == found.summary, "what is finished is only read"
 
 

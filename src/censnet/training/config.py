@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Annotated, Any, Literal, get_args
 
@@ -22,12 +22,14 @@ from censnet.ops.factors import Normalization
 PRESETS = ("strong", "paper", "released")
 Section = Literal["node", "edge", "graph", "link"]
 Gates = Literal["learnt", "plain"]
+Labels = Literal["few", "many"]
 NAMES = ("data.split_column", "data.split_file")
 OF_LINKS = {"model": ("decoder", "latent", "walks", "positive_weight"), "training": ("mask", "negatives")}
 DROPOUT = 0.1  # of "auto"
 BATCHES = 16, 128  # graphs in a batch of "auto", at least and at most
 WALKS = 4  # steps of "auto"
 STEPS = 25  # of an epoch, that it leaves where it can
+MANY = 100  # labels of nodes to learn from, from which on "auto" tries the network for many
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
 OneWord = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here `none` is a word like the others
@@ -183,6 +185,11 @@ class TrainingSettings(_Settings):
         description="whether gates and self maps are learnt, or stay where they start so that layers are the plain "
         "kernel; of both, what does best on validation rows is kept",
     )
+    labels: Labels | Literal["auto"] = Field(
+        "auto",
+        description="which network of the preset is for the nodes: that for few labels, that for many, or auto: from "
+        f"{MANY} on both, of which what does best on validation rows is kept, and on a big graph the second alone",
+    )
     mask: float = Field(0.0, ge=0, lt=1, description="share of the links that a step hides and learns from")
     negatives: int = Field(1, ge=1, description="pairs that are no links for each link that is hidden")
     monitor: str = Field("auto", description="the validation metric that decides which epoch is kept")
@@ -264,7 +271,7 @@ def make_settings(
         seed: of the initialisation, dropout, the order of batches and, unless `data.split_seed` is set, the split.
         link: whether links are told beside it, as the preset tells them.
     """
-    values = _load_preset(preset, section)
+    values = _load_preset(preset, section, (changes or {}).get("training.labels") == "many")
     if link:
         alone = _load_preset(preset, "link")
         for group, names in OF_LINKS.items():
@@ -298,25 +305,45 @@ def parse_changes(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def values_of(settings: Settings, names: Iterable[str]) -> dict[str, object]:
+    """What settings say of some of these, by their full names.
+
+    >>> values_of(Settings(), ["model.hidden", "training.clip"])
+    {'model.hidden': 32, 'training.clip': None}
+    """
+    return {name: getattr(getattr(settings, name.split(".")[0]), name.split(".")[1]) for name in names}
+
+
 def setting_names() -> list[str]:
     """Every setting that can be changed: `model.layers` and so on."""
     groups: dict[str, type[_Settings]] = {"model": ModelSettings, "training": TrainingSettings, "data": DataSettings}
     return [f"{group}.{name}" for group, kind in groups.items() for name in kind.model_fields]
 
 
-def _load_preset(preset: str, section: Section) -> dict[str, dict[str, Any]]:
-    """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model]."""
+def has_network_for_many(preset: str) -> bool:
+    """Whether a preset has two networks for nodes, one of them for many labels."""
+    return "many" in _read_preset(preset)
+
+
+def _load_preset(preset: str, section: Section, many: bool = False) -> dict[str, dict[str, Any]]:
+    """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
+
+    For nodes with many labels these are overlaid by [many.model] and [many.training].
+    """
     if preset not in PRESETS:
         raise SettingsError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
     if section not in get_args(Section):
         raise SettingsError(f"the task is {section!r}, expected one of {', '.join(get_args(Section))}")
-    text = resources.files("censnet.training").joinpath(f"presets/{preset}.toml").read_text("utf-8")
-    stated = tomllib.loads(text)
+    stated = _read_preset(preset)
     merged: dict[str, dict[str, Any]] = {}
-    for source in (stated, stated.get(section, {})):
+    for source in (stated, stated.get(section, {}), stated.get("many", {}) if many and section == "node" else {}):
         for group in ("model", "training", "data"):
             merged[group] = {**merged.get(group, {}), **source.get(group, {})}
     return merged
+
+
+def _read_preset(preset: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("censnet.training").joinpath(f"presets/{preset}.toml").read_text("utf-8"))
 
 
 def _parse(text: str, is_name: bool = False) -> object:

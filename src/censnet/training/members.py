@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from censnet.training.tries import (
     plan_tries,
 )
 
+logger = logging.getLogger("censnet")
+
 TRIES = 2**32  # between the seeds of the tries of a member, which are below: they draw apart
 NOTHING = [Try(round=1, gates="learnt", unlabelled=0.0)]  # to choose from
 
@@ -50,12 +53,15 @@ def fit_members(
     listeners: Sequence[Listener],
     members: int,
     make_encoder: MakeEncoder | None = None,
+    *,
+    name: str = "",
+    record: HistoryFile | None = None,
 ) -> tuple[list[Learner], list[Fitted]]:
     """Train members from seeds of their own: at once where one graph is small, else one after the other.
 
     Where several things are tried (`tries.py`), each member is trained with each, as if these were members too, and the
     best on validation rows is kept. With `make_encoder`, another network is trained in the place of CensNet, and all
-    else is the same.
+    else is the same. A second network in the folder has a `name` of its own, and the `record` of the first.
     """
     rounds = plan_tries(settings.training)
     if len(rounds) > 1 or rounds[0] != NOTHING:
@@ -63,8 +69,9 @@ def fit_members(
     several = members * sum(map(len, rounds)) > 1
     at_once = several and fits_side_by_side(lesson, settings, members, device)
     if resume and folder is not None:
-        at_once = _as_begun(folder / CHECKPOINT, at_once)
-    record = None if folder is None else HistoryFile(folder / HISTORY, several)
+        at_once = _as_begun(folder / CHECKPOINT, name, at_once)
+    if folder is not None and record is None:
+        record = HistoryFile(folder / HISTORY, several)
     where = make_accelerator(device=device).device
     learners: list[list[Learner]] = [[] for _ in range(members)]  # the tries of each member
     fits: list[list[Fitted]] = [[] for _ in range(members)]
@@ -80,7 +87,7 @@ def fit_members(
         done += tries
         found = _fit_all(
             taught, settings, seeds, at_once,
-            None if folder is None else folder / CHECKPOINT, f"round-{number + 1}-" if number else "",
+            None if folder is None else folder / CHECKPOINT, name + (f"round-{number + 1}-" if number else ""),
             resume, device, listeners, record, make_encoder,
         )  # fmt: skip
         for network, (learner, fitted) in enumerate(zip(*found, strict=True)):
@@ -92,11 +99,34 @@ def fit_members(
     return [learner for learner, _ in kept], [fitted for _, fitted in kept]
 
 
-def _as_begun(checkpoint: Path, at_once: bool) -> bool:
+def fit_networks(
+    lesson: Lesson,
+    networks: Sequence[Settings],
+    folder: Path | None,
+    resume: bool,
+    device: str | None,
+    listeners: Sequence[Listener],
+    members: int,
+) -> list[tuple[list[Learner], list[Fitted]]]:
+    """`fit_members` for one network after the other, of which one is to be kept (`keep_network`)."""
+    if len(networks) == 1:
+        return [fit_members(lesson, networks[0], folder, resume, device, listeners, members)]
+    logger.info("the network for few labels is trained and that for many, whichever does best on validation")
+    record = None if folder is None else HistoryFile(folder / HISTORY, several=True)
+    return [
+        fit_members(
+            lesson, settings, folder, resume, device, listeners, members,
+            name=f"network-{number}-" if number > 1 else "", record=record,
+        )
+        for number, settings in enumerate(networks, 1)
+    ]  # fmt: skip
+
+
+def _as_begun(checkpoint: Path, name: str, at_once: bool) -> bool:
     """Whether to go on side by side: as it was begun, which may have been on another kind of device."""
-    if any(checkpoint.glob("*members.safetensors")):
+    if any(checkpoint.glob(f"{name}*members.safetensors")):
         return True
-    return at_once and not any(checkpoint.glob("*member-*.safetensors"))
+    return at_once and not any(checkpoint.glob(f"{name}*member-*.safetensors"))
 
 
 def _fit_all(

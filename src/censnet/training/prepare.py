@@ -13,15 +13,18 @@ from torch import Tensor
 from censnet.data.dataset import Dataset, load_data, suggest_targets
 from censnet.data.errors import DataError
 from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.pairs import find_sides
 from censnet.data.splits.split import Split
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import Asked, Target, parse_targets
-from censnet.training.config import Section, Settings, make_settings
+from censnet.training.config import Section, Settings, make_settings, values_of
 from censnet.training.lesson import Lesson, row_labels, row_parts
 from censnet.training.parts import hidden_rows, split_links, split_rows
-from censnet.training.settle import refuse_unread, settle
+from censnet.training.settle import choose_networks, refuse_unread, settle
 
 logger = logging.getLogger("censnet")
+
+TRIED = {"training.unlabelled", "training.gates", "training.rounds"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +33,8 @@ class Prepared:
 
     Args:
         data: the user's data, its statistics from training rows.
-        settings: of the training.
+        networks: the settings of the training, or of several of which validation rows keep the best.
+        changed: the settings that the user, rather than a preset, asked for.
         asked: the target as the user wrote it.
         targets: what is predicted.
         splits: level -> the parts of its INPUT rows.
@@ -39,12 +43,18 @@ class Prepared:
     """
 
     data: Dataset
-    settings: Settings
+    networks: list[Settings]
+    changed: list[str]
     asked: list[str]
     targets: list[Target]
     splits: dict[str, Split]
     links: LinkSplit | None
     lesson: Lesson
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the network that was kept, or is trained first: of the data all say the same."""
+        return self.networks[0]
 
     @property
     def fingerprint(self) -> str:
@@ -138,11 +148,26 @@ def prepare_dataset(
         for item in asked
     ]
     lesson = make_lesson(dataset, targets, [splits], links)
-    refuse_unread(lesson, settings, make_settings(settings.preset, _section(asked), None, settings.seed, link))
-    settings = settle(lesson, settings, changed)
+    section = _section(asked)
+    refuse_unread(lesson, settings, make_settings(settings.preset, section, None, settings.seed, link))
+    networks = [
+        settle(lesson, settings if network == "few" else _for_many(settings, section, changed, link), changed)
+        for network in choose_networks(lesson, settings)
+    ]
+    settings = networks[0]
+    if link and isinstance(dataset.graph, Graph) and find_sides(dataset.graph) is not None:
+        logger.info("no node is both a source and a target: links are told between these two sides alone")
     if link and settings.model.decoder != "inner" and settings.model.walks:
         logger.info("links are told by where walks of %s steps lead, beside the rest", settings.model.walks)
-    return Prepared(dataset, settings, list(names), targets, splits, links, lesson)
+    return Prepared(dataset, networks, sorted(changed), list(names), targets, splits, links, lesson)
+
+
+def _for_many(settings: Settings, section: Section, changed: Collection[str], link: bool) -> Settings:
+    """What was asked for, of the network for many labels; what is tried of the other is not asked of this one."""
+    if settings.training.labels == "many":
+        return settings
+    changes = values_of(settings, set(changed) - TRIED) | {"training.labels": "many"}
+    return make_settings(settings.preset, section, changes, settings.seed, link)
 
 
 def make_lesson(

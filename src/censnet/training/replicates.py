@@ -17,7 +17,7 @@ import torch
 
 from censnet.training.config import make_settings
 from censnet.training.loop.devices import make_accelerator
-from censnet.training.members import fit_members, fits_side_by_side
+from censnet.training.members import fit_networks, fits_side_by_side
 from censnet.training.prepare import Prepared, make_lesson, prepare, read_targets
 from censnet.training.progress import show
 from censnet.training.run.checkpoint import RunError, write_whole
@@ -26,6 +26,7 @@ from censnet.training.run.lock import locked
 from censnet.training.run.opening import is_begun
 from censnet.training.run.run import Run
 from censnet.training.train import finish, train
+from censnet.training.tries import keep_network
 
 logger = logging.getLogger("censnet")
 
@@ -154,6 +155,8 @@ def _can_share(every: Sequence[Prepared]) -> bool:
         return False
     if any(one.settings.training != first.settings.training for one in every):  # guesses need labels to be chosen by
         return False
+    if any(len(one.networks) != len(first.networks) for one in every):  # there may be too few labels in some
+        return False
     if first.settings.training.imbalance == "weights":  # which are counted on training rows
         return False
     return all(
@@ -175,9 +178,11 @@ def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> l
     started, first = time.monotonic(), every[0]
     lesson = make_lesson(first.data, first.targets, [one.splits for one in every], None)
     listeners = [show()] if progress else []
-    learners, fits = fit_members(lesson, first.settings, None, False, device, listeners, len(every))
+    found = fit_networks(lesson, first.networks, None, False, device, listeners, len(every))
     seconds = (time.monotonic() - started) / len(every)
-    return [
-        finish(replace(one, data=first.data), [learner], [fitted], seconds, device)
-        for one, learner, fitted in zip(every, learners, fits, strict=True)
-    ]
+    runs = []
+    for number, one in enumerate(every):
+        mine = [(learners[number : number + 1], fits[number : number + 1]) for learners, fits in found]
+        kept, learners, fits = keep_network(mine, one.networks)
+        runs.append(finish(replace(one, data=first.data, networks=[kept]), learners, fits, seconds, device))
+    return runs

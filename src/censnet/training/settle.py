@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 import torch
 
 from censnet.ops.graph import Graph
-from censnet.training.config import OF_LINKS, WALKS, Settings, SettingsError
+from censnet.training.config import MANY, OF_LINKS, WALKS, Labels, Settings, SettingsError, has_network_for_many
 from censnet.training.lesson import Lesson
 
 MOST = 2**24  # numbers in one activation up to which gates at rest and further rounds are tried unasked: they take time
@@ -26,6 +26,19 @@ def settle(lesson: Lesson, settings: Settings, asked: Collection[str] = ()) -> S
         asked: the settings that the user, rather than a preset, asked for.
     """
     return _settle_walks(lesson, _settle_tries(lesson, settings, asked))
+
+
+def choose_networks(lesson: Lesson, settings: Settings) -> list[Labels]:
+    """Which networks of a preset are trained: of both, validation rows choose; on a big graph that takes too long."""
+    asked = settings.training.labels
+    if asked != "auto":
+        return [asked]
+    nodes = [target.level for target in lesson.targets[:1]] == ["node"] and has_network_for_many(settings.preset)
+    if not nodes or not bool(((lesson.parts["node"] == 0).sum(0) >= MANY).all()):
+        return ["few"]
+    if _is_big(lesson, settings):
+        return ["many"]
+    return ["few", "many"] if lesson.has("validation") else ["few"]
 
 
 def refuse_unread(lesson: Lesson, settings: Settings, usual: Settings) -> None:
@@ -52,6 +65,10 @@ def _unread(lesson: Lesson, settings: Settings) -> Iterator[tuple[str, str]]:
         yield "model.positive_weight", f"model.decoder {model.decoder} has as many links as other pairs"
     if not levels:
         yield from ((f"model.{name}", "links alone are predicted") for name in ("head", "linear_end", "within"))
+    if not lesson.targets or lesson.targets[0].level != "node":
+        yield "training.labels", "it is of nodes, and the first target is none of theirs"
+    elif not has_network_for_many(settings.preset):
+        yield "training.labels", f"preset {settings.preset} has one network for nodes"
     if "edge" not in levels:
         yield "model.read_ends", "no column of edges is predicted"
     if "graph" not in levels:
@@ -101,10 +118,15 @@ def _settle_tries(lesson: Lesson, settings: Settings, asked: Collection[str]) ->
         if "training.gates" in asked:
             raise SettingsError(f"training.gates is {training.gates}, expected one: no validation row has a label")
         changes["gates"] = training.gates[:1]
-    if (len(lesson.graph.nodes) + len(lesson.graph.edges)) * model.hidden > MOST:
+    if _is_big(lesson, settings):
         few = {"gates": training.gates[:1], "rounds": 1}
         changes = {name: value for name, value in few.items() if f"training.{name}" not in asked} | changes
     return settings.model_copy(update={"training": training.model_copy(update=changes)})
+
+
+def _is_big(lesson: Lesson, settings: Settings) -> bool:
+    """Whether nothing should be trained twice unasked."""
+    return (len(lesson.graph.nodes) + len(lesson.graph.edges)) * settings.model.hidden > MOST
 
 
 def _why_not_guess(lesson: Lesson, settings: Settings) -> str | None:

@@ -23,7 +23,7 @@ from censnet.training.loop.batches import choose_sampling
 from censnet.training.loop.devices import check_processes, make_accelerator, total_memory
 from censnet.training.loop.fit import Fitted, Listener
 from censnet.training.loop.learner import Learner
-from censnet.training.members import fit_members, make_learner
+from censnet.training.members import fit_networks, make_learner
 from censnet.training.prepare import Prepared, fingerprint, prepare
 from censnet.training.progress import Board, show
 from censnet.training.run.checkpoint import RunError
@@ -33,7 +33,7 @@ from censnet.training.run.links import node_names, pair_probability
 from censnet.training.run.lock import locked
 from censnet.training.run.opening import open_directory, read_start
 from censnet.training.run.run import Run, load_run
-from censnet.training.tries import tried
+from censnet.training.tries import keep_network, tried
 
 logger = logging.getLogger("censnet")
 
@@ -103,8 +103,9 @@ def train(
         lesson = prepared.lesson
         if ensemble > 1:
             lesson = replace(lesson, parts={level: part.expand(-1, ensemble) for level, part in lesson.parts.items()})
-        learners, fits = fit_members(lesson, prepared.settings, folder, resume, device, listeners, ensemble)
-        run = finish(prepared, learners, fits, time.monotonic() - started, device)
+        found = fit_networks(lesson, prepared.networks, folder, resume, device, listeners, ensemble)
+        kept, learners, fits = keep_network(found, prepared.networks)
+        run = finish(replace(prepared, networks=[kept]), learners, fits, time.monotonic() - started, device)
         if folder is not None and accelerator.is_main_process:
             run.save(folder)
             shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
@@ -158,7 +159,7 @@ def resume_run(
         start["asked"],
         folder,
         preset=start["settings"]["preset"],
-        settings=_changes(start["settings"]) | dict(settings or {}),
+        settings=_changes(start["settings"], start["changed"]) | dict(settings or {}),
         seed=start["settings"]["seed"],
         ensemble=start["ensemble"],
         overrides=start["overrides"],
@@ -258,8 +259,6 @@ def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFr
     return pd.concat(frames, ignore_index=True)
 
 
-def _changes(settings: Mapping[str, Any]) -> dict[str, object]:
-    """Every setting by its full name, so that nothing depends on a preset that may have changed since."""
-    return {
-        f"{group}.{name}": value for group in ("model", "training", "data") for name, value in settings[group].items()
-    }
+def _changes(settings: Mapping[str, Any], changed: Sequence[str]) -> dict[str, object]:
+    """What the user asked for when it was started; the rest is of the preset, and is compared with what it was then."""
+    return {name: settings[name.split(".")[0]][name.split(".")[1]] for name in changed}

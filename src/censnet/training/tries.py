@@ -3,7 +3,7 @@
 In the first round networks learn from the labels, and from classes that are guessed before any network is trained
 (`unlabelled.py`). In each further round the guess is what the networks of the round before say together of the rows
 without a label: the mean of the best of each kind of gates, made as sure as it is right on validation rows. All start
-alike, and differ in what is tried and in what dropout draws.
+alike, and differ in what is tried and in what dropout draws. Where labels are many, another network is trained as well.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ from torch import Tensor
 from censnet.data.splits.split import PARTS
 from censnet.ops.graph import Graph
 from censnet.tasks.answers import probabilities
-from censnet.training.config import Settings, SettingsError, TrainingSettings, make_settings
+from censnet.training.config import Labels, Settings, SettingsError, TrainingSettings, make_settings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.fit import Choice, Fitted
 from censnet.training.loop.infer import infer
@@ -150,11 +151,49 @@ def keep_best(learners: Sequence[Learner], fits: Sequence[Fitted], tries: Sequen
     return learners[best], replace(fits[best], choice=choice)
 
 
+def keep_network(
+    found: Sequence[tuple[Sequence[Learner], Sequence[Fitted]]], networks: Sequence[Settings]
+) -> tuple[Settings, list[Learner], list[Fitted]]:
+    """Of several networks the one whose members do best on validation rows, in the mean; of equals, the first."""
+    best = 0
+    if len(networks) > 1:
+        best = _best_mark([_mean_mark(fits) for _, fits in found], found[0][1][0].monitor)
+    settings, (learners, fits) = networks[best], found[best]
+    if len(networks) == 1:
+        return settings, list(learners), list(fits)
+    merged = []
+    for member, fitted in enumerate(fits):
+        choices = [_choice(each[member], one) for (_, each), one in zip(found, networks, strict=True)]
+        tries = [one for choice in choices for one in choice.tries]
+        values = [value for choice in choices for value in choice.best]
+        kept = sum(len(choice.tries) for choice in choices[:best]) + choices[best].kept
+        merged.append(replace(fitted, choice=Choice(tries, values, kept)))
+    training = settings.training.model_copy(update={"labels": _labels(settings)})
+    return settings.model_copy(update={"training": training}), list(learners), merged
+
+
+def _choice(fitted: Fitted, settings: Settings) -> Choice:
+    """What one network was chosen from, with the name of the network; it may have been trained once."""
+    choice, labels = fitted.choice, _labels(settings)
+    if choice is None:
+        alone = Try(round=1, gates=settings.training.gates[0], unlabelled=0.0, labels=labels)
+        return Choice([alone], list(fitted.best), 0)
+    return replace(choice, tries=[one.model_copy(update={"labels": labels}) for one in choice.tries])
+
+
+def _labels(settings: Settings) -> Labels:
+    return "many" if settings.training.labels == "many" else "few"
+
+
 def _best(fits: Sequence[Fitted]) -> int:
     """The place of the best on validation rows."""
-    marks, best = [_mark(fitted) for fitted in fits], 0
+    return _best_mark([_mark(fitted) for fitted in fits], fits[0].monitor)
+
+
+def _best_mark(marks: Sequence[Mark | None], monitor: str) -> int:
+    best = 0
     for number, mark in enumerate(marks):
-        if mark is not None and mark.is_better(fits[0].monitor, marks[best]):
+        if mark is not None and mark.is_better(monitor, marks[best]):
             best = number
     return best
 
@@ -164,6 +203,14 @@ def _mark(fitted: Fitted) -> Mark | None:
     (value,), (epoch,) = fitted.best, fitted.best_epoch
     loss = next((row.get("validation_loss") for row in fitted.history if row["epoch"] == epoch), None)
     return None if value is None or loss is None else Mark(value, loss)
+
+
+def _mean_mark(fits: Sequence[Fitted]) -> Mark | None:
+    """How good the members of a network were in the mean."""
+    marks = [mark for mark in map(_mark, fits) if mark is not None]
+    if len(marks) < len(fits):
+        return None
+    return Mark(fmean(mark.value for mark in marks), fmean(mark.loss for mark in marks))
 
 
 def tried(fits: Sequence[Fitted]) -> Tried | None:

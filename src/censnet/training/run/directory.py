@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from censnet.data.errors import quote
 from censnet.tasks.targets import Target
-from censnet.training.config import Gates, Settings
+from censnet.training.config import Gates, Labels, Settings
 from censnet.training.run.checkpoint import RunError, write_whole
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
@@ -53,6 +53,7 @@ class Try(BaseModel):
         round: from 1; in later rounds the guesses are what the networks of the round before say together.
         gates: whether gates and self maps are learnt, or stay where they start.
         unlabelled: how much guessed classes count beside the labels.
+        labels: which network of the preset.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +61,7 @@ class Try(BaseModel):
     round: int
     gates: Gates
     unlabelled: float
+    labels: Labels = "few"
 
 
 class Tried(BaseModel):

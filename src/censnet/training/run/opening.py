@@ -43,6 +43,8 @@ def open_directory(
     start = {
         "asked": prepared.asked,
         "settings": prepared.settings.model_dump(mode="json"),
+        "changed": prepared.changed,
+        "others": [settings.model_dump(mode="json") for settings in prepared.networks[1:]],
         "ensemble": ensemble,
         "overrides": dict(overrides or {}),
         "data": prepared.data.name if named else "",
@@ -77,8 +79,10 @@ def _check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> No
         if old.get(name) != new[name]:
             logger.info("training.%s was %s, from here on it is %s", name, old.get(name), new[name])
             old[name] = new[name]
+            for other in before["others"]:
+                other["training"][name] = new[name]
     for name, value in now.items():
-        if name != "data" and before.get(name) != value:
+        if name not in ("data", "changed") and before.get(name) != value:
             what = f"{name} {_difference(before.get(name), value)}"
             raise RunError(f"{folder} was started with another {what}: give the same, or --overwrite to start anew")
 

@@ -1,0 +1,123 @@
+"""Where labels of nodes are many, two networks are trained, and validation keeps the better one."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from training.samples import content, payments
+from training.test_resume import CrashError, stop_at
+
+from censnet.data.tables.files import Tables
+from censnet.training import load_run, replicate, settle, train
+from censnet.training.config import SettingsError, make_settings
+from censnet.training.prepare import prepare
+from censnet.training.screen import run_screen
+from censnet.training.train import resume_run
+
+SHORT = {"training.epochs": 3, "model.hidden": 8, "model.heads": 1}
+
+
+def opposites(nodes: int = 240) -> Tables:
+    """Who is joined is unlike: of three classes, none is joined to itself. Own features say little."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, nodes)
+    x = rng.normal(0, 1, (nodes, 3)) + 0.9 * np.eye(3)[label]
+    source = rng.integers(0, nodes, 8 * nodes)
+    target = rng.integers(0, nodes, 8 * nodes)
+    unlike = label[source] != label[target]
+    people = pd.DataFrame({"id": range(nodes), "x": x.tolist(), "side": np.array(["red", "green", "blue"])[label]})
+    return Tables(people, pd.DataFrame({"source": source[unlike], "target": target[unlike]}))
+
+
+def test_neighbours_that_are_unlike_are_learnt_from():
+    run = train(opposites(), "node:side", settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60})
+    few = train(
+        opposites(), "node:side",
+        settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60, "training.labels": "few"},
+    )  # fmt: skip
+    assert run.metrics["test"]["node"]["accuracy"] > few.metrics["test"]["node"]["accuracy"] + 0.1
+    assert run.config.settings.training.labels == "many"
+    assert run.config.settings.model == make_settings("strong", "node", {"training.labels": "many"}).model
+    tried = run.config.tried
+    assert [one.labels for one in tried.tries] == ["few"] * 8 + ["many"]
+    assert tried.kept == [8]
+    assert tried.best[0][8] == max(tried.best[0])
+    console = Console(file=io.StringIO(), width=200)
+    console.print(run_screen(run))
+    assert "9 trainings; kept the network for many labels, the best on validation" in console.file.getvalue()
+
+
+def test_where_labels_are_few_or_one_is_asked_for_there_is_one_network(monkeypatch):
+    def layers(nodes: int = 240, preset: str = "strong", **more: object) -> list[str]:
+        changes = SHORT | {name.replace("__", "."): value for name, value in more.items()}
+        return [one.model.layers for one in prepare(opposites(nodes), "node:side", preset, changes).networks]
+
+    assert layers() == ["EN", "ENEN"]
+    assert layers(100) == ["EN"], "80 labels"
+    assert layers(data__fractions=(0.8, 0, 0.2)) == ["EN"], "nothing to choose by"
+    assert layers(preset="paper") == ["NEN"]
+    assert layers(training__labels="few") == ["EN"]
+    assert layers(100, training__labels="many") == ["ENEN"]
+    monkeypatch.setattr(settle, "MOST", 100)
+    assert layers() == ["ENEN"], "too big for both"
+    assert layers(100) == ["EN"]
+
+
+def test_what_the_user_asks_for_holds_for_both_networks():
+    asked = SHORT | {"training.learning_rate": 0.5, "model.layers": "NN"}
+    one, other = prepare(opposites(), "node:side", "strong", asked).networks
+    for settings in (one, other):
+        assert (settings.model.hidden, settings.model.layers, settings.training.learning_rate) == (8, "NN", 0.5)
+    assert (one.model.kernel, other.model.kernel) == ("pagerank", "hop")
+    tries = {"training.rounds": 2, "training.unlabelled": [0.5], "training.gates": ["plain"]}
+    one, other = prepare(opposites(), "node:side", "strong", SHORT | tries).networks
+    assert (one.training.rounds, one.training.unlabelled, one.training.gates) == (2, [0.5], ["plain"])
+    assert (other.training.rounds, other.training.unlabelled, other.training.gates) == (1, [0.0], ["learnt"])
+
+
+@pytest.mark.parametrize(
+    ("target", "preset", "why"),
+    [
+        ("edge:fraud", "strong", "it is of nodes, and the first target is none of theirs"),
+        ("link", "strong", "it is of nodes, and the first target is none of theirs"),
+        ("node:vip", "paper", "preset paper has one network for nodes"),
+    ],
+)
+def test_a_network_that_is_not_there_is_refused(target, preset, why):
+    with pytest.raises(SettingsError, match=f"training.labels is many, expected auto, .* since {why}"):
+        prepare(payments(), target, preset, {"training.labels": "many"})
+
+
+@pytest.mark.parametrize("step", [2, 5])  # of three for each network
+@pytest.mark.parametrize("ensemble", [1, 2])
+def test_stopped_in_either_network_it_goes_on_to_the_same_bits(step, ensemble, tmp_path, monkeypatch):
+    settings = SHORT | {"training.checkpoint_seconds": 0, "training.rounds": 1, "model.layers": "EN"}
+    data = tmp_path / "data"
+    data.mkdir()
+    tables = opposites()
+    tables.nodes.drop(columns="x").to_csv(data / "nodes.csv", index=False)
+    tables.edges.to_csv(data / "edges.csv", index=False)
+    whole = train(data, "node:side", tmp_path / "whole", settings=settings, ensemble=ensemble)
+    assert len(whole.config.tried.tries) == 5
+    with monkeypatch.context() as patch:
+        stop_at(patch, step, "exception")
+        with pytest.raises(CrashError):
+            train(data, "node:side", tmp_path / "run", settings=settings, ensemble=ensemble)
+    resume_run(tmp_path / "run", settings={"training.checkpoint_seconds": 0})
+    assert content(tmp_path / "run") == content(tmp_path / "whole")
+    loaded = load_run(tmp_path / "run")
+    assert loaded.predict(tables).equals(whole.predict(tables))
+    assert len(loaded.learners) == ensemble
+
+
+def test_each_replicate_keeps_the_network_that_is_its_best():
+    found = replicate(opposites(), "node:side", replicates=3, settings=SHORT | {"training.rounds": 1})
+    for run in found.runs:
+        tried = run.config.tried
+        assert len(tried.tries) == 5
+        assert tried.best[0][tried.kept[0]] == max(tried.best[0])
+        assert run.config.settings.training.labels == tried.tries[tried.kept[0]].labels
