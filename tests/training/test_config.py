@@ -98,7 +98,7 @@ def test_channels_are_dropped_by_themselves_where_classes_are_told_apart(data, t
     assert {module.p for name, module in learner.named_modules() if name == "encoder.dropout"} == {expected}
 
 
-@pytest.mark.parametrize(("count", "steps"), [(30, 2), (500, 25), (1000, 25)])
+@pytest.mark.parametrize(("count", "steps"), [(30, 3), (500, 25), (1000, 25)])
 def test_small_sets_of_graphs_have_small_batches_by_themselves(count, steps):
     """Of 24, 400 and 800 training graphs."""
     prepared = prepare(shapes(count), "graph:ring", changes={"model.hidden": 8})

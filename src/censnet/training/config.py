@@ -26,7 +26,7 @@ Labels = Literal["few", "many"]
 NAMES = ("data.split_column", "data.split_file")
 OF_LINKS = {"model": ("decoder", "latent", "walks", "positive_weight"), "training": ("mask", "negatives")}
 DROPOUT = 0.1  # of "auto"
-BATCHES = 16, 128  # graphs in a batch of "auto", at least and at most
+BATCHES = 8, 128  # graphs in a batch of "auto", at least and at most
 WALKS = 4  # steps of "auto"
 STEPS = 25  # of an epoch, that it leaves where it can
 MANY = 100  # labels of nodes to learn from, from which on "auto" tries the network for many
@@ -203,7 +203,7 @@ class TrainingSettings(_Settings):
 
         >>> auto = TrainingSettings(batch_size="auto")
         >>> [auto.batch_size_for(rows) for rows in (90, 1000, 3360, 10**6)]
-        [16, 32, 128, 128]
+        [8, 32, 128, 128]
         """
         if self.batch_size != "auto":
             return self.batch_size
