@@ -11,15 +11,12 @@ import sys
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 from rich.console import RenderableType
 
 from censnet.telling import WRONG, is_main, one_line, say, stoppable
-
-if TYPE_CHECKING:
-    from censnet.data.inspect.trial import Network
 
 app = typer.Typer(
     help="Co-embed the nodes and edges of graphs.",
@@ -241,8 +238,9 @@ def inspect(
     with one_line():
         from censnet.data.inspect.report import inspect_data
         from censnet.data.inspect.screen import Screen
+        from censnet.training.trial import default_network
 
-        report = inspect_data(data, target, splits, _default_network)
+        report = inspect_data(data, target, splits, default_network)
     if as_json:
         typer.echo(report.model_dump_json(indent=1))
     else:
@@ -323,29 +321,6 @@ def report(
 
         for path in report(results, to):
             say(str(path))
-
-
-def _default_network(level: str, graphs: int) -> Network:
-    """The shape of what is trained for a target of this level by default, given how many graphs there are."""
-    from censnet.data.inspect.trial import Network
-    from censnet.nn.kernels import KERNELS
-    from censnet.training.config import Section, make_settings
-
-    settings = make_settings(section=cast(Section, level))
-    model, training = settings.model, settings.training
-    return Network(
-        layers=model.layers,
-        hidden=model.hidden,
-        steps=KERNELS[model.kernel](**model.kernel_options).steps,
-        heads=model.num_heads,
-        lift=model.lift,
-        lift_edges=model.lift_edges,
-        self_map=model.self_weight in ("learned", "both"),
-        norm=model.norm is not None,
-        answers=model.linear_end,
-        hides=training.mask > 0,
-        batch=training.batch_size_for(graphs),
-    )
 
 
 def _check_together(context: typer.Context) -> None:

@@ -10,17 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from censnet import CensNet
-from censnet.cli import _default_network
 from censnet.data import DataError, Tables, load_data, write_table
 from censnet.data.inspect.cost import estimate_cost
 from censnet.data.inspect.report import Report, inspect_data, make_report
 from censnet.data.inspect.screen import Screen
-from censnet.data.inspect.trial import Network, Trial
 from censnet.data.splits.links import link_rows, links
 from censnet.data.splits.split import Split, write_splits
 from censnet.ops.graph import Graph, GraphSet
-from censnet.training import make_settings
+from censnet.training.trial import default_network
 
 
 def report_on(ends: list[tuple[int, int]], num_nodes: int) -> Report:
@@ -202,7 +199,7 @@ def test_the_estimate_grows_with_the_graph():
             torch.ones(size, 4), torch.ones(size, 2), torch.stack([torch.arange(size), torch.arange(size).roll(1)])
         )
 
-    small, large = estimate_cost(ring(1000)), estimate_cost(ring(300_000))
+    small, large = (estimate_cost(ring(size), default_network(None, False, 1)) for size in (1000, 300_000))
     assert large.bytes == pytest.approx(300 * small.bytes, rel=0.05)
     assert large.seconds > small.seconds > 0
     assert large.measured_edges == 200_000
@@ -210,45 +207,18 @@ def test_the_estimate_grows_with_the_graph():
     assert 1000 * (data + order + 6 * kept) < small.bytes < 1000 * (data + order + 20 * kept)
 
 
-@pytest.mark.parametrize("layers", ["NEN", "ENENE"])
-def test_what_is_measured_has_the_weights_of_the_network(layers: str):
-    graph = Graph(torch.randn(5, 3), torch.randn(4, 2), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
-    trial = Trial(graph, Network(layers=layers, hidden=8, heads=8, lift=1, lift_edges=True, self_map=True, norm=True))
-    real = CensNet(
-        3, 2, 8, layers, heads=8, gate="bounded", lift=1, lift_edges=True, self_weight="learned", norm="batch",
-        bias=False,
-    )  # fmt: skip
-    lifted = 2 * 8  # the biases of the two maps
-    count = sum(weight.numel() for weight in real.parameters()) - lifted
-    assert sum(weight.numel() for weight in trial.parameters()) == count
-
-
 def test_the_estimate_is_for_the_network_that_is_trained():
-    asked = []
-
-    def choose(level: str, graphs: int) -> Network:
-        asked.append((level, graphs))
-        return Network(layers="ENENE", hidden=64, steps=2)
-
-    report = inspect_data(payments(), ["link", "edge:is_fraud"], network=choose)
-    assert asked == [("edge", 1)]
-    assert any("an estimate for one network, ENENE with 64 units and 2 steps" in line for line in screen(report, 140))
-    assert report.cost.bytes > inspect_data(payments(), network=choose).cost.bytes
-    assert inspect_data(payments(), "link", network=choose).cost.network.layers == "ENENE"
-    assert len(asked) == 2  # without a target nobody knows, and it is the paper's
-
-
-@pytest.mark.parametrize(("level", "layers", "steps"), [("node", "EN", 10), ("edge", "ENENE", 1), ("link", "EN", 4)])
-def test_by_default_the_preset_is_trained(level: str, layers: str, steps: int):
-    found, settings = _default_network(level, 1), make_settings(section=level).model
-    assert (found.layers, found.steps, found.hidden) == (layers, steps, settings.hidden)
-    graph = Graph(torch.randn(40, 3), torch.randn(60, 2), torch.randint(0, 40, (2, 60)))
-    assert estimate_cost(graph, found).seconds > estimate_cost(graph).seconds / 2
+    report = inspect_data(payments(), ["link", "edge:is_fraud"], network=default_network)
+    assert any("an estimate for one network, ENENE with 64 units" in line for line in screen(report, 140))
+    assert report.cost.bytes > inspect_data(payments(), network=default_network).cost.bytes
+    assert inspect_data(payments(), "link", network=default_network).cost.network == "EN with 128 units"
+    assert inspect_data(payments(), network=default_network).cost.network == "NEN with 32 units"
+    assert inspect_data(payments()).cost is None
 
 
 def test_many_graphs_are_measured_in_the_batches_that_are_trained():
     path = Graph(torch.ones(3, 1), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
-    network = _default_network("graph", 500)
+    network = default_network("graph", True, 500)
     cost = estimate_cost(GraphSet.pack([path] * 500), network)
     assert (network.batch, cost.batches, cost.measured_edges) == (16, 32, 32)
 

@@ -5,19 +5,38 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from pydantic import BaseModel
-from torch import Tensor
+from torch import Tensor, nn
 
-from censnet.data.inspect.trial import Network, Trial
 from censnet.data.splits.pairs import number_each
 from censnet.ops.graph import Graph, GraphSet
 
 MOST_EDGES = 200_000
 ORDER_BYTES = 56  # for each edge: its ends (16), the entries of T in both orders (24), scalings (16)
 COPIES = 3  # rows of `hidden` numbers alive at the peak beside what is kept for the gradient
-LOOP = 1.8  # times layers and optimiser: dropout, heads, losses, metrics; fitted on small sets of each task
+LOOP = 1.1  # times the network and the optimiser: losses, metrics, what is drawn; fitted on small sets of each task
+
+
+@dataclass(frozen=True)
+class Network:
+    """What would be trained.
+
+    Args:
+        name: for the user.
+        hidden: channels of each node and edge between layers.
+        batch: graphs in a step, where there are many.
+        hides: whether each step hides some edges, and so has a graph of its own.
+        make: from a graph, a module that gives answers for such graphs.
+    """
+
+    name: str
+    hidden: int
+    batch: int
+    hides: bool
+    make: Callable[[Graph], nn.Module]
 
 
 class Cost(BaseModel):
@@ -32,7 +51,7 @@ class Cost(BaseModel):
         formula: how the memory is counted.
     """
 
-    network: Network
+    network: str
     bytes: int
     seconds: float
     batches: int
@@ -43,16 +62,16 @@ class Cost(BaseModel):
     )
 
 
-def estimate_cost(graph: Graph | GraphSet, network: Network | None = None) -> Cost:
+def estimate_cost(graph: Graph | GraphSet, network: Network) -> Cost:
     """Estimate an epoch of training a network on a graph, or on many in batches.
 
     Steps are measured on at most 200,000 edges, at random if there are more, or on one batch.
 
     Args:
         graph: what it is trained on.
-        network: its shape; the paper's if None.
+        network: what is trained.
     """
-    network, batches = network or Network(), 1
+    batches = 1
     draw: Callable[[], Graph] | None = None
     if isinstance(graph, GraphSet):
         batches, many = math.ceil(len(graph) / network.batch), graph
@@ -67,10 +86,10 @@ def estimate_cost(graph: Graph | GraphSet, network: Network | None = None) -> Co
             draw = lambda: Graph(part.nodes, part.edges, part.ends)  # noqa: E731
     scale = (num_nodes + num_edges) / (part.num_nodes + part.num_edges)
     return Cost(
-        network=network,
+        network=network.name,
         bytes=_size(graph.nodes) + _size(graph.edges) + _size(graph.ends)
         + ORDER_BYTES * num_edges
-        + round(Trial(part, network).measure_kept(part) * scale)
+        + round(_kept(network.make(part).to(part.nodes.dtype), part) * scale)
         + 4 * COPIES * network.hidden * (num_nodes + num_edges),
         seconds=LOOP * _seconds(part, network, draw) * scale * batches,
         batches=batches,
@@ -93,14 +112,37 @@ def _size(tensor: Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 
 
+def _kept(model: nn.Module, graph: Graph) -> int:
+    """The bytes that a forward pass keeps for the gradient, beside the data and the weights."""
+    own = {tensor.data_ptr() for tensor in (*model.parameters(), graph.edges)}
+    kept = dict[int, int]()
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.layout == torch.strided and tensor.data_ptr() not in own:
+            kept[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        model(graph)
+    return sum(kept.values())
+
+
 def _seconds(graph: Graph, network: Network, draw: Callable[[], Graph] | None) -> float:
     """The fastest of the steps that fit in about half a second; the first also sorts, and counts only if it is long.
 
     With `draw`, each step has a graph of its own, and few of them are followed by a validation.
     """
-    trial, begin, taken = Trial(graph, network), time.perf_counter(), list[float]()
+    model = network.make(graph).to(graph.nodes.dtype)
+    optimizer = torch.optim.Adam(model.parameters())
+    begin, taken = time.perf_counter(), list[float]()
     while len(taken) < 20 and (not taken or time.perf_counter() - begin < 0.6):
         start = time.perf_counter()
-        trial.learn(graph if draw is None else draw(), validate=draw is None)
+        seen = graph if draw is None else draw()
+        optimizer.zero_grad()
+        torch.autograd.backward(model(seen).square().mean())
+        optimizer.step()
+        if draw is None:
+            with torch.no_grad():
+                model(seen)
         taken.append(time.perf_counter() - start)
     return min(taken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,9 @@ from pydantic import BaseModel, Field
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.inspect.audit import LEVEL_OF, Finding, audit
-from censnet.data.inspect.cost import Cost, estimate_cost
+from censnet.data.inspect.cost import Cost, Network, estimate_cost
 from censnet.data.inspect.giveaway import as_labels, is_quantity
 from censnet.data.inspect.structure import LineGraph, Structure, measure_structure
-from censnet.data.inspect.trial import Network
 from censnet.data.sets.sources import DATASETS, is_built_in
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.rules import by_column
@@ -62,7 +62,7 @@ class Report(BaseModel):
     tables: list[TableReport]
     structure: Structure
     line_graph: LineGraph
-    cost: Cost
+    cost: Cost | None
     columns: list[ColumnReport]
     labels: list[LabelReport]
     splits: dict[str, dict[str, int]]
@@ -79,7 +79,7 @@ def inspect_data(
     data: object,
     target: str | Sequence[str] | None = None,
     splits: str | os.PathLike[str] | None = None,
-    network: Callable[[str, int], Network] | None = None,
+    network: Callable[[Any, bool, int], Network] | None = None,
 ) -> Report:
     """Read data and report on it.
 
@@ -87,16 +87,16 @@ def inspect_data(
         data: as in `load_data`.
         target: as in `load_data`; for a built-in set, its own targets if None.
         splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
-        network: level of the target (or `link`) and number of graphs -> what would be trained, whose cost is estimated.
-            The paper's by default, and where there is no target.
+        network: level of the first target that is a column, whether another is asked for, and number of graphs -> what
+            would be trained, whose cost is estimated. Without it there is no estimate.
     """
     if not target and is_built_in(data):
         target = DATASETS[data].targets
     dataset = load_data(data, target=target or None)
     targets = find_targets(target or None, dataset.tables)
     parts, links = _splits(dataset, splits)
-    level = next((LEVEL_OF[table] for table in targets), "link" if target else None)
-    trained = None if network is None or level is None else network(level, dataset.count("graph"))
+    level = next((LEVEL_OF[table] for table in targets), None)
+    trained = None if network is None else network(level, bool(target), dataset.count("graph"))
     return make_report(dataset, targets, parts, links, trained)
 
 
@@ -126,7 +126,7 @@ def make_report(
         ],
         structure=structure,
         line_graph=line_graph,
-        cost=estimate_cost(dataset.graph, network),
+        cost=None if network is None else estimate_cost(dataset.graph, network),
         columns=_columns(dataset),
         labels=[_labels(dataset, table, column) for table, names in targets.items() for column in names],
         splits=sizes,

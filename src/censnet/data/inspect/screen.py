@@ -46,13 +46,13 @@ class Screen:
         facts.add_row("degrees", _degrees(report, plain))
         memory = f"explicit {_bytes(line.explicit_bytes)}, dense {_bytes(line.dense_bytes)}"
         facts.add_row("line graph", f"{_count(line.links, 'link')}, not built ({memory})")
-        cost = report.cost
-        batches = f" in {_count(cost.batches, 'batch', 'batches')}" if cost.batches > 1 else ""
-        facts.add_row(
-            "training",
-            f"about {_seconds(cost.seconds)} an epoch{batches} on this CPU and {_bytes(cost.bytes)}: "
-            f"an estimate for one network, {cost.network}",
-        )
+        if (cost := report.cost) is not None:
+            batches = f" in {_count(cost.batches, 'batch', 'batches')}" if cost.batches > 1 else ""
+            facts.add_row(
+                "training",
+                f"about {_seconds(cost.seconds)} an epoch{batches} on this CPU and {_bytes(cost.bytes)}: "
+                f"an estimate for one network, {cost.network}",
+            )
         for table_name, sizes in report.splits.items():
             parts = ", ".join(f"{count:,} {part}" for part, count in sizes.items())
             facts.add_row("split", f"{table_name}: {parts}")
