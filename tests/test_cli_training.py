@@ -23,7 +23,8 @@ from typer.testing import CliRunner, Result
 
 from censnet.cli import app
 from censnet.training import load_run, train
-from censnet.training.config import PRESETS, Section, make_settings, setting_names
+from censnet.training.changes import make_settings, setting_names
+from censnet.training.config import PRESETS, Section
 from censnet.training.loop.listener import Listener
 from censnet.training.manual import entries
 from censnet.training.progress import Bar, Lines, Voice

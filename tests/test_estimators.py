@@ -30,7 +30,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from censnet.data.molecules.featurize import canonical, featurize
 from censnet.estimators import CensNetClassifier, CensNetRegressor
 from censnet.ops.graph import GraphSet
-from censnet.training.config import Settings, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import Settings
 
 TINY = {
     "model.layers": "N",

@@ -100,7 +100,7 @@ def train(
     with one_line(logging.WARNING if quiet else logging.INFO):
         from censnet import training
         from censnet.training.assumed import default_place, own_targets, parse_overrides
-        from censnet.training.config import parse_changes
+        from censnet.training.changes import parse_changes
         from censnet.training.screen import replicates_screen, run_screen
 
         _check_together(context)
@@ -216,7 +216,8 @@ def settings(
 ) -> None:
     """List every setting, its value in a preset for one kind of task, and what it means."""
     with one_line():
-        from censnet.training.config import Section, make_settings
+        from censnet.training.changes import make_settings
+        from censnet.training.config import Section
         from censnet.training.manual import entries, settings_table
 
         chosen = make_settings(preset, cast(Section, task))

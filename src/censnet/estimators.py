@@ -29,7 +29,8 @@ from censnet.data.tables.keys import find_key
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.infer import TargetKind
 from censnet.tasks.targets import Asked, output_slices
-from censnet.training.config import Settings, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import Settings
 from censnet.training.loop.judge import average
 from censnet.training.members import fit_members
 from censnet.training.prepare import prepare_dataset

@@ -16,7 +16,7 @@ from censnet.experiments.plan import Elsewhere, Plan, Preset
 from censnet.experiments.reproduce import reproduce
 from censnet.experiments.spec import Spec, find_spec, load_specs, read_spec
 from censnet.ops.graph import Graph, GraphSet
-from censnet.training.config import make_settings
+from censnet.training.changes import make_settings
 
 METHODS = {
     "table1": ["chebynet", "gcn", "graphsage", "gat", "lnet", "adalnet", "censnet", "censnet-released"],

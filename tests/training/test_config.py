@@ -6,7 +6,8 @@ import pytest
 import torch
 from training.samples import payments, shapes
 
-from censnet.training.config import PRESETS, SettingsError, make_settings, parse_changes, setting_names
+from censnet.training.changes import make_settings, parse_changes, setting_names
+from censnet.training.config import PRESETS, SettingsError
 from censnet.training.loop.batches import make_batches
 from censnet.training.members import make_learner
 from censnet.training.prepare import prepare

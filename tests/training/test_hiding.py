@@ -21,7 +21,7 @@ from censnet.ops.incidence import Incidence
 from censnet.tasks.links import LinkTask
 from censnet.tasks.pairs import PairTask
 from censnet.training import load_run, train
-from censnet.training.config import make_settings
+from censnet.training.changes import make_settings
 from censnet.training.loop.batches import HiddenLinks, WholeGraph, make_batches
 from censnet.training.loop.fit import fit
 from censnet.training.loop.hiding import LinkDraw

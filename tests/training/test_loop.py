@@ -20,7 +20,8 @@ from training.samples import payments, quick, shapes
 from censnet.data.tables.files import Tables
 from censnet.nn.members import split_members, stack_members
 from censnet.training import load_run, train
-from censnet.training.config import SettingsError, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import SettingsError
 from censnet.training.loop.fit import fit
 from censnet.training.loop.judge import Judge, overall
 from censnet.training.loop.learner import Learner

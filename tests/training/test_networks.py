@@ -13,7 +13,8 @@ from training.test_resume import CrashError, stop_at
 
 from censnet.data.tables.files import Tables
 from censnet.training import load_run, replicate, settle, train
-from censnet.training.config import SettingsError, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import SettingsError
 from censnet.training.prepare import prepare
 from censnet.training.screen import run_screen
 from censnet.training.train import resume_run

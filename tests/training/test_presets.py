@@ -14,7 +14,8 @@ from censnet.experiments.spec import find_spec
 from censnet.ops.graph import Graph
 from censnet.tasks.targets import Target
 from censnet.training import train
-from censnet.training.config import SettingsError, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import SettingsError
 from censnet.training.loop.learner import Learner
 
 

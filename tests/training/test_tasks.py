@@ -17,7 +17,8 @@ from censnet.ops.graph import Graph
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
 from censnet.training import train
-from censnet.training.config import SettingsError, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import SettingsError
 from censnet.training.loop.batches import Batch, draw_balanced
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.objective import Objective

@@ -20,7 +20,8 @@ from censnet.data.tables.files import Tables
 from censnet.nn.members import split_members
 from censnet.tasks.answers import probabilities
 from censnet.training import load_run, replicate, train
-from censnet.training.config import SettingsError, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import SettingsError
 from censnet.training.lesson import Lesson
 from censnet.training.loop.batches import WholeGraph
 from censnet.training.loop.fit import Fitted

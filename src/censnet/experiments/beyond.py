@@ -13,7 +13,7 @@ from censnet.experiments.records import Record
 from censnet.experiments.spec import Spec, load_specs
 from censnet.experiments.summary import SURE, Paired, Summary, pair
 from censnet.experiments.tables import Summaries, digits_of
-from censnet.training.config import make_settings
+from censnet.training.changes import make_settings
 
 TITLES = {
     "nodes": "Nodes: classes of papers from few labels, accuracy in percent",

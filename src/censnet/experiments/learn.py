@@ -20,7 +20,7 @@ from censnet.experiments.plan import SECTIONS, Plan, Preset
 from censnet.experiments.records import Record
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.metrics import MONITORS
-from censnet.training.config import make_settings
+from censnet.training.changes import make_settings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.embedder import MakeEncoder
 from censnet.training.loop.fit import Fitted

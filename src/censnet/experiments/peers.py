@@ -17,7 +17,7 @@ import numpy as np
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.experiments.records import Record, append, read, record_path
-from censnet.training.config import make_settings
+from censnet.training.changes import make_settings
 from censnet.training.parts import split_rows
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from censnet.training.config import Section, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import Section
 
 SECTIONS: dict[str, Section] = {
     "nodes": "node",

@@ -22,7 +22,7 @@ from censnet.experiments.packed import Data, LinkData, MoleculeData, NodeData
 from censnet.experiments.plan import SECTIONS
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import parse_targets
-from censnet.training.config import make_settings
+from censnet.training.changes import make_settings
 from censnet.training.lesson import Lesson
 from censnet.training.prepare import fingerprint, prepare_dataset
 

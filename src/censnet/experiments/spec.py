@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 from censnet.experiments.cells import TABLES, find_cell
 from censnet.experiments.models import MODELS
 from censnet.experiments.plan import SECTIONS, Elsewhere, Plan, Preset, Recipe, Varies
-from censnet.training.config import make_settings
+from censnet.training.changes import make_settings
 
 Number = tuple[float, Annotated[float, Field(ge=0)]]
 TAGS = ("Recipe", "Preset", "Elsewhere")  # which stand in no message

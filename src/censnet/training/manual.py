@@ -9,7 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from censnet.training.config import Settings, setting_names
+from censnet.training.changes import setting_names
+from censnet.training.config import Settings
 
 
 class Entry(NamedTuple):

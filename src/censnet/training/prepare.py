@@ -17,7 +17,8 @@ from censnet.data.splits.pairs import find_sides
 from censnet.data.splits.split import Split
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import Asked, Target, parse_targets
-from censnet.training.config import Section, Settings, make_settings, values_of
+from censnet.training.changes import make_settings, values_of
+from censnet.training.config import Section, Settings
 from censnet.training.lesson import Lesson, row_labels, row_parts
 from censnet.training.parts import hidden_rows, split_links, split_rows
 from censnet.training.settle import choose_networks, refuse_unread, settle

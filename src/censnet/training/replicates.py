@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import torch
 
-from censnet.training.config import make_settings
+from censnet.training.changes import make_settings
 from censnet.training.loop.devices import make_accelerator
 from censnet.training.members import fit_networks, fits_side_by_side
 from censnet.training.prepare import Prepared, make_lesson, prepare, read_targets

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator
 import torch
 
 from censnet.ops.graph import Graph
-from censnet.training.config import MANY, OF_LINKS, WALKS, Labels, Settings, SettingsError, has_network_for_many
+from censnet.training.changes import has_network_for_many
+from censnet.training.config import MANY, OF_LINKS, WALKS, Labels, Settings, SettingsError
 from censnet.training.lesson import Lesson
 
 MOST = 2**24  # numbers in one activation up to which gates at rest and further rounds are tried unasked: they take time

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from censnet.data.inspect.cost import Network
 from censnet.ops.graph import Graph
 from censnet.tasks.targets import Level, Target
-from censnet.training.config import ModelSettings, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import ModelSettings
 from censnet.training.loop.learner import Learner, Outputs
 
 CLASSES = [str(number) for number in range(8)]  # a usual number of them

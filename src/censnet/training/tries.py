@@ -19,7 +19,8 @@ from torch import Tensor
 from censnet.data.splits.split import PARTS
 from censnet.ops.graph import Graph
 from censnet.tasks.answers import probabilities
-from censnet.training.config import Labels, Settings, SettingsError, TrainingSettings, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import Labels, Settings, SettingsError, TrainingSettings
 from censnet.training.lesson import Lesson
 from censnet.training.loop.fit import Choice, Fitted
 from censnet.training.loop.infer import infer

@@ -20,7 +20,8 @@ from censnet.nn.members import count_members, split_members, stack_members
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 from censnet.tasks.targets import Target
-from censnet.training.config import ModelSettings, SettingsError, make_settings
+from censnet.training.changes import make_settings
+from censnet.training.config import ModelSettings, SettingsError
 from censnet.training.loop.embedder import MakeEncoder
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.optimisation import make_optimizer

@@ -1,0 +1,148 @@
+"""Settings from a preset and what a user changes in it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from censnet.training.config import (
+    OF_LINKS,
+    PRESETS,
+    DataSettings,
+    ModelSettings,
+    Section,
+    Settings,
+    SettingsError,
+    TrainingSettings,
+)
+
+NAMES = ("data.split_column", "data.split_file")
+
+
+def make_settings(
+    preset: str = "strong",
+    section: Section = "node",
+    changes: Mapping[str, object] | None = None,
+    seed: int = 0,
+    link: bool = False,
+) -> Settings:
+    """A preset's settings for one kind of task, with a user's changes.
+
+    Args:
+        preset: one of `PRESETS`.
+        section: the kind of task; a joint training takes that of its first target that is a column.
+        changes: `model.hidden` and the like -> value, or the text of one.
+        seed: of the initialisation, dropout, the order of batches and, unless `data.split_seed` is set, the split.
+        link: whether links are told beside it, as the preset tells them.
+
+    Example:
+        >>> settings = make_settings("paper", "node", {"model.hidden": "64"})
+        >>> settings.model.layers, settings.model.hidden
+        ('NEN', 64)
+        >>> make_settings("paper", "node", {"model.widht": "64"})
+        Traceback (most recent call last):
+        censnet.training.config.SettingsError: unknown setting model.widht: ...
+    """
+    values = _load_preset(preset, section, (changes or {}).get("training.labels") == "many")
+    if link:
+        alone = _load_preset(preset, "link")
+        for group, names in OF_LINKS.items():
+            values[group] |= {name: alone[group][name] for name in names if name in alone[group]}
+    for name, value in (changes or {}).items():
+        group, _, key = name.partition(".")
+        known = setting_names()
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.6) or [n for n in known if n.endswith(f".{name}")]
+            hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
+            raise SettingsError(f"unknown setting {name}: {hint}")
+        values.setdefault(group, {})[key] = _parse(value, name in NAMES) if isinstance(value, str) else value
+    try:
+        return Settings.model_validate({**values, "preset": preset, "seed": seed})
+    except ValidationError as error:
+        raise SettingsError(_first_problem(error)) from None
+
+
+def parse_changes(texts: Sequence[str]) -> dict[str, str]:
+    """`model.hidden=64` and the like, as the command line has them.
+
+    >>> parse_changes(["model.hidden=64", "training.schedule = cosine"])
+    {'model.hidden': '64', 'training.schedule': 'cosine'}
+    """
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f"--set has {text!r}, expected NAME=VALUE, such as model.hidden=64")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def values_of(settings: Settings, names: Iterable[str]) -> dict[str, object]:
+    """What settings say of some of these, by their full names.
+
+    >>> values_of(Settings(), ["model.hidden", "training.clip"])
+    {'model.hidden': 32, 'training.clip': None}
+    """
+    return {name: getattr(getattr(settings, name.split(".")[0]), name.split(".")[1]) for name in names}
+
+
+def setting_names() -> list[str]:
+    """Every setting that can be changed: `model.layers` and so on."""
+    groups: dict[str, type[BaseModel]] = {"model": ModelSettings, "training": TrainingSettings, "data": DataSettings}
+    return [f"{group}.{name}" for group, kind in groups.items() for name in kind.model_fields]
+
+
+def has_network_for_many(preset: str) -> bool:
+    """Whether a preset has two networks for nodes, one of them for many labels."""
+    return "many" in _read_preset(preset)
+
+
+def _load_preset(preset: str, section: Section, many: bool = False) -> dict[str, dict[str, Any]]:
+    """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
+
+    For nodes with many labels these are overlaid by [many.model] and [many.training].
+    """
+    if preset not in PRESETS:
+        raise SettingsError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
+    if section not in get_args(Section):
+        raise SettingsError(f"the task is {section!r}, expected one of {', '.join(get_args(Section))}")
+    stated = _read_preset(preset)
+    merged: dict[str, dict[str, Any]] = {}
+    for source in (stated, stated.get(section, {}), stated.get("many", {}) if many and section == "node" else {}):
+        for group in ("model", "training", "data"):
+            merged[group] = {**merged.get(group, {}), **source.get(group, {})}
+    return merged
+
+
+def _read_preset(preset: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("censnet.training").joinpath(f"presets/{preset}.toml").read_text("utf-8"))
+
+
+def _parse(text: str, is_name: bool = False) -> object:
+    """The value that a text stands for: a number, true, false, none, a list or a table as in JSON; else the text."""
+    plain = text.strip()
+    if plain.lower() in ("none", "null", ""):
+        return None
+    if is_name:  # of a column or a file, such as 2020 or a,b.csv
+        return plain
+    try:
+        return json.loads(plain.lower() if plain.lower() in ("true", "false") else plain)
+    except json.JSONDecodeError:
+        return [_parse(part) for part in plain.split(",")] if "," in plain else plain
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][:2])  # then come forms that the value could have
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        return f"{where}: {message}" if where else message
+    forms = [each["msg"] for each in error.errors() if each["loc"][:2] == first["loc"][:2]]
+    forms = [form[0].lower() + form[1:] for form in dict.fromkeys(forms)]
+    return f"{where} is {first['input']!r}: {', or '.join(forms)}"
