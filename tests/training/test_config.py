@@ -6,12 +6,11 @@ import pytest
 import torch
 from training.samples import payments, shapes
 
-from censnet.training.changes import make_settings, parse_changes, setting_names
-from censnet.training.config import PRESETS, SettingsError
+from censnet.training.changes import make_settings, parse_changes, setting_names, values_of
+from censnet.training.config import PRESETS, Settings, SettingsError
 from censnet.training.loop.batches import make_batches
 from censnet.training.members import make_learner
 from censnet.training.prepare import prepare
-from censnet.training.train import _changes
 
 SECTIONS = ("node", "edge", "graph", "link")
 
@@ -22,7 +21,7 @@ def test_settings_that_were_written_down_are_read_back_the_same(preset, section)
     """As `resume_run` does; no word of theirs may be taken for a number, a list or nothing."""
     changes = {"data.split_column": "2020", "data.split_file": "a,b.csv", "training.imbalance": "none"}
     for settings in (make_settings(preset, section), make_settings(preset, section, changes, seed=5)):
-        written = _changes(settings.model_dump(mode="json"), setting_names())
+        written = values_of(Settings.model_validate(settings.model_dump(mode="json")), setting_names())
         again = make_settings(settings.preset, section, written, settings.seed)
         assert again == settings
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from accelerate import Accelerator
@@ -19,6 +18,8 @@ from censnet.data.splits.links import link_rows
 from censnet.data.splits.split import PARTS, split_rows
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph
+from censnet.training.changes import values_of
+from censnet.training.config import Settings
 from censnet.training.loop.batches import choose_sampling
 from censnet.training.loop.devices import check_processes, make_accelerator, total_memory
 from censnet.training.loop.fit import Fitted, Listener
@@ -159,7 +160,7 @@ def resume_run(
         start["asked"],
         folder,
         preset=start["settings"]["preset"],
-        settings=_changes(start["settings"], start["changed"]) | dict(settings or {}),
+        settings=values_of(Settings.model_validate(start["settings"]), start["changed"]) | dict(settings or {}),
         seed=start["settings"]["seed"],
         ensemble=start["ensemble"],
         overrides=start["overrides"],
@@ -257,8 +258,3 @@ def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFr
             frame["link_std"] = deviation.numpy()
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
-
-
-def _changes(settings: Mapping[str, Any], changed: Sequence[str]) -> dict[str, object]:
-    """What the user asked for when it was started; the rest is of the preset, and is compared with what it was then."""
-    return {name: settings[name.split(".")[0]][name.split(".")[1]] for name in changed}
