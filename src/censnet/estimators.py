@@ -26,6 +26,7 @@ from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError, quote
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
+from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.infer import TargetKind
 from censnet.tasks.targets import Asked, output_slices
@@ -120,7 +121,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         if not isinstance(graphs, GraphSet) and run.schema.smiles is None:
             raise ValueError("X has texts, expected graphs with the features of those it was fitted on")
         dataset = run.read(graphs if isinstance(graphs, GraphSet) else _as_tables(graphs), strict=True)
-        members = torch.stack([member.rows["graph"] for member in run.outputs(dataset, self.device)])
+        members = torch.stack([dense(member.rows["graph"]) for member in run.outputs(dataset, self.device)])
         answer = average(run.config.targets, members)[dataset.rows("graph")].double()
         return [answer[:, part] for part in output_slices(run.config.targets)]
 

@@ -18,6 +18,7 @@ from censnet.experiments.baselines.encoders import peer
 from censnet.experiments.lessons import LessonData
 from censnet.experiments.plan import SECTIONS, Plan, Preset
 from censnet.experiments.records import Record
+from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.metrics import MONITORS
 from censnet.training.changes import make_settings
@@ -210,4 +211,4 @@ def _judge(learners: Sequence[Learner], lesson: Lesson, device: torch.device) ->
 
 
 def _answers(learner: Learner, lesson: Lesson, level: str) -> Tensor:
-    return infer(learner, lesson.graph).rows[level]
+    return dense(infer(learner, lesson.graph).rows[level])

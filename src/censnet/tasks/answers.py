@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,10 @@ from torch import Tensor
 from censnet.ops.checks import check_shape
 from censnet.tasks.targets import Target, output_slices
 
+Array = np.ndarray[Any, Any]
 _NONE: frozenset[str] = frozenset()
+# Of very many classes, what is told: the name of the column of a class, and how those of its probability begin.
+RANKS = (("predicted", ""), ("2nd", "2nd_"), ("3rd", "3rd_"), ("4th", "4th_"), ("5th", "5th_"))
 
 
 def answers(targets: Sequence[Target], outputs: Tensor, taken: Collection[str] = _NONE) -> pd.DataFrame:
@@ -21,7 +24,9 @@ def answers(targets: Sequence[Target], outputs: Tensor, taken: Collection[str] =
 
     For classes, `COLUMN_predicted` and a probability `COLUMN_p_CLASS` for each; for a number, `COLUMN_predicted`. Of
     several members the mean is given, of probabilities or of numbers, and their standard deviation: `COLUMN_std_CLASS`
-    for each class, `COLUMN_std` for a number. A name that is there already gets a number at its end.
+    for each class, `COLUMN_std` for a number. Of very many classes (`Target.is_wide`) the likeliest alone are given:
+    `COLUMN_predicted` with `COLUMN_p`, and the next four as `COLUMN_2nd` with `COLUMN_2nd_p` to `COLUMN_5th`. A name
+    that is there already gets a number at its end.
 
     Args:
         targets: what the outputs are of; they stand side by side.
@@ -38,29 +43,76 @@ def answers(targets: Sequence[Target], outputs: Tensor, taken: Collection[str] =
     check_shape("outputs", outputs, (None, None, sum(target.width for target in targets)), "(members, n, width)")
     if len(outputs) == 0:
         raise ValueError("outputs has no members, expected at least one")
-    outputs = outputs.detach().cpu()
-    found: dict[str, Any] = {}
+    return answer_table(targets, [outputs], outputs.shape[1], taken)
+
+
+def answer_table(
+    targets: Sequence[Target], chunks: Iterable[Tensor], num_rows: int, taken: Collection[str] = _NONE
+) -> pd.DataFrame:
+    """The same as `answers`, from outputs that come some rows at a time: (members, k, width) each."""
+    told: list[dict[str, Tensor]] = [{} for _ in targets]
+    start = 0
+    for outputs in chunks:
+        rows = slice(start, start + outputs.shape[1])
+        for target, part, found in zip(targets, output_slices(targets), told, strict=True):
+            for name, values in _summarize(target, outputs[..., part].detach().cpu()).items():
+                if rows == slice(0, num_rows):
+                    found[name] = values
+                    continue
+                # filled in place: small tensors that stay between large ones that go would keep the memory of all
+                found.setdefault(name, values.new_empty(num_rows, *values.shape[1:]))[rows] = values
+        start = rows.stop
+    table: dict[str, Any] = {}
 
     def add(name: str, values: Any) -> None:
         free, number = name, 2
-        while free in found or free in taken:
+        while free in table or free in taken:
             free, number = f"{name}_{number}", number + 1
-        found[free] = values
+        table[free] = values
 
-    for target, part in zip(targets, output_slices(targets), strict=True):
-        x = outputs[..., part].float() if target.kind != "number" else outputs[..., part].double()
-        if target.kind == "number":
-            values, std = _mean_and_std(x * target.scale + target.mean)
-            add(f"{target.column}_predicted", values[:, 0].numpy())
+    for target, found in zip(targets, told, strict=True):
+        for name, column in _columns(target, {name: values.numpy() for name, values in found.items()}):
+            add(f"{target.column}_{name}", column)
+    return pd.DataFrame(table)
+
+
+def _summarize(target: Target, outputs: Tensor) -> dict[str, Tensor]:
+    """What is told of each row: `mean` over the members and `std`, and of very many classes the `classes` they are of.
+
+    (members, n, target.width) -> (n,) for a number, (n, classes told) otherwise
+    """
+    if target.kind == "number":
+        x = outputs.double()[..., 0] * target.scale + target.mean
+    else:
+        x = probabilities(target, outputs.float())
+    found = {"mean": x[0]} if len(x) == 1 else {"mean": x.mean(0), "std": x.std(0)}
+    if target.is_wide:
+        share, classes = found["mean"].topk(len(RANKS), dim=1)
+        found = {name: values.gather(1, classes) for name, values in found.items() if name == "std"}
+        return {"mean": share, **found, "classes": classes}
+    return found
+
+
+def _columns(target: Target, told: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+    """The columns of one target: the end of each name, and its values."""
+    mean, std = told["mean"], told.get("std")
+    if target.kind == "number":
+        yield "predicted", mean
+        if std is not None:
+            yield "std", std
+        return
+    names = class_names(target)
+    if target.is_wide:
+        for rank, (name, prefix) in enumerate(RANKS):
+            yield name, names[told["classes"][:, rank]]
+            yield f"{prefix}p", mean[:, rank]
             if std is not None:
-                add(f"{target.column}_std", std[:, 0].numpy())
-            continue
-        p, std = _mean_and_std(probabilities(target, x))
-        add(f"{target.column}_predicted", class_names(target)[p.argmax(1).numpy()])
-        for prefix, share in [("p", p)] if std is None else [("p", p), ("std", std)]:
-            for code, name in enumerate(target.classes):
-                add(f"{target.column}_{prefix}_{name}", share[:, code].numpy())
-    return pd.DataFrame(found)
+                yield f"{prefix}std", std[:, rank]
+        return
+    yield "predicted", names[mean.argmax(1)]
+    for prefix, values in [("p", mean)] if std is None else [("p", mean), ("std", std)]:
+        for code, name in enumerate(target.classes):
+            yield f"{prefix}_{name}", values[:, code]
 
 
 def probabilities(target: Target, outputs: Tensor) -> Tensor:
@@ -83,8 +135,3 @@ def class_names(target: Target) -> np.ndarray[Any, Any]:
     if target.form == "text":
         return np.array(target.classes, dtype=object)
     return np.array([int(name) if target.form == "integer" else float(name) for name in target.classes])
-
-
-def _mean_and_std(values: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Over the members; one alone has no deviation."""
-    return (values[0], None) if len(values) == 1 else (values.mean(0), values.std(0))

@@ -40,7 +40,7 @@ def row_loss(
     if outputs.dtype in (torch.bfloat16, torch.float16):
         outputs = outputs.float()
     known = ~labels.isnan()
-    count = known.sum() if weight is None else (known.sum(1, keepdim=True) * weight).sum(0)
+    count = label_count(labels, weight)
     class_weight = class_weight if class_weight is not None else [None] * len(targets)
     slices = output_slices(targets)
     each = []  # for each kind of column, the loss of each row and member
@@ -63,6 +63,12 @@ def row_loss(
     total = sum(each[1:], start=each[0])
     total = total.sum(0) if weight is None else (total * weight.to(total.dtype)).sum(0)
     return total / torch.where(count > 0, count, 1)
+
+
+def label_count(labels: Tensor, weight: Tensor | None = None) -> Tensor:
+    """How many labels there are, or for each member the sum of the weights of their rows. (n, k) -> () or (M,)"""
+    known = ~labels.isnan()
+    return known.sum() if weight is None else (known.sum(1, keepdim=True) * weight).sum(0)
 
 
 def guess_loss(target: Target, outputs: Tensor, guesses: Tensor, weight: Tensor) -> Tensor:

@@ -45,7 +45,8 @@ def score(
     """Metrics of each column, `COLUMN/METRIC`, and the mean over the columns that have it, `METRIC`.
 
     What the labels do not define is left out: a column without labels, the area under a curve where one class is
-    missing, r2 of equal numbers. Numbers are judged in the user's units.
+    missing, r2 of equal numbers. Very many classes (`Target.is_wide`) have no area under a curve. Numbers are judged in
+    the user's units.
 
     Args:
         targets: one for each column of the labels.
@@ -63,10 +64,44 @@ def score(
         raise ValueError(f"outputs has shape {outputs.shape}, expected (n, {width}): one column for each output")
     if labels.shape != (len(outputs), len(targets)):
         raise ValueError(f"labels has shape {labels.shape}, expected {(len(outputs), len(targets))}: (n, targets)")
+    return score_condensed(targets, condense(targets, outputs, labels), labels, quick)
+
+
+def condensed_width(target: Target) -> int:
+    """How many numbers for each row the metrics of a target are computed from."""
+    return 2 if target.is_wide else target.width
+
+
+def condense(targets: Sequence[Target], outputs: Array, labels: Array) -> Array:
+    """What the metrics are computed from: of very many classes the likeliest, and log p of the label; else the outputs.
+
+    It is done row by row, so that rows can be condensed in chunks. (n, width), (n, targets) -> (n, condensed widths)
+    """
+    if not any(target.is_wide for target in targets):
+        return outputs
+    found = []
+    for target, part, column in zip(targets, output_slices(targets), labels.T, strict=True):
+        x = outputs[:, part]
+        if target.is_wide:
+            _check_finite(target.column, x)
+            code = np.nan_to_num(column).astype(np.int64)
+            top = x.max(axis=1, keepdims=True)
+            total = np.exp(x - top).sum(axis=1, dtype=np.float64)
+            log_p = (x[np.arange(len(x)), code] - top[:, 0]).astype(np.float64) - np.log(total)
+            x = np.stack([x.argmax(1), log_p], axis=1)
+        found.append(x)
+    return np.concatenate(found, axis=1)
+
+
+def score_condensed(
+    targets: Sequence[Target], condensed: Array, labels: Array, quick: Collection[str] | None = None
+) -> dict[str, float]:
+    """The same as `score`, from condensed outputs."""
+    ends = np.cumsum([condensed_width(target) for target in targets])[:-1]
     found: dict[str, float] = {}
     means: dict[str, list[float]] = {}
-    for target, part, column in zip(targets, output_slices(targets), labels.T, strict=True):
-        for metric, value in _score_column(target, outputs[:, part], column, quick):
+    for target, x, column in zip(targets, np.split(condensed, ends, axis=1), labels.T, strict=True):
+        for metric, value in _score_column(target, x, column, quick):
             found[f"{target.column}/{metric}"] = value
             means.setdefault(metric, []).append(value)
     return found | {metric: float(np.mean(values)) for metric, values in means.items()}
@@ -102,9 +137,9 @@ def _score_column(target: Target, x: Array, y: Array, quick: Collection[str] | N
     for name in names:
         if name in ("auc", "ap", "r2") and one:
             continue
-        if target.kind == "classes" and name == "auc" and len(np.unique(y)) < x.shape[1]:
+        if target.kind == "classes" and name == "auc" and (target.is_wide or len(np.unique(y)) < x.shape[1]):
             continue
-        yield name, float(_FUNCTIONS[target.kind][name](x, y))
+        yield name, float(_FUNCTIONS["wide" if target.is_wide else target.kind][name](x, y))
 
 
 def _check_finite(column: str, x: Array) -> None:
@@ -164,6 +199,11 @@ _BINARY: dict[str, Callable[[Array, Array], float]] = {
 _FUNCTIONS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
     "binary": _BINARY,
     "classes": _BINARY,
+    "wide": {
+        "accuracy": lambda x, y: float(np.mean(x[:, 0] == y)),
+        "f1": lambda x, y: sklearn_metrics.f1_score(y, x[:, 0].astype(np.int64), average="macro", zero_division=0),
+        "log_loss": lambda x, y: -float(np.mean(x[:, 1])),
+    },
     "number": {
         "rmse": lambda x, y: sklearn_metrics.root_mean_squared_error(y, x),
         "mae": lambda x, y: sklearn_metrics.mean_absolute_error(y, x),

@@ -56,6 +56,7 @@ class RowTask(nn.Module):
             raise ValueError("read_ends is set for nodes, expected it for edges alone: a node has no ends")
         self.level, self.members, self.read_ends = level, members, read_ends
         self.widths = edge_width, node_width
+        self.out_width = members * sum(target.width for target in targets)
         width = node_width if level == "node" else edge_width + read_ends * node_width
         self.head = RowHead(width, sum(target.width for target in targets), hidden, dropout, members)
 
@@ -65,14 +66,18 @@ class RowTask(nn.Module):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The answers."""
+        out: Tensor = self.head(self.inputs(nodes, edges, incidence))
+        return out
+
+    def inputs(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
+        """What the head reads of each row."""
         rows = nodes if self.level == "node" else edges
         if self.read_ends:
             check_dense(nodes)
             ends = incidence.gather(nodes)
             sides = [self._by_member(side, width) for side, width in zip((edges, ends), self.widths, strict=True)]
             rows = torch.cat(sides, dim=2).flatten(1)
-        out: Tensor = self.head(rows)
-        return out
+        return rows
 
     def _by_member(self, rows: Tensor, width: int) -> Tensor:
         """(n, members, width); a side that no layer renewed has one row for all members."""

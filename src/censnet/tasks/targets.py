@@ -20,6 +20,7 @@ from censnet.tasks.words import Form, find_positive, fits, form_of, read_words, 
 
 Level = Literal["node", "edge", "graph"]
 MOST_CLASSES = 2**24  # codes are kept as float32, which counts no further
+WIDE = 200  # classes, from which on a row has the probabilities of the likeliest alone, and there is no AUC
 
 
 class Target(BaseModel):
@@ -78,6 +79,11 @@ class Target(BaseModel):
     def width(self) -> int:
         """How many outputs the network has for it."""
         return len(self.classes) if self.kind == "classes" else 1
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are too many classes to give a probability for each: the likeliest have to do."""
+        return len(self.classes) > WIDE
 
     @classmethod
     def fit(

@@ -37,7 +37,7 @@ def choose_networks(lesson: Lesson, settings: Settings) -> list[Labels]:
     nodes = [target.level for target in lesson.targets[:1]] == ["node"] and has_network_for_many(settings.preset)
     if not nodes or not bool(((lesson.parts["node"] == 0).sum(0) >= MANY).all()):
         return ["few"]
-    if _is_big(lesson, settings):
+    if _is_big(lesson, settings) or any(target.is_wide for target in lesson.targets):
         return ["many"]
     return ["few", "many"] if lesson.has("validation") else ["few"]
 
@@ -141,6 +141,8 @@ def _why_not_guess(lesson: Lesson, settings: Settings) -> str | None:
     (target,) = lesson.targets
     if target.level != "node" or target.kind == "number":
         return f"{target.level}:{target.column} is {target.kind}" + (" of edges" if target.level == "edge" else "")
+    if target.is_wide:
+        return f"{target.level}:{target.column} has {len(target.classes):,} classes"
     if settings.training.sampling in ("neighbours", "proportional"):
         return f"training.sampling is {settings.training.sampling}, and guesses need the whole graph in each step"
     if not lesson.has("validation"):

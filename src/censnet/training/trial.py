@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from censnet.data.inspect.cost import Network
+from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph
 from censnet.tasks.targets import Level, Target
 from censnet.training.changes import make_settings
@@ -27,7 +28,7 @@ class Trial(nn.Module):
         told: Outputs = self.learner(graph)
         if told.latent is None:
             (answers,) = told.rows.values()
-            return answers
+            return dense(answers)
         return self.learner.link_loss(told.latent, graph, graph.ends, graph.ends.roll(1, 1))
 
 

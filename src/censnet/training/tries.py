@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.splits.split import PARTS
+from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph
 from censnet.tasks.answers import probabilities
 from censnet.training.changes import make_settings
@@ -99,7 +100,7 @@ def ask_classes(teachers: Sequence[Sequence[Learner]], lesson: Lesson, device: t
     graph, labels = lesson.graph.to(device), lesson.labels[target.level][:, 0].to(device)
     found = []
     for learners, codes in zip(teachers, lesson.parts[target.level].unbind(1), strict=True):
-        answers = [infer(learner.to(device), graph).rows[target.level] for learner in learners]
+        answers = [dense(infer(learner.to(device), graph).rows[target.level]) for learner in learners]
         said = torch.stack([probabilities(target, each.float()) for each in answers]).mean(0)
         asked = (codes.to(device) == PARTS.index("validation")) & ~labels.isnan()
         rows = asked.nonzero().squeeze(1)

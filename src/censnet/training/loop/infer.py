@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from censnet.nn.chunked import HeadOutputs, join
 from censnet.ops.graph import Graph, GraphSet
 from censnet.training.loop.batches import whole_batches
 from censnet.training.loop.learner import Learner, Outputs
@@ -24,11 +25,11 @@ def infer(learner: Learner, graph: Graph | GraphSet, tick: Callable[[int], None]
             found: Outputs = learner(graph)
             tick(1)
             return found
-        parts = []
+        parts = list[dict[str, HeadOutputs]]()
         for numbers in graph_batches(graph):
             parts.append(learner(graph.batch(numbers)).rows)
             tick(len(numbers))
-        return Outputs({level: torch.cat([part[level] for part in parts]) for level in learner.targets}, None)
+        return Outputs({level: join([part[level] for part in parts]) for level in learner.targets}, None)
     finally:
         learner.train(was_training)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +12,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from censnet.data.splits.split import PARTS
+from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, LazyOutputs, RowOutputs, dense
 from censnet.ops.factors import by_head
-from censnet.tasks.losses import row_loss
-from censnet.tasks.metrics import METRICS, MONITORS, higher_is_better, score, score_links
+from censnet.tasks.losses import label_count, row_loss
+from censnet.tasks.metrics import (
+    METRICS,
+    MONITORS,
+    condense,
+    condensed_width,
+    higher_is_better,
+    score,
+    score_condensed,
+    score_links,
+)
 from censnet.tasks.targets import Target, output_slices
 from censnet.training.config import SettingsError
 from censnet.training.lesson import Lesson
@@ -52,19 +62,23 @@ class Judge:
         outputs = infer(learner, self.lesson.graph)
         latent = {} if outputs.latent is None else {"link": outputs.latent.places}
         for level, answers in (outputs.rows | latent).items():
-            if not bool(answers.isfinite().all()):
+            if not bool((answers if isinstance(answers, Tensor) else answers.inputs).isfinite().all()):
                 raise FloatingPointError(f"the answer for a {level} is not finite")
         found = self.of(outputs.rows)
         if outputs.latent is not None and self.part != "train":
             found[0]["link"] = self._links(learner, outputs.latent)
         return found
 
-    def of(self, rows: Mapping[str, Tensor]) -> list[Scores]:
+    def of(self, rows: Mapping[str, RowOutputs]) -> list[Scores]:
         """The scores of answers that are there, for each member by level."""
         members = self.lesson.members
         found: list[Scores] = [{} for _ in range(members)]
         for level, answers in rows.items():
             targets = self.lesson.of(level)
+            if not isinstance(answers, Tensor):
+                for member, scores in self._of_chunks(level, answers):
+                    found[member][level] = scores
+                continue
             answers = answers.index_select(0, self.rows[level]).float().cpu()  # at once: of each member, a GPU is idle
             answers = by_head(answers, members)
             for member, mine in enumerate(self.own[level]):
@@ -76,15 +90,44 @@ class Judge:
                 found[member][level] = scores
         return found
 
+    def _of_chunks(self, level: str, answers: LazyOutputs) -> Iterator[tuple[int, dict[str, float]]]:
+        """For each member with rows in this part, the scores of answers that are computed some rows at a time."""
+        targets, members, own = self.lesson.of(level), self.lesson.members, self.own[level]
+        labels, start = self.labels[level], 0
+        mine = torch.zeros(len(labels), members)
+        for member, rows in enumerate(own):
+            mine[rows, member] = 1
+        loss, condensed = torch.zeros(members), []
+        for chunk in answers.select(self.rows[level]).split():
+            part = slice(start, start + len(chunk))
+            some, counts = labels[part], mine[part]
+            answer = by_head(chunk.compute().float().cpu(), members)
+            loss += row_loss(targets, answer, some, counts) * label_count(some, counts)
+            of_member = (condense(targets, x.numpy(), some.numpy()) for x in answer.unbind(1))
+            condensed.append(np.stack(list(of_member), axis=1))
+            start = part.stop
+        if not condensed:
+            return
+        every, loss = np.concatenate(condensed), loss / label_count(labels, mine).clamp(min=1)
+        for member, rows in enumerate(own):
+            if len(rows):
+                scores = score_condensed(targets, every[rows, member], labels[rows].numpy(), self.quick)
+                yield member, {**scores, "loss": float(loss[member])}
+
     def defines(self, metric: str) -> bool:
         """Whether the labels define a metric for every member: there is no AUC of one class."""
         if self.lesson.links is not None and metric in (*METRICS["link"], "loss"):
             return True
-        zeros = {}
-        for level, labels in self.lesson.labels.items():
-            width = self.lesson.members * sum(target.width for target in self.lesson.of(level))
-            zeros[level] = torch.zeros(len(labels), width, device=labels.device)
-        return all(overall(scores, metric) is not None for scores in self.of(zeros))
+        for member in range(self.lesson.members):
+            scores: Scores = {}
+            for level, own in self.own.items():
+                targets, labels = self.lesson.of(level), self.labels[level][own[member]].numpy()
+                zeros = np.zeros((len(labels), sum(map(condensed_width, targets))))
+                if len(labels):
+                    scores[level] = {**score_condensed(targets, zeros, labels, {metric}), "loss": 0.0}
+            if overall(scores, metric) is None:
+                return False
+        return True
 
     def _links(self, learner: Learner, latent: LinkView) -> dict[str, float]:
         """The scores of hidden links, and the cross entropy of telling them from as many pairs that are none."""
@@ -139,6 +182,26 @@ class Mark(NamedTuple):
         if old is None or self.value == old.value:
             return old is None or self.loss < old.loss
         return self.value > old.value if higher_is_better(metric) else self.value < old.value
+
+
+def score_rows(targets: Sequence[Target], outputs: RowOutputs, labels: Tensor, rows: Tensor) -> dict[str, float]:
+    """The metrics of some rows, whose outputs may be in chunks."""
+    chosen = labels[rows].numpy()
+    if isinstance(outputs, Tensor):
+        return score(targets, outputs[rows].numpy(), chosen)
+    parts, start = [], 0
+    for chunk in outputs.select(rows).split():
+        parts.append(condense(targets, chunk.compute().float().cpu().numpy(), chosen[start : start + len(chunk)]))
+        start += len(chunk)
+    return score_condensed(targets, np.concatenate(parts), chosen)
+
+
+def combine(targets: Sequence[Target], members: Sequence[RowOutputs]) -> RowOutputs:
+    """One answer of several networks (see `average`), in chunks where theirs are."""
+    chunked = [outputs for outputs in members if isinstance(outputs, ChunkedOutputs)]
+    if len(chunked) == len(members):
+        return CombinedOutputs(chunked, lambda outputs: average(targets, outputs))
+    return average(targets, torch.stack([dense(outputs) for outputs in members]))
 
 
 def average(targets: Sequence[Target], outputs: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, is_too_large
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import CensNet
 from censnet.nn.kernels import KERNELS
@@ -31,9 +32,12 @@ LinkView = Latent | PairSides  # what pairs are scored from
 
 
 class Outputs(NamedTuple):
-    """The answers of a network: for each level (n, members * width), and for links what pairs are scored from."""
+    """The answers of a network: for each level (n, members * width), and for links what pairs are scored from.
 
-    rows: dict[str, Tensor]
+    Where there are too many rows and classes for one tensor, the answers of a level are `ChunkedOutputs`.
+    """
+
+    rows: dict[str, HeadOutputs]
     latent: LinkView | None
 
 
@@ -185,9 +189,12 @@ class Learner(nn.Module):
 
     def answer(self, nodes: Tensor, edges: Tensor, graph: Graph) -> Outputs:
         """The answers, from embeddings."""
-        rows, latent = {}, None
+        rows, latent = dict[str, HeadOutputs](), None
         for level in self.targets:
             head = self.last if self.last is not None else self.tasks[level]
+            if isinstance(head, RowTask) and is_too_large(len(nodes if level == "node" else edges), head.out_width):
+                rows[level] = self._in_chunks(level, head, head.inputs(nodes, edges, graph.incidence))
+                continue
             whole = (graph.graphs,) if level == "graph" else ()
             rows[level] = self._within(level, head(nodes, edges, graph.incidence, *whole))
         if self.link:
@@ -195,10 +202,19 @@ class Learner(nn.Module):
             latent = task(nodes, edges, graph) if self.learns_pairs else task(nodes, graph.incidence)
         return Outputs(rows, latent)
 
+    def _in_chunks(self, level: str, task: RowTask, inputs: Tensor) -> ChunkedOutputs:
+        training = self.training
+        return ChunkedOutputs(
+            inputs, task.head, task.out_width, lambda rows: rows if training else self._clip(level, rows), training
+        )
+
     def _within(self, level: str, answers: Tensor) -> Tensor:
         """Answers no further out than training labels are; while training as they are, so that they can be moved."""
+        return answers if self.training else self._clip(level, answers)
+
+    def _clip(self, level: str, answers: Tensor) -> Tensor:
         limits = self.limits[level]
-        if limits is None or self.training:
+        if limits is None:
             return answers
         low, high = limits.to(answers).unbind(0)
         return by_head(answers, self.members).clamp(low, high).flatten(1)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
+from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.ops.factors import by_head
-from censnet.tasks.losses import balance, guess_loss, penalty, row_loss
+from censnet.tasks.losses import balance, guess_loss, label_count, penalty, row_loss
 from censnet.tasks.targets import Target
 from censnet.training.config import SettingsError, TrainingSettings
 from censnet.training.lesson import Lesson
@@ -39,9 +41,7 @@ class Objective:
         members = self.lesson.members
         total = torch.zeros(members, device=batch.graph.edges.device)
         for level, answers in outputs.rows.items():
-            answers = by_head(answers.index_select(0, batch.rows[level]).float(), members)
-            labels, weight = batch.labels[level], batch.weight.get(level)
-            total = total + row_loss(self.lesson.of(level), answers, labels, weight, self.class_weight.get(level))
+            total = total + self._of_rows(level, answers, batch)
         if self.guesses is not None:
             total = total.index_add(0, self.guesses.members, self.guesses.loss(outputs, members))
         if outputs.latent is not None:
@@ -49,6 +49,27 @@ class Objective:
         if self.settings.penalty:
             size = penalty(self.learner.parameters(), self.settings.penalty_power, members)
             total = total + self.settings.penalty * size
+        return total
+
+    def _of_rows(self, level: str, answers: HeadOutputs, batch: Batch) -> Tensor:
+        """The loss of one level. Outputs in chunks are computed twice, so that no gradient needs those of all rows."""
+        members, labels, weight = self.lesson.members, batch.labels[level], batch.weight.get(level)
+        targets, class_weight = self.lesson.of(level), self.class_weight.get(level)
+        if isinstance(answers, Tensor):
+            chosen = by_head(answers.index_select(0, batch.rows[level]).float(), members)
+            return row_loss(targets, chosen, labels, weight, class_weight)
+
+        def loss_of(chunk: ChunkedOutputs, labels: Tensor, weight: Tensor | None) -> Tensor:
+            return row_loss(targets, by_head(chunk.compute().float(), members), labels, weight, class_weight)
+
+        total, count = torch.zeros(members, device=labels.device), label_count(labels, weight)
+        start = 0
+        for chunk in answers.select(batch.rows[level]).split():
+            rows = slice(start, start + len(chunk))
+            some, weights = labels[rows], None if weight is None else weight[rows]
+            share = label_count(some, weights) / torch.where(count > 0, count, 1)
+            total = total + share * checkpoint(loss_of, chunk, some, weights, use_reentrant=False)
+            start = rows.stop
         return total
 
 
@@ -63,7 +84,7 @@ class _Guesses:
 
     def loss(self, outputs: Outputs, members: int) -> Tensor:
         """Of each member that trusts, from the answers of all."""
-        answers = by_head(outputs.rows[self.target.level].float(), members)
+        answers = by_head(dense(outputs.rows[self.target.level]).float(), members)
         if len(self.members) < members:
             answers = answers.index_select(1, self.members)
         return guess_loss(self.target, answers, self.classes, self.weight)

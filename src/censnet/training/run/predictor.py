@@ -9,13 +9,15 @@ from typing import Literal
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
+from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.ops.graph import Graph, GraphSet
-from censnet.tasks.answers import answers
+from censnet.tasks.answers import answer_table, answers
 from censnet.training.loop.devices import make_accelerator
 from censnet.training.loop.infer import infer
 from censnet.training.loop.learner import Learner, Outputs
@@ -129,14 +131,21 @@ class Predictor:
                 rows, latent = infer(learner, placed, tick)
                 if latent is not None:
                     latent = latent.to("cpu")
-                found.append(Outputs({level: answer.float().cpu() for level, answer in rows.items()}, latent))
+                found.append(Outputs({level: _on_cpu(answer) for level, answer in rows.items()}, latent))
         return found
 
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
         """Answers as the user reads them."""
         targets = self.learners[0].targets[level]
         taken = set(dataset.tables.frames()[table_of(level)].columns) | {"error", "split"}
-        values = answers(targets, torch.stack([member.rows[level] for member in outputs]), taken)
+        members = [member.rows[level] for member in outputs]
+        chunked = [rows for rows in members if isinstance(rows, ChunkedOutputs)]
+        if len(chunked) == len(members):
+            chunks = zip(*(rows.split() for rows in chunked), strict=True)
+            computed = (torch.stack([one.compute().float().cpu() for one in chunk]) for chunk in chunks)
+            values = answer_table(targets, computed, len(chunked[0]), taken)
+        else:
+            values = answers(targets, torch.stack([dense(rows) for rows in members]), taken)
         return dataset.results(level, values, keep)
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -162,3 +171,8 @@ class Predictor:
         where = make_accelerator(device=device).device
         placed = graph.to(where)
         return [(learner.to(where).eval(), placed) for learner in self.learners]
+
+
+def _on_cpu(outputs: HeadOutputs) -> HeadOutputs:
+    """Outputs in memory; those in chunks stay where they are, for they are computed when they are needed."""
+    return outputs.float().cpu() if isinstance(outputs, Tensor) else outputs

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
-import torch
 from safetensors.torch import save
 
 from censnet.data.dataset import Dataset
@@ -19,9 +18,8 @@ from censnet.data.splits.split import PARTS, Split, read_splits
 from censnet.data.tables.files import to_csv
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
-from censnet.tasks.metrics import score
 from censnet.training.lesson import row_labels
-from censnet.training.loop.judge import Judge, Scores, average
+from censnet.training.loop.judge import Judge, Scores, combine, score_rows
 from censnet.training.prepare import fingerprint, make_lesson
 from censnet.training.run.checkpoint import RunError
 from censnet.training.run.directory import (
@@ -92,11 +90,11 @@ class Run(Predictor):
                 mine = [target for target in targets if target.level == level]
                 values = [target.encode(dataset.labels(level, target.column)) for target in mine]
                 labels = row_labels(mine, values, dataset.rows(level), dataset.count(level))
-                answer = average(mine, torch.stack([member.rows[level] for member in outputs]))
+                answer = combine(mine, [member.rows[level] for member in outputs])
                 labelled = ~labels.isnan().all(1)
                 if not bool(labelled.any()):
                     raise DataError(f"no {level} has a label that the run knows, expected some to judge by")
-                scores[level] = score(mine, answer[labelled].numpy(), labels[labelled].numpy())
+                scores[level] = score_rows(mine, answer, labels, labelled.nonzero().squeeze(1))
         if self.config.link:
             hidden = links(one_graph(dataset), self.config.settings.data.link_fractions, self.config.settings.seed)
             scores["link"] = self._judge_links(dataset, hidden, device)["test"]["link"]
@@ -118,7 +116,7 @@ class Run(Predictor):
         lesson = make_lesson(dataset, self.config.targets, [splits], hidden)
         outputs = self.outputs_of(lesson.graph, device, progress)
         rows = {
-            level: average(targets, torch.stack([member.rows[level] for member in outputs]))
+            level: combine(targets, [member.rows[level] for member in outputs])
             for level, targets in self.learners[0].targets.items()
         }
         found: dict[str, Scores] = {}
