@@ -239,9 +239,9 @@ def inspect(
     with one_line():
         from censnet.data.inspect.report import inspect_data
         from censnet.data.inspect.screen import Screen
-        from censnet.training.trial import default_network
+        from censnet.training.cost import estimate_for
 
-        report = inspect_data(data, target, splits, default_network)
+        report = inspect_data(data, target, splits, estimate_for)
     if as_json:
         typer.echo(report.model_dump_json(indent=1))
     else:

@@ -36,6 +36,13 @@ def one_line(level: int = logging.ERROR) -> Iterator[None]:
         raise _failed(str(error), FAILED) from None
     except KeyboardInterrupt:
         raise _failed("stopped", INTERRUPTED) from None
+    except (MemoryError, RuntimeError) as error:
+        from censnet.training.loop.stopping import is_out_of_memory, out_of_memory
+
+        if not is_out_of_memory(error):
+            raise
+        advice = "give fewer rows at a time, or use a machine with more memory"
+        raise _failed(str(out_of_memory(error, advice)), FAILED) from None
     finally:
         logger.setLevel(before)
         for handler in handlers:

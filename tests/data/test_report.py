@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from censnet.data import DataError, Tables, load_data, write_table
-from censnet.data.inspect.cost import estimate_cost
 from censnet.data.inspect.report import Report, inspect_data, make_report
 from censnet.data.inspect.screen import Screen
 from censnet.data.splits.links import link_rows, links
 from censnet.data.splits.split import Split, write_splits
 from censnet.ops.graph import Graph, GraphSet
-from censnet.training.trial import default_network
+from censnet.training.cost import estimate_for
 
 
 def report_on(ends: list[tuple[int, int]], num_nodes: int) -> Report:
@@ -193,34 +192,12 @@ def test_molecules_are_reported_with_their_features_and_bad_rows(tmp_path):
     assert any("molecules stand in" in finding.what for finding in report.findings)
 
 
-def test_the_estimate_grows_with_the_graph():
-    def ring(size: int) -> Graph:
-        return Graph(
-            torch.ones(size, 4), torch.ones(size, 2), torch.stack([torch.arange(size), torch.arange(size).roll(1)])
-        )
-
-    small, large = (estimate_cost(ring(size), default_network(None, False, 1)) for size in (1000, 300_000))
-    assert large.bytes == pytest.approx(300 * small.bytes, rel=0.05)
-    assert large.seconds > small.seconds > 0
-    assert large.measured_edges == 200_000
-    data, order, kept = 4 * (4 + 2) + 16, 56, 4 * 32
-    assert 1000 * (data + order + 6 * kept) < small.bytes < 1000 * (data + order + 20 * kept)
-
-
 def test_the_estimate_is_for_the_network_that_is_trained():
-    report = inspect_data(payments(), ["link", "edge:is_fraud"], network=default_network)
+    report = inspect_data(payments(), ["link", "edge:is_fraud"], estimate=estimate_for)
     assert any("an estimate for one network, ENENE with 64 units" in line for line in screen(report, 140))
-    assert report.cost.bytes > inspect_data(payments(), network=default_network).cost.bytes
-    assert inspect_data(payments(), "link", network=default_network).cost.network == "EN with 128 units"
-    assert inspect_data(payments(), network=default_network).cost.network == "NEN with 32 units"
+    assert inspect_data(payments(), "link", estimate=estimate_for).cost.network == "EN with 128 units"
+    assert inspect_data(payments(), estimate=estimate_for).cost.network == "NEN with 32 units"
     assert inspect_data(payments()).cost is None
-
-
-def test_many_graphs_are_measured_in_the_batches_that_are_trained():
-    path = Graph(torch.ones(3, 1), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
-    network = default_network("graph", True, 500)
-    cost = estimate_cost(GraphSet.pack([path] * 500), network)
-    assert (network.batch, cost.batches, cost.measured_edges) == (16, 32, 32)
 
 
 def test_karate_is_healthy():

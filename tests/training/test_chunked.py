@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ def payments(rows: int, classes: int, nodes: int = 40) -> pd.DataFrame:
 
 
 @pytest.fixture
-def in_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+def in_chunks(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(chunked, "MOST_AT_ONCE", 0)
     monkeypatch.setattr(chunked, "CHUNK", 2**11)
-    yield monkeypatch
+    return monkeypatch
 
 
 def loss_and_scores(prepared: Prepared) -> tuple[Any, ...]:

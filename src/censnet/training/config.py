@@ -23,6 +23,9 @@ DROPOUT = 0.1  # of "auto"
 BATCHES = 8, 128  # graphs in a batch of "auto", at least and at most
 WALKS = 4  # steps of "auto"
 STEPS = 25  # of an epoch, that it leaves where it can
+WIDEST = 2**16  # channels of a layer
+DEEPEST = 1000  # layers
+MOST = 10**9  # of what is counted
 MANY = 100  # labels of nodes to learn from, from which on "auto" tries the network for many
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
 OneWord = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
@@ -40,9 +43,13 @@ class _Settings(BaseModel):
 class ModelSettings(_Settings):
     """The network: a CensNet and what its heads read. Names and meanings are those of `CensNet` and the heads."""
 
-    layers: str = Field("NEN", pattern="^[NE]+$", description="node (N) and edge (E) layers, in order")
-    hidden: int = Field(32, ge=1, description="channels of each node and edge between layers")
-    lift: int = Field(0, ge=0, description="how often nodes are mapped to hidden channels before the first layer")
+    layers: str = Field(
+        "NEN", pattern="^[NE]+$", max_length=DEEPEST, description="node (N) and edge (E) layers, in order"
+    )
+    hidden: int = Field(32, ge=1, le=WIDEST, description="channels of each node and edge between layers")
+    lift: int = Field(
+        0, ge=0, le=DEEPEST, description="how often nodes are mapped to hidden channels before the first layer"
+    )
     lift_edges: bool = Field(False, description="whether edges are, together with their two nodes")
     dropout: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(
         0.5,
@@ -62,7 +69,7 @@ class ModelSettings(_Settings):
     variant: Variant = Field("paper", description="the rules as printed, or as the authors' code has them")
     bias: bool = Field(True, description="whether a layer adds a learnt vector")
     self_weight: SelfWeight | None = Field(None, description="what a row gives itself; none is as the variant has it")
-    heads: Annotated[int, Field(ge=1)] | Literal["all"] = Field(
+    heads: Annotated[int, Field(ge=1, le=WIDEST)] | Literal["all"] = Field(
         1, description="gates of each row, each for its share of the channels; all is one for each channel"
     )
     gate: Gate = Field("linear", description="how the other side weighs what passes")
@@ -76,7 +83,9 @@ class ModelSettings(_Settings):
     )
     linear_end: bool = Field(False, description="whether the last layer gives the answer itself, without a head")
     within: bool = Field(False, description="whether numbers are answered within the range of training labels")
-    head: list[int] = Field(default_factory=list, description="widths of the layers between embedding and answer")
+    head: list[Annotated[int, Field(ge=1, le=WIDEST)]] = Field(
+        default_factory=list, max_length=DEEPEST, description="widths of the layers between embedding and answer"
+    )
     read_ends: bool = Field(False, description="whether an edge's answer reads its two nodes beside the edge")
     pool: list[Pool] = Field(
         default=["mean"],
@@ -89,7 +98,7 @@ class ModelSettings(_Settings):
         "inner",
         description="how links are told: the paper's inner product, pair by pair with an edge's embedding, or without",
     )
-    latent: int = Field(32, ge=1, description="channels of the embedding that links are told from")
+    latent: int = Field(32, ge=1, le=WIDEST, description="channels of the embedding that links are told from")
     walks: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         "auto",
         description=f"steps of walks from the two nodes, by whose ends links are told too; auto is {WALKS}, but "
@@ -127,7 +136,7 @@ class ModelSettings(_Settings):
 class TrainingSettings(_Settings):
     """The loop: optimiser, schedule, batches, and when to stop."""
 
-    epochs: int = Field(300, ge=1, description="passes over the training rows, at most")
+    epochs: int = Field(300, ge=1, le=MOST, description="passes over the training rows, at most")
     learning_rate: float = Field(0.01, gt=0, description="the highest, where a schedule changes it")
     optimizer: Literal["adam", "adamw"] = Field("adam", description="how weights follow their gradients")
     weight_decay: float = Field(5e-4, ge=0, description="pull of all weights towards 0")
@@ -150,14 +159,19 @@ class TrainingSettings(_Settings):
     sampling: Literal["auto", "whole", "neighbours", "proportional"] = Field(
         "auto", description="what a step sees of one big graph"
     )
-    batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+    batch_size: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
         64,
         description=f"graphs, or rows to learn from, in each step; auto is the power of 2 from {BATCHES[0]} to "
         f"{BATCHES[1]} that leaves an epoch {STEPS} steps or more, if one does",
     )
-    fanout: int = Field(15, ge=1, description="edges drawn around each node that is sampled; half at each further hop")
+    fanout: int = Field(
+        15, ge=1, le=MOST, description="edges drawn around each node that is sampled; half at each further hop"
+    )
     epoch_steps: int | None = Field(
-        None, ge=1, description="most steps of an epoch when parts of a graph are sampled; none: every row comes once"
+        None,
+        ge=1,
+        le=MOST,
+        description="most steps of an epoch when parts of a graph are sampled; none: every row comes once",
     )
     imbalance: Annotated[Literal["none", "weights", "sampling"], OrNone] = Field(
         "none", description="how rare classes are made to count"
@@ -171,6 +185,7 @@ class TrainingSettings(_Settings):
     rounds: int = Field(
         1,
         ge=1,
+        le=1000,
         description="how often networks are trained: after the first time from guesses of the round before",
     )
     gates: Annotated[list[Gates], OneWord] = Field(
@@ -185,10 +200,10 @@ class TrainingSettings(_Settings):
         f"{MANY} on both, of which what does best on validation rows is kept, and on a big graph the second alone",
     )
     mask: float = Field(0.0, ge=0, lt=1, description="share of the links that a step hides and learns from")
-    negatives: int = Field(1, ge=1, description="pairs that are no links for each link that is hidden")
+    negatives: int = Field(1, ge=1, le=1000, description="pairs that are no links for each link that is hidden")
     monitor: str = Field("auto", description="the validation metric that decides which epoch is kept")
-    patience: int | None = Field(100, ge=1, description="epochs without a better one before training stops")
-    validate_every: int = Field(1, ge=1, description="epochs between validations")
+    patience: int | None = Field(100, ge=1, le=MOST, description="epochs without a better one before training stops")
+    validate_every: int = Field(1, ge=1, le=MOST, description="epochs between validations")
     precision: Literal["float32", "bf16"] = Field("float32", description="of the numbers inside the network")
     checkpoint_seconds: float = Field(30.0, ge=0, description="time between checkpoints; 0 is every step")
 

@@ -20,10 +20,12 @@ from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph
 from censnet.training.changes import values_of
 from censnet.training.config import Settings
+from censnet.training.cost import check_memory, what_to_lower
 from censnet.training.loop.batches import choose_sampling
 from censnet.training.loop.devices import check_processes, make_accelerator, total_memory
 from censnet.training.loop.fit import Fitted, Listener
 from censnet.training.loop.learner import Learner
+from censnet.training.loop.stopping import is_out_of_memory, out_of_memory
 from censnet.training.members import fit_networks, make_learner
 from censnet.training.prepare import Prepared, fingerprint, prepare
 from censnet.training.progress import Board, show
@@ -91,6 +93,8 @@ def train(
     prepared = prepare(data, target, preset, settings, seed, strict=strict, overrides=overrides)
     accelerator = make_accelerator(prepared.settings.training.precision, device)
     _check_together(accelerator, prepared)
+    for network in prepared.networks:
+        check_memory(prepared.lesson, network, accelerator.device)
     with ExitStack() as held:
         if folder is not None and accelerator.is_main_process:
             held.enter_context(locked(folder))
@@ -104,7 +108,12 @@ def train(
         lesson = prepared.lesson
         if ensemble > 1:
             lesson = replace(lesson, parts={level: part.expand(-1, ensemble) for level, part in lesson.parts.items()})
-        found = fit_networks(lesson, prepared.networks, folder, resume, device, listeners, ensemble)
+        try:
+            found = fit_networks(lesson, prepared.networks, folder, resume, device, listeners, ensemble)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise out_of_memory(error, what_to_lower(lesson, prepared.settings)) from None
         kept, learners, fits = keep_network(found, prepared.networks)
         run = finish(replace(prepared, networks=[kept]), learners, fits, time.monotonic() - started, device)
         if folder is not None and accelerator.is_main_process:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.inspect.audit import LEVEL_OF, Finding, audit
-from censnet.data.inspect.cost import Cost, Network, estimate_cost
+from censnet.data.inspect.cost import Cost
 from censnet.data.inspect.giveaway import as_labels, is_quantity
 from censnet.data.inspect.structure import LineGraph, Structure, measure_structure
 from censnet.data.sets.sources import DATASETS, is_built_in
@@ -79,7 +78,7 @@ def inspect_data(
     data: object,
     target: str | Sequence[str] | None = None,
     splits: str | os.PathLike[str] | None = None,
-    network: Callable[[Any, bool, int], Network] | None = None,
+    estimate: Callable[[Dataset, str | Sequence[str] | None], Cost | str] | None = None,
 ) -> Report:
     """Read data and report on it.
 
@@ -87,17 +86,18 @@ def inspect_data(
         data: as in `load_data`.
         target: as in `load_data`; for a built-in set, its own targets if None.
         splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
-        network: level of the first target that is a column, whether another is asked for, and number of graphs -> what
-            would be trained, whose cost is estimated. Without it there is no estimate.
+        estimate: what a training on the data would take, or why there would be none. Without it nothing is estimated.
     """
     if not target and is_built_in(data):
         target = DATASETS[data].targets
     dataset = load_data(data, target=target or None)
     targets = find_targets(target or None, dataset.tables)
     parts, links = _splits(dataset, splits)
-    level = next((LEVEL_OF[table] for table in targets), None)
-    trained = None if network is None else network(level, bool(target), dataset.count("graph"))
-    return make_report(dataset, targets, parts, links, trained)
+    found = None if estimate is None else estimate(dataset, target or None)
+    report = make_report(dataset, targets, parts, links, None if isinstance(found, str) else found)
+    if isinstance(found, str):
+        report.notes.append(f"a training would not begin: {found}")
+    return report
 
 
 def make_report(
@@ -105,9 +105,9 @@ def make_report(
     targets: Mapping[str, Sequence[str]],
     splits: Mapping[str, Split] | None = None,
     links: LinkSplit | None = None,
-    network: Network | None = None,
+    cost: Cost | None = None,
 ) -> Report:
-    """The report on a data set that is in memory; `network` is what its cost is estimated for."""
+    """The report on a data set that is in memory; `cost` is what a training would take."""
     splits = splits or {}
     structure, line_graph = measure_structure(dataset.graph)
     sizes = {table: {part: len(rows) for part, rows in split.parts.items()} for table, split in splits.items()}
@@ -126,7 +126,7 @@ def make_report(
         ],
         structure=structure,
         line_graph=line_graph,
-        cost=None if network is None else estimate_cost(dataset.graph, network),
+        cost=cost,
         columns=_columns(dataset),
         labels=[_labels(dataset, table, column) for table, names in targets.items() for column in names],
         splits=sizes,

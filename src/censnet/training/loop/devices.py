@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import psutil
 import torch
@@ -63,7 +64,24 @@ def total_memory(device: torch.device) -> int:
     """The bytes a device has in all."""
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).total_memory)
-    return int(psutil.virtual_memory().total)
+    return min(int(psutil.virtual_memory().total), *(limit for limit, _ in _container_memory()), sys.maxsize)
+
+
+def free_memory() -> int:
+    """The bytes that this machine, or the container that this process runs in, has left."""
+    left = [max(0, limit - used) for limit, used in _container_memory()]
+    return min(int(psutil.virtual_memory().available), *left, sys.maxsize)
+
+
+def _container_memory() -> list[tuple[int, int]]:
+    """The limit that a Linux control group sets and what it uses of it, if there is one."""
+    for names in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+        try:
+            limit, used = (Path("/sys/fs/cgroup", name).read_text().strip() for name in names)
+        except OSError:
+            continue
+        return [(int(limit), int(used))] if limit.isdigit() else []
+    return []
 
 
 def check_processes(accelerator: Accelerator, lesson: Lesson, settings: TrainingSettings) -> None:

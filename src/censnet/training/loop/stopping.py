@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+
+import torch
 
 
 class StoppedError(RuntimeError):
@@ -40,6 +43,27 @@ def left(epochs: int, steps: int, checkpoint: Path | None) -> LeftError:
     if checkpoint is not None:
         how = f"censnet train --resume --out {checkpoint.parent.parent} goes on with it"
     return LeftError(f"stopped after {where}: {how}")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory is used up, on a CPU or on a GPU.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("mat1 and mat2 cannot be multiplied"))
+    (True, False)
+    """
+    text = str(error).lower()
+    said = any(words in text for words in ("can't allocate memory", "out of memory", "not enough memory"))
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (isinstance(error, RuntimeError) and said)
+
+
+def out_of_memory(error: BaseException, advice: str) -> StoppedError:
+    """What to say when memory is used up: what was asked for, and what to do.
+
+    >>> out_of_memory(RuntimeError("can't allocate memory: you tried to allocate 400 bytes"), "lower model.hidden")
+    StoppedError('out of memory (400 bytes were asked for): lower model.hidden')
+    """
+    asked = re.search(r"tried to allocate ([\d.e+]+ ?\w+)", str(error), re.IGNORECASE)
+    return StoppedError(f"out of memory{'' if asked is None else f' ({asked[1]} were asked for)'}: {advice}")
 
 
 @contextmanager
