@@ -55,18 +55,17 @@ def test_many_graphs_are_measured_in_the_batches_that_are_trained() -> None:
 
 def test_the_estimated_memory_is_within_a_factor_of_two_of_what_a_training_takes() -> None:
     program = """
-import resource, sys, numpy as np, pandas as pd, censnet
-from censnet.training.cost import estimate_for
+import numpy as np, pandas as pd, censnet
+from censnet.training.cost import estimate_for, peak_memory
 from censnet.data.dataset import load_data
 draw = np.random.default_rng(0)
 rows = 20_000
 ends = {"source": draw.integers(0, 4000, rows), "target": draw.integers(0, 4000, rows)}
 table = pd.DataFrame({**ends, "x": draw.normal(size=rows), "late": draw.integers(0, 2, rows)})
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-before = peak()
+before = peak_memory()
 said = estimate_for(load_data(table, target="edge:late"), "edge:late").bytes
 censnet.train(table, "edge:late", settings={"training.epochs": 1})
-print(said - before, peak() - before)
+print(said - before, peak_memory() - before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     said, used = map(int, done.stdout.split())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import resource
-import sys
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -88,8 +88,7 @@ def estimate_cost(lesson: Lesson, settings: Settings) -> Cost:
         lesson: what is trained on.
         settings: of the training.
     """
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    held = psutil.Process().memory_info().rss
+    before, held = peak_memory(), psutil.Process().memory_info().rss
     learner = make_learner(lesson, settings)
     training = choose_sampling(lesson, settings.training, learner, total_memory(torch.device("cpu")))
     settings = settings.model_copy(update={"training": training})
@@ -112,6 +111,15 @@ def estimate_cost(lesson: Lesson, settings: Settings) -> Cost:
         batches=len(plan),
         measured_edges=batch.graph.num_edges,
     )
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held so far, where Linux tells; else what it holds."""
+    try:
+        found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    except OSError:
+        found = None
+    return int(psutil.Process().memory_info().rss) if found is None else int(found[1]) * 1024
 
 
 class _Step:
