@@ -39,6 +39,7 @@ MOST_EDGES = 12_000  # of one graph that a step is measured on
 CLASSES = [str(number) for number in range(8)]  # a usual number of them, where no target is asked for
 PATIENCE = 2.0  # seconds, after which a step is not measured again
 OF_A_WEIGHT = 16  # bytes: the weight, its gradient, and what the optimizer keeps of both
+LOOP_BYTES = 100 * 2**20  # what the loop itself brings in: the optimizer's code, metrics, tables of results
 SLACK = 1.15  # of the memory that tensors take, what the allocator takes: fitted on trainings of each kind
 UNSURE = 1.25  # estimates are this much too high at times, so that no more than that over what is free is refused
 UNASKED = 1 / 8  # of the free memory: less by a rough count is not measured before a training
@@ -106,7 +107,7 @@ def estimate_cost(lesson: Lesson, settings: Settings) -> Cost:
     memory = max(memory, pass_memory)
     return Cost(
         network=f"{settings.model.layers} with {settings.model.hidden} units",
-        bytes=max(before, held + round(SLACK * memory) + own),
+        bytes=max(before, held + LOOP_BYTES + round(SLACK * memory) + own),
         seconds=seconds + pass_seconds / training.validate_every,
         batches=len(plan),
         measured_edges=batch.graph.num_edges,
@@ -233,7 +234,8 @@ def check_memory(lesson: Lesson, settings: Settings, device: torch.device) -> No
         return
     advice = what_to_lower(lesson, settings)
     weights = _count_weights(lesson, settings) * OF_A_WEIGHT
-    need = weights if weights > free else estimate_cost(lesson, settings).bytes - psutil.Process().memory_info().rss
+    held = psutil.Process().memory_info().rss
+    need = weights if weights > free else estimate_cost(lesson, settings).bytes - held
     said = f"this training takes about {need / 1e9:.1f} GB of memory more, and {free / 1e9:.1f} GB are free: {advice}"
     if need > UNSURE * free:
         raise SettingsError(said)
