@@ -61,7 +61,7 @@ def slow_score(task: PairTask, nodes: Tensor, edges: Tensor, graph: Graph, i: in
     if task.features:
         score = score + STEP * task.likeness * F.cosine_similarity(x[i], x[j], dim=0)
     if task.walks:
-        k = walk(graph.incidence, task.walks, torch.float64)
+        k = walk(graph.nodes, graph.incidence, task.walks, torch.float64)
         score = score + STEP * task.nearness * F.cosine_similarity(k[i], k[j], dim=0)
     e = slow_edge(task, nodes, edges, graph.incidence, i, j)
     return score + (task.edge_weight[:, 0] * (e + task.bias).relu()).sum()

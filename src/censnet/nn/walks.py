@@ -8,18 +8,18 @@ entries and is not made. It is looked at from the few directions in which it say
 
 so that :math:`k k^\top` is close to the best approximation of :math:`K K^\top` of that rank, whatever the signs were,
 and the cosine of :math:`k_i` and :math:`k_j` is near that of rows i and j. Each step costs :math:`O(E d)`, and orth
-:math:`O(N d^2)`.
+:math:`O(N d^2)`. The signs of a node follow from its features and surroundings (`ops.colors`), so that the order of the
+rows and the names of the nodes do not matter. What is elsewhere in the graph does: all nodes share the directions.
 """
 
 from __future__ import annotations
-
-from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from censnet.nn.kernels import Operator, PageRank
+from censnet.ops.colors import hash_rows, node_colors, random_signs
 from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_nodes
 
@@ -35,19 +35,19 @@ def neighbours(incidence: Incidence, dtype: torch.dtype) -> Operator:
     return Operator(lambda x: propagate_nodes(x, one, incidence, "one"), True, incidence.owner, incidence.num_graphs)
 
 
-def walk(incidence: Incidence, steps: int, dtype: torch.dtype) -> Tensor:
+def walk(features: Tensor, incidence: Incidence, steps: int, dtype: torch.dtype) -> Tensor:
     """k, with rows of length 1; kept while the graph lives. Graphs of a union share the directions. -> (N, WIDTH)"""
 
     def look() -> Tensor:
         device = incidence.ends.device
         with torch.no_grad(), torch.autocast(device.type, enabled=False):  # orth needs all its digits
             K, operator = PageRank(steps, TELEPORT), neighbours(incidence, dtype)
-            k: Tensor = _signs(incidence.num_nodes).to(device, dtype)
+            k: Tensor = random_signs(node_colors(features, incidence), WIDTH).to(device, dtype)
             for _ in range(ROUNDS):
                 k = orth(K(operator, k))
             return F.normalize(K(operator, k), dim=1)
 
-    return incidence.keep(("walks", steps, dtype), look)
+    return incidence.keep(("walks", steps, dtype, int(hash_rows(features).sum())), look)
 
 
 def orth(rows: Tensor) -> Tensor:
@@ -56,9 +56,3 @@ def orth(rows: Tensor) -> Tensor:
     scale = torch.where(value > LEAST * value.max(), value, torch.inf).rsqrt()
     found: Tensor = rows @ (vector * scale).to(rows)
     return found
-
-
-@lru_cache(maxsize=1)
-def _signs(num_nodes: int) -> Tensor:
-    """Where the iteration starts: the same for every graph of this size, and drawn once for all steps of a training."""
-    return torch.randint(0, 2, (num_nodes, WIDTH), generator=torch.Generator().manual_seed(0), dtype=torch.int8) * 2 - 1

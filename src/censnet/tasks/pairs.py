@@ -147,7 +147,7 @@ class PairTask(nn.Module):
             self._around(nodes, edges, incidence),
             incidence.edge_count.to(self.place.dtype),
             unit_rows(graph.nodes) if self.features else None,
-            walk(incidence, self.walks, self.place.dtype) if self.walks else None,
+            walk(graph.nodes, incidence, self.walks, self.place.dtype) if self.walks else None,
         )
 
     def places(self, nodes: Tensor) -> Tensor:
