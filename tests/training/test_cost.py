@@ -64,7 +64,7 @@ ends = {"source": draw.integers(0, 4000, rows), "target": draw.integers(0, 4000,
 table = pd.DataFrame({**ends, "x": draw.normal(size=rows), "late": draw.integers(0, 2, rows)})
 before = peak_memory()
 said = estimate_for(load_data(table, target="edge:late"), "edge:late").bytes
-censnet.train(table, "edge:late", settings={"training.epochs": 1})
+censnet.train(table, "edge:late", settings={"training.epochs": 1}, device="cpu")
 print(said - before, peak_memory() - before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -77,10 +77,10 @@ def test_a_training_that_does_not_fit_is_refused_before_it_begins(tmp_path, monk
     with pytest.raises(
         SettingsError, match=r"takes about .* GB of memory more, and 0.0 GB are free: lower model.hidden"
     ):
-        censnet.train("karate", "node:faction", tmp_path / "run")
+        censnet.train("karate", "node:faction", tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
     with pytest.raises(SettingsError, match=r"lower model.hidden \(60,000\)"):
-        censnet.train("karate", "node:faction", settings={"model.hidden": 60_000})
+        censnet.train("karate", "node:faction", settings={"model.hidden": 60_000}, device="cpu")
 
 
 @pytest.mark.parametrize("name", ["model.hidden", "model.latent", "training.epochs", "training.fanout", "model.lift"])
