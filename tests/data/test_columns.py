@@ -33,7 +33,8 @@ def encode(column: Column, values: list[object]) -> tuple[np.ndarray, dict[int, 
         ("amount", ["1.5", "2", "oops", "4", "7"], "number"),
         ("amount", [Decimal("1.10"), Decimal("2.20")], "number"),
         ("amount", ["1,175.36", "-2,000", "840.1", "+1,234,567."], "number"),
-        ("amount", ["1,175", "2,000", "0,125", "12,5"], "id"),  # commas before decimals
+        ("amount", ["1,175", "2,000", "0,125", "12,5"], "number"),  # commas before decimals
+        ("amount", ["1,175.5", "2,000", "0,125", "12,5"], "id"),  # two notations
         ("paid", [True, False, None], "boolean"),
         ("paid", ["yes", "no", "yes"], "boolean"),
         ("city", ["Oslo", "Rome", "Oslo", "Rome"], "category"),
@@ -78,10 +79,10 @@ def test_commas_group_digits_unless_one_stands_before_decimals() -> None:
     grouped = ["1,175.36", " -2,000", "+1,234,567.", "12"]
     np.testing.assert_array_equal(read_numbers(arrow(grouped)).numbers, [1175.36, -2000, 1234567, 12])
     odd = read_numbers(arrow([*grouped, "12,34,567", "1234,567,890", "1,2345,678", "1,,234", "1,234 kg"]))
-    assert (odd.bad.tolist(), odd.decimal_comma) == ([4, 5, 6, 7, 8], False)
+    assert (odd.bad.tolist(), odd.notation) == ([4, 5, 6, 7, 8], "point")
     for decimal in ("1,5", "12,34", "0,125", "1234,567", "1.175,36", "-,5", "1,5e3"):
         parsed = read_numbers(arrow([*grouped, decimal]))
-        assert parsed.decimal_comma
+        assert parsed.notation == "mixed"
         assert parsed.bad.tolist() == [0, 1, 2, 4]
 
 
@@ -90,12 +91,36 @@ def test_a_later_row_is_read_as_in_training_whatever_stands_beside_it() -> None:
     column = Column.fit("amount", arrow(amounts))
     assert encode(column, ["1,000"])[0][0, 0] == encode(column, [1000])[0][0, 0] == encode(column, ["1000"])[0][0, 0]
     assert list(encode(column, ["1,000", "1,5"])[1]) == [1]
-    mixed = Column.fit("amount", arrow([*map(str, range(20)), "1,5", "1,000"]))
-    assert (mixed.kind, mixed.decimal_comma) == ("number", True)
+    mixed = Column.fit("amount", arrow([*map(str, range(20)), "1,5", "1.5"]))
+    assert (mixed.kind, mixed.notation) == ("number", "mixed")
     again = Column.model_validate_json(mixed.model_dump_json(exclude_defaults=True))
     assert encode(again, ["7", "1,000"])[1] == {1: "'1,000' is not a finite number"}
-    assert mixed.refit(arrow(["1", "3", "1,000"])).decimal_comma  # a kind is not found again, and so is this
+    assert mixed.refit(arrow(["1", "3", "1,000"])).notation == "mixed"  # a kind is not found again, and so is this
     assert mixed.refit(arrow(["1", "3", "1,000"])).mean == [2.0]
+    older = mixed.model_dump(exclude={"notation"}) | {"decimal_comma": True}
+    assert Column.model_validate(older) == mixed
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["3,14", "-0,5", "7", None, "NA"], [3.14, -0.5, 7, np.nan, np.nan]),
+        (["1.234,56", "1.234", "12", "+2,5"], [1234.56, 1234, 12, 2.5]),
+        (["1,5e3", " ,5", "2e1", "1234567,5"], [1500, 0.5, 20, 1234567.5]),
+        (["1,175", "0,125", "2,000"], [1.175, 0.125, 2]),
+    ],
+)
+def test_commas_before_decimals_are_read_where_a_whole_column_agrees(
+    values: list[object], numbers: list[float]
+) -> None:
+    parsed = read_numbers(arrow(values))
+    np.testing.assert_allclose(parsed.numbers, numbers)
+    assert (parsed.notation, parsed.bad.tolist()) == ("comma", [])
+    column = Column.fit("amount", arrow(values))
+    assert (column.kind, column.notation) == ("number", "comma")
+    out, bad = encode(column, ["1,175", "1.175", "0.5"])  # later rows are read so, too
+    assert list(bad) == [2]
+    np.testing.assert_allclose((out[1, 0] - out[0, 0]) * column.scale[0], 1175 - 1.175, rtol=1e-5)
 
 
 def test_labels_are_read_so_too() -> None:
@@ -209,11 +234,12 @@ def test_truth_values_stay_zero_and_one() -> None:
     np.testing.assert_allclose(out, [[1, 0], [0, 0], [2 / 3, 1]], rtol=1e-6)
 
 
-def test_small_vectors_stay_and_large_ones_are_scaled() -> None:
-    small = Column.fit("x", arrow([[0.0, 1.0], [1.0, 0.0]]))
-    assert encode(small, [[0.0, 1.0], None])[0].tolist() == [[0, 1], [0.5, 0.5]]
-    large = Column.fit("x", arrow([[0.0, 100.0], [1.0, 300.0]]))
-    np.testing.assert_allclose(encode(large, [[0.0, 300.0], [1.0, 200.0]])[0], [[-1, 1], [1, 0]], atol=1e-6)
+def test_each_entry_of_a_vector_is_scaled_as_a_column_of_its_own() -> None:
+    words = Column.fit("x", arrow([[0.0, 1.0], [1.0, 0.0]]))
+    assert encode(words, [[0.0, 1.0], None])[0].tolist() == [[0, 1], [0.5, 0.5]]
+    mixed = Column.fit("x", arrow([[0.0, 100.0, 7], [1.0, 300.0, 7]]))
+    assert mixed.names == ["x[0]", "x[1]"]  # the last is always the same
+    np.testing.assert_allclose(encode(mixed, [[0.0, 300.0, 7], [1.0, 200.0, 8]])[0], [[0, 1], [1, 0]], atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e308, 1e-300, 1e18, 5e-324])

@@ -85,23 +85,52 @@ def test_kinds_bad_rows_and_merged_edges_stay_as_they_were_found() -> None:
     refitted = data.refit({"edge": [0, 1, 2]})
     assert refitted.edge_rows.tolist() == data.edge_rows.tolist()
     assert refitted.problems == data.problems
-    assert refitted.schema.edges.names == ["w=1", "w=2", "w=3", "w is another"]
-    assert [column.kind for column in refitted.schema.edges.columns] == ["category", "constant"]
-    assert any("left out note (always the same)" in note for note in refitted.notes)
+    names = ["w=1", "w=2", "w=3", "w is another", "note=a", "note=b", "note is another"]
+    assert refitted.schema.edges.names == names
+    assert "edges: column note with no two different values in training rows: statistics are those of all rows" in (
+        refitted.notes
+    )
     row = refitted.edge_rows.tolist()[3]
-    torch.testing.assert_close(refitted.graph.edges[row], torch.tensor([1 / 3, 1 / 3, 1 / 3, 0.0]))
+    torch.testing.assert_close(refitted.graph.edges[row], torch.tensor([1 / 3, 1 / 3, 1 / 3, 0.0, 0.0, 1.0, 0.0]))
 
 
-def test_a_table_whose_columns_say_nothing_in_training_gets_stand_ins() -> None:
-    nodes = pd.DataFrame({"id": range(4), "x": [5.0, 5.0, 5.0, 6.0]})
-    data = load_data(Tables(nodes, pd.DataFrame({"source": [0, 0, 1], "target": [1, 2, 3], "w": [1.0, 1.0, 2.0]})))
-    refitted = data.refit({"node": [0, 1, 2], "edge": [0, 1]})
-    assert refitted.schema.nodes.names == ["degree", "constant"]
-    degree = np.array([2.0, 2.0, 1.0, 1.0])
-    expected = (degree - degree[:3].mean()) / degree[:3].std()
-    np.testing.assert_allclose(refitted.graph.nodes[:, 0], expected, rtol=1e-6)
-    assert refitted.graph.edges.tolist() == [[1.0]] * 3
-    assert data.graph.node_width == data.graph.edge_width == 1
+def test_a_column_that_says_nothing_in_training_rows_is_kept_with_the_statistics_of_all() -> None:
+    """Empty there, or always the same: neighbours that do not train may have values."""
+    known = [None, None, None, 4.0, 8.0, 6.0]
+    nodes = pd.DataFrame({"id": range(6), "known": known, "x": [5.0, 5.0, 5.0, 6.0, 5.0, 5.0], "y": list("aab") * 2})
+    nodes["v"] = [[1.0, 0], [1.0, 1], [1.0, 0], [3.0, 0], [1.0, 0], [3.0, 1]]
+    nodes["flag"], nodes["city"] = [0, 0, 0, 1, 0, 1], [None, None, None, "Rome", "Oslo", "Rome"]
+    edges = pd.DataFrame({"source": [0, 0, 1, 3, 4], "target": [1, 2, 3, 4, 5]})
+    refitted = load_data(Tables(nodes, edges), target="node:y").refit({"node": [0, 1, 2]})
+    schema = refitted.schema.nodes
+    assert schema.names == [
+        *("known", "known is missing", "x", "v[0]", "v[1]", "flag"),
+        *("city=Oslo", "city=Rome", "city is another", "city is missing"),
+    ]
+    statistics = {column.name: column.statistics for column in schema.columns}
+    assert statistics == {"known": "all", "x": "all", "v": "all", "flag": "training", "city": "all"}
+    told = "nodes: 4 columns (known, x, v, city) with no two different values in training rows: statistics are those"
+    assert any(note.startswith(told) for note in refitted.notes)
+    np.testing.assert_allclose(refitted.graph.nodes[:, 0], [0, 0, 0, -(1.5**0.5), 1.5**0.5, 0], atol=1e-6)
+    assert refitted.graph.nodes[:, 1].tolist() == [1, 1, 1, 0, 0, 0]
+    assert refitted.graph.nodes[:, 5].tolist() == nodes["flag"].tolist()  # an indicator has no scale to be found
+    same(refitted, load_data(Tables(nodes, edges), target="node:y", train_rows=[0, 1, 2]))
+    same(refitted, load_data(Tables(nodes, edges), schema=refitted.schema))
+
+
+def test_what_the_user_says_of_a_column_wins_or_is_an_error_that_names_it() -> None:
+    nodes = pd.DataFrame({"id": range(4), "known": [None, None, 7.0, 7.0], "word": ["a", "b", "c", "d"], "none": None})
+    tables = Tables(nodes, pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 3]}), names={"nodes": "people.csv"})
+    for rows in ({}, {"node": [0, 1]}, {"node": [2, 3]}):
+        known = load_data(tables, overrides={"known": "number"}).refit(rows).schema.nodes.columns[0]
+        assert (known.kind, known.width > 0, known.mean) == ("number", True, [7.0])
+    for kind, what in (("number", "is not a finite number"), ("date", "is not a date"), ("vector", "is not a list")):
+        with pytest.raises(DataError, match=f"^people.csv, row 1, column word: 'a' {what}.*nor is any other value"):
+            load_data(tables, overrides={"word": kind})
+        with pytest.raises(DataError, match=r"^people.csv, column none: holds no value in any row"):
+            load_data(tables, overrides={"none": kind})
+    with pytest.raises(DataError, match=r"^people.csv, column none: holds no value in any row"):
+        load_data(tables, overrides={"none": "category"})
 
 
 def test_merged_edges_are_encoded_once_each() -> None:
@@ -230,6 +259,18 @@ def test_a_hidden_link_changes_nothing_that_the_model_sees(degrees: bool) -> Non
         degree = np.bincount(edges[["source", "target"]].to_numpy()[:30].ravel(), minlength=20)
         expected = (degree - degree.mean()) / degree.std()
         np.testing.assert_allclose(seen[0][0].nodes[:, 0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_hidden_links_give_no_statistics_where_others_say_nothing() -> None:
+    edges = pd.DataFrame({"source": range(12), "target": range(1, 13), "w": [2.0] * 8 + [3.0, 4.0, 5.0, 6.0]})
+    seen = []
+    for far in (1.0, 1000.0):
+        data = load_data(edges.assign(w=[2.0] * 8 + [3.0, 4.0, 5.0, far]))
+        split = hide(data, [8, 9], [10, 11])
+        data = data.refit({}, links=split)
+        seen.append((data.schema, data.seen(split).edges))
+    assert seen[0][0] == seen[1][0]
+    assert torch.equal(seen[0][1], seen[1][1])
 
 
 def test_the_links_of_many_graphs_are_seen_in_their_union() -> None:

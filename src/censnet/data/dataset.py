@@ -22,7 +22,8 @@ from censnet.data.sets import sources
 from censnet.data.sets.builtin import from_tensors, read_builtin
 from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.assemble import assemble, describe_columns, find_table_keys
-from censnet.data.tables.columns import KINDS
+from censnet.data.tables.columns import CHOICES
+from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.files import Tables, as_tables, read_tables
 from censnet.data.tables.keys import LEVELS, ROLES, table_overrides
 from censnet.data.tables.packing import Assembled, Fitted
@@ -222,7 +223,7 @@ def load_data(
     rows = find_training_rows(train_rows, targets, tables)
     problems, smiles = Problems(tables, strict), None
     if tables.nodes is None and tables.edges is None:
-        decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, KINDS)
+        decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
         keys = find_table_keys(tables, schema, decided).get("graphs", {})
         made = assemble_molecules(tables, keys, schema, targets, rows, features, decided, problems, notes)
         smiles = smiles_of(tables.frames()["graphs"], keys["smiles"])
@@ -232,6 +233,8 @@ def load_data(
     made = add_wholes(made, smiles, descriptors, rows.get("graphs"), problems)
     if schema is not None:
         notes += tell_unseen(made.tables, schema)
+    else:
+        notes += tell_notations(made.tables, made.schema)
     return Dataset(name, **vars(made), problems=problems.found, notes=notes + problems.notes(made.tables))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class DataError(ValueError):
     """Data that cannot be used, said so that the user finds the place: `FILE, row R, column C: what was found`.
@@ -35,6 +37,17 @@ def place(file: str | None = None, row: int | None = None, column: str | None = 
     if column is not None:
         parts.append(f"column {column}")
     return ", ".join(parts) + ": " if parts else ""
+
+
+def first_few(names: Iterable[object], most: int = 5) -> str:
+    """The first few of some names, and how many more there are.
+
+    >>> first_few(["age", "sex"]), first_few(range(203), 3)
+    ('age, sex', '0, 1, 2 and 200 more')
+    """
+    every = [str(name) for name in names]
+    first = every if len(every) <= most + 1 else every[:most]  # one more takes no more room than saying so
+    return ", ".join(first) + (f" and {len(every) - most:,} more" if len(first) < len(every) else "")
 
 
 def quote(value: object, longest: int = 40) -> str:

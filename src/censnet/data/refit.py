@@ -23,7 +23,8 @@ def refit(data: Assembled, rows: Mapping[str, Whole], seen: Whole | None = None)
     """Take the statistics of every column from the given rows, and encode the tables again.
 
     The kind of each column stays as it was found, and so does what became of each row. So no row turns bad, no edges
-    are merged or parted, and a split made before still fits.
+    are merged or parted, and a split made before still fits. Where the given rows of a column are empty or all the
+    same, its statistics are those of all rows.
 
     Args:
         data: what was assembled from tables or SMILES.
@@ -34,7 +35,15 @@ def refit(data: Assembled, rows: Mapping[str, Whole], seen: Whole | None = None)
         return data
     rows = {**_rows_of_graphs(data, rows.get("graphs")), **rows}
     base, frames = data.fitted.schema, data.tables.frames()
-    tables = {table: base.table(table).refit(frame, rows.get(table)) for table, frame in frames.items()}
+    tables = {}
+    for table, frame in frames.items():
+        chosen = rows.get(table)
+        if table == "edges" and seen is not None and chosen is not None:
+            frame, chosen = (
+                frame.iloc[chosen],
+                None,
+            )  # of hidden links nothing is known, not even where others say nothing
+        tables[table] = base.table(table).refit(frame, chosen)
     schema = base.model_copy(update=tables)
     if schema.smiles is not None:
         new = _refit_bonds(data, schema, data.fitted.bonds, rows.get("graphs"))

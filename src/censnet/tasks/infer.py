@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from censnet.data.errors import DataError
 from censnet.data.tables.columns import as_arrow, is_number, read_dates, read_numbers
+from censnet.data.tables.notations import Notation, find_notation
 from censnet.tasks.words import read_words
 
 TargetKind = Literal["binary", "classes", "number"]
@@ -27,8 +28,10 @@ _NO_LABEL = "has no label in any row, expected some to learn from"
 _DATES = "holds dates or times, expected numbers or classes: count the days from one of them"
 
 
-def infer_kind(labels: pd.Series[Any], table: str, column: str) -> tuple[TargetKind, str]:
-    """The kind of a column of labels, by its labelled rows.
+def infer_kind(
+    labels: pd.Series[Any], table: str, column: str, notation: Notation | None = None
+) -> tuple[TargetKind, str]:
+    """The kind of a column of labels, by its labelled rows; the `notation` of numbers in text is found if None.
 
     >>> infer_kind(pd.Series([0.0, 1.0, None, 1.0]), "nodes", "sick")
     ('binary', '0 or 1')
@@ -45,7 +48,7 @@ def infer_kind(labels: pd.Series[Any], table: str, column: str) -> tuple[TargetK
         raise DataError(_DATES, table, column=column)
     if not pa.types.is_string(kind):
         raise DataError(f"holds {kind}, expected one number or one class in each row", table, column=column)
-    return _of_text(labels, table, column)
+    return _of_text(labels, table, column, notation)
 
 
 def _of_numbers(numbers: np.ndarray[Any, Any], what: str) -> tuple[TargetKind, str]:
@@ -59,17 +62,18 @@ def _of_numbers(numbers: np.ndarray[Any, Any], what: str) -> tuple[TargetKind, s
     return "number", f"{len(distinct):,} different {what}" if len(distinct) <= MOST_INTEGERS else what
 
 
-def _of_text(labels: pd.Series[Any], table: str, column: str) -> tuple[TargetKind, str]:
+def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation | None) -> tuple[TargetKind, str]:
     codes, words = read_words(labels)
     labelled = codes[codes >= 0]
     count, distinct = len(labelled), len(words)
     if distinct == 0:
         raise DataError(_NO_LABEL, table, column=column)
-    parsed = read_numbers(pa.chunked_array([words]))
+    parsed = read_numbers(pa.chunked_array([pa.array(words, pa.string())]), notation)
     padded = [number for number, word in enumerate(words) if _PADDED.match(word)]  # 007 is a code
     odd = np.isin(labelled, [*parsed.bad, *padded])
     if odd.mean() <= MOST_ODD:
-        found = _of_numbers(parsed.numbers[labelled], "numbers in text")
+        comma = ", with a comma before decimals" if parsed.notation == "comma" else ""
+        found = _of_numbers(parsed.numbers[labelled], f"numbers in text{comma}")
         if found[0] == "number" or not odd.any():  # among classes, an odd word is one more
             return found
     if distinct <= 2:
@@ -87,10 +91,18 @@ def _of_text(labels: pd.Series[Any], table: str, column: str) -> tuple[TargetKin
     return "classes", f"{distinct:,} different words"
 
 
-def read_finite(labels: pd.Series[Any], table: str, column: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def read_finite(
+    labels: pd.Series[Any], table: str, column: str, notation: Notation | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Numbers, NaN where there is none, and the rows whose label is no number; an infinite number is an error."""
     values = as_arrow(labels)
-    parsed = read_numbers(values)
+    parsed = read_numbers(values, notation)
     if len(parsed.bad) and is_number(values.type):
         raise DataError("is infinite, expected a number, or nothing", table, int(parsed.bad[0]), column)
     return parsed.numbers.astype(np.float64, copy=False), parsed.bad
+
+
+def notation_of(labels: pd.Series[Any]) -> Notation | None:
+    """What commas and points in text mean, by all labels; None where the labels are no text."""
+    values = as_arrow(labels)
+    return find_notation(values) if pa.types.is_string(values.type) else None

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
 from censnet.data.errors import DataError, quote
+from censnet.data.tables.notations import Notation
 from censnet.data.tables.targets import table_of
-from censnet.tasks.infer import TargetKind, infer_kind, read_finite
+from censnet.tasks.infer import TargetKind, infer_kind, notation_of, read_finite
 from censnet.tasks.words import Form, find_positive, fits, form_of, read_words, sort_words, truth_of
 
 Level = Literal["node", "edge", "graph"]
@@ -34,6 +35,7 @@ class Target(BaseModel):
         form: what the user's classes are, so that answers are the same.
         mean, scale: of the training labels of a number, which is learnt as (y - mean) / scale.
         low, high: the least and the greatest of those.
+        notation: of a number in text: what its commas and points mean.
         reason: why it is of this kind, for the user.
 
     Example:
@@ -55,6 +57,7 @@ class Target(BaseModel):
     scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     low: float | None = Field(default=None, allow_inf_nan=False)
     high: float | None = Field(default=None, allow_inf_nan=False)
+    notation: Notation | None = None
     reason: str = ""
 
     @model_validator(mode="after")
@@ -93,6 +96,7 @@ class Target(BaseModel):
         column: str,
         rows: Tensor | None = None,
         kind: TargetKind | None = None,
+        notation: Notation | None = None,
     ) -> Target:
         """Find the kind and the classes of a column from all its labels, and the scale of a number from training rows.
 
@@ -102,17 +106,18 @@ class Target(BaseModel):
             column: its name.
             rows: the input rows that train; all by default.
             kind: what the user says it is; found from the labels by default.
+            notation: of numbers in text; found from the labels by default.
         """
         table = table_of(level)
         if kind is not None and kind not in get_args(TargetKind):
             raise DataError(f"kind is {quote(kind)}, expected {', '.join(get_args(TargetKind))}", table, column=column)
         if kind is None:
-            kind, reason = infer_kind(labels, table, column)
+            kind, reason = infer_kind(labels, table, column, notation)
         else:
             reason = "as asked"
         chosen = np.arange(len(labels)) if rows is None else _as_rows(rows, len(labels), table, column)
         if kind == "number":
-            return cls._fit_number(labels, level, column, chosen, reason)
+            return cls._fit_number(labels, level, column, chosen, reason, notation or notation_of(labels))
         codes, words = read_words(labels)
         counts = np.bincount(codes[codes >= 0], minlength=len(words))
         if len(words) == 0:
@@ -140,10 +145,16 @@ class Target(BaseModel):
 
     @classmethod
     def _fit_number(
-        cls, labels: pd.Series[Any], level: Level, column: str, rows: NDArray[np.int64], reason: str
+        cls,
+        labels: pd.Series[Any],
+        level: Level,
+        column: str,
+        rows: NDArray[np.int64],
+        reason: str,
+        notation: Notation | None,
     ) -> Target:
         table = table_of(level)
-        numbers, bad = read_finite(labels, table, column)
+        numbers, bad = read_finite(labels, table, column, notation)
         known = numbers[~np.isnan(numbers)]
         if len(known) == 0:
             found = f"none is a number, the first is {quote(labels.iloc[bad[0]])}" if len(bad) else "all are missing"
@@ -163,7 +174,17 @@ class Target(BaseModel):
         if scale < 1e-12 * max(abs(mean), np.finfo(np.float64).tiny):  # all the same, but for rounding
             scale, reason = 1.0, f"{reason}; all training rows have the same number"
         low, high = float(train.min()), float(train.max())
-        return cls(level=level, column=column, kind="number", mean=mean, scale=scale, low=low, high=high, reason=reason)
+        return cls(
+            level=level,
+            column=column,
+            kind="number",
+            mean=mean,
+            scale=scale,
+            low=low,
+            high=high,
+            notation=notation,
+            reason=reason,
+        )
 
     def encode(self, labels: pd.Series[Any]) -> Tensor:
         """What is learnt, for each row: 0 or 1, the number of the class, or the standardised number; NaN if unknown.
@@ -171,7 +192,7 @@ class Target(BaseModel):
         A class that was never seen is unknown too.
         """
         if self.kind == "number":
-            numbers, _ = read_finite(labels, table_of(self.level), self.column)
+            numbers, _ = read_finite(labels, table_of(self.level), self.column, self.notation)
             with np.errstate(over="ignore"):
                 standard = ((numbers - self.mean) / self.scale).astype(np.float32)
             far = np.flatnonzero(np.isinf(standard))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.data.errors import DataError
+from censnet.data.errors import DataError, first_few
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits
@@ -64,7 +64,7 @@ def _drawn(data: Dataset, level: str, labels: pd.DataFrame, settings: DataSettin
     labelled = np.flatnonzero((rows >= 0) & labels.notna().any(axis=1).to_numpy())
     if len(labelled) == 0:
         where = data.tables.name(table_of(level))
-        raise DataError(f"no row has a label, expected some in {', '.join(labels.columns)}", where)
+        raise DataError(f"no row has a label, expected some in {first_few(labels.columns)}", where)
     groups = rows if level == "edge" else None
     if settings.split == "scaffold":
         if level != "graph" or data.schema.smiles is None:

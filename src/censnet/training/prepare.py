@@ -15,6 +15,7 @@ from censnet.data.errors import DataError
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.pairs import find_sides
 from censnet.data.splits.split import Split
+from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import Asked, Target, parse_targets
 from censnet.training.changes import make_settings, values_of
@@ -145,7 +146,14 @@ def prepare_dataset(
     dataset = dataset.refit({level: split.train for level, split in splits.items()}, links)
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [
-        Target.fit(labels[item.level][item.column], item.level, item.column, splits[item.level].train, item.kind)
+        Target.fit(
+            labels[item.level][item.column],
+            item.level,
+            item.column,
+            splits[item.level].train,
+            item.kind,
+            dataset.schema.table(table_of(item.level)).notations.get(item.column),
+        )
         for item in asked
     ]
     lesson = make_lesson(dataset, targets, [splits], links)

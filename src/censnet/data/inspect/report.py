@@ -19,6 +19,7 @@ from censnet.data.sets.sources import DATASETS, is_built_in
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.rules import by_column
 from censnet.data.splits.split import Split, read_splits
+from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.targets import find_targets
 
 MOST_CLASSES = 50
@@ -113,6 +114,8 @@ def make_report(
     sizes = {table: {part: len(rows) for part, rows in split.parts.items()} for table, split in splits.items()}
     if links is not None:
         sizes["links"] = {part: len(rows) for part, rows in links.rows.parts.items()}
+    doubts = [note for note in tell_notations(dataset.tables, dataset.schema) if note in dataset.notes]
+    findings = audit(dataset, targets, splits, links) + [Finding(level="warning", what=doubt) for doubt in doubts]
     return Report(
         name=Path(dataset.name).name or dataset.name,
         tables=[
@@ -130,8 +133,8 @@ def make_report(
         columns=_columns(dataset),
         labels=[_labels(dataset, table, column) for table, names in targets.items() for column in names],
         splits=sizes,
-        findings=audit(dataset, targets, splits, links),
-        notes=list(dataset.notes),
+        findings=sorted(findings, key=lambda finding: ("problem", "warning", "note").index(finding.level)),
+        notes=[note for note in dataset.notes if note not in doubts],
     )
 
 

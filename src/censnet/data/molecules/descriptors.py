@@ -46,16 +46,19 @@ def describe(smiles: Sequence[str], names: Sequence[str] | None = None, processe
 
 def fit_descriptors(described: pd.DataFrame, rows: NDArray[np.int64]) -> TableSchema:
     """What each descriptor becomes, with statistics of these rows alone; one that never changes becomes nothing."""
-    columns = []
-    for name, values in _compress(described).items():
-        column = Column.fit(str(name), as_arrow(values.iloc[rows]), "number")
-        columns.append(column.model_copy(update={"reason": "a descriptor"}) if column.width else column)
-    return _unmarked(TableSchema(columns=columns))
+    every = [(str(name), as_arrow(values.iloc[rows])) for name, values in _compress(described).items()]
+    return _unmarked([Column.standardized(name, values, "a descriptor") for name, values in every])
 
 
 def refit_descriptors(schema: TableSchema, described: pd.DataFrame, rows: NDArray[np.int64]) -> TableSchema:
     """The same descriptors with statistics of these rows alone."""
-    return _unmarked(schema.refit(_compress(described), rows))
+    values = _compress(described).iloc[rows]
+    return _unmarked(
+        [
+            Column.standardized(column.name, as_arrow(values[column.name]), column.reason) if column.width else column
+            for column in schema.columns
+        ]
+    )
 
 
 def encode_descriptors(schema: TableSchema, described: pd.DataFrame) -> Tensor:
@@ -63,9 +66,9 @@ def encode_descriptors(schema: TableSchema, described: pd.DataFrame) -> Tensor:
     return schema.encode(_compress(described))[0].clamp_(-FARTHEST, FARTHEST)
 
 
-def _unmarked(schema: TableSchema) -> TableSchema:
+def _unmarked(columns: Sequence[Column]) -> TableSchema:
     """Without marks of what is missing: a dozen descriptors are missing together, for a metal that the atoms tell."""
-    return TableSchema(columns=[column.model_copy(update={"missing": False}) for column in schema.columns])
+    return TableSchema(columns=[column.model_copy(update={"missing": False}) for column in columns])
 
 
 def _compress(described: pd.DataFrame) -> pd.DataFrame:

@@ -52,7 +52,7 @@ def assemble_molecules(
     fitted = None
     if schema is None:
         rows = train_rows.get("graphs")
-        table = TableSchema.fit(frame, rows, keys, targets.get("graphs", ()), decided.get("graphs"))
+        table = TableSchema.fit(frame, rows, keys, targets.get("graphs", ()), decided.get("graphs"), file=file)
         schema = Schema(
             many=True,
             graphs=table,

@@ -11,10 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.data.errors import DataError
+from censnet.data.errors import DataError, first_few
 from censnet.data.problems import Problems
-from censnet.data.tables.columns import KINDS, as_arrow, as_text
+from censnet.data.tables.columns import CHOICES, as_arrow, as_text
 from censnet.data.tables.doubled import find_doubled
+from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.ids import Numbering
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
@@ -39,7 +40,7 @@ def assemble(
     features: Features = "rich",
 ) -> Assembled:
     """A graph, or many, from tables of nodes and edges. Without a schema, one is fitted on the training rows."""
-    decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, KINDS)
+    decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, CHOICES)
     keys = find_table_keys(tables, schema, decided)
     numbered = number_rows(tables, keys, problems, notes)
     tables = numbered.tables
@@ -130,7 +131,8 @@ def _fit(
         if table not in keys and table == "nodes" and "graph" in frame.columns:
             table_keys["graph"] = "graph"
         shares = features != "rich" and table == "nodes"
-        fitted[table] = TableSchema.fit(frame, rows, table_keys, targets.get(table, ()), decided.get(table), shares)
+        named, file = targets.get(table, ()), tables.name(table)
+        fitted[table] = TableSchema.fit(frame, rows, table_keys, named, decided.get(table), shares, file)
     graphs = fitted.get("graphs", TableSchema())
     many = numbered.graph is not None
     chosen = chosen_columns(graphs, decided.get("graphs", {})) if many else []
@@ -202,18 +204,43 @@ def describe_columns(tables: Tables, schema: Schema) -> list[str]:
     for table in ("nodes", "edges") if schema.smiles is None else ():
         fitted, file = schema.table(table), tables.name(table)
         if fitted.left_out:
-            columns = ", ".join(f"{column.name} ({column.reason})" for column in fitted.left_out)
-            notes.append(f"{file}: left out {columns}")
+            notes.append(f"{file}: left out {_by_reason(fitted.left_out)}")
+        notes += [f"{file}: {told}" for told in _of_values(fitted.columns)]
         if fitted.structure == "degree":
             notes.append(f"{file}: no column gives a feature, so each node has its degree and a constant")
         if fitted.structure == "constant":
             notes.append(f"{file}: no column gives a feature, so each edge has a constant")
     unused = [column.name for column in schema.graphs.columns if column.name not in schema.chosen]
     if unused:
-        columns = ", ".join(unused)
+        columns = first_few(unused)
         whole = "a graph is described by its nodes and edges"
         if schema.smiles is not None:
             whole = "a molecule is described by its atoms and bonds"
         alone = "and the columns that were chosen" if schema.chosen else "alone"
         notes.append(f"{tables.name('graphs')}: {columns} not used: {whole} {alone}")
-    return notes
+    return notes + [f"{tables.name('graphs')}: {told}" for told in _of_values(schema.of_graphs.columns)]
+
+
+def _by_reason(columns: Sequence[Column]) -> str:
+    """How many columns if there are many, and for each reason the first few of them."""
+    reasons: dict[str, list[str]] = {}
+    for column in columns:
+        reasons.setdefault(column.reason, []).append(column.name)
+    said = first_few((f"{first_few(names)} ({reason})" for reason, names in reasons.items()), 8)
+    return said if len(columns) <= 8 else f"{len(columns):,} columns: {said}"
+
+
+def _of_values(columns: Sequence[Column]) -> list[str]:
+    """Of which columns the numbers have decimal commas, and which have statistics of all rows."""
+    commas = [column.name for column in columns if column.notation == "comma" and column.width]
+    silent = [column.name for column in columns if column.statistics == "all"]
+    told = []
+    if commas:
+        told.append(f"{_count(commas)} with a comma before decimals, as in 1.175,36")
+    if silent:
+        told.append(f"{_count(silent)} with no two different values in training rows: statistics are those of all rows")
+    return told
+
+
+def _count(names: Sequence[str]) -> str:
+    return f"column {names[0]}" if len(names) == 1 else f"{len(names):,} columns ({first_few(names)})"

@@ -16,15 +16,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from censnet.data.tables.csv_files import MISSING
+from censnet.data.tables.notations import NUMBER, Notation, find_notation, to_plain
 
 Kind = Literal["number", "boolean", "category", "date", "vector", "text", "id", "constant", "drop"]
 USED: tuple[Kind, ...] = ("number", "boolean", "category", "date", "vector")
 KINDS: tuple[Kind, ...] = (*USED, "text", "id", "constant", "drop")
+DECIMAL_COMMA = "decimal-comma"  # a number with a comma before its decimals
+CHOICES: tuple[str, ...] = (*KINDS, DECIMAL_COMMA)  # of the user
 
-_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
-_GROUPED = r"^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?$"  # 1,175.36
-_DECIMAL_COMMA = r"^[+-]?[0-9.]*,[0-9]+(?:[eE][+-]?[0-9]{1,3})?$"  # 1,5 and 1.175,36, but 1,175 too
-_LIST = rf"^[\[\(]\s*(?:{_NUMBER}(?:[,;\s]\s*{_NUMBER})*)?\s*,?\s*[\]\)]$"
+_ENTRY = rf"(?:{NUMBER}|[nN]a[nN]|NA|None|null)"
+_LIST = rf"^[\[\(]\s*(?:{_ENTRY}(?:[,;\s]\s*{_ENTRY})*)?\s*,?\s*[\]\)]$"
 _TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 
 
@@ -32,12 +33,12 @@ _TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 class Parsed:
     """Numbers read from a column, NaN where missing or bad, and the rows that are bad, in order.
 
-    Where text has a `decimal_comma`, as in 1,5, no comma was taken to group digits.
+    Text was read in a `notation`: what its commas and points mean.
     """
 
     numbers: NDArray[Any]
     bad: NDArray[np.int64]
-    decimal_comma: bool = False
+    notation: Notation = "point"
 
 
 def as_arrow(series: pd.Series) -> pa.ChunkedArray:
@@ -69,25 +70,19 @@ def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array(text, pa.string())])
 
 
-def read_numbers(values: pa.ChunkedArray, decimal_comma: bool | None = None) -> Parsed:
+def read_numbers(values: pa.ChunkedArray, notation: Notation | None = None) -> Parsed:
     """Numbers from numbers, truth values or text; infinities are bad.
 
-    In text, commas may group digits, as in 1,175.36, unless there is a `decimal_comma`; if None, the values say so.
+    In text, commas may group digits, as in 1,175.36, or stand before decimals, as in 1.175,36, by the `notation`; if
+    None, the values say so.
     """
     if pa.types.is_string(values.type):
-        return _numbers_in_text(values, decimal_comma)
+        return _numbers_in_text(values, notation)
     if pa.types.is_duration(values.type):
         values = pc.divide(pc.cast(pc.cast(values, pa.duration("us")), pa.int64()), 1e6)
     elif not (is_number(values.type) or pa.types.is_boolean(values.type) or pa.types.is_null(values.type)):
         return _all_bad(values)
     return _without_infinite(_to_numpy(values), _NONE)
-
-
-def has_decimal_comma(values: pa.ChunkedArray) -> bool:
-    """Whether a comma stands before decimals in some text, as in 1,5 or 0,125: then none groups digits."""
-    text = pc.utf8_trim_whitespace(values.filter(pc.match_substring(values, ",")))
-    grouped = pc.match_substring_regex(text, _GROUPED)
-    return bool(pc.any(pc.and_not(pc.match_substring_regex(text, _DECIMAL_COMMA), grouped)).as_py())
 
 
 def read_booleans(values: pa.ChunkedArray) -> Parsed:
@@ -120,7 +115,7 @@ def read_dates(values: pa.ChunkedArray) -> Parsed:
 
 def read_vectors(values: pa.ChunkedArray, width: int) -> Parsed:
     """A row of `width` numbers from each list, or from text such as `[1, 2, 3]`; another length is bad."""
-    numbers = np.full((len(values), width), np.nan, np.float32)
+    numbers = np.full((len(values), width), np.nan)
     absent = _missing(values)
     if pa.types.is_string(values.type):
         text = pc.utf8_trim_whitespace(values)
@@ -130,15 +125,16 @@ def read_vectors(values: pa.ChunkedArray, width: int) -> Parsed:
         length = pc.list_value_length(values)
         right = _mask(pc.equal(length, width))
         flat = pc.list_flatten(values if right.all() else values.filter(pa.array(right)))
-        rows = _to_numpy(flat).astype(np.float32, copy=False).reshape(-1, width)
+        rows = _to_numpy(flat).reshape(int(right.sum()), width)
         if right.all():
             numbers = rows
         else:
+            numbers = numbers.astype(rows.dtype, copy=False)
             numbers[right] = rows
         infinite = np.zeros(len(numbers), bool)
         if not np.isfinite(numbers.sum(dtype=np.float64)):
             infinite = np.asarray(np.isinf(numbers).any(axis=1))
-            numbers = np.where(infinite[:, None], np.float32(np.nan), numbers)
+            numbers = np.where(infinite[:, None], numbers.dtype.type(np.nan), numbers)
         return Parsed(numbers, np.flatnonzero((~right | infinite) & ~absent))
     return Parsed(numbers, np.flatnonzero(~absent))
 
@@ -235,20 +231,23 @@ def _to_numpy(values: pa.ChunkedArray | pa.Array) -> NDArray[Any]:
     return numbers if numbers.dtype in (np.float32, np.float64) else numbers.astype(np.float64)
 
 
-def _numbers_in_text(values: pa.ChunkedArray, decimal_comma: bool | None) -> Parsed:
+def _numbers_in_text(values: pa.ChunkedArray, notation: Notation | None) -> Parsed:
     text = pc.utf8_trim_whitespace(values)
-    numeric = pc.match_substring_regex(text, f"^{_NUMBER}$")
+    numeric = pc.match_substring_regex(text, f"^{NUMBER}$")
     bad = np.flatnonzero(~_mask(numeric) & ~_missing(text))
+    if notation is None:  # found from commas, which none of the others has
+        notation = find_notation(text) if len(bad) else "point"
+    if notation == "comma":  # 1.175 is read otherwise, too
+        numeric = pc.match_substring_regex(text, r"^[+-]?[0-9]+(?:[eE][+-]?[0-9]{1,3})?$")
+        bad = np.flatnonzero(~_mask(numeric) & ~_missing(text))
     numbers = _cast_numbers(pc.if_else(numeric, text, pa.scalar(None, pa.string())))
     if len(bad):  # commas are looked for in these alone
-        odd = text.take(pa.array(bad))
-        decimal_comma = has_decimal_comma(odd) if decimal_comma is None else decimal_comma
-        grouped = np.zeros(len(bad), bool) if decimal_comma else _mask(pc.match_substring_regex(odd, _GROUPED))
-        if grouped.any():
+        chosen, plain = to_plain(text.take(pa.array(bad)), notation)
+        if chosen.any():
             numbers = numbers.copy()
-            numbers[bad[grouped]] = _cast_numbers(pc.replace_substring(odd.filter(pa.array(grouped)), ",", ""))
-            bad = bad[~grouped]
-    return replace(_without_infinite(numbers, bad), decimal_comma=bool(decimal_comma))
+            numbers[bad[chosen]] = _cast_numbers(plain)
+            bad = bad[~chosen]
+    return replace(_without_infinite(numbers, bad), notation=notation)
 
 
 def _cast_numbers(text: pa.ChunkedArray) -> NDArray[Any]:
@@ -258,7 +257,7 @@ def _cast_numbers(text: pa.ChunkedArray) -> NDArray[Any]:
 def _split_lists(text: pa.ChunkedArray) -> pa.ChunkedArray:
     inner = pc.utf8_trim(text, "[]() ,\t\r\n")
     spaced = pc.replace_substring_regex(pc.replace_substring_regex(inner, r"[,;\s]+", " "), r"(^| )\+", r"\1")
-    items = pc.split_pattern(spaced, " ")
+    items = pc.split_pattern(pc.replace_substring_regex(spaced, r"[A-Za-z]{2,}", "nan"), " ")
     empty = pc.equal(spaced, "")
     if pc.any(empty).as_py():
         items = pc.if_else(empty, pa.scalar(None, items.type), items)

@@ -194,6 +194,9 @@ def _lists_as_text(table: pa.Table) -> pa.Table:
         kind = column.type
         if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
             items = pc.cast(pc.cast(table[number], pa.list_(kind.value_type)), pa.list_(pa.string()))
+            if pc.list_flatten(items).null_count:  # an entry that is missing leaves the others
+                known = [row and ["nan" if entry is None else entry for entry in row] for row in items.to_pylist()]
+                items = pa.chunked_array([pa.array(known, items.type)])
             joined = pc.binary_join(items, ", ")
             text = pc.binary_join_element_wise("[", joined, "]", "")
             table = table.set_column(number, column.name, text)

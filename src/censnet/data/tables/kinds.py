@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from censnet.data.tables.columns import (
     Kind,
-    has_decimal_comma,
     is_list,
     is_number,
     list_width,
@@ -19,6 +18,7 @@ from censnet.data.tables.columns import (
     read_numbers,
     share_of_lists,
 )
+from censnet.data.tables.notations import find_notation
 
 MOST_CATEGORIES = 100
 _SAMPLE = 10_000
@@ -76,23 +76,25 @@ def _text(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
     distinct = pc.count_distinct(sample).as_py()
     if distinct == 1 and pc.count_distinct(values).as_py() == 1:
         return _CONSTANT
-    bad = read_numbers(sample, decimal_comma=True).bad
+    bad = read_numbers(sample, "mixed").bad
     if len(read_booleans(sample).bad) == 0 and distinct > 1 and len(bad):
         return "boolean", "yes or no in words"
     if _ID_NAME.search(name):
         return "id", "looks like an id by its name"
-    grouped = read_numbers(sample, decimal_comma=False).bad if len(bad) else bad
-    if len(grouped) < len(bad) and not has_decimal_comma(values):
-        bad = grouped
+    numbers = "numbers"
+    if len(bad):
+        notation = find_notation(values)
+        numbers += " with a comma before decimals" if notation == "comma" else ""
+        bad = read_numbers(sample, notation).bad
     if len(bad) <= 0.1 * len(sample):
-        return "number", "numbers" if len(bad) == 0 else "numbers, with a few words among them"
+        return "number", numbers if len(bad) == 0 else f"{numbers}, with a few words among them"
     if share_of_lists(sample) >= 0.5:
         return "vector", f"lists of {list_width(sample)} numbers in text"
     if len(read_dates(sample).bad) <= 0.1 * len(sample):
         return "date", "dates or times in text"
     odd = pc.count_distinct(sample.take(pa.array(bad))).as_py()
     if len(bad) < 0.5 * len(sample) and odd == len(bad):
-        return "number", "numbers, with a few words among them"
+        return "number", f"{numbers}, with a few words among them"
     if pc.mean(pc.utf8_length(sample)).as_py() > 60:
         return "text", "free text"
     if distinct == len(sample) and distinct > 2:

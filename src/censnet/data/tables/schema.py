@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -14,11 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from censnet.data.errors import DataError, place
-from censnet.data.tables.columns import USED, as_arrow
-from censnet.data.tables.encoding import Column
+from censnet.data.tables.columns import DECIMAL_COMMA, USED, as_arrow
+from censnet.data.tables.encoding import WHOLE, Column
+from censnet.data.tables.notations import Notation
 
 Structure = Literal["none", "degree", "constant"]
 Features = Literal["rich", "paper", "released"]
+_MOST_MESSAGES = 3  # on one row
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
 
 
@@ -28,6 +31,7 @@ class TableSchema(BaseModel):
     Args:
         keys: role -> column: `id`, `source`, `target`, `graph`, `smiles`.
         targets: the columns that are predicted, never features.
+        notations: of numbers in targets, where the user said what commas mean.
         columns: all other columns, those left out included, with the reason.
         structure: what stands in where no column is a feature: the degree and a constant, or a constant.
         degree: the statistics of that degree.
@@ -37,6 +41,7 @@ class TableSchema(BaseModel):
 
     keys: dict[str, str] = Field(default_factory=dict)
     targets: list[str] = Field(default_factory=list)
+    notations: dict[str, Notation] = Field(default_factory=dict)
     columns: list[Column] = Field(default_factory=list)
     structure: Structure = "none"
     degree: Column | None = None
@@ -50,33 +55,26 @@ class TableSchema(BaseModel):
         targets: Sequence[str] = (),
         overrides: Mapping[str, str] | None = None,
         shares: bool = False,
+        file: str | None = None,
     ) -> TableSchema:
-        """Type the columns of a table and take their statistics from the given rows alone, or from all.
+        """Type the columns of a table by all of its rows, and take their statistics from the given ones, or from all.
 
-        With `shares`, vectors of counts are divided by their sum in each row.
+        With `shares`, vectors of counts are divided by their sum in each row. `file` is named in messages.
         """
         keys, overrides = dict(keys or {}), dict(overrides or {})
         taken = {*keys.values(), *targets}
-        chosen = None if rows is None else pa.array(np.asarray(rows))
-        columns = []
-        for name in frame.columns:
-            if name in taken:
-                continue
-            values = as_arrow(frame[name])
-            values = values if chosen is None else values.take(chosen)
-            columns.append(Column.fit(name, values, overrides.get(name), shares))
-        return cls(keys=keys, targets=list(targets), columns=columns)
+        values = {name: as_arrow(frame[name]) for name in frame.columns if name not in taken}
+        columns = [Column.fit(name, column, overrides.get(name), shares, rows, file) for name, column in values.items()]
+        said: dict[str, Notation] = {DECIMAL_COMMA: "comma", "number": "point"}
+        notations = {name: said[overrides[name]] for name in targets if overrides.get(name) in said}
+        columns = _share_marks(columns, values, rows)
+        return cls(keys=keys, targets=list(targets), notations=notations, columns=columns)
 
     def refit(self, frame: pd.DataFrame, rows: NDArray[np.int64] | None = None) -> TableSchema:
         """The same columns as the same kinds, with statistics from the given rows alone, or from all."""
-        chosen = None if rows is None else pa.array(np.asarray(rows))
-        columns = []
-        for column in self.columns:
-            if column.width:
-                values = as_arrow(frame[column.name])
-                column = column.refit(values if chosen is None else values.take(chosen))
-            columns.append(column)
-        return self.model_copy(update={"columns": columns})
+        values = {column.name: as_arrow(frame[column.name]) for column in self.columns if column.width}
+        columns = [column.refit(values[column.name], rows) if column.width else column for column in self.columns]
+        return self.model_copy(update={"columns": _share_marks(columns, values, rows)})
 
     def encode(self, frame: pd.DataFrame, file: str = "the table") -> tuple[Tensor, dict[int, str]]:
         """The features of every row, and for each row with a value that cannot be read, the message.
@@ -91,14 +89,19 @@ class TableSchema(BaseModel):
         values = [as_arrow(frame[column.name]) for column in used]
         ends = np.cumsum([0, *(column.width for column in used)])
         bad: dict[int, str] = {}
+        counted = Counter[int]()
         for start in range(0, len(frame), _BLOCK):
             rows = slice(start, start + _BLOCK)
             for number, column in enumerate(used):
                 part = values[number].slice(start, _BLOCK)
                 found = column.encode(part, out[rows, ends[number] : ends[number + 1]])
                 for row, message in found.items():
-                    text = place(file, start + row, column.name) + message
-                    bad[start + row] = f"{bad[start + row]}; {text}" if start + row in bad else text
+                    counted[start + row] += 1
+                    if counted[start + row] <= _MOST_MESSAGES:
+                        text = place(file, start + row, column.name) + message
+                        bad[start + row] = f"{bad[start + row]}; {text}" if start + row in bad else text
+        for row, count in counted.items():
+            bad[row] += f"; and {count - _MOST_MESSAGES:,} more columns" if count > _MOST_MESSAGES else ""
         return torch.from_numpy(out), dict(sorted(bad.items()))
 
     @property
@@ -121,12 +124,32 @@ class TableSchema(BaseModel):
         return [column for column in self.columns if not column.width]
 
 
+def _share_marks(
+    columns: Sequence[Column], values: Mapping[str, pa.ChunkedArray], rows: NDArray[np.int64] | None
+) -> list[Column]:
+    """The same columns; of those that are missing in the same rows, the first alone has an indicator that says so.
+
+    So a vector gives the same features as a column for each of its entries. What the user chose shares with its like:
+    of the columns of `graphs`, no other is a feature.
+    """
+    known, found = set[tuple[bool, bytes]](), list[Column]()
+    for column in columns:
+        patterns = column.missing_patterns(values[column.name], rows) if column.width else {}
+        new = {entry: (column.chosen, pattern) not in known for entry, pattern in patterns.items()}
+        known |= {(column.chosen, pattern) for pattern in patterns.values()}
+        if not all(new.values()):
+            kept = [entry for entry in column.marked if new[entry]]
+            column = column.model_copy(update={"marked": kept, "missing": column.missing and new[WHOLE]})
+        found.append(column)
+    return found
+
+
 def chosen_columns(graphs: TableSchema, decided: Mapping[str, str]) -> list[str]:
     """The columns of `graphs` that are features: those alone that the user gave a kind of feature.
 
     Beside a molecule stand its other measurements as often as what is known of it, so nothing is taken by itself.
     """
-    return [column.name for column in graphs.columns if decided.get(column.name) in USED]
+    return [column.name for column in graphs.columns if decided.get(column.name) in (*USED, DECIMAL_COMMA)]
 
 
 class Schema(BaseModel):

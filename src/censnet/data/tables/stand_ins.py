@@ -33,7 +33,7 @@ def count_degree(ends: Whole, num_nodes: int) -> Whole:
 def fit_degree(schema: Schema, degree: Whole, nodes: Whole | None) -> Schema:
     """The same schema with the statistics of the degree, from these nodes alone or from all."""
     chosen = degree if nodes is None or len(nodes) == 0 else degree[nodes]
-    column = Column.fit("degree", pa.chunked_array([chosen.astype(np.float64)]), "number")
+    column = Column.standardized("degree", pa.chunked_array([chosen.astype(np.float64)]), "counted on the edges")
     if column.width == 0:  # every node has the same degree
         column = Column(name="degree", kind="number", mean=[float(chosen[0])], scale=[1.0])
     return schema.model_copy(update={"nodes": schema.nodes.model_copy(update={"degree": column})})

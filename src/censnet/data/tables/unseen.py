@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 
-from censnet.data.errors import place, quote
+from censnet.data.errors import first_few, place, quote
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
 
 logger = logging.getLogger("censnet")
 
+MOST_COLUMNS = 5
+
 
 def tell_unseen(tables: Tables, schema: Schema) -> list[str]:
-    """One sentence for each column with such words: in how many rows, and one of them. It is logged, too."""
-    said, frames = [], tables.frames()
+    """For each of the first few columns with such words, in how many rows, and one of them; it is logged, too."""
+    said, others, frames = list[str](), list[str](), tables.frames()
     for table, fitted in (("nodes", schema.nodes), ("edges", schema.edges), ("graphs", schema.of_graphs)):
         if table not in frames:
             continue
@@ -23,9 +25,14 @@ def tell_unseen(tables: Tables, schema: Schema) -> list[str]:
             if not column.knows_all or column.name not in frame:
                 continue
             words = column.find_unseen(as_arrow(frame[column.name]))
-            if len(words):
+            if len(words) and len(said) >= MOST_COLUMNS:
+                others.append(column.name)
+            elif len(words):
                 where = place(tables.name(table), column=column.name)
                 rows = f"{len(words):,} of {len(frame):,} rows have a word that no training row had"
                 said.append(f"{where}{rows}, such as {quote(words[0].as_py())}: they count as an average row")
-                logger.warning("%s", said[-1])
+    if others:
+        said.append(f"{len(others):,} more columns have words that no training row had: {first_few(others)}")
+    for sentence in said:
+        logger.warning("%s", sentence)
     return said
