@@ -87,7 +87,7 @@ def test_kinds_bad_rows_and_merged_edges_stay_as_they_were_found() -> None:
     assert refitted.problems == data.problems
     names = ["w=1", "w=2", "w=3", "w is another", "note=a", "note=b", "note is another"]
     assert refitted.schema.edges.names == names
-    assert "edges: column note with no two different values in training rows: statistics are those of all rows" in (
+    assert "edges: column note: no two different values in training rows, so statistics are those of all rows" in (
         refitted.notes
     )
     row = refitted.edge_rows.tolist()[3]
@@ -109,7 +109,7 @@ def test_a_column_that_says_nothing_in_training_rows_is_kept_with_the_statistics
     ]
     statistics = {column.name: column.statistics for column in schema.columns}
     assert statistics == {"known": "all", "x": "all", "v": "all", "flag": "training", "city": "all"}
-    told = "nodes: 4 columns (known, x, v, city) with no two different values in training rows: statistics are those"
+    told = "nodes: 4 columns (known, x, v, city): no two different values in training rows, so statistics are those"
     assert any(note.startswith(told) for note in refitted.notes)
     np.testing.assert_allclose(refitted.graph.nodes[:, 0], [0, 0, 0, -(1.5**0.5), 1.5**0.5, 0], atol=1e-6)
     assert refitted.graph.nodes[:, 1].tolist() == [1, 1, 1, 0, 0, 0]

@@ -135,3 +135,14 @@ def test_the_features_are_as_wide_as_their_names(payments: pd.DataFrame) -> None
     assert len(fitted.names) == len(set(fitted.names))
     assert features.dtype == torch.float32
     assert np.isfinite(features.numpy()).all()
+
+
+def test_entries_that_are_not_there_are_no_schema() -> None:
+    data = load_data(
+        pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 0], "x": [[1, 7, 2], [3, 7, None], [4, 7, 5]]})
+    )
+    column = json.loads(data.schema.to_json())["edges"]["columns"][0]
+    assert (column["entries"], column["marked"]) == ([0, 2], [2])
+    for changes in ({"entries": [0, 3]}, {"entries": [2, 0]}, {"marked": [1]}, {"centered": [True]}, {"entries": [-1]}):
+        with pytest.raises(DataError, match="is not a schema"):
+            Schema.from_json(json.dumps({"edges": {"columns": [{**column, **changes}]}}))

@@ -191,11 +191,12 @@ def load_data(
         target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`, or several. They are no features.
         strict: whether a row that cannot be used is an error rather than a row without result.
         train_rows: the input rows that statistics are taken from, by level, or for the level of the target.
-        features: `rich` describes atoms and bonds at length and leaves vectors as they are; `paper` has the paper's few
+        features: `rich` describes atoms and bonds at length and scales vectors as columns; `paper` has the paper's few
             features of molecules, and divides vectors of counts, such as words, by their sum in each node; `released`
             has the links of citation sets, too, as in the authors' code.
-        overrides: column, or `TABLE.COLUMN` -> kind of column, `drop`, or its role (`id`, `source`, `smiles`...). A
-            column of `graphs` is a feature of each graph if it is given a kind here, and not otherwise.
+        overrides: column, or `TABLE.COLUMN` -> kind of column, `decimal-comma` for numbers such as 3,14, `drop`, or its
+            role (`id`, `source`, `smiles`...). It is an error if no value is of that kind. A column of `graphs` is a
+            feature of each graph if it is given a kind here, and not otherwise.
         descriptors: whether molecules have rdkit's descriptors as features, too; a given schema says so itself.
     """
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()

@@ -236,9 +236,9 @@ def _of_values(columns: Sequence[Column]) -> list[str]:
     silent = [column.name for column in columns if column.statistics == "all"]
     told = []
     if commas:
-        told.append(f"{_count(commas)} with a comma before decimals, as in 1.175,36")
+        told.append(f"{_count(commas)}: a comma stands before decimals, so 1.175,36 is 1175.36")
     if silent:
-        told.append(f"{_count(silent)} with no two different values in training rows: statistics are those of all rows")
+        told.append(f"{_count(silent)}: no two different values in training rows, so statistics are those of all rows")
     return told
 
 

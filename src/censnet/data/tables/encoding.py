@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -86,6 +86,16 @@ class Column(BaseModel):
             given = {**given, "notation": "mixed" if given["decimal_comma"] else "point"}
             del given["decimal_comma"]
         return given
+
+    @model_validator(mode="after")
+    def _check_entries(self) -> Self:
+        every = range(len(self.mean))
+        features = set(self.entries or every)
+        if self.entries != sorted(set(self.entries)) or self.marked != sorted(set(self.marked)):
+            raise ValueError("entries and marked are not in order, expected each entry once")
+        if not (features <= set(every) and set(self.marked) <= features and len(self.centered) in (0, len(every))):
+            raise ValueError(f"entries, marked or centered do not fit a mean of {len(every)} numbers")
+        return self
 
     @property
     def width(self) -> int:
