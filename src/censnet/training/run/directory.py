@@ -189,7 +189,7 @@ def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
         foreign += [
             f"{folder}/{place.name}"
             for place in inside
-            if not (known.fullmatch(place.name) or LEFT.fullmatch(place.name))
+            if place.name == START or not (known.fullmatch(place.name) or LEFT.fullmatch(place.name))
         ]
     if foreign:
         shown = ", ".join(quote(name) for name in sorted(foreign)[:3])
