@@ -158,10 +158,11 @@ def predict(
     with one_line(logging.WARNING):
         from censnet.data.tables.files import to_csv
         from censnet.training import load_run
-        from censnet.training.run.export import predict_levels, prediction_places, write_tables
+        from censnet.training.run.export import check_outputs, predict_levels, prediction_places, write_tables
 
         trained = load_run(run)
         places = prediction_places(trained, to, level, links=pairs is not None or top is not None)
+        check_outputs([path for path in places.values() if path is not None], trained, data, pairs)
         found = predict_levels(
             trained, data, list(places), keep=columns.value, pairs=pairs, top=top, strict=strict, device=device,
             progress=True,
