@@ -314,7 +314,7 @@ def _read_config(path: Path) -> RunConfig:
     for name in config.files:
         if FILES.fullmatch(name) is None:
             raise RunError(f"{place} names the file {quote(name)}, which is none of a run: it is not read")
-    for name in (MODEL, SCHEMA):
+    for name in (MODEL, SCHEMA, SPLITS, HISTORY, METRICS):
         if name not in config.files:
             raise RunError(f"{place} does not name {name}, expected it in every run")
     return config

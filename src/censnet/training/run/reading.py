@@ -149,7 +149,7 @@ def read_schema(path: Path, config: RunConfig) -> Schema:
                 raise RunError(f"{where}: scale is {bad}, expected more than 0: values are divided by it")
             if not all(map(math.isfinite, column.mean)):
                 raise RunError(f"{where}: mean has a value that is not finite, expected numbers")
-            if column.scale and column.mean and len(column.scale) != len(column.mean):
+            if column.kind != "category" and len(column.scale) != len(column.mean):
                 raise RunError(
                     f"{where}: {len(column.scale)} scales and {len(column.mean)} means, expected as many of each"
                 )
@@ -197,9 +197,19 @@ def read_table_file(path: Path, config: RunConfig, name: str) -> tuple[pd.DataFr
     if name == HISTORY and lines > rows + 1:
         raise RunError(f"{path / name} has {lines - 1:,} rows, expected at most {rows:,}: one an epoch")
     frame = read_frame(content, path / name)
-    if name == HISTORY and not all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
-        raise RunError(f"{path / name} has values that are no numbers, expected numbers alone")
+    if name == HISTORY:
+        _check_history(path / name, frame)
     return frame, content
+
+
+def _check_history(path: Path, frame: pd.DataFrame) -> None:
+    if not len(frame):
+        raise RunError(f"{path} has no epoch, expected one or more")
+    if not all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
+        raise RunError(f"{path} has values that are no numbers, expected numbers alone")
+    counted = frame[[name for name in ("member", "epoch") if name in frame]]
+    if not bool(((counted >= 0) & (counted < 2**53)).all(axis=None)):
+        raise RunError(f"{path} has an epoch or a member that is no number from 0, expected one in every row")
 
 
 def _check_names(path: Path, line: bytes, most: int, expected: set[str]) -> None:

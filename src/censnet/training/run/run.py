@@ -169,6 +169,11 @@ class Run(Predictor):
             path.write_bytes(self.written)
             splits = read_splits(path)
             hidden = read_links(path, dataset.edge_rows) if self.config.link else None
+        for level in self.learners[0].targets:
+            if table_of(level) not in splits:
+                raise RunError(
+                    f"{SPLITS} of the run has no rows of {table_of(level)}, expected those that were trained on"
+                )
         return {level: splits[table_of(level)] for level in self.learners[0].targets}, hidden
 
 
