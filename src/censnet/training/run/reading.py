@@ -130,7 +130,7 @@ def _check_values(place: Path, name: str, tensor: Tensor) -> None:
             f"{place}: {name} has {len(bad):,} of {tensor.numel():,} values that are not finite, such as "
             f"{float(bad[0])}, expected numbers: train again, or restore the file"
         )
-    least = {"running_var": 0.0, "usual": math.ulp(0.0)}.get(name.rpartition(".")[2])
+    least = {"running_var": 0.0, "usual": torch.finfo(torch.float32).tiny}.get(name.rpartition(".")[2])
     if least is not None and bool((tensor < least).any()):
         expected = "0 or more" if least == 0 else "more than 0"
         raise RunError(f"{place}: {name} has the value {float(tensor.min())}, expected {expected}, as it is a scale")
@@ -139,7 +139,7 @@ def _check_values(place: Path, name: str, tensor: Tensor) -> None:
 def read_schema(path: Path, config: RunConfig) -> Schema:
     """schema.json, whose statistics can be used, and which gives the features that the networks read."""
     file = str(path / SCHEMA)
-    schema = Schema.from_json(read_file(path, config, SCHEMA, _check_size), file)
+    schema = Schema.from_json(_read_bounded(path, config, SCHEMA), file)
     tables = {"nodes": schema.nodes, "edges": schema.edges, "graphs": schema.graphs, "descriptors": schema.descriptors}
     for table, columns in tables.items():
         for column in [*columns.columns, *([] if columns.degree is None else [columns.degree])]:
@@ -160,10 +160,12 @@ def read_schema(path: Path, config: RunConfig) -> Schema:
     return schema
 
 
-def _check_size(path: Path, part: bytes, content: bytearray) -> None:
-    most = MOST[path.name]
-    if len(content) > most:
-        raise RunError(f"{path} has more than {most:,} bytes, expected less")
+def _read_bounded(path: Path, config: RunConfig, name: str) -> bytes:
+    with open_plain(place_of(path, name)) as file:
+        size = os.fstat(file.fileno()).st_size
+    if size > MOST[name]:
+        raise RunError(f"{path / name} has {size:,} bytes, expected at most {MOST[name]:,}")
+    return read_file(path, config, name)
 
 
 def read_frame(content: bytes, path: Path) -> pd.DataFrame:
@@ -227,7 +229,7 @@ def _check_names(path: Path, line: bytes, most: int, expected: set[str]) -> None
 
 def read_metrics(path: Path, config: RunConfig) -> dict[str, Scores]:
     """metrics.json."""
-    content = read_file(path, config, METRICS, _check_size)
+    content = _read_bounded(path, config, METRICS)
     try:
         return TypeAdapter(dict[str, Scores]).validate_json(content)
     except ValidationError as error:
