@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
