@@ -16,7 +16,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.console import RenderableType
 
-from censnet.telling import WRONG, is_main, one_line, say, stoppable
+from censnet.telling import WRONG, is_main, named_path, one_line, say, stoppable
 
 app = typer.Typer(
     help="Co-embed the nodes and edges of graphs.",
@@ -25,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-WITHOUT_DATA = {"out", "resume", "change", "bf16", "device", "tensorboard", "quiet", "as_json"}  # what may be said then
+WITHOUT_DATA = {"out", "resume", "finish", "change", "bf16", "device", "tensorboard", "quiet", "as_json"}  # may be said
 
 
 class Vary(Enum):
@@ -71,7 +71,10 @@ def train(
     context: typer.Context,
     data: Annotated[str | None, typer.Argument(help="A built-in set, a CSV or Parquet file, or a folder.")] = None,
     target: Target = None,
-    out: Annotated[Path | None, typer.Option(help="The run directory; runs/DATA-COLUMN if not given.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=named_path, metavar="PATH", help="The run directory; runs/DATA-COLUMN if not given."),
+    ] = None,
     preset: Preset = "strong",
     change: Annotated[
         list[str] | None,
@@ -88,7 +91,10 @@ def train(
     device: Device = None,
     bf16: Annotated[bool, typer.Option("--bf16", help="The same as --set training.precision=bf16.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the training in --out; needs no DATA.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in --out.")] = False,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Close the training in --out with its best epoch so far; needs no DATA.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out, at the end.")] = False,
     strict: Strict = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves to OUT/tensorboard.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors alone.")] = False,
@@ -109,7 +115,7 @@ def train(
         if data is None:
             place = cast(Path, out)
             with stoppable(place):
-                run = training.resume_run(place, tensorboard=tensorboard, **shared)
+                run = training.resume_run(place, tensorboard=tensorboard, finish=finish, **shared)
         else:
             targets = target or own_targets(data)
             place = out or default_place(data, targets)
@@ -136,7 +142,10 @@ def predict(
     run: Trained,
     data: Data,
     to: Annotated[
-        Path | None, typer.Option(help="A .csv or .parquet file; a folder, if there are several levels.")
+        Path | None,
+        typer.Option(
+            parser=named_path, metavar="PATH", help="A .csv or .parquet file; a folder, if there are several levels."
+        ),
     ] = None,
     level: Annotated[str | None, typer.Option(help="node, edge, graph or link, where the run has several.")] = None,
     pairs: Annotated[Path | None, typer.Option(help="A table of source and target: judge these pairs.")] = None,
@@ -149,10 +158,11 @@ def predict(
     with one_line(logging.WARNING):
         from censnet.data.tables.files import to_csv
         from censnet.training import load_run
-        from censnet.training.run.export import predict_levels, prediction_places, write_tables
+        from censnet.training.run.export import check_outputs, predict_levels, prediction_places, write_tables
 
         trained = load_run(run)
         places = prediction_places(trained, to, level, links=pairs is not None or top is not None)
+        check_outputs([path for path in places.values() if path is not None], trained, data, pairs)
         found = predict_levels(
             trained, data, list(places), keep=columns.value, pairs=pairs, top=top, strict=strict, device=device,
             progress=True,
@@ -171,7 +181,12 @@ def predict(
 def embed(
     run: Trained,
     data: Data,
-    to: Annotated[Path, typer.Option(help="The folder for nodes, edges and, for many graphs, graphs.")],
+    to: Annotated[
+        Path,
+        typer.Option(
+            parser=named_path, metavar="PATH", help="The folder for nodes, edges and, for many graphs, graphs."
+        ),
+    ],
     form: Annotated[Format, typer.Option("--format", help="Of the files.")] = Format.parquet,
     strict: Strict = False,
     device: Device = None,
@@ -314,7 +329,7 @@ def reproduce(
 @app.command()
 def report(
     results: Annotated[Path, typer.Option(help="The folder of records.")] = Path("results"),
-    to: Annotated[Path, typer.Option(help="The folder of the page.")] = Path("docs"),
+    to: Annotated[Path, typer.Option(parser=named_path, metavar="PATH", help="The folder of the page.")] = Path("docs"),
 ) -> None:
     """Write the pages of what reproduces and of what is past the paper, with tables and figures, from records alone."""
     with one_line():
@@ -337,9 +352,11 @@ def _check_together(context: typer.Context) -> None:
             raise ValueError(f"{', '.join(found)} cannot be given {why}")
 
     if "data" not in given:
-        if not {"resume", "out"} <= given:
+        if not {"resume", "out"} <= given and not {"finish", "out"} <= given:
             raise ValueError("there are no DATA, expected some, or --resume and --out to go on with a training")
         refuse(given - WITHOUT_DATA, "without DATA: --resume goes on with what the training was started with")
+    if "finish" in given:
+        refuse({"data", "resume", "change", "bf16", "tensorboard"}, "with --finish, which trains no more")
     if "replicates" in given:
         refuse({"ensemble", "tensorboard"}, "with --replicates")
     else:

@@ -36,7 +36,7 @@ from censnet.training.loop.judge import average
 from censnet.training.members import fit_members
 from censnet.training.prepare import prepare_dataset
 from censnet.training.run.run import Run
-from censnet.training.train import finish
+from censnet.training.train import make_run
 
 Array = NDArray[Any]
 SMILES = "smiles"
@@ -97,7 +97,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.lesson.parts.items()}
         lesson = replace(prepared.lesson, parts=parts)
         learners, fits = fit_members(lesson, settings, None, False, self.device, [], self.ensemble)
-        self.run_ = finish(prepared, learners, fits, time.monotonic() - started, self.device)
+        self.run_ = make_run(prepared, learners, fits, time.monotonic() - started, self.device)
         self.n_outputs_ = len(labels)
 
     def _make_settings(self, split: str) -> Settings:

@@ -67,6 +67,13 @@ def stoppable(place: Path, again: Sequence[str] | None = None) -> Iterator[None]
         raise _failed(str(error), FAILED) from None
 
 
+def named_path(text: str | Path) -> Path:
+    """A path as it was typed; an empty one, as of a variable that is not set, is not the working directory."""
+    if not str(text).strip() or text == "":
+        raise typer.BadParameter("it is empty, expected the name of a file or a folder")
+    return Path(text)
+
+
 def is_main() -> bool:
     """Whether this is the first of the processes that `accelerate launch`, torchrun or MPI started, or the only one."""
     ranks = (os.environ.get(name) for name in ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK"))

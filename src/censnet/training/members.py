@@ -16,10 +16,12 @@ from censnet.training.lesson import Lesson, graphs_with
 from censnet.training.loop.batches import choose_sampling
 from censnet.training.loop.devices import make_accelerator, total_memory
 from censnet.training.loop.embedder import MakeEncoder
-from censnet.training.loop.fit import Fitted, Listener, fit
+from censnet.training.loop.fit import Fitted, Listener, close, fit
 from censnet.training.loop.learner import Learner
-from censnet.training.run.directory import CHECKPOINT, HISTORY, Try
+from censnet.training.run.checkpoint import RunError
+from censnet.training.run.directory import CHECKPOINT, Try
 from censnet.training.run.history import HistoryFile
+from censnet.training.run.opening import history_path
 from censnet.training.tries import (
     add_tries,
     apart,
@@ -28,6 +30,7 @@ from censnet.training.tries import (
     choose_tries,
     guess_rows,
     keep_best,
+    keep_best_so_far,
     plan_tries,
 )
 
@@ -63,15 +66,13 @@ def fit_members(
     best on validation rows is kept. With `make_encoder`, another network is trained in the place of CensNet, and all
     else is the same. A second network in the folder has a `name` of its own, and the `record` of the first.
     """
-    rounds = plan_tries(settings.training)
-    if len(rounds) > 1 or rounds[0] != NOTHING:
-        rounds = choose_tries(settings, _is_seen_whole(lesson, settings, members, device, make_encoder))
+    rounds = _plan_rounds(lesson, settings, members, device, make_encoder)
     several = members * sum(map(len, rounds)) > 1
     at_once = several and fits_side_by_side(lesson, settings, members, device)
     if resume and folder is not None:
         at_once = _as_begun(folder / CHECKPOINT, name, at_once)
     if folder is not None and record is None:
-        record = HistoryFile(folder / HISTORY, several)
+        record = HistoryFile(history_path(folder), several)
     where = make_accelerator(device=device).device
     learners: list[list[Learner]] = [[] for _ in range(members)]  # the tries of each member
     fits: list[list[Fitted]] = [[] for _ in range(members)]
@@ -112,7 +113,7 @@ def fit_networks(
     if len(networks) == 1:
         return [fit_members(lesson, networks[0], folder, resume, device, listeners, members)]
     logger.info("the network for few labels is trained and that for many, whichever does best on validation")
-    record = None if folder is None else HistoryFile(folder / HISTORY, several=True)
+    record = None if folder is None else HistoryFile(history_path(folder), several=True)
     return [
         fit_members(
             lesson, settings, folder, resume, device, listeners, members,
@@ -120,6 +121,79 @@ def fit_networks(
         )
         for number, settings in enumerate(networks, 1)
     ]  # fmt: skip
+
+
+def close_networks(
+    lesson: Lesson, networks: Sequence[Settings], folder: Path, device: str | None, members: int
+) -> list[tuple[list[Learner], list[Fitted]]]:
+    """For each network the members of an unfinished training that have an epoch to show, with their best so far.
+
+    Of several tries of a member, those that were come to are compared. A second network that has fewer members than the
+    first cannot be compared with it, and is left out.
+    """
+    found = [
+        _close_members(lesson, settings, folder / CHECKPOINT, device, members, f"network-{n}-" if n > 1 else "")
+        for n, settings in enumerate(networks, 1)
+    ]
+    count = len(found[0][0])
+    if count == 0:
+        raise RunError(
+            f"{folder} has no epoch yet that could be kept: censnet train --resume --out {folder} goes on with it"
+        )
+    if count < members:
+        logger.info("%d of %d networks have an epoch to show: the ensemble is made of these", count, members)
+    return [each for each in found if len(each[0]) == count]
+
+
+def _close_members(
+    lesson: Lesson, settings: Settings, checkpoint: Path, device: str | None, members: int, name: str
+) -> tuple[list[Learner], list[Fitted]]:
+    """The members of one network that have an epoch to show."""
+    rounds = _plan_rounds(lesson, settings, members, device, None)
+    found: list[dict[int, tuple[Learner, Fitted]]] = [{} for _ in range(members)]  # by the places of the tries
+    done: list[Try] = []
+    for number, tries in enumerate(rounds):
+        taught = lesson if rounds == [NOTHING] else add_tries(lesson, tries, None, members)
+        prefix = name + (f"round-{number + 1}-" if number else "")
+        for network, reached in _close_all(taught, settings, members * len(tries), checkpoint, prefix, device).items():
+            found[network // len(tries)][len(done) + network % len(tries)] = reached
+        done += tries
+    if rounds == [NOTHING]:
+        kept = [each[0] for each in found if each]
+    else:
+        kept = [keep_best_so_far(each, done) for each in found if each]
+    return [learner for learner, _ in kept], [fitted for _, fitted in kept]
+
+
+def _close_all(
+    lesson: Lesson, settings: Settings, count: int, checkpoint: Path, prefix: str, device: str | None
+) -> dict[int, tuple[Learner, Fitted]]:
+    """The networks of one round that have an epoch to show, by their numbers."""
+    found = {}
+    together = checkpoint / f"{prefix}members.safetensors"
+    if together.exists():
+        many = stack_members([make_learner(lesson.member(number), settings) for number in range(count)])
+        fitted = close(many, lesson, settings.training, device=device, checkpoint=together)
+        if fitted is not None:
+            found = dict(enumerate(zip(split_members(many.cpu()), apart(fitted), strict=True)))
+    else:
+        for number in range(count):
+            place, mine = checkpoint / f"{prefix}member-{number}.safetensors", lesson.member(number)
+            learner = make_learner(mine, settings)
+            fitted = close(learner, mine, settings.training, device=device, checkpoint=place)
+            if fitted is not None:
+                found[number] = (learner.cpu(), fitted)
+    return {number: reached for number, reached in found.items() if reached[1].best_epoch[0] > 0}
+
+
+def _plan_rounds(
+    lesson: Lesson, settings: Settings, members: int, device: str | None, make_encoder: MakeEncoder | None
+) -> list[list[Try]]:
+    """What is tried in each round, as far as it can be followed."""
+    rounds = plan_tries(settings.training)
+    if len(rounds) > 1 or rounds[0] != NOTHING:
+        rounds = choose_tries(settings, _is_seen_whole(lesson, settings, members, device, make_encoder))
+    return rounds
 
 
 def _as_begun(checkpoint: Path, name: str, at_once: bool) -> bool:

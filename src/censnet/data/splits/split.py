@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.errors import DataError
-from censnet.data.tables.files import write_table
+from censnet.data.tables.files import check_file, write_table
 
 PARTS = ("train", "validation", "test")
 SPELLINGS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
@@ -163,6 +163,7 @@ def read_splits(path: str | os.PathLike[str], ids: Mapping[str, pd.DataFrame] | 
 def read_split_rows(path: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a split file: table, row as a number, split as 0, 1 or 2, and the other columns as text."""
     path = Path(path)
+    check_file(path)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             names = next(csv.reader(file), [])

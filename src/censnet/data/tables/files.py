@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,13 +62,39 @@ def read_table(path: str | os.PathLike[str], keys: Sequence[str] = ()) -> pd.Dat
     kind = _suffix(path)
     if kind is None:
         raise DataError(f"expected a file that ends in {', '.join(SUFFIXES)}", str(path))
-    if not path.is_file():
-        raise DataError("there is no such file" if not path.exists() else "is not a file", str(path))
+    check_file(path)
     try:
         table = _read_parquet(path) if kind in (".parquet", ".pq") else read_csv(path, keys)
     except OSError as error:
-        raise DataError(f"cannot be read: {_first_line(error)}", path.name) from None
+        raise DataError(f"cannot be read: {error.strerror or _first_line(error)}", path.name) from None
     return to_frame(table, path.name)
+
+
+def check_file(path: Path, folder: bool = False) -> None:
+    """Raise unless this is a file, or a folder where one may be. A pipe or a device, which may have no end, is not."""
+    if path.is_file() or (folder and path.is_dir()):
+        return
+    if not path.exists():
+        raise DataError(f"there is no such file{' or folder' if folder else ''}", str(path))
+    what, found = "a file or a folder" if folder else "a file", describe_file(path)
+    hint = "" if path.is_dir() else ": write what comes out of it to a file first"
+    raise DataError(f"is {found}, expected {what}{hint}", str(path))
+
+
+def describe_file(path: Path) -> str:
+    """A file, a folder, or what else is there, in words.
+
+    >>> describe_file(Path("/dev/null"))
+    'a device'
+    """
+    mode = path.stat().st_mode
+    kinds = {
+        "a folder": stat.S_ISDIR(mode),
+        "a pipe": stat.S_ISFIFO(mode),
+        "a socket": stat.S_ISSOCK(mode),
+        "a device": stat.S_ISCHR(mode) or stat.S_ISBLK(mode),
+    }
+    return next((kind for kind, fits in kinds.items() if fits), "a file")
 
 
 def to_frame(table: pa.Table, name: str) -> pd.DataFrame:
@@ -140,17 +167,20 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
     """
     keys = list(roles or {})
     source = Path(source)
-    if not source.exists():
-        raise DataError("there is no such file or folder", str(source))
+    check_file(source, folder=True)
     if source.is_file():
         frame = read_table(source, keys)
         return as_tables(frame, source.name, roles)
     frames: dict[str, pd.DataFrame] = {}
     names: dict[str, str] = {}
-    for path in sorted(source.iterdir()):
+    try:
+        inside = sorted(source.iterdir())
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", str(source)) from None
+    for path in inside:
         table = path.name.split(".")[0].lower()
         table = table if table in TABLES else table + "s"
-        if table in TABLES and _suffix(path) is not None and path.is_file():
+        if table in TABLES and _suffix(path) is not None and not path.is_dir():
             if table in names:
                 raise DataError(f"stands beside {names[table]}, expected one file of {table}", path.name)
             frames[table], names[table] = read_table(path, keys), path.name

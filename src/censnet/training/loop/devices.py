@@ -12,6 +12,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 
+from censnet.data.isolated import isolated_python
 from censnet.ops.graph import Graph
 from censnet.training.config import SettingsError, TrainingSettings
 from censnet.training.lesson import Lesson
@@ -53,11 +54,12 @@ def multiplies_bf16() -> bool:
     """Whether a product in bf16 survives on this CPU. In some virtual machines it is an illegal instruction, which ends
     the process, though the CPU and torch both say that it is there; so another process tries it.
     """
-    product = "import torch; torch.ones(2, 64, 64).bfloat16() @ torch.ones(2, 64, 64).bfloat16()"
+    command = isolated_python("import torch; torch.ones(2, 64, 64).bfloat16() @ torch.ones(2, 64, 64).bfloat16()")
     try:
-        return subprocess.run([sys.executable, "-c", product], capture_output=True, timeout=60).returncode == 0
+        done = subprocess.run(command, capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return True  # nothing was found out
+    return done.returncode in (0, 1)  # with 1 an import failed, and nothing was found out either
 
 
 def total_memory(device: torch.device) -> int:

@@ -91,6 +91,42 @@ def fit(
         listeners: hear of every step and epoch.
         record: the file that every epoch is written to.
     """
+    trainer = _make_trainer(learner, lesson, settings, seed, device, checkpoint, listeners, record)
+    still = trainer.lesson.plain
+    hooks = [] if still is None else keep_still(learner, still)
+    if resume and checkpoint is not None and checkpoint.exists():
+        trainer.restore(checkpoint)
+    try:
+        return trainer.run()
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def close(
+    learner: Learner, lesson: Lesson, settings: TrainingSettings, *, device: str | None, checkpoint: Path
+) -> Fitted | None:
+    """Leave the best weights so far in the learner, as the checkpoint of an unfinished training has them.
+
+    The best epoch of a member that has none yet is -1. Without a checkpoint there is nothing.
+    """
+    if not checkpoint.exists():
+        return None
+    trainer = _make_trainer(learner, lesson, settings, 0, device, checkpoint, (), None)
+    trainer.restore(checkpoint)
+    return trainer.end()
+
+
+def _make_trainer(
+    learner: Learner,
+    lesson: Lesson,
+    settings: TrainingSettings,
+    seed: int,
+    device: str | None,
+    checkpoint: Path | None,
+    listeners: Sequence[Listener],
+    record: HistoryFile | None,
+) -> _Trainer:
     accelerator = make_accelerator(settings.precision, device)
     settings = choose_sampling(lesson, settings, learner, total_memory(accelerator.device))
     check_processes(accelerator, lesson, settings)
@@ -98,15 +134,7 @@ def fit(
     model = accelerator.prepare_model(learner)  # on its device, and in several processes with gradients in common
     extract_model_from_parallel(model, keep_fp32_wrapper=False)  # steps say themselves what is of lower precision
     optimizer = make_optimizer(learner, settings)
-    trainer = _Trainer(accelerator, learner, model, optimizer, lesson, settings, seed, checkpoint, listeners, record)
-    hooks = [] if lesson.plain is None else keep_still(learner, lesson.plain)
-    if resume and checkpoint is not None and checkpoint.exists():
-        trainer.state = trainer.weights.restore(checkpoint)
-    try:
-        return trainer.run()
-    finally:
-        for hook in hooks:
-            hook.remove()
+    return _Trainer(accelerator, learner, model, optimizer, lesson, settings, seed, checkpoint, listeners, record)
 
 
 class _Trainer:
@@ -157,8 +185,21 @@ class _Trainer:
         finally:
             for listener in self.listeners:
                 listener.end()
+        return self.end()
+
+    def restore(self, checkpoint: Path) -> None:
+        """Go back to a checkpoint, with which more epochs may be asked for now than when it was written."""
+        self.state = self.weights.restore(checkpoint)
+        self.state.finished = self._is_finished()
+
+    def end(self) -> Fitted:
+        """Leave the weights of the best epoch of each member in the learner."""
         self.weights.take_best()
-        return Fitted(state.history, self.monitor, self._best_values(), state.best_epoch)
+        return Fitted(self.state.history, self.monitor, self._best_values(), self.state.best_epoch)
+
+    def _is_finished(self) -> bool:
+        over = all(self._is_over(member) for member in range(self.members))
+        return self.state.epoch >= self.settings.epochs or over
 
     def _epoch(self, interrupted: threading.Event) -> None:
         state = self.state
@@ -242,8 +283,7 @@ class _Trainer:
         for listener in self.listeners:
             listener.epoch(rows, self._best_values())
         state.epoch, state.step, state.loss = state.epoch + 1, 0, [0.0] * self.members
-        over = all(self._is_over(member) for member in range(self.members))
-        state.finished = state.epoch >= self.settings.epochs or over
+        state.finished = self._is_finished()
         if state.finished:
             self._check_weights()
 

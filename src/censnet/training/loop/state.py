@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,8 +14,16 @@ from torch.optim import Optimizer
 
 from censnet.training.loop.judge import Mark
 from censnet.training.loop.learner import Learner
-from censnet.training.run.checkpoint import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
+from censnet.training.run.checkpoint import (
+    RunError,
+    load_tensors,
+    optimizer_tensors,
+    restore_optimizer,
+    save_tensors,
+)
 from censnet.training.run.history import Row
+
+MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")  # of the gradient of each parameter, which Adam keeps
 
 
 @dataclass
@@ -103,17 +112,39 @@ class Weights:
         save_tensors(path, tensors, vars(progress))
 
     def restore(self, path: Path) -> Progress:
-        """Go back to where a checkpoint was written."""
-        tensors, facts = load_tensors(path)
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "mean": {}, "optimizer": {}}
-        for name, tensor in tensors.items():
-            part, _, rest = name.partition("/")
-            parts[part][rest] = tensor
-        self.learner.load_state_dict(parts["model"])
-        for name, tensor in parts["best"].items():
-            self.best[name].copy_(tensor)
-        for name, tensor in parts["mean"].items():
-            self.mean[name].copy_(tensor)
-        restore_optimizer(self.learner, self.optimizer, parts["optimizer"])
-        facts["best"] = [None if mark is None else Mark(*mark) for mark in facts["best"]]
-        return Progress(**facts)
+        """Go back to where a checkpoint was written. What it holds is compared with the network before it is read."""
+        shapes = self.learner.state_dict()
+        sizes: dict[str, Tensor] = dict(self.learner.named_parameters())
+        known = {f"{part}/{name}": tensor for part in ("model", "best") for name, tensor in shapes.items()}
+        known |= {f"mean/{name}": tensor for name, tensor in self.mean.items()}
+        moments = {f"optimizer/{name}|{key}": tensor for name, tensor in sizes.items() for key in MOMENTS}
+        moments |= {f"optimizer/{name}|step": torch.tensor(0.0) for name in sizes}
+        tensors, facts = load_tensors(path, lambda name: known.get(name, moments.get(name)))
+        missing = next((name for name in known if name not in tensors), None)
+        if missing is not None:
+            raise RunError(f"{path} has no {missing}, expected what the settings describe: it is damaged")
+        progress = _read_progress(facts, self.learner.members, path)
+        for name, tensor in shapes.items():
+            tensor.copy_(tensors[f"model/{name}"])
+            self.best[name].copy_(tensors[f"best/{name}"])
+        for name, tensor in self.mean.items():
+            tensor.copy_(tensors[f"mean/{name}"])
+        of_optimizer = {name.partition("/")[2]: tensor for name, tensor in tensors.items() if name in moments}
+        restore_optimizer(self.learner, self.optimizer, of_optimizer)
+        return progress
+
+
+def _read_progress(facts: Mapping[str, Any], members: int, path: Path) -> Progress:
+    """What a checkpoint says beside its tensors, if it is of the right form."""
+    try:
+        marks = [None if mark is None else Mark(*map(float, mark)) for mark in facts["best"]]
+        found = Progress(**{**facts, "best": marks})
+        whole = (found.epoch, found.step, *found.best_epoch)
+        rows = [value for row in found.history for value in (row["epoch"], row["loss"], *row.values())]
+        numbers = all(isinstance(value, int | float) for value in [*found.loss, *rows])
+        lengths = {len(found.loss), len(found.best), len(found.best_epoch)} == {members}
+        if all(type(value) is int for value in whole) and numbers and lengths and min(found.epoch, found.step) >= 0:
+            return found
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass
+    raise RunError(f"{path} does not say where the training was: it is damaged")

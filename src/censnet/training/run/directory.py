@@ -8,11 +8,11 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -20,17 +20,26 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from censnet.data.errors import quote
 from censnet.tasks.targets import Target
 from censnet.training.config import Gates, Labels, Settings
-from censnet.training.run.checkpoint import RunError, write_whole
+from censnet.training.run.checkpoint import RunError, open_plain, read_plain, write_whole
+from censnet.training.run.start import Start
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"
 CHECKPOINT = "checkpoint"
+START = "start.json"  # of an unfinished training, in CHECKPOINT
 SAVING = ".saving"  # a run that is whole but not yet in its place
 FILES = re.compile(
     r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|predictions(_node|_edge|_graph|_link)?\.csv"
 )
+STATES = re.compile(r"start\.json|history\.csv|(network-\d+-)?(round-\d+-)?(members|member-\d+)\.safetensors")
+LEFT = re.compile(  # by a training that was killed, or by nobody in particular
+    r"\.lock(\.\d+)?|\.saving|checkpoint|tensorboard|\..*\.part|\.DS_Store|\.git(keep|ignore)|lost\+found"
+)
 _SEAL = re.compile(rb'"sha256": "([0-9a-f]{64})"\n}\n?\Z')
 MOST_CONFIG = 64 * 2**20
+PIECE = 2**20  # bytes of a file that are read, and checked, at a time
+Kind = TypeVar("Kind", bound=BaseModel)
+Check = Callable[[Path, bytes, bytearray], None]  # the file, the piece that was just read, all of it so far
 
 
 class Made(BaseModel):
@@ -102,6 +111,8 @@ class RunConfig(BaseModel):
         node_features: whether the nodes have features of their own, and none that stand in for them.
         members: networks whose answers are averaged.
         tried: what they were chosen from, if from several.
+        start: what the training was started with, where that is known.
+        closed: whether it was closed, by `--finish`, before it came to its end.
         made: how it came about.
         files: name -> SHA-256 of every other file.
     """
@@ -121,6 +132,8 @@ class RunConfig(BaseModel):
     node_features: bool
     members: int = Field(ge=1, le=10_000)
     tried: Tried | None = None
+    start: Start | None = None
+    closed: bool = False
     made: Made
     files: dict[str, str] = Field(default_factory=dict)
 
@@ -149,6 +162,61 @@ def is_whole(path: Path) -> bool:
     return (path / CONFIG).exists() or _is_saving(path)
 
 
+def config_digest(path: Path) -> str:
+    """The SHA-256 of the `config.json` of a finished run, which tells it from every other; empty if there is none."""
+    if not is_whole(path):
+        return ""
+    place = path / SAVING / CONFIG if _is_saving(path) else path / CONFIG
+    return hashlib.sha256(read_plain(place, MOST_CONFIG)).hexdigest()
+
+
+def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
+    """Raise if a folder that holds no run has files of the user's, or if a link stands where a file of a run goes.
+
+    Files that `more` fits are not the user's.
+    """
+    if not path.is_dir():
+        return
+    check_links(path)
+    if is_whole(path) and _is_sealed(path / SAVING / CONFIG if _is_saving(path) else path / CONFIG):
+        return
+    if _is_sealed(path / CHECKPOINT / START):
+        return
+    names = [place.name for place in path.iterdir() if LEFT.fullmatch(place.name) is None]
+    foreign = [name for name in names if more is None or more.fullmatch(name) is None]
+    for folder, known in ((CHECKPOINT, STATES), (SAVING, FILES)):
+        inside = (path / folder).iterdir() if (path / folder).is_dir() else ()
+        foreign += [
+            f"{folder}/{place.name}"
+            for place in inside
+            if place.name == START or not (known.fullmatch(place.name) or LEFT.fullmatch(place.name))
+        ]
+    if foreign:
+        shown = ", ".join(quote(name) for name in sorted(foreign)[:3])
+        shown += f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
+        raise RunError(f"{path} holds {shown}, which no training wrote: choose another --out, or an empty folder")
+
+
+def _is_sealed(path: Path) -> bool:
+    """Whether a file ends as one of ours does; it may be damaged."""
+    try:
+        return path.is_file() and _SEAL.search(read_plain(path, MOST_CONFIG)) is not None
+    except RunError:
+        return False
+
+
+def check_links(path: Path) -> None:
+    """Raise if a link stands where a file or a folder of a run goes: it would lead elsewhere."""
+    for place in (path, path / CHECKPOINT, path / SAVING):
+        for inside in place.iterdir() if place.is_dir() else ():
+            name = inside.name
+            ours = name == CONFIG or any(known.fullmatch(name) for known in (FILES, STATES, LEFT))
+            if ours and inside.is_symlink():
+                raise RunError(
+                    f"{inside} is a link, expected a file or a folder that a training wrote: remove the link"
+                )
+
+
 def _is_saving(path: Path) -> bool:
     """Whether a run was written whole, but not all of it was brought to its place."""
     return (path / SAVING / CONFIG).exists() and not (path / SAVING).is_symlink()
@@ -164,6 +232,7 @@ def _own_version() -> str:
 def write_directory(path: Path, config: RunConfig, files: Mapping[str, bytes]) -> None:
     """Write a run in the place of what is there. A crash at any moment leaves the old run or the new one."""
     place = path / SAVING
+    check_own(path)
     settle(path)
     shutil.rmtree(place, ignore_errors=True)
     for name, content in files.items():
@@ -178,7 +247,7 @@ def settle(path: Path) -> None:
     place = path / SAVING
     if not _is_saving(path):
         return
-    _, files = _read_config(path)
+    files = _read_config(path).files
     for old in path.iterdir():
         if FILES.fullmatch(old.name) and old.name not in files:  # of a run that was here before
             old.unlink()
@@ -188,54 +257,80 @@ def settle(path: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
 
 
-def clear(path: Path) -> None:
-    """Remove a run and an unfinished training, and nothing else."""
-    ours = is_whole(path)
-    for place in (path / SAVING, path):
-        (place / CONFIG).unlink(missing_ok=True)
-    for place in (path / SAVING, path / CHECKPOINT):
-        shutil.rmtree(place, ignore_errors=True)
-    for old in path.iterdir() if ours else ():
-        if FILES.fullmatch(old.name):
-            old.unlink()
+def clear_training(path: Path) -> None:
+    """Remove an unfinished training; a finished run beside it, and all else, stays."""
+    if (path / CHECKPOINT / START).exists() and not is_whole(path):
+        (path / HISTORY).unlink(missing_ok=True)
+    shutil.rmtree(path / CHECKPOINT, ignore_errors=True)
 
 
-def read_directory(path: str | os.PathLike[str]) -> tuple[RunConfig, dict[str, bytes]]:
-    """Read a run and check every byte of it; one that is damaged, unfinished or something else is refused."""
+def read_config(path: str | os.PathLike[str]) -> RunConfig:
+    """What a run says of itself; one that is damaged, unfinished or something else is refused."""
     path = Path(path)
     if not path.is_dir():
         raise RunError(f"{path} is not a directory, expected a run" if path.exists() else f"there is no run {path}")
     if not is_whole(path):
         if (path / CHECKPOINT).is_dir():
-            raise RunError(f"{path} is not finished: censnet train --resume --out {path} goes on with it")
+            raise RunError(
+                f"{path} is not finished: censnet train --resume --out {path} goes on with it, --finish closes it"
+            )
         raise RunError(f"{path} has no {CONFIG}, expected a run directory that censnet train wrote")
-    config, sums = _read_config(path)
-    files = {}
-    for name, expected in sums.items():
-        place = path / SAVING / name if _is_saving(path) else path / name
-        files[name] = _read(place if place.exists() else path / name)
-        if hashlib.sha256(files[name]).hexdigest() != expected:
-            raise RunError(f"{path / name} is not what was written (its SHA-256 differs): it is damaged or was changed")
-    return config, files
+    return _read_config(path)
 
 
-def _read_config(path: Path) -> tuple[RunConfig, dict[str, str]]:
-    """What a run says of itself, and the SHA-256 of each of its files."""
+def place_of(path: Path, name: str) -> Path:
+    """Where a file of a run is, which may not have been brought to its place yet."""
+    place = path / SAVING / name if _is_saving(path) else path / name
+    return place if place.exists() else path / name
+
+
+def read_file(path: Path, config: RunConfig, name: str, check: Check | None = None) -> bytes:
+    """Read a file of a run and check every byte of it.
+
+    Args:
+        path: the run directory.
+        config: what it says of itself.
+        name: the file.
+        check: raises as soon as the bytes that have been read so far show that it is not what it should be.
+    """
+    found, content = hashlib.sha256(), bytearray()
+    with open_plain(place_of(path, name)) as file:
+        try:
+            while part := file.read(PIECE):
+                found.update(part)
+                content += part
+                if check is not None:
+                    check(path / name, part, content)
+        except OSError as error:
+            raise RunError(f"{path / name} cannot be read: {error.strerror}") from None
+    if found.hexdigest() != config.files[name]:
+        raise RunError(f"{path / name} is not what was written (its SHA-256 differs): it is damaged or was changed")
+    return bytes(content)
+
+
+def _read_config(path: Path) -> RunConfig:
     place = path / SAVING / CONFIG if _is_saving(path) else path / CONFIG
-    raw = unseal(_read(place, MOST_CONFIG), place)
-    try:
-        config = RunConfig.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))[:200]
-        raise RunError(f"{place} is not that of a run: {where}: {first['msg'][:200]}") from None
+    config = unseal_as(RunConfig, place, "that of a run")
     for name in config.files:
         if FILES.fullmatch(name) is None:
             raise RunError(f"{place} names the file {quote(name)}, which is none of a run: it is not read")
-    for name in (MODEL, SCHEMA):
+    for name in (MODEL, SCHEMA, SPLITS, HISTORY, METRICS):
         if name not in config.files:
             raise RunError(f"{place} does not name {name}, expected it in every run")
-    return config, config.files
+    return config
+
+
+def unseal_as(kind: type[Kind], place: Path, what: str) -> Kind:
+    """Read what `seal` wrote, as a model of pydantic's; what it is called in words is for the error."""
+    raw = unseal(read_plain(place, MOST_CONFIG), place)
+    try:
+        return kind.model_validate(raw)
+    except (ValidationError, RecursionError) as error:
+        if isinstance(error, RecursionError):
+            raise RunError(f"{place} is not {what}: it is nested too deep") from None
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))[:200]
+        raise RunError(f"{place} is not {what}: {where}: {first['msg'][:200]}") from None
 
 
 def seal(content: Mapping[str, Any]) -> bytes:
@@ -270,16 +365,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _finite(text: str) -> float:
     raise ValueError(f"it has {text}, expected numbers")
-
-
-def _read(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a plain file. A link may lead out of the run, and a device may have no end."""
-    try:
-        if path.is_symlink() or not path.is_file():
-            raise RunError(f"{path} is missing or is a link, expected the file that was written")
-        size = path.stat().st_size
-        if most is not None and size > most:
-            raise RunError(f"{path} has {size:,} bytes, expected at most {most:,}")
-        return path.read_bytes()
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}") from None

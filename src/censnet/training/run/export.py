@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import pandas as pd
 
-from censnet.data.tables.files import SUFFIXES, read_table, write_table
+from censnet.data.sets.sources import is_built_in
+from censnet.data.tables.files import SUFFIXES, describe_file, read_table, write_table
+from censnet.data.tables.keys import TABLES
 from censnet.data.tables.targets import table_of
 from censnet.training.run.checkpoint import RunError
+from censnet.training.run.directory import FILES
 from censnet.training.run.links import check_one
 from censnet.training.run.run import Keep, Run
 
@@ -36,6 +39,33 @@ def prediction_places(run: Run, to: Path | None, level: str | None, links: bool 
         found = "there is no --to" if to is None else f"{to} is one file"
         raise RunError(f"{found}, expected a folder, or a --level: this run answers for {', '.join(levels)}")
     return {name: to / f"predictions_{name}.csv" for name in levels}
+
+
+def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path | None) -> None:
+    """Raise, before anything is computed, where a file to be written is one that is read, or no plain file.
+
+    Args:
+        paths: the files to be written.
+        run: who answers; its own files are not written over.
+        data: as in `Run.predict`.
+        others: further files that are read.
+    """
+    named = isinstance(data, str | os.PathLike) and not is_built_in(data)
+    source = Path(cast("str", data)).resolve() if named else None
+    read = {path.resolve() for path in (source, *others) if path is not None}
+    for path in paths:
+        if path.is_symlink():
+            raise RunError(f"{path} is a link to {os.readlink(path)}, expected a file of its own: give another name")
+        if path.exists() and not path.is_file():
+            raise RunError(f"{path} is {describe_file(path)}, expected a file, or none yet: give another name")
+        place = path.resolve()
+        if place in read:
+            raise RunError(f"{path} is what is read, and would be written over: give another name")
+        if run.path is not None and place.parent == run.path.resolve() and FILES.fullmatch(place.name):
+            raise RunError(f"{path} is a file of the run, and would be written over: give another name")
+        table = place.name.split(".")[0].lower()
+        if place.parent == source and (table in TABLES or f"{table}s" in TABLES):
+            raise RunError(f"{path} would be read as a table of the data in {source}: give another folder")
 
 
 def predict_levels(
@@ -80,6 +110,7 @@ def write_embeddings(
     """Write the tables `nodes`, `edges` and, for many graphs, `graphs` to a folder."""
     if to.exists() and not to.is_dir():
         raise RunError(f"{to} is a file, expected a folder for nodes.{form}, edges.{form} and the like")
+    check_outputs([to / f"{table}.{form}" for table in TABLES], run, data)
     found = run.embed(data, strict=strict, device=device, progress=progress)
     tables = {"node": found.nodes, "edge": found.edges, "graph": found.graphs}
     files = {to / f"{table_of(level)}.{form}": table for level, table in tables.items() if table is not None}

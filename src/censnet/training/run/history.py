@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from censnet.training.run.checkpoint import write_whole
+from censnet.training.run.checkpoint import WriteError, write_whole
 
 Row = dict[str, float]  # one epoch of one member
 
@@ -56,8 +57,12 @@ class HistoryFile:
 
     def add(self, rows: Sequence[Row]) -> None:
         """An epoch is over."""
-        with self.path.open("ab") as file:
-            file.write(self._text(rows))
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            with os.fdopen(os.open(self.path, flags, 0o644), "ab") as file:
+                file.write(self._text(rows))
+        except OSError as error:
+            raise WriteError(self.path, error) from None
 
     def _text(self, rows: Sequence[Row]) -> bytes:
         numbered = [{**row, "member": self.first + int(row.get("member", 0))} for row in rows]

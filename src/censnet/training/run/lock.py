@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,11 +30,10 @@ def locked(folder: Path) -> Iterator[None]:
     The file says which process on which machine holds it. Whether one of another machine is alive cannot be known here,
     so its lock stays until somebody removes it.
     """
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file, expected a directory for the run")
+    check_folder(folder)
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    path = (folder / LOCK).resolve()
+    path = folder.resolve() / LOCK  # of which only the folder is resolved: the file could be a link
     _take(path, folder)
     _held.add(path)
     try:
@@ -43,6 +43,21 @@ def locked(folder: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
         if made and not any(folder.iterdir()):
             folder.rmdir()
+
+
+def named_folder(out: str | os.PathLike[str]) -> Path:
+    """The folder that a user names; an empty name, as of a variable that is not set, is not the working directory."""
+    if not os.fspath(out).strip():
+        raise RunError(f"out is {os.fspath(out)!r}, expected the name of a folder for the run")
+    return Path(out)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise unless this can be a run directory: a folder, or nothing yet. A link is not written through."""
+    if folder.is_symlink():
+        raise RunError(f"{folder} is a link to {os.readlink(folder)}, expected a folder: give that one as --out")
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file, expected a directory for the run")
 
 
 def _take(path: Path, folder: Path) -> None:
@@ -65,7 +80,9 @@ def _take(path: Path, folder: Path) -> None:
 def _remove_stale(path: Path, folder: Path) -> None:
     """Put a lock that nobody holds out of the way; raise if somebody does."""
     try:
-        text = path.read_text()
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise RunError(f"{path} is a link, a folder or a pipe, expected a file: remove it")
+        text = path.read_text(errors="replace")
     except FileNotFoundError:
         return
     holder = _read(text)

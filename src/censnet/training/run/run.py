@@ -16,7 +16,6 @@ from censnet.data.errors import DataError
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split import PARTS, Split, read_splits
 from censnet.data.tables.files import to_csv
-from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
 from censnet.training.lesson import row_labels
 from censnet.training.loop.judge import Judge, Scores, combine, score_rows
@@ -28,14 +27,15 @@ from censnet.training.run.directory import (
     MODEL,
     SCHEMA,
     SPLITS,
-    read_directory,
+    read_config,
     write_directory,
 )
 from censnet.training.run.embedding import Embeddings
 from censnet.training.run.history import history_csv
 from censnet.training.run.links import link_scores, one_graph
+from censnet.training.run.lock import check_folder, named_folder
 from censnet.training.run.predictor import Keep, Predictor
-from censnet.training.run.reading import read_frame, read_learners, read_metrics
+from censnet.training.run.reading import read_learners, read_metrics, read_schema, read_table_file
 
 __all__ = ["Embeddings", "Keep", "Run", "load_run"]
 
@@ -131,7 +131,8 @@ class Run(Predictor):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run directory; `load_run` reads it back."""
-        path = Path(path)
+        path = named_folder(path)
+        check_folder(path)
         tensors = {
             f"{member}/{name}": tensor.detach().cpu().contiguous().clone()
             for member, learner in enumerate(self.learners)
@@ -168,28 +169,35 @@ class Run(Predictor):
             path.write_bytes(self.written)
             splits = read_splits(path)
             hidden = read_links(path, dataset.edge_rows) if self.config.link else None
+        for level in self.learners[0].targets:
+            if table_of(level) not in splits:
+                raise RunError(
+                    f"{SPLITS} of the run has no rows of {table_of(level)}, expected those that were trained on"
+                )
         return {level: splits[table_of(level)] for level in self.learners[0].targets}, hidden
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
     """Read a run directory. One that is damaged, unfinished or not a run is refused; nothing in it is executed."""
     path = Path(path)
-    config, files = read_directory(path)
-    schema = Schema.from_json(files[SCHEMA], str(path / SCHEMA))
-    learners = read_learners(config, files[MODEL], path / MODEL)
+    config = read_config(path)
+    schema = read_schema(path, config)
+    learners = read_learners(path, config)
+    tables = {name: read_table_file(path, config, name) for name in config.files if name.endswith(".csv")}
+    nothing = pd.DataFrame(), b""
     predictions = {}
-    for name in files:
+    for name in tables:
         if name.startswith("predictions"):
             level = name.removeprefix("predictions").removesuffix(".csv").lstrip("_") or None
-            predictions[level or next(iter(learners[0].targets), "link")] = read_frame(files[name], path / name)
+            predictions[level or next(iter(learners[0].targets), "link")] = tables[name][0]
     return Run(
         config,
         schema,
         learners,
-        read_metrics(files[METRICS], path / METRICS) if METRICS in files else {},
-        read_frame(files[HISTORY], path / HISTORY) if HISTORY in files else pd.DataFrame(),
-        read_frame(files[SPLITS], path / SPLITS) if SPLITS in files else pd.DataFrame(),
+        read_metrics(path, config) if METRICS in config.files else {},
+        tables.get(HISTORY, nothing)[0],
+        tables.get(SPLITS, nothing)[0],
         predictions,
         path,
-        written=files.get(SPLITS, b""),
+        written=tables.get(SPLITS, nothing)[1],
     )

@@ -1,0 +1,29 @@
+"""Commands that start another Python, which must not execute files of the working directory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def isolated_python(code: str, *arguments: str) -> list[str]:
+    """A command that runs code in another Python with the import path of this one, less the working directory.
+
+    Started with `-c` or `-m`, Python imports from the working directory first, so that a file there called `torch.py`
+    would be executed in the place of torch. Isolated mode prevents that, and ignores PYTHONPATH and the user's
+    packages too; so what this process imports from is stated.
+
+    >>> isolated_python("pass")[1:3]
+    ['-I', '-c']
+    """
+    return [sys.executable, "-I", "-c", f"import sys; sys.path[:] = {_import_path()!r}; {code}", *arguments]
+
+
+def _import_path() -> list[str]:
+    """Where this process imports from: absolute folders and archives, none of them the working directory."""
+    try:
+        working = Path.cwd().resolve()
+    except OSError:  # it was removed
+        working = None
+    return [entry for entry in sys.path if entry and os.path.isabs(entry) and Path(entry).resolve() != working]

