@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from censnet.console import Text
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.targets import table_of
 from censnet.tasks.metrics import METRICS, higher_is_better

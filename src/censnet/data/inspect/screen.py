@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
-from rich.text import Text
 
+from censnet.console import Console, Text
 from censnet.data.inspect.report import LabelReport, Report
 from censnet.data.sets.sources import DatasetInfo
 
