@@ -17,24 +17,25 @@ NAMES = {"int": "N", "float": "X", "str": "TEXT", "path": "PATH"}  # Python's na
 class Commands(TyperGroup):
     """The commands of `censnet`."""
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command, whose help says what to write rather than which Python type that is."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _name_values(command.get_params(ctx), ctx)
         return command
 
-    def get_params(self, ctx: typer.Context) -> Any:
+    def get_params(self, ctx: Any) -> Any:
         found = super().get_params(ctx)
         _name_values(found, ctx)
         return found
 
-    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **options: Any) -> Any:
         """Run a command. A wrong option or argument is one line, as all that goes wrong is."""
-        if not options.pop("standalone_mode", True):
-            return super().main(args, *rest, standalone_mode=False, **options)
+        run: Any = super().main
+        if not standalone_mode:
+            return run(*args, standalone_mode=False, **options)
         try:
-            code = super().main(args, *rest, standalone_mode=False, **options)
+            code = run(*args, standalone_mode=False, **options)
         except typer.Abort:
             code = failed("stopped", INTERRUPTED).exit_code
         except Exception as error:
@@ -56,7 +57,7 @@ def _wrong_usage(error: Any) -> str:
     return f"{text[:1].lower()}{text[1:]}: {path} --help lists what can be given"
 
 
-def _name_values(params: Sequence[Any], ctx: typer.Context) -> None:
+def _name_values(params: Sequence[Any], ctx: Any) -> None:
     for param in params:
         if param.metavar is not None:
             continue

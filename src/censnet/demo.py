@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from censnet.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from censnet.console import Console
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError
 from censnet.data.sets.karate import read_karate

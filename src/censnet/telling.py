@@ -115,6 +115,13 @@ def _message(error: Exception) -> str:
     return str(error) if ours else " ".join(str(error).split("\n"))
 
 
-def _warn(message: Warning | str, category: type[Warning], *place: object) -> None:
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: object = None,
+) -> None:
     """A library's warning, as one of the notes."""
     Console(stderr=True, soft_wrap=True).print(Text(f"! {' '.join(str(message).split())} ({category.__name__})"))

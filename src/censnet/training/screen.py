@@ -130,7 +130,7 @@ def best_epochs(run: Run) -> list[int]:
     return found
 
 
-def _title(place: Path, run: Run) -> Text:
+def _title(place: Path, run: Run) -> RenderableType:
     size = "" if run.config.members == 1 else f", {run.config.members} members"
     preset = run.config.settings.preset
     return Text.assemble((str(place), "bold"), f"  {', '.join(run.config.asked)} on {run.config.data} ({preset}{size})")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 
-from censnet.console import Console, Text
+from censnet.console import Text
 from censnet.data.inspect.report import LabelReport, Report
 from censnet.data.sets.sources import DatasetInfo
 
@@ -25,7 +25,7 @@ class Screen:
     def __init__(self, report: Report) -> None:
         self.report = report
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: object, options: ConsoleOptions) -> RenderResult:
         plain = not options.encoding.lower().startswith("utf")
         yield Group(*self._lines(plain))
 
