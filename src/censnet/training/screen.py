@@ -34,6 +34,7 @@ def run_screen(run: Run) -> RenderableType:
     facts.add_row("kept", _kept(run))
     _add_tries(facts, [run])
     facts.add_row("took", f"{_seconds(made.seconds)} on {made.device}")
+    _add_findings(facts, run)
     place = run.path or Path(".")
     return Group(
         _title(place, run),
@@ -51,6 +52,7 @@ def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType
     facts.add_row("runs", f"{len(found.runs)}, each with its own {what}; mean ± standard deviation")
     _add_targets(facts, first)
     _add_tries(facts, found.runs)
+    _add_findings(facts, first)
     return Group(
         _title(out, first),
         facts,
@@ -146,6 +148,12 @@ def _add_targets(facts: Table, run: Run) -> None:
         facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
     for level, frame in run.predictions.items():
         facts.add_row("rows", _rows(level, frame))
+
+
+def _add_findings(facts: Table, run: Run) -> None:
+    """What may make the scores look better than they are."""
+    for finding in run.config.findings:
+        facts.add_row(Text("leak?", "yellow"), Text(finding, "yellow"))
 
 
 def _rows(level: str, frame: pd.DataFrame) -> Text:

@@ -27,7 +27,7 @@ from censnet.training.loop.fit import Fitted, Listener
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.stopping import is_out_of_memory, out_of_memory
 from censnet.training.members import fit_networks, make_learner
-from censnet.training.prepare import Prepared, fingerprint, prepare
+from censnet.training.prepare import Prepared, find_leaks, fingerprint, prepare
 from censnet.training.progress import Board, show
 from censnet.training.run.checkpoint import RunError
 from censnet.training.run.directory import CHECKPOINT, RunConfig, is_whole, made_now, settle
@@ -101,6 +101,7 @@ def train(
             named = isinstance(data, str | os.PathLike)
             open_directory(folder, prepared, ensemble, resume, overwrite, overrides, named)
         accelerator.wait_for_everyone()
+        prepared = replace(prepared, findings=find_leaks(prepared) if accelerator.is_main_process else [])
         _announce(prepared, folder)
         listeners: list[Listener] = [show()] if progress else []
         if tensorboard and folder is not None and accelerator.is_main_process:
@@ -139,6 +140,8 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
             logger.info("%s", note)
     for target in prepared.targets:
         logger.info("%s:%s is %s: %s", target.level, target.column, target.kind, target.reason)
+    for finding in prepared.findings:
+        logger.warning("%s", finding)
     if folder is not None:
         logger.info("the run goes to %s", folder)
 
@@ -211,6 +214,7 @@ def finish(
         node_features=prepared.lesson.node_features,
         members=len(learners),
         tried=tried(fits),
+        findings=prepared.findings,
         made=made_now(seconds, str(make_accelerator(device=device).device)),
     )
     run = Run(

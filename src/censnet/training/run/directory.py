@@ -102,6 +102,7 @@ class RunConfig(BaseModel):
         node_features: whether the nodes have features of their own, and none that stand in for them.
         members: networks whose answers are averaged.
         tried: what they were chosen from, if from several.
+        findings: what may make its scores look better than they are, such as a feature that tells the target.
         made: how it came about.
         files: name -> SHA-256 of every other file.
     """
@@ -121,6 +122,7 @@ class RunConfig(BaseModel):
     node_features: bool
     members: int = Field(ge=1, le=10_000)
     tried: Tried | None = None
+    findings: list[str] = Field(default_factory=list, max_length=100)
     made: Made
     files: dict[str, str] = Field(default_factory=dict)
 
