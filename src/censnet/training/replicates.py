@@ -18,7 +18,7 @@ import torch
 from censnet.training.changes import make_settings
 from censnet.training.loop.devices import make_accelerator
 from censnet.training.members import fit_networks, fits_side_by_side
-from censnet.training.prepare import Prepared, make_lesson, prepare, read_targets
+from censnet.training.prepare import Prepared, find_leaks, make_lesson, prepare, read_targets
 from censnet.training.progress import show
 from censnet.training.run.checkpoint import RunError, write_whole
 from censnet.training.run.directory import clear, is_whole
@@ -111,6 +111,7 @@ def replicate(
         if len(every) == replicates and _can_share(every):
             if folder is not None:
                 logger.info("the runs go to %s", folder)
+            every = _with_findings(every)
             runs = _at_once(every, device, progress)
             for where, run in zip(folders, runs, strict=True):
                 if where is not None:
@@ -164,6 +165,14 @@ def _can_share(every: Sequence[Prepared]) -> bool:
         or (torch.equal(one.data.graph.edges, first.data.graph.edges) and _equal(one, first))
         for one in every
     )
+
+
+def _with_findings(every: Sequence[Prepared]) -> list[Prepared]:
+    """The same with what may make the scores of each look too good; of the first it is said."""
+    every = [replace(one, findings=find_leaks(one)) for one in every]
+    for finding in every[0].findings:
+        logger.warning("%s", finding)
+    return every
 
 
 def _equal(one: Prepared, other: Prepared) -> bool:
