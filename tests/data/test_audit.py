@@ -353,9 +353,7 @@ def test_a_column_of_nodes_or_edges_that_tells_the_label_of_their_graph_is_a_lea
         {"graph": names, "source": nodes["id"], "target": (nodes["id"] + 1) % 4, "w": rng.normal(size=240)}
     )
     table = nodes if level == "node" else edges
-    table["leak"] = np.where(
-        np.arange(240) % 4 == 0, 5 * label[names] + 30, rng.normal(-50, 30, 240)
-    )
+    table["leak"] = np.where(np.arange(240) % 4 == 0, 5 * label[names] + 30, rng.normal(-50, 30, 240))
     tables = Tables(nodes, edges, pd.DataFrame({"graph": range(60), "y": label}))
     (found,) = leaks(tables, "graph:y")
     assert f"{level}s, column leak gives y of graphs away (correlation 1.000 of its highest over its {level}s" in found
