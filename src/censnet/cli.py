@@ -17,6 +17,7 @@ from rich.console import RenderableType
 
 from censnet.commands import Commands
 from censnet.telling import WRONG, one_line, say, say_json, say_rows, stoppable
+from censnet.text import count
 
 app = typer.Typer(
     cls=Commands,
@@ -165,7 +166,7 @@ def predict(
         say_rows(text)
     for path, frame in files.items():
         bad = int(frame["error"].notna().sum()) if "error" in frame else 0
-        say(f"{path}: {len(frame):,} rows" + (f", {bad:,} of them with an error" if bad else ""))
+        say(f"{path}: {count(len(frame), 'row')}" + (f", {bad:,} of them with an error" if bad else ""))
 
 
 @app.command()
@@ -184,7 +185,8 @@ def embed(
 
         files = write_embeddings(load_run(run), data, to, form.value, strict=strict, device=device, progress=True)
     for path, frame in files.items():
-        say(f"{path}: {len(frame):,} rows, {sum(str(name)[1:].isdigit() for name in frame):,} channels")
+        channels = sum(str(name)[1:].isdigit() for name in frame)
+        say(f"{path}: {count(len(frame), 'row')}, {count(channels, 'channel')}")
 
 
 @app.command()

@@ -185,8 +185,8 @@ def test_one_molecule_in_two_parts_is_a_problem_whatever_its_spelling():
     assert "2 molecules stand in 4 rows" in clean[0].what
     leaky = audit(data, {"graphs": ["y"]}, {"graphs": Split.of([0, 0, 0, 0, 1, 1, 2, 2, 2])})
     assert [finding.what for finding in leaky if finding.level == "problem"] == [
-        "the table: 1 of 2 validation rows have the same molecule in training",
-        "the table: 1 of 3 test rows have the same molecule in training",
+        "the table: 1 of 2 validation rows has the same molecule in training",
+        "the table: 1 of 3 test rows has the same molecule in training",
     ]
 
 
@@ -196,7 +196,7 @@ def test_an_equal_row_in_two_parts_is_a_problem():
     edges.loc[300, edges.columns] = edges.loc[5, edges.columns]
     split = Split.of([0] * 200 + [1] * 50 + [2] * 150)
     findings = found(tables, splits={"edges": split})
-    assert ("problem", "edges.csv: 1 of 150 test rows have an equal row in training") in findings
+    assert ("problem", "edges.csv: 1 of 150 test rows has an equal row in training") in findings
 
 
 def test_a_reverse_edge_in_two_parts_is_a_warning_and_a_parallel_one_a_note():
@@ -208,7 +208,7 @@ def test_a_reverse_edge_in_two_parts_is_a_warning_and_a_parallel_one_a_note():
     split = Split.of([0] * 200 + [1] * 50 + [2] * 150)
     findings = found(tables, splits={"edges": split})
     assert ("warning", "edges.csv: 2 of 150 test rows have their reverse in training") in findings
-    assert ("note", "edges.csv: 1 of 150 test rows have a parallel row in training") in findings
+    assert ("note", "edges.csv: 1 of 150 test rows has a parallel row in training") in findings
     assert findings[-1][0] == "note"
 
 

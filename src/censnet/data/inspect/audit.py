@@ -23,6 +23,7 @@ from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import PARTS, Split
 from censnet.data.tables.keys import LEVELS
 from censnet.ops.graph import GraphSet
+from censnet.text import count, plural
 
 Array = np.ndarray[Any, Any]
 LEVEL_OF = {table: level for level, table in LEVELS.items()}
@@ -105,7 +106,7 @@ def _bad_rows(data: Dataset) -> list[Finding]:
     for table, problems in data.problems.items():
         if problems:
             file, total = data.tables.name(table), len(data.tables.frames()[table])
-            rows = f"{len(problems):,} of {total:,} rows of {file} cannot be used"
+            rows = f"{len(problems):,} of {count(total, 'row')} of {file} cannot be used"
             found.append(Finding(level="problem", what=rows + tell_causes(problems, file)))
     return found
 
@@ -190,8 +191,9 @@ def _same_molecules(data: Dataset, split: Split | None) -> list[Finding]:
     size = np.bincount(group[group >= 0])
     file, found = data.tables.name("graphs"), []
     if (size > 1).any():
-        count, rows = int((size > 1).sum()), int(size[size > 1].sum())
-        what = f"{file}: {count:,} molecules stand in {rows:,} rows under one or several spellings"
+        many, rows = int((size > 1).sum()), int(size[size > 1].sum())
+        stands = plural(many, "stands")
+        what = f"{file}: {count(many, 'molecule')} {stands} in {count(rows, 'row')} under one or several spellings"
         found.append(Finding(level="note" if split is None else "warning", what=what))
     if split is not None:
         found += _twins(group, split, f"{file}: ", "the same molecule")
@@ -246,13 +248,15 @@ def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
         seen = np.zeros((group.max(initial=-1) + 1, 2), dtype=bool)
         train = (part[good] == 0) & proper
         seen[group[train], back[train].astype(int)] = True
-        count = int(seen[group[mine], 1 - back[mine].astype(int)].sum())
-        if count:
-            what = f"{file}: {count:,} of {int(mine.sum()):,} {PARTS[number]} rows have their reverse in training"
+        times, rows = int(seen[group[mine], 1 - back[mine].astype(int)].sum()), f"{PARTS[number]} row"
+        if times:
+            have = plural(times, "has its", "have their")
+            what = f"{file}: {times:,} of {count(int(mine.sum()), rows)} {have} reverse in training"
             found.append(Finding(level="warning", what=what))
-        count = int(seen[group[mine], back[mine].astype(int)].sum())
-        if count:
-            what = f"{file}: {count:,} of {int(mine.sum()):,} {PARTS[number]} rows have a parallel row in training"
+        times = int(seen[group[mine], back[mine].astype(int)].sum())
+        if times:
+            has = plural(times, "has")
+            what = f"{file}: {times:,} of {count(int(mine.sum()), rows)} {has} a parallel row in training"
             found.append(Finding(level="note", what=what))
     return found
 
@@ -268,13 +272,15 @@ def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
         found.append(Finding(level="note", what=what))
     for part in ("validation", "test"):
         asked = [pd.MultiIndex.from_arrays(getattr(links, f"{part}_{kind}").numpy()) for kind in ("links", "non_links")]
-        count = int(asked[0].isin(seen).sum())
-        if count:
-            what = f"{count:,} of {len(asked[0]):,} {part} links are joined by an edge of training, parallel or reverse"
+        times = int(asked[0].isin(seen).sum())
+        if times:
+            links_ = count(len(asked[0]), f"{part} link")
+            what = f"{times:,} of {links_} {plural(times, 'is')} joined by an edge of training, parallel or reverse"
             found.append(Finding(level="problem", what=what))
-        count = int(asked[1].isin(every).sum())
-        if count:
-            found.append(Finding(level="problem", what=f"{count:,} of {len(asked[1]):,} {part} non-links are links"))
+        times = int(asked[1].isin(every).sum())
+        if times:
+            what = f"{times:,} of {count(len(asked[1]), f'{part} non-link')} {plural(times, 'is a link', 'are links')}"
+            found.append(Finding(level="problem", what=what))
     return found
 
 
@@ -285,9 +291,10 @@ def _twins(group: Array, split: Split, prefix: str, what: str) -> list[Finding]:
     seen[group[(part == 0) & (group >= 0)]] = True
     for number in (1, 2):
         rows = group[(part == number) & (group >= 0)]
-        count = int(seen[rows].sum())
-        if count:
-            text = f"{prefix}{count:,} of {len(rows):,} {PARTS[number]} rows have {what} in training"
+        times = int(seen[rows].sum())
+        if times:
+            total = count(len(rows), f"{PARTS[number]} row")
+            text = f"{prefix}{times:,} of {total} {plural(times, 'has')} {what} in training"
             found.append(Finding(level="problem", what=text, kind="duplicate"))
     return found
 

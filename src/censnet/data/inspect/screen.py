@@ -10,6 +10,7 @@ from rich.table import Table
 from censnet.console import Text
 from censnet.data.inspect.report import LabelReport, Report
 from censnet.data.sets.sources import DatasetInfo
+from censnet.text import count
 
 MOST_COLUMNS = 12
 MOST_LABELS = 12
@@ -33,21 +34,21 @@ class Screen:
         report, shape, line = self.report, self.report.structure, self.report.line_graph
         graphs = f"{shape.graphs:,} graphs, " if shape.graphs > 1 else ""
         sparse = " (sparse)" if shape.sparse else ""
-        nodes = f"{_count(shape.nodes, 'node')} x {shape.node_width:,}{sparse}"
-        edges = f"{_count(shape.edges, 'edge')} x {shape.edge_width:,}"
+        nodes = f"{count(shape.nodes, 'node')} x {shape.node_width:,}{sparse}"
+        edges = f"{count(shape.edges, 'edge')} x {shape.edge_width:,}"
         yield Text.assemble((report.name, "bold"), f"  {graphs}{nodes}, {edges}")
         facts = Table.grid(padding=(0, 2))
         facts.add_column(style="cyan", no_wrap=True)
         facts.add_column(overflow="fold")
         for table in report.tables:
             bad = f", {table.bad_rows:,} of them bad" if table.bad_rows else ""
-            facts.add_row(table.table, Text(f"{table.file}: {_count(table.rows, 'row')}{bad}", "red" if bad else ""))
+            facts.add_row(table.table, Text(f"{table.file}: {count(table.rows, 'row')}{bad}", "red" if bad else ""))
         facts.add_row("structure", _structure(report))
         facts.add_row("degrees", _degrees(report, plain))
         memory = f"explicit {_bytes(line.explicit_bytes)}, dense {_bytes(line.dense_bytes)}"
-        facts.add_row("line graph", f"{_count(line.links, 'link')}, not built ({memory})")
+        facts.add_row("line graph", f"{count(line.links, 'link')}, not built ({memory})")
         if (cost := report.cost) is not None:
-            batches = f" in {_count(cost.batches, 'batch', 'batches')}" if cost.batches > 1 else ""
+            batches = f" in {count(cost.batches, 'batch')}" if cost.batches > 1 else ""
             facts.add_row(
                 "training",
                 f"about {_seconds(cost.seconds)} an epoch{batches} on this CPU and {_bytes(cost.bytes)}: "
@@ -70,11 +71,11 @@ def _structure(report: Report) -> str:
     shape = report.structure
     if shape.graphs > 1:
         least, median, most = shape.nodes_per_graph
-        size = f"{least:,} to {most:,} nodes in a graph, median {median:,.0f}; {_count(shape.components, 'component')}"
+        size = f"{least:,} to {most:,} nodes in a graph, median {median:,.0f}; {count(shape.components, 'component')}"
     else:
-        largest = f"{_count(shape.largest_component, 'node')} ({shape.largest_component / shape.nodes:.1%})"
-        size = _count(shape.components, "component") + (f", the largest {largest}" if shape.components > 1 else "")
-    rest = f"{shape.isolated:,} isolated, {_count(shape.loops, 'loop')}, {_count(shape.parallel, 'parallel edge')}"
+        largest = f"{count(shape.largest_component, 'node')} ({shape.largest_component / shape.nodes:.1%})"
+        size = count(shape.components, "component") + (f", the largest {largest}" if shape.components > 1 else "")
+    rest = f"{shape.isolated:,} isolated, {count(shape.loops, 'loop')}, {count(shape.parallel, 'parallel edge')}"
     return f"{size}; {rest}"
 
 
@@ -84,11 +85,11 @@ def _degrees(report: Report, plain: bool) -> str:
     bins = bins[next((place for place, (*_, count) in enumerate(bins) if count), 0) :]  # from the first that has a node
     if len(bins) > 7:
         bins = [*bins[:6], (bins[6][0], degrees.most, sum(count for *_, count in bins[6:]))]
-    most = max((count for *_, count in bins), default=1) or 1
+    most = max((nodes for *_, nodes in bins), default=1) or 1
     shown = []
-    for low, high, count in bins:
+    for low, high, nodes in bins:
         name = str(low) if low == high else f"{low}-{high}"
-        bar = f"{count:,}" if plain else BARS[-(-count * len(BARS) // most) - 1] if count else " "
+        bar = f"{nodes:,}" if plain else BARS[-(-nodes * len(BARS) // most) - 1] if nodes else " "
         shown.append(f"{name} {bar}")
     median = f"{degrees.median:g}"
     return f"min {degrees.least}, median {median}, mean {degrees.mean:.1f}, max {degrees.most:,}   {'  '.join(shown)}"
@@ -105,7 +106,7 @@ def _columns(report: Report, plain: bool) -> RenderableType:
         )
     shown = sorted(report.columns, key=lambda column: column.features == 0)
     for column in shown[:MOST_COLUMNS]:
-        made = _count(column.features, "feature") if column.features else "left out"
+        made = count(column.features, "feature") if column.features else "left out"
         grid.add_row("  " + column.table, column.name, f"{column.kind}: {made}", column.reason)
     if len(shown) > MOST_COLUMNS:
         grid.add_row("", f"... and {len(shown) - MOST_COLUMNS:,} more", "", "")
@@ -136,7 +137,7 @@ def _balance(label: LabelReport) -> str:
     total = label.rows - label.missing
     shares = [f"{name[:24]} {count / total:.1%}" for name, count in list(label.classes.items())[:8]]
     more = f", and {label.num_classes - 8:,} more" if label.num_classes > 8 else ""
-    return f"{_count(label.num_classes, 'class', 'classes')}: {', '.join(shares)}{more}"
+    return f"{count(label.num_classes, 'class')}: {', '.join(shares)}{more}"
 
 
 def _findings(report: Report, plain: bool) -> RenderableType:
@@ -188,15 +189,11 @@ def dataset_card(info: DatasetInfo, place: str) -> RenderableType:
 
 def numbers(info: DatasetInfo) -> str:
     """The counts of a set in words."""
-    return ", ".join(_count(count, name.removesuffix("s"), name) for name, count in info.counts.items() if count)
+    return ", ".join(count(size, name.removesuffix("s"), name) for name, size in info.counts.items() if size)
 
 
 def _short(text: str, longest: int = 240) -> str:
     return text if len(text) <= longest else text[: longest - 3] + "..."
-
-
-def _count(count: int, one: str, many: str | None = None) -> str:
-    return f"{count:,} {one}" if count == 1 else f"{count:,} {many or one + 's'}"
 
 
 def _bytes(count: float) -> str:

@@ -8,6 +8,7 @@ from censnet.data.errors import place, quote
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
+from censnet.text import count, plural
 
 logger = logging.getLogger("censnet")
 
@@ -25,7 +26,8 @@ def tell_unseen(tables: Tables, schema: Schema) -> list[str]:
             words = column.find_unseen(as_arrow(frame[column.name]))
             if len(words):
                 where = place(tables.name(table), column=column.name)
-                rows = f"{len(words):,} of {len(frame):,} rows have a word that no training row had"
-                said.append(f"{where}{rows}, such as {quote(words[0].as_py())}: they count as an average row")
+                has, they = plural(len(words), "has"), plural(len(words), "it counts", "they count")
+                rows = f"{len(words):,} of {count(len(frame), 'row')} {has} a word that no training row had"
+                said.append(f"{where}{rows}, such as {quote(words[0].as_py())}: {they} as an average row")
                 logger.warning("%s", said[-1])
     return said

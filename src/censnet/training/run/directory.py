@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from censnet.data.errors import quote
 from censnet.tasks.targets import Target
+from censnet.text import count
 from censnet.training.config import Gates, Labels, Settings
 from censnet.training.run.checkpoint import RunError, write_whole
 
@@ -84,7 +85,7 @@ class Tried(BaseModel):
     @model_validator(mode="after")
     def _kept_are_tries(self) -> Tried:
         if not all(0 <= number < len(self.tries) for number in self.kept):
-            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {len(self.tries)} tries")
+            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {count(len(self.tries), 'try')}")
         return self
 
 
@@ -281,7 +282,7 @@ def _read(path: Path, most: int | None = None) -> bytes:
             raise RunError(f"{path} is missing or is a link, expected the file that was written")
         size = path.stat().st_size
         if most is not None and size > most:
-            raise RunError(f"{path} has {size:,} bytes, expected at most {most:,}")
+            raise RunError(f"{path} has {count(size, 'byte')}, expected at most {most:,}")
         return path.read_bytes()
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}") from None
