@@ -85,7 +85,7 @@ def test_inspect_audits_a_splits_file(folder):
         (["inspect", "{}/empty"], "holds no nodes, edges or graphs table"),
         (["inspect", "{}", "--target", "edge:fraud"], "column fraud"),
         (["inspect", "{}", "--target", "fraud"], "expected node:COLUMN"),
-        (["inspect", "{}", "--splits", "{}/none.csv"], "none.csv: not a table of splits"),
+        (["inspect", "{}", "--splits", "{}/none.csv"], "none.csv: there is no such file"),
         (["datasets", "coar"], "there is no data set 'coar'"),
     ],
 )

@@ -13,6 +13,14 @@ from censnet.telling import FAILED, INTERRUPTED, failed
 
 NAMES = {"int": "N", "float": "X", "str": "TEXT", "path": "PATH"}  # Python's name of a type -> what help calls a value
 
+WORDS = {  # of pydantic, by which typer checks values -> ours
+    ": Value error, ": ": ",
+    ": Input should be ": ": expected ",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "a valid integer, unable to parse string as an integer": "a whole number",
+}
+
 
 class Commands(TyperGroup):
     """The commands of `censnet`."""
@@ -53,7 +61,8 @@ def _wrong_usage(error: Any) -> str:
     """What is wrong with what was typed, and the command that says what may be typed."""
     path = getattr(getattr(error, "ctx", None), "command_path", "") or "censnet"
     text = " ".join(error.format_message().split("\n")).rstrip(".")
-    text = text.replace(": Value error, ", ": ").replace(": Input should be ", ": expected ")
+    for theirs, ours in WORDS.items():
+        text = text.replace(theirs, ours)
     return f"{text[:1].lower()}{text[1:]}: {path} --help lists what can be given"
 
 

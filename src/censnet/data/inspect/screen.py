@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
@@ -62,7 +63,7 @@ class Screen:
             yield Text("columns", "bold")
             yield _columns(report, plain)
         yield Text("labels", "bold")
-        yield _labels(report.labels, plain)
+        yield _labels(report, plain)
         yield Text("audit", "bold")
         yield _findings(report, plain)
 
@@ -113,9 +114,12 @@ def _columns(report: Report, plain: bool) -> RenderableType:
     return grid
 
 
-def _labels(labels: Sequence[LabelReport], plain: bool) -> RenderableType:
+def _labels(report: Report, plain: bool) -> RenderableType:
+    labels = report.labels
     if not labels:
-        return Text("  no target was named: give --target node:COLUMN, edge:COLUMN or graph:COLUMN", "dim")
+        levels = [table.table.removesuffix("s") for table in report.tables]
+        forms = [f"{level}:COLUMN" for level in levels] + (["link"] if levels != ["graph"] else [])
+        return Text(f"  no target was named: give --target {' or '.join(forms)}", "dim")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="cyan", overflow="crop" if plain else "ellipsis")
     grid.add_column(no_wrap=True, overflow="crop")
@@ -165,7 +169,9 @@ def datasets_table(rows: Sequence[tuple[DatasetInfo, str]]) -> RenderableType:
         grid.add_column(header=name, overflow="fold", no_wrap=name in ("name", "size"))
     grid.add_row(*(Text(name, "bold") for name in ("name", "holds", "size", "licence", "found")))
     for info, place in rows:
-        grid.add_row(Text(info.name, "cyan"), numbers(info), _bytes(info.size), info.licence, place)
+        grid.add_row(
+            Text(info.name, "cyan"), numbers(info), _bytes(info.size) if info.size else "", info.licence, _home(place)
+        )
     return grid
 
 
@@ -190,6 +196,12 @@ def dataset_card(info: DatasetInfo, place: str) -> RenderableType:
 def numbers(info: DatasetInfo) -> str:
     """The counts of a set in words."""
     return ", ".join(count(size, name.removesuffix("s"), name) for name, size in info.counts.items() if size)
+
+
+def _home(place: str) -> str:
+    """A path, with ~ for the user's home."""
+    home = str(Path.home())
+    return "~" + place.removeprefix(home) if len(home) > 1 and place.startswith(home) else place
 
 
 def _short(text: str, longest: int = 240) -> str:

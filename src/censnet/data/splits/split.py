@@ -166,6 +166,8 @@ def read_splits(path: str | os.PathLike[str], ids: Mapping[str, pd.DataFrame] | 
 def read_split_rows(path: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a split file: table, row as a number, split as 0, 1 or 2, and the other columns as text."""
     path = Path(path)
+    if not path.exists():
+        raise DataError("there is no such file, expected a table of splits, such as splits.csv of a run", str(path))
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             names = next(csv.reader(file), [])
