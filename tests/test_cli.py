@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -138,3 +139,57 @@ print(*sorted({"torch", "pandas", "numpy", "sklearn", "matplotlib"} & set(sys.mo
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "\n"
+
+
+@pytest.mark.parametrize("command", [None, "train", "predict", "embed", "evaluate", "settings", "inspect", "datasets"])
+def test_help_shows_no_value_after_a_flag_and_no_type_of_python(command):
+    result = run(*([] if command is None else [command]), "--help")
+    assert result.exit_code == 0
+    options = result.stdout[result.stdout.index("Options") :]
+    assert not {"<bool>", "<str>", "<int", "<list", "<path>"} & {word for word in options.split() if word[:1] == "<"}
+    assert "<bool>" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["train", "--resum"], "no such option: --resum"),
+        (["train", "karate", "--seed", "x"], "'--seed': expected a whole number"),
+        (["train", "karate", "--seed", "-1"], "'--seed': expected at least 0"),
+        (["train", "karate", "--resume=yes"], "'--resume' does not take a value"),
+        (["train", "karate", "--vary", "x"], "'x' is not one of 'both', 'split', 'start'"),
+        (["predict"], "missing argument 'RUN'"),
+        (["bogus"], "no such command 'bogus'"),
+    ],
+)
+def test_a_mistake_in_what_is_typed_is_one_line_that_names_the_help(arguments, text):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert text in line
+    assert line.endswith("--help lists what can be given")
+
+
+def test_one_of_something_is_singular_on_every_screen(tmp_path):
+    nouns = "rows|nodes|edges|graphs|molecules|channels|features|components|loops|links|batches|columns|trainings"
+    one = re.compile(rf"(?<![\d.,-])1 ({nouns}|parallel edges)\b")
+    pd.DataFrame({"smiles": ["CC"]}).to_csv(tmp_path / "one.csv", index=False)
+    pd.DataFrame({"smiles": ["CC", "CO", "C1C", "CN"] * 3, "y": [1.5, 2.5, 3.5, 0.5] * 3}).to_csv(
+        tmp_path / "some.csv", index=False
+    )
+    small = ["--set", "training.epochs=1", "--set", "model.hidden=8", "--out", str(tmp_path / "run")]
+    said = []
+    for arguments in (
+        ["inspect", str(tmp_path / "one.csv")],
+        ["train", str(tmp_path / "some.csv"), "--target", "graph:y", *small],
+        ["predict", str(tmp_path / "run"), str(tmp_path / "one.csv"), "--to", str(tmp_path / "answers.csv")],
+        ["embed", str(tmp_path / "run"), str(tmp_path / "one.csv"), "--to", str(tmp_path / "embedded")],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 0, result.stderr
+        said.append(result.stdout + result.stderr)
+    text = " ".join("\n".join(said).split())
+    assert "answers.csv: 1 row" in text
+    assert "edges.parquet: 1 row, 8 channels" in text
+    assert one.findall(text) == []

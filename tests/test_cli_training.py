@@ -445,3 +445,53 @@ def test_a_sentence_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     for level, text in ((logging.INFO, "a [note]"), (logging.WARNING, "beware"), (logging.INFO, "a [note]")):
         voice.emit(logging.LogRecord("censnet", level, "", 0, text, None, None))
     assert capsys.readouterr().err == "· a [note]\n! beware\n"
+
+
+@pytest.fixture(scope="module")
+def leaky(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Payments whose label is a column of their source and, in another word, a column of their own."""
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("leaky")
+    flag, source = rng.random(40) < 0.3, rng.integers(0, 40, 200)
+    pd.DataFrame({"id": range(40), "closed": flag.astype(int), "age": rng.normal(size=40)}).to_csv(
+        folder / "nodes.csv", index=False
+    )
+    edges = {"source": source, "target": (source + rng.integers(1, 40, 200)) % 40, "amount": rng.normal(size=200)}
+    status = np.where(flag[source], "chargeback", "settled")
+    pd.DataFrame({**edges, "status": status, "is_fraud": flag[source].astype(int)}).to_csv(
+        folder / "edges.csv", index=False
+    )
+    return folder
+
+
+def test_train_warns_of_the_leaks_that_inspect_finds_and_goes_on(leaky: Path, tmp_path: Path) -> None:
+    arguments = [leaky, "--target", "edge:is_fraud"]
+    result = run("train", *arguments, "--out", tmp_path / "run", "--set", "training.epochs=2", *SMALL)
+    assert result.exit_code == 0
+    warned = [line for line in result.stderr.splitlines() if line.startswith("!")]
+    shown = " ".join(run("inspect", *arguments).stdout.split())
+    assert len(warned) == 2
+    assert "edges.csv, column status gives is_fraud away" in warned[0]
+    assert "nodes.csv, column closed gives is_fraud of edges.csv away" in warned[1]
+    assert warned[1].endswith("it is a feature, which --column closed=drop leaves out)")
+    stored = load_run(tmp_path / "run").config.findings
+    assert [f"! {finding}" for finding in stored] == warned
+    assert all(finding in shown for finding in stored)
+    assert "leak?" in result.stdout
+
+
+def test_a_column_that_was_left_out_is_no_leak(leaky: Path) -> None:
+    dropped = {"closed": "drop", "status": "drop"}
+    assert train(leaky, "edge:is_fraud", settings={"training.epochs": 2}, overrides=dropped).config.findings == []
+
+
+def test_a_row_in_two_parts_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frame = pd.DataFrame({"smiles": SMILES * 2, "y": np.arange(20) % 2, "split": ["train"] * 10 + ["test"] * 10})
+    with caplog.at_level(logging.WARNING, "censnet"):
+        trained = train(frame, "graph:y", settings={"training.epochs": 2, "model.hidden": 8})
+    assert trained.config.findings == ["the table: 10 of 10 test rows have the same molecule in training"]
+    assert trained.config.findings[0] in caplog.messages
+
+
+@pytest.mark.parametrize("data", ["karate"])
+def test_sets_without_a_leak_are_trained_on_without_a_warning(data: str) -> None:
+    assert train(data, "node:faction", settings={"training.epochs": 2}).config.findings == []

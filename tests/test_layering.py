@@ -9,12 +9,15 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "censnet"
 FLOORS = (
+    ("text",),
+    ("console",),
     ("ops",),
     ("nn", "data"),
     ("tasks",),
     ("training",),
     ("experiments",),
     ("figures", "telling"),
+    ("commands",),
     ("cli", "demo", "estimators"),
 )  # neighbours: siblings
 BELOW = {

@@ -5,7 +5,6 @@ What is heavy is imported by the command that needs it, so that `--help` answers
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from dataclasses import asdict
@@ -16,9 +15,12 @@ from typing import Annotated, Any, cast
 import typer
 from rich.console import RenderableType
 
-from censnet.telling import WRONG, is_main, named_path, one_line, say, stoppable
+from censnet.commands import Commands
+from censnet.telling import WRONG, named_path, one_line, say, say_json, say_rows, stoppable
+from censnet.text import count
 
 app = typer.Typer(
+    cls=Commands,
     help="Co-embed the nodes and edges of graphs.",
     no_args_is_help=True,
     add_completion=False,
@@ -131,9 +133,9 @@ def train(
             scores, screen = run.metrics, run_screen(run)
         else:
             scores, screen = several.summary, replicates_screen(several, place, vary.value)
-    if as_json and is_main():
-        typer.echo(json.dumps(scores, indent=1))
-    elif not quiet and not as_json:
+    if as_json:
+        say_json(scores)
+    elif not quiet:
         say(screen)
 
 
@@ -171,10 +173,10 @@ def predict(
         write_tables(files)
         text = b"" if files else to_csv(next(iter(found.values())), "predictions")
     if text:
-        typer.echo(text, nl=False)
+        say_rows(text)
     for path, frame in files.items():
         bad = int(frame["error"].notna().sum()) if "error" in frame else 0
-        say(f"{path}: {len(frame):,} rows" + (f", {bad:,} of them with an error" if bad else ""))
+        say(f"{path}: {count(len(frame), 'row')}" + (f", {bad:,} of them with an error" if bad else ""))
 
 
 @app.command()
@@ -198,7 +200,8 @@ def embed(
 
         files = write_embeddings(load_run(run), data, to, form.value, strict=strict, device=device, progress=True)
     for path, frame in files.items():
-        say(f"{path}: {len(frame):,} rows, {sum(str(name)[1:].isdigit() for name in frame):,} channels")
+        channels = sum(str(name)[1:].isdigit() for name in frame)
+        say(f"{path}: {count(len(frame), 'row')}, {count(channels, 'channel')}")
 
 
 @app.command()
@@ -218,7 +221,7 @@ def evaluate(
         scores = trained.evaluate(data, strict=strict, device=device, progress=True)
         screen = scores_screen(trained, scores)
     if as_json:
-        typer.echo(json.dumps(scores, indent=1))
+        say_json(scores)
     else:
         say(screen)
 
@@ -237,7 +240,7 @@ def settings(
 
         chosen = make_settings(preset, cast(Section, task))
     if as_json:
-        typer.echo(json.dumps([entry._asdict() for entry in entries(chosen)], indent=1))
+        say_json([entry._asdict() for entry in entries(chosen)])
     else:
         say(settings_table(chosen))
 
@@ -258,7 +261,7 @@ def inspect(
 
         report = inspect_data(data, target, splits, estimate_for)
     if as_json:
-        typer.echo(report.model_dump_json(indent=1))
+        say_json(report.model_dump())
     else:
         say(Screen(report))
     if strict and report.problems:
@@ -280,7 +283,7 @@ def datasets(
             raise DataError(f"there is no data set {quote(name)} (there are {', '.join(sources.DATASETS)})")
         rows = [(info, sources.where(info.name)) for info in sources.DATASETS.values() if name in (None, info.name)]
     if as_json:
-        typer.echo(json.dumps([{**asdict(info), "found": place} for info, place in rows], indent=1, default=str))
+        say_json([{**asdict(info), "found": place} for info, place in rows])
     else:
         say(datasets_table(rows) if name is None else dataset_card(*rows[0]))
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from censnet.console import Console
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError
 from censnet.data.sets.karate import read_karate
@@ -71,7 +71,9 @@ def choose_subject(console: Console) -> Subject:
     try:
         find(CORA.name)
     except DataError as problem:
-        console.print(f"Cora cannot be had here: {problem}\nSo the demo takes Zachary's karate club, 34 people.\n")
+        console.print(f"Cora cannot be had here: {problem}")
+        console.print("So the demo takes Zachary's karate club, 34 people.")
+        console.print()
         return make_karate()
     return CORA
 
@@ -240,7 +242,7 @@ def _channels(frame: pd.DataFrame) -> np.ndarray[tuple[int, int], np.dtype[np.fl
 
 def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
     """Train all three on the same splits, print their accuracy, write what they found, draw it."""
-    started, console = time.monotonic(), Console(highlight=False)
+    started, console = time.monotonic(), Console()
     subject = choose_subject(console)
     trained: dict[str, list[Run]] = {}
     for preset in ("paper", "strong"):
@@ -261,7 +263,8 @@ def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
     show_scores(contenders, subject, splits[0], console)
     write_scores(contenders, out / "scores.csv")
     draw_accuracy(contenders, subject, splits[0], out / "learning_curves.png")
-    console.print("\nOne more CensNet, with a gate for each channel, whose embeddings are written and drawn")
+    console.print()
+    console.print("One more CensNet, with a gate for each channel, whose embeddings are written and drawn")
     pictured = train_pictured(subject, out / "pictured", epochs)
     embedded = pictured.embed(subject.data)
     write_table(pictured.predict(subject.data, keep="ids"), out / "predictions.csv")
@@ -269,8 +272,9 @@ def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
     write_table(embedded.edges, out / "edges.csv")
     classes = pictured.config.targets[0].classes
     draw_embeddings(subject.name, embedded, codes, classes, splits[0], out / "embeddings.png")
+    console.print()
     console.print(
-        f"\n{out}/ has learning_curves.png, embeddings.png, scores.csv, predictions.csv, the embeddings nodes.csv and "
+        f"{out}/ has learning_curves.png, embeddings.png, scores.csv, predictions.csv, the embeddings nodes.csv and "
         "edges.csv, and the runs themselves: paper/, strong/ and pictured/. "
         f"It took {time.monotonic() - started:.0f} seconds."
     )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shlex
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
-from rich.console import Console, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
+
+from censnet.console import Console, Text
 
 WRONG, FAILED, INTERRUPTED = 1, 2, 130  # exit codes: the data have problems; it could not be done; Ctrl-C
 
@@ -31,18 +34,19 @@ def one_line(level: int = logging.ERROR) -> Iterator[None]:
         logger.setLevel(level)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse")  # torch: sparse tensors are in beta
+            warnings.showwarning = _warn
             yield
     except (ValueError, ImportError, OSError) as error:
-        raise _failed(str(error), FAILED) from None
+        raise failed(_message(error), FAILED) from None
     except KeyboardInterrupt:
-        raise _failed("stopped", INTERRUPTED) from None
+        raise failed("stopped", INTERRUPTED) from None
     except (MemoryError, RuntimeError) as error:
         from censnet.training.loop.stopping import is_out_of_memory, out_of_memory
 
         if not is_out_of_memory(error):
             raise
         advice = "give fewer rows at a time, or use a machine with more memory"
-        raise _failed(str(out_of_memory(error, advice)), FAILED) from None
+        raise failed(str(out_of_memory(error, advice)), FAILED) from None
     finally:
         logger.setLevel(before)
         for handler in handlers:
@@ -62,9 +66,9 @@ def stoppable(place: Path, again: Sequence[str] | None = None) -> Iterator[None]
         command = shlex.join(["censnet", *(again or ["train", "--resume", "--out", str(place)])])
         saved = rest != "nothing was saved" and (again is not None or is_begun(place))
         how = f"{command} goes on with it" if saved else "nothing was saved"
-        raise _failed(f"{what or 'stopped'}: {how}", INTERRUPTED) from None
+        raise failed(f"{what or 'stopped'}: {how}", INTERRUPTED) from None
     except StoppedError as error:
-        raise _failed(str(error), FAILED) from None
+        raise failed(str(error), FAILED) from None
 
 
 def named_path(text: str | Path) -> Path:
@@ -85,13 +89,46 @@ def say(what: RenderableType) -> None:
     if not is_main():
         return
     if isinstance(what, str):
-        Console(highlight=False, soft_wrap=True).print(Text(what))
+        Console(soft_wrap=True).print(Text(what))
     else:
-        Console(highlight=False).print(what)
+        Console().print(what)
 
 
-def _failed(text: str, code: int) -> typer.Exit:
+def say_rows(text: bytes) -> None:
+    """Print a table as CSV: as it is into a file or a pipe, printable in a terminal."""
+    if sys.stdout.isatty():
+        for line in text.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
+            say(line.removesuffix("\r"))
+    else:
+        typer.echo(text, nl=False)
+
+
+def say_json(content: object) -> None:
+    """Print something as JSON, of ASCII alone, in the first process alone."""
+    if is_main():
+        typer.echo(json.dumps(content, indent=1, default=str))
+
+
+def failed(text: str, code: int) -> typer.Exit:
     """Say in one line what went wrong. -> what to raise"""
-    line = Text.assemble(("error: " if code == FAILED else "", "bold red"), " ".join(text.split()))
-    Console(stderr=True, soft_wrap=True, highlight=False).print(line)
+    line = Text.assemble(("error: " if code == FAILED else "", "bold red"), text)
+    Console(stderr=True, soft_wrap=True).print(line)
     return typer.Exit(code)
+
+
+def _message(error: Exception) -> str:
+    """What an error says. A library may take several lines; in ours, a line feed is part of a name."""
+    ours = type(error).__module__.partition(".")[0] == "censnet"
+    return str(error) if ours else " ".join(str(error).split("\n"))
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: object = None,
+) -> None:
+    """A library's warning, as one of the notes."""
+    Console(stderr=True, soft_wrap=True).print(Text(f"! {' '.join(str(message).split())} ({category.__name__})"))

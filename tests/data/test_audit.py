@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from censnet.data import Tables, load_data
-from censnet.data.inspect.audit import audit
+from censnet.data.inspect.audit import audit, find_leaks
+from censnet.data.inspect.cross_table import edge_ends
 from censnet.data.inspect.giveaway import follows, gives_away, telling_features
+from censnet.data.inspect.structure import unordered_hashes
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split import Split
 
@@ -181,8 +185,8 @@ def test_one_molecule_in_two_parts_is_a_problem_whatever_its_spelling():
     assert "2 molecules stand in 4 rows" in clean[0].what
     leaky = audit(data, {"graphs": ["y"]}, {"graphs": Split.of([0, 0, 0, 0, 1, 1, 2, 2, 2])})
     assert [finding.what for finding in leaky if finding.level == "problem"] == [
-        "the table: 1 of 2 validation rows have the same molecule in training",
-        "the table: 1 of 3 test rows have the same molecule in training",
+        "the table: 1 of 2 validation rows has the same molecule in training",
+        "the table: 1 of 3 test rows has the same molecule in training",
     ]
 
 
@@ -192,7 +196,7 @@ def test_an_equal_row_in_two_parts_is_a_problem():
     edges.loc[300, edges.columns] = edges.loc[5, edges.columns]
     split = Split.of([0] * 200 + [1] * 50 + [2] * 150)
     findings = found(tables, splits={"edges": split})
-    assert ("problem", "edges.csv: 1 of 150 test rows have an equal row in training") in findings
+    assert ("problem", "edges.csv: 1 of 150 test rows has an equal row in training") in findings
 
 
 def test_a_reverse_edge_in_two_parts_is_a_warning_and_a_parallel_one_a_note():
@@ -204,7 +208,7 @@ def test_a_reverse_edge_in_two_parts_is_a_warning_and_a_parallel_one_a_note():
     split = Split.of([0] * 200 + [1] * 50 + [2] * 150)
     findings = found(tables, splits={"edges": split})
     assert ("warning", "edges.csv: 2 of 150 test rows have their reverse in training") in findings
-    assert ("note", "edges.csv: 1 of 150 test rows have a parallel row in training") in findings
+    assert ("note", "edges.csv: 1 of 150 test rows has a parallel row in training") in findings
     assert findings[-1][0] == "note"
 
 
@@ -245,3 +249,193 @@ def test_coarse_nodes_are_not_called_twins():
     split = Split.of(rng.integers(0, 3, 100))
     assert found(Tables(nodes, edges), "node:y", splits={"nodes": split}) == []
     assert torch.cat(list(split.parts.values())).numel() == 100
+
+
+# -- across tables ----------------------------------------------------------------------------------------------------
+
+NODES, EDGES = 300, 1500
+
+
+def world(seed: int = 0, nodes: int = NODES, edges: int = EDGES) -> tuple[np.random.Generator, Tables, np.ndarray]:
+    """Accounts and payments that say nothing of one another, and the rows of the two accounts of each payment."""
+    rng = np.random.default_rng(seed)
+    ids = np.array([f"a{number}" for number in rng.permutation(nodes)])
+    source = rng.integers(0, nodes, edges)
+    ends = np.stack([source, (source + rng.integers(1, nodes, edges)) % nodes])
+    accounts = pd.DataFrame({"id": ids, "age": rng.normal(size=nodes), "country": rng.choice(list("abcde"), nodes)})
+    payments = {"source": ids[ends[0]], "target": ids[ends[1]], "amount": rng.lognormal(size=edges)}
+    tables = Tables(accounts, pd.DataFrame({**payments, "currency": rng.choice(["EUR", "NOK"], edges)}))
+    return rng, tables, ends
+
+
+def leaks(tables: Tables, target: str) -> list[str]:
+    level, column = target.split(":")
+    found = find_leaks(load_data(tables, target=target), {level + "s": [column]})
+    return [finding.what for finding in found if finding.kind == "leak"]
+
+
+def test_the_rows_of_both_nodes_of_an_edge_are_found_in_their_direction():
+    _, tables, ends = world()
+    assert np.array_equal(np.stack(edge_ends(load_data(tables))), ends)
+
+
+@pytest.mark.parametrize("form", [lambda flag: flag.astype(int), lambda flag: np.where(flag, "closed", "open")])
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        (lambda flag, ends: flag[ends[0]], "the edges that start there"),
+        (lambda flag, ends: flag[ends[1]], "the edges that end there"),
+        (lambda flag, ends: flag[ends[0]] | flag[ends[1]], ""),
+        (lambda flag, ends: flag[ends[0]] ^ flag[ends[1]], "its values at the two ends"),
+    ],
+    ids=["source", "target", "either", "one"],
+)
+def test_a_column_of_nodes_that_tells_the_label_of_their_edges_is_a_leak(form, label, words):
+    rng, tables, ends = world()
+    flag = rng.random(NODES) < 0.2
+    tables.nodes["fraudster"] = form(flag)
+    tables.edges["is_fraud"] = label(flag, ends).astype(int)
+    (found,) = leaks(tables, "edge:is_fraud")
+    assert found.startswith(("nodes, column fraudster gives is_fraud", "nodes, column fraudster may give is_fraud"))
+    assert words in found
+    assert found.endswith("it is a feature, which --column fraudster=drop leaves out)")
+
+
+@pytest.mark.parametrize("kind", ["any", "word", "mean", "quantity"])
+def test_a_column_of_nodes_that_was_made_of_the_labels_of_their_edges_is_a_leak(kind):
+    rng, tables, ends = world()
+    label = rng.normal(size=EDGES) if kind == "quantity" else (rng.random(EDGES) < 0.1).astype(int)
+    size, most = np.bincount(ends[0], minlength=NODES), np.zeros(NODES)
+    np.maximum.at(most, ends[0], label)
+    mean = np.bincount(ends[0], label, NODES) / np.maximum(size, 1)
+    made = {"any": most, "word": np.where(most > 0, "bad", "good"), "mean": mean, "quantity": np.exp(mean)}
+    tables.nodes["risk"], tables.edges["y"] = made[kind], label
+    (found,) = leaks(tables, "edge:y")
+    assert "nodes, column risk gives y of edges away" in found
+    assert "the edges that start there" in found
+
+
+def test_a_vector_of_nodes_with_a_label_of_their_edges_is_a_leak():
+    rng, tables, ends = world()
+    flag = rng.random(NODES) < 0.2
+    x = rng.normal(size=(NODES, 6))
+    x[:, 4] = flag * 2.0
+    tables.nodes["x"], tables.edges["y"] = x.tolist(), flag[ends[1]].astype(int)
+    (found,) = leaks(tables, "edge:y")
+    assert "gives y of edges away" in found
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda label: np.array(["u", "v", "w"])[label],  # another word for each class
+        lambda label: (label == 2) * 3.5,
+        lambda label: np.array([5, 1, 9])[label],
+    ],
+    ids=["word", "flag", "code"],
+)
+def test_a_column_of_edges_that_tells_the_label_of_a_node_is_a_leak(column):
+    rng, tables, ends = world()
+    label = rng.integers(0, 3, NODES)
+    tables.nodes["y"] = np.array(["x", "y", "z"])[label]
+    tables.edges["state"] = column(label[ends[1]])
+    (found,) = leaks(tables, "node:y")
+    assert "edges, column state gives y of nodes away" in found
+    assert "the edges that end there" in found
+
+
+@pytest.mark.parametrize("level", ["node", "edge"])
+def test_a_column_of_nodes_or_edges_that_tells_the_label_of_their_graph_is_a_leak(level):
+    rng = np.random.default_rng(0)
+    label, names = rng.normal(size=60), np.repeat(np.arange(60), 4)
+    nodes = pd.DataFrame({"graph": names, "id": np.tile(np.arange(4), 60), "x": rng.normal(size=240)})
+    edges = pd.DataFrame(
+        {"graph": names, "source": nodes["id"], "target": (nodes["id"] + 1) % 4, "w": rng.normal(size=240)}
+    )
+    table = nodes if level == "node" else edges
+    table["leak"] = np.where(np.arange(240) % 4 == 0, 5 * label[names] + 30, rng.normal(-50, 30, 240))
+    tables = Tables(nodes, edges, pd.DataFrame({"graph": range(60), "y": label}))
+    (found,) = leaks(tables, "graph:y")
+    assert f"{level}s, column leak gives y of graphs away (correlation 1.000 of its highest over its {level}s" in found
+
+
+@pytest.mark.parametrize(
+    ("column", "how"),
+    [
+        (lambda y: y**2, "explain"),  # of a quantity around 0
+        (lambda y: np.sign(y) * np.abs(y) ** 3, "correlation"),
+        (lambda y: -5 * y + 2, "correlation"),
+    ],
+    ids=["square", "monotone", "scaled"],
+)
+def test_a_transformed_copy_of_a_quantity_is_a_leak(column, how):
+    rng, tables, _ = world()
+    y = rng.normal(size=NODES)
+    tables.nodes["y"], tables.nodes["copy"] = (column(y), y) if how == "explain" else (y, column(y))
+    (found,) = leaks(tables, "node:y")
+    assert "nodes, column copy gives y away" in found
+    assert how in found
+
+
+def test_ids_in_the_order_of_several_classes_are_noticed():
+    rng, tables, ends = world()
+    tables.nodes["y"] = np.array(["x", "y", "z"])[np.sort(rng.integers(0, 3, NODES))]
+    numbered = tables.nodes.assign(id=range(NODES))
+    edges = tables.edges.assign(source=ends[0], target=ends[1])
+    findings = found(Tables(numbered, edges), "node:y")
+    assert [what for _, what in findings if "is an id that follows y" in what]
+    assert leaks(Tables(numbered, edges), "node:y") == [], "an id is no feature"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "targets"),
+    [(34, 78, ("node:y", "edge:q")), (120, 400, ("node:k", "edge:y")), (400, 900, ("node:q", "edge:k"))],
+)
+def test_two_hundred_columns_of_noise_give_nothing_away(nodes, edges, targets):
+    rng, tables, _ = world(0, nodes, edges)
+    for frame, size in ((tables.nodes, nodes), (tables.edges, edges)):
+        draws = [rng.normal(size=size), rng.choice(list("abcd"), size), rng.random(size) < 0.1]
+        noise = {f"c{number}": rng.permutation(draws[number % 3]) for number in range(100)}
+        labels = {"y": rng.integers(0, 2, size), "k": rng.integers(0, 4, size), "q": rng.normal(size=size)}
+        extra = pd.DataFrame({**noise, **labels})
+        frame[extra.columns] = extra
+    data = load_data(tables, target=["node:y,k,q", "edge:y,k,q"])
+    for target in targets:
+        level, column = target.split(":")
+        assert find_leaks(data, {level + "s": [column]}) == []
+
+
+def test_a_label_that_is_its_node_s_own_does_not_make_every_column_of_nodes_a_leak():
+    rng, tables, ends = world()
+    tables.edges["y"] = rng.integers(0, 2, NODES)[ends[0]]  # known by who pays, and by no column
+    assert leaks(tables, "edge:y") == []
+
+
+def test_a_number_of_edges_is_no_leak_where_nearly_all_labels_are_alike():
+    rng, tables, ends = world()
+    tables.edges["y"] = (rng.random(EDGES) < 0.97).astype(int)
+    tables.nodes["payments"] = np.bincount(ends.ravel(), minlength=NODES)
+    assert leaks(tables, "edge:y") == []
+
+
+def test_a_hundred_thousand_edges_are_looked_at_in_a_second():
+    rng, tables, _ = world(0, 20_000, 100_000)
+    for number in range(10):
+        tables.edges[f"c{number}"] = rng.normal(size=100_000) if number % 2 else rng.choice(list("abcd"), 100_000)
+    tables.edges["y"] = (rng.random(100_000) < 0.01).astype(int)
+    tables.edges["leak"] = np.where(tables.edges["y"] == 1, "x", "y")
+    data = load_data(tables, target="edge:y")
+    started = time.process_time()
+    findings = find_leaks(data, {"edges": ["y"]}, {"edges": Split.of(rng.integers(0, 3, 100_000))})
+    assert time.process_time() - started < 2  # it takes 0.3 s where nothing else runs
+    (leak,) = [finding.what for finding in findings if finding.kind == "leak"]
+    assert "column leak gives y away" in leak
+    assert "seen on 10,000 of 100,000 rows" in leak
+
+
+def test_molecules_are_alike_by_their_tensors_whatever_their_spelling():
+    data = load_data(pd.DataFrame({"smiles": [*SMILES, "C[C@H](N)O", "C[C@@H](N)O", "N[C@@H](C)O"]}))
+    found = unordered_hashes(data.graph)
+    assert found[0] == found[5]
+    assert found[1] == found[6]
+    assert len(np.unique(found)) >= len(SMILES) - 2

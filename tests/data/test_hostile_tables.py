@@ -258,3 +258,25 @@ def test_frames_of_anything_give_data_or_one_readable_line(source, target, node,
     if graph is not None:
         nodes["graph"] = edges["graph"] = series(graph)
     load_or_explain(Tables(nodes, edges))
+
+
+@pytest.mark.parametrize(
+    "text", ["smiles,y", "smiles,y\n", '"smiles";"y"', "source,target", "source,target,w\n\n", "smiles"]
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_header_without_rows_or_even_a_line_break_is_told_so(tmp_path, text, encoding):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(DataError, match=r"^table\.csv: has names of columns and no row below them, expected at least"):
+        load_data(path)
+
+
+def test_nodes_without_rows_are_refused_and_edges_without_rows_are_no_edges(tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,y")
+    (tmp_path / "edges.csv").write_text("source,target\n1,2\n")
+    with pytest.raises(DataError, match=r"^nodes\.csv: has names of columns and no row"):
+        load_data(tmp_path)
+    (tmp_path / "nodes.csv").write_text("id,y\n1,0.5\n2,1.5\n")
+    (tmp_path / "edges.csv").write_text("source,target,w")
+    data = load_data(tmp_path)
+    assert (data.graph.num_nodes, data.graph.num_edges) == (2, 0)

@@ -155,7 +155,7 @@ def test_a_splits_file_is_read_and_audited(tmp_path):
     write_splits({"edges": split}, tmp_path / "splits.csv", {"edges": edges[["source", "target"]]})
     report = inspect_data(tables, "edge:is_fraud", tmp_path / "splits.csv")
     assert report.splits == {"edges": {"train": 800, "validation": 50, "test": 150}}
-    assert any("test rows have their reverse in training" in finding.what for finding in report.findings)
+    assert any("test rows has its reverse in training" in finding.what for finding in report.findings)
     with pytest.raises(DataError, match="the table was changed or reordered"):
         inspect_data(Tables(tables.nodes, edges.iloc[::-1]), "edge:is_fraud", tmp_path / "splits.csv")
 

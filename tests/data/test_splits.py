@@ -455,7 +455,7 @@ def test_a_damaged_file_is_an_error_that_names_the_row(tmp_path, text, message):
 
 
 def test_a_missing_file_and_bytes_that_are_no_text_are_errors_too(tmp_path):
-    with pytest.raises(DataError, match="not a table of splits"):
+    with pytest.raises(DataError, match="there is no such file"):
         read_splits(tmp_path / "nowhere.csv")
     (tmp_path / "splits.csv").write_bytes(b"table,row,split\nnodes,1,tr\xff\xfe\n")
     with pytest.raises(DataError, match=r"splits.csv"):

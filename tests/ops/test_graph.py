@@ -116,7 +116,7 @@ def test_reprs() -> None:
     assert repr(PATH) == "Graph(3 nodes x 4, 2 edges x 2)"
     assert repr(replace(PATH, nodes=PATH.nodes.to_sparse_csr())) == "Graph(3 nodes x 4 sparse, 2 edges x 2)"
     assert repr(Graph.union([PATH, DOT])) == "Graph(4 nodes x 4, 2 edges x 2, 2 graphs)"
-    assert repr(Graph.union([DOT])) == "Graph(1 nodes x 4, 0 edges x 2, 1 graphs)"
+    assert repr(Graph.union([DOT])) == "Graph(1 node x 4, 0 edges x 2, 1 graph)"
     assert repr(GraphSet.pack([PATH, DOT])) == "GraphSet(2 graphs, 4 nodes x 4, 2 edges x 2)"
     whole = [replace(graph, graphs=torch.ones(1, 5)) for graph in (PATH, DOT)]
     assert repr(whole[0]) == "Graph(3 nodes x 4, 2 edges x 2, the graph x 5)"

@@ -93,7 +93,7 @@ def test_the_kind_and_the_classes_are_found(values: Any, kind: str, classes: lis
         (["b", "a"], "'b' is the positive one: the last of the two, which are as frequent as each other"),
         (["not fraud", "fraud"], "'fraud' is the positive one: the other one is its negation"),
         ([1, 2, 3] * 3, "3 different whole numbers"),
-        (["1.5"] + ["2.25", "3"] * 5 + [">50"], "1 labels are no number and left out, the first '>50'"),
+        (["1.5"] + ["2.25", "3"] * 5 + [">50"], "1 label is no number and left out, the first '>50'"),
     ],
 )
 def test_the_reason_is_said(values: Any, reason: str) -> None:

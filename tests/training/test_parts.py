@@ -45,7 +45,7 @@ def test_time_puts_the_latest_rows_last():
     stored = run.predictions["edge"]["split"]
     assert when[stored == "train"].max() < when[stored == "validation"].min()
     assert when[stored == "validation"].max() < when[stored == "test"].min()
-    with pytest.raises(ValueError, match=r"data\.split_column is None, expected a column of edges: source, target"):
+    with pytest.raises(ValueError, match=r"data\.split_column is not set, expected a column of edges: source, target"):
         train(data, "edge:fraud", settings=quick(data__split="time"))
 
 

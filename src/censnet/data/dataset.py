@@ -33,6 +33,7 @@ from censnet.data.tables.targets import Rows, find_targets, find_training_rows, 
 from censnet.data.tables.unseen import tell_unseen
 from censnet.data.whole import add_wholes
 from censnet.ops.graph import Graph, GraphSet
+from censnet.text import count
 
 logger = logging.getLogger("censnet")
 
@@ -152,7 +153,9 @@ class Dataset:
         if frame is None:
             raise DataError(f"the data have no table of {table}, so there are no rows to give results for")
         if len(values) != self.count(level):
-            raise DataError(f"values has {len(values):,} rows, expected {self.count(level):,}: one for each {level}")
+            raise DataError(
+                f"values has {count(len(values), 'row')}, expected {self.count(level):,}: one for each {level}"
+            )
         messages = self.problems.get(table, {})
         return lay_out(values, frame, rows, self.id_columns(level), keep, messages)
 

@@ -12,6 +12,7 @@ import pandas as pd
 from censnet.data.errors import DataError, place, quote
 from censnet.data.tables.columns import is_missing
 from censnet.data.tables.files import Tables
+from censnet.text import count, plural
 
 logger = logging.getLogger("censnet")
 
@@ -63,8 +64,9 @@ class Problems:
         for table, messages in self.found.items():
             frame = tables.frames().get(table)
             if messages and frame is not None:
-                file, count = tables.name(table), f"{len(messages):,} of {len(frame):,} rows"
-                said.append(f"{file}: {count} cannot be used and get no result{tell_causes(messages, file)}")
+                file, rows = tables.name(table), f"{len(messages):,} of {count(len(frame), 'row')}"
+                lost = f"{rows} cannot be used and {plural(len(messages), 'gets')} no result"
+                said.append(f"{file}: {lost}{tell_causes(messages, file)}")
                 logger.warning(said[-1])
         return said
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rich.console import Group
 from rich.table import Table
 
+from censnet.console import Text
 from censnet.experiments.cells import find_cell
 from censnet.experiments.records import Record
 from censnet.experiments.spec import Spec
@@ -42,5 +44,5 @@ def methods_table(specs: Iterable[Spec]) -> Table:
     """The methods of a table with what `--method` calls them."""
     table = Table("method", "title", "runs", "doubts")
     for spec in specs:
-        table.add_row(spec.method, spec.title, str(spec.runs), "\n".join(f"- {doubt}" for doubt in spec.doubts))
+        table.add_row(spec.method, spec.title, str(spec.runs), Group(*(Text(f"- {doubt}") for doubt in spec.doubts)))
     return table

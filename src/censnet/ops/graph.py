@@ -14,6 +14,7 @@ from censnet.ops.incidence import Incidence
 from censnet.ops.kept import kept
 from censnet.ops.palette import Palette
 from censnet.ops.sums import offsets
+from censnet.text import plural
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,13 @@ class Graph:
     def __repr__(self) -> str:
         sparse = " sparse" if self.nodes.layout == torch.sparse_csr else ""
         own = "" if self.graphs is None else f" x {self.graph_width}"
-        graphs = f", {self.num_graphs} graphs{own}" if self.owner is not None else own and f", the graph{own}"
-        nodes, edges = f"{self.num_nodes} nodes x {self.node_width}", f"{self.num_edges} edges x {self.edge_width}"
+        graphs = (
+            f", {self.num_graphs} {plural(self.num_graphs, 'graph')}{own}"
+            if self.owner is not None
+            else own and f", the graph{own}"
+        )
+        nodes = f"{self.num_nodes} {plural(self.num_nodes, 'node')} x {self.node_width}"
+        edges = f"{self.num_edges} {plural(self.num_edges, 'edge')} x {self.edge_width}"
         return f"Graph({nodes}{sparse}, {edges}{graphs})"
 
     @property
@@ -178,8 +184,9 @@ class GraphSet:
             )
 
     def __repr__(self) -> str:
-        nodes, edges = f"{len(self.nodes)} nodes x {self.node_width}", f"{len(self.edges)} edges x {self.edge_width}"
-        graphs = f"{len(self)} graphs" if self.graphs is None else f"{len(self)} graphs x {self.graph_width}"
+        nodes = f"{len(self.nodes)} {plural(len(self.nodes), 'node')} x {self.node_width}"
+        edges = f"{len(self.edges)} {plural(len(self.edges), 'edge')} x {self.edge_width}"
+        graphs = f"{len(self)} {plural(len(self), 'graph')}" + ("" if self.graphs is None else f" x {self.graph_width}")
         return f"GraphSet({graphs}, {nodes}, {edges})"
 
     def __len__(self) -> int:

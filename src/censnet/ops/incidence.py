@@ -12,6 +12,7 @@ from torch import Tensor
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
 from censnet.ops.kept import kept
 from censnet.ops.sums import Bags, Pairs, cut, linear_map, sum_bags, sum_pairs
+from censnet.text import plural
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,9 @@ class Incidence:
             )
 
     def __repr__(self) -> str:
-        graphs = f", {self.num_graphs} graphs" if self.owner is not None else ""
-        return f"Incidence({self.num_nodes} nodes, {self.num_edges} edges{graphs})"
+        graphs = f", {self.num_graphs} {plural(self.num_graphs, 'graph')}" if self.owner is not None else ""
+        nodes, edges = plural(self.num_nodes, "node"), plural(self.num_edges, "edge")
+        return f"Incidence({self.num_nodes} {nodes}, {self.num_edges} {edges}{graphs})"
 
     @property
     def num_edges(self) -> int:

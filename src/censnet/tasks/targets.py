@@ -18,6 +18,7 @@ from censnet.data.tables.notations import Notation
 from censnet.data.tables.targets import table_of
 from censnet.tasks.infer import TargetKind, infer_kind, notation_of, read_finite
 from censnet.tasks.words import Form, find_positive, fits, form_of, read_words, sort_words, truth_of
+from censnet.text import count, plural
 
 Level = Literal["node", "edge", "graph"]
 MOST_CLASSES = 2**24  # codes are kept as float32, which counts no further
@@ -165,7 +166,8 @@ class Target(BaseModel):
         train = train[~np.isnan(train)]
         _check_some(train == train, table, column)
         if len(bad):
-            reason = f"{reason}; {len(bad):,} labels are no number and left out, the first {quote(labels.iloc[bad[0]])}"
+            left = f"{count(len(bad), 'label')} {plural(len(bad), 'is')} no number and left out"
+            reason = f"{reason}; {left}, the first {quote(labels.iloc[bad[0]])}"
         with np.errstate(over="ignore", invalid="ignore"):
             mean, scale = float(train.mean()), float(train.std())
         if not (np.isfinite(mean) and np.isfinite(scale)):

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from censnet.data.errors import quote
 from censnet.training.config import (
     OF_LINKS,
     PRESETS,
@@ -23,6 +24,19 @@ from censnet.training.config import (
 )
 
 NAMES = ("data.split_column", "data.split_file")
+WORDS = {  # of pydantic -> ours
+    "String should match pattern '^[NE]+$'": "the letters N and E, such as NEN",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "more than",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid boolean": "true or false",
+    "a valid string": "a word",
+    "a valid list": "a list, such as [1, 2]",
+    "a valid tuple": "three numbers, such as 0.8,0.1,0.1",
+    "a valid dictionary": 'names and values, such as {"steps": 10}',
+}
 
 
 def make_settings(
@@ -142,7 +156,21 @@ def _first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in first["loc"][:2])  # then come forms that the value could have
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
-        return f"{where}: {message}" if where else message
-    forms = [each["msg"] for each in error.errors() if each["loc"][:2] == first["loc"][:2]]
-    forms = [form[0].lower() + form[1:] for form in dict.fromkeys(forms)]
-    return f"{where} is {first['input']!r}: {', or '.join(forms)}"
+        of_group = len(first["loc"]) == 1  # the message begins with the name
+        return f"{where}{'.' if of_group else ' '}{message}" if where else message
+    forms = [_expected(each["msg"]) for each in error.errors() if each["loc"][:2] == first["loc"][:2]]
+    value = first["input"]
+    found = str(value).lower() if value is None or isinstance(value, bool) else quote(value, 200)
+    return f"{where} is {found}, expected {', or '.join(dict.fromkeys(forms))}"
+
+
+def _expected(message: str) -> str:
+    """What pydantic expects, in words of ours.
+
+    >>> _expected("Input should be greater than or equal to 1")
+    'at least 1'
+    """
+    text = message.removeprefix("Input should be ").partition(", unable to ")[0].partition(", got a number with")[0]
+    for theirs, ours in WORDS.items():
+        text = text.replace(theirs, ours)
+    return text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from censnet.data.tables.schema import Features
 from censnet.nn.encoder import ACTIVATIONS
@@ -32,12 +32,37 @@ OneWord = BeforeValidator(lambda value: [value] if isinstance(value, str) else v
 OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here `none` is a word like the others
 
 
+def _shares(least: float) -> AfterValidator:
+    """Shares of training, validation and test: they add up to 1, the first is above 0, the others at least `least`."""
+
+    def check(shares: tuple[float, float, float]) -> tuple[float, float, float]:
+        if abs(sum(shares) - 1) > 1e-6:
+            raise ValueError(f"has {', '.join(map(str, shares))}, which add up to {sum(shares):g}, expected 1")
+        if shares[0] <= 0 or min(shares) < least:
+            which = "each above 0" if least else "the first above 0 and none below"
+            raise ValueError(f"has {', '.join(map(str, shares))}, expected {which}")
+        return shares
+
+    return AfterValidator(check)
+
+
 class SettingsError(ValueError):
     """A setting that does not exist or cannot have this value."""
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, values: Any) -> Any:
+        """Refuse `true` where a number is expected, rather than read it as 1."""
+        for name, value in values.items() if isinstance(values, dict) else ():
+            field = cls.model_fields.get(name)
+            kinds = () if field is None else (field.annotation, *get_args(field.annotation))
+            if isinstance(value, bool) and kinds and bool not in kinds:
+                raise ValueError(f"{name} is {str(value).lower()}, expected a number or a word")
+        return values
 
 
 class ModelSettings(_Settings):
@@ -104,7 +129,7 @@ class ModelSettings(_Settings):
         description=f"steps of walks from the two nodes, by whose ends links are told too; auto is {WALKS}, but "
         "where nodes have sparse features, such as words, 0, which is none; inner reads none",
     )
-    positive_weight: float | Literal["balanced"] = Field(
+    positive_weight: Annotated[float, Field(gt=0)] | Literal["balanced"] = Field(
         1.0, description="how much more a link counts than none, or balanced"
     )
 
@@ -140,7 +165,7 @@ class TrainingSettings(_Settings):
     learning_rate: float = Field(0.01, gt=0, description="the highest, where a schedule changes it")
     optimizer: Literal["adam", "adamw"] = Field("adam", description="how weights follow their gradients")
     weight_decay: float = Field(5e-4, ge=0, description="pull of all weights towards 0")
-    weight_decay_of: dict[str, float] = Field(
+    weight_decay_of: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
         description="weight decay of parameters whose name begins or ends so, such as encoder; the last that fits",
     )
@@ -229,11 +254,13 @@ class DataSettings(_Settings):
     )
     split_column: str | None = Field(None, description="the column of a split by time or by column")
     split_file: str | None = Field(None, description="a splits.csv to take the parts from")
-    split_seed: int | None = Field(None, description="the seed of the split, if not that of the training")
-    fractions: tuple[float, float, float] = Field(
+    split_seed: int | None = Field(
+        None, ge=0, lt=2**31, description="the seed of the split, if not that of the training"
+    )
+    fractions: Annotated[tuple[float, float, float], _shares(0)] = Field(
         (0.8, 0.1, 0.1), description="shares of training, validation and test rows"
     )
-    link_fractions: tuple[float, float, float] = Field(
+    link_fractions: Annotated[tuple[float, float, float], _shares(1e-9)] = Field(
         (0.85, 0.05, 0.10), description="the same of links, if predicted"
     )
     label_rate: float = Field(0.05, gt=0, lt=0.5, description="share of training rows of the split label-rate")

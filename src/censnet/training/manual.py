@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from censnet.console import Text
 from censnet.training.changes import setting_names
 from censnet.training.config import Settings
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.data.errors import DataError, first_few
+from censnet.data.errors import DataError, first_few, quote
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits
@@ -90,8 +90,9 @@ def _stated(data: Dataset, level: str, settings: DataSettings) -> Split | None:
     if settings.split in ("time", "column"):
         name = settings.split_column or ("split" if settings.split == "column" else None)
         if name is None or name not in frame.columns:
+            found = "not set" if name is None else quote(name)
             raise DataError(
-                f"data.split_column is {name!r}, expected a column of {file}: {', '.join(frame.columns[:20])}"
+                f"data.split_column is {found}, expected a column of {file}: {', '.join(frame.columns[:20])}"
             )
         if settings.split == "time":
             return by_time(frame[name], settings.fractions, file=file, column=name)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset, load_data, suggest_targets
 from censnet.data.errors import DataError
+from censnet.data.inspect import audit
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.pairs import find_sides
 from censnet.data.splits.split import Split
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import Asked, Target, parse_targets
+from censnet.text import count, printable
 from censnet.training.changes import make_settings, values_of
 from censnet.training.config import Section, Settings
 from censnet.training.lesson import Lesson, row_labels, row_parts
@@ -26,6 +28,7 @@ from censnet.training.settle import choose_networks, refuse_unread, settle
 
 logger = logging.getLogger("censnet")
 
+MOST_FINDINGS = 8
 TRIED = {"training.unlabelled", "training.gates", "training.rounds"}
 
 
@@ -42,6 +45,7 @@ class Prepared:
         splits: level -> the parts of its INPUT rows.
         links: the links to be found, if any are.
         lesson: the same as tensors.
+        findings: what may make the scores look better than they are; see `find_leaks`.
     """
 
     data: Dataset
@@ -52,6 +56,7 @@ class Prepared:
     splits: dict[str, Split]
     links: LinkSplit | None
     lesson: Lesson
+    findings: list[str] = field(default_factory=list)
 
     @property
     def settings(self) -> Settings:
@@ -169,6 +174,19 @@ def prepare_dataset(
     if link and settings.model.decoder != "inner" and settings.model.walks:
         logger.info("links are told by where walks of %s steps lead, beside the rest", settings.model.walks)
     return Prepared(dataset, networks, sorted(changed), list(names), targets, splits, links, lesson)
+
+
+def find_leaks(prepared: Prepared) -> list[str]:
+    """Features that tell a target, and rows that are in two parts, as `censnet inspect` finds them: the first few."""
+    targets: dict[str, list[str]] = {}
+    for target in prepared.targets:
+        targets.setdefault(table_of(target.level), []).append(target.column)
+    splits = {table_of(level): split for level, split in prepared.splits.items()}
+    found = audit.find_leaks(prepared.data, targets, splits)
+    lines = [one.what for one in found if one.kind in ("leak", "duplicate") and one.level != "note"]
+    more = len(lines) - MOST_FINDINGS
+    lines = [printable(line, longest=500) for line in lines[:MOST_FINDINGS]]
+    return lines + ([f"{count(more, 'more finding')} like these, which censnet inspect shows"] if more > 0 else [])
 
 
 def _for_many(settings: Settings, section: Section, changed: Collection[str], link: bool) -> Settings:

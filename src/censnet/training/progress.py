@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
+from censnet.console import Console, Text, text_column
 from censnet.data.inspect.screen import MARKS
 from censnet.training.loop.fit import Listener, Row
 
@@ -29,12 +28,12 @@ class Bar:
 
     def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
         columns = (
-            TextColumn("[bold]epoch"),
+            text_column("epoch", "bold"),
             MofNCompleteColumn(),
             BarColumn(bar_width=12),
-            TextColumn("{task.description}"),
+            text_column("{task.description}"),
             TimeRemainingColumn(compact=True),
-            TextColumn("left"),
+            text_column("left"),
         )
         self.progress = Progress(*columns, console=self.console, refresh_per_second=8)
         self.task = self.progress.add_task("", total=epochs, completed=done)
@@ -137,7 +136,7 @@ class Voice(logging.Handler):
         self.said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        text, console = record.getMessage(), Console(stderr=True, highlight=False)
+        text, console = record.getMessage(), Console(stderr=True)
         if text in self.said:
             return
         self.said.add(text)
@@ -153,7 +152,7 @@ class Voice(logging.Handler):
 
 def show(console: Console | None = None) -> Listener:
     """A bar in a terminal or a notebook, lines elsewhere."""
-    console = console or Console(stderr=True, highlight=False)
+    console = console or Console(stderr=True)
     return Bar(console) if console.is_terminal or console.is_jupyter else Lines(console)
 
 
@@ -163,7 +162,7 @@ def counting(what: str, total: int, shown: bool) -> Iterator[Any]:
     if not shown or not sys.stderr.isatty():
         yield lambda _: None
         return
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (text_column("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda more: bar.advance(task, more)

@@ -20,7 +20,7 @@ import torch
 from censnet.training.changes import make_settings
 from censnet.training.loop.devices import make_accelerator
 from censnet.training.members import fit_networks, fits_side_by_side
-from censnet.training.prepare import Prepared, make_lesson, prepare, read_targets
+from censnet.training.prepare import Prepared, find_leaks, make_lesson, prepare, read_targets
 from censnet.training.progress import show
 from censnet.training.run.checkpoint import RunError, write_whole
 from censnet.training.run.directory import check_own, is_whole
@@ -115,6 +115,7 @@ def replicate(
         if len(every) == replicates and _can_share(every):
             if folder is not None:
                 logger.info("the runs go to %s", folder)
+            every = _with_findings(every)
             named = isinstance(data, str | os.PathLike)
             begin = None if folder is None else partial(make_start, ensemble=1, overrides=overrides, named=named)
             runs = _at_once(every, device, progress, begin)
@@ -179,6 +180,14 @@ def _can_share(every: Sequence[Prepared]) -> bool:
         or (torch.equal(one.data.graph.edges, first.data.graph.edges) and _equal(one, first))
         for one in every
     )
+
+
+def _with_findings(every: Sequence[Prepared]) -> list[Prepared]:
+    """The same with what may make the scores of each look too good; of the first it is said."""
+    every = [replace(one, findings=find_leaks(one)) for one in every]
+    for finding in every[0].findings:
+        logger.warning("%s", finding)
+    return every
 
 
 def _equal(one: Prepared, other: Prepared) -> bool:

@@ -11,11 +11,12 @@ from typing import Any
 import pandas as pd
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from censnet.console import Text
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.targets import table_of
 from censnet.tasks.metrics import METRICS, higher_is_better
+from censnet.text import count
 from censnet.training.loop.judge import Mark
 from censnet.training.replicates import Replicates
 from censnet.training.run.directory import Try
@@ -34,6 +35,7 @@ def run_screen(run: Run) -> RenderableType:
     facts.add_row("kept", _kept(run))
     _add_tries(facts, [run])
     facts.add_row("took", f"{_seconds(made.seconds)} on {made.device}")
+    _add_findings(facts, run)
     place = run.path or Path(".")
     return Group(
         _title(place, run),
@@ -51,6 +53,7 @@ def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType
     facts.add_row("runs", f"{len(found.runs)}, each with its own {what}; mean ± standard deviation")
     _add_targets(facts, first)
     _add_tries(facts, found.runs)
+    _add_findings(facts, first)
     return Group(
         _title(out, first),
         facts,
@@ -77,7 +80,7 @@ def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> I
         several = any(len(found) > 1 for found in of.values())
         shared = all(len(found) in (0, len(columns)) for found in of.values())  # the loss is of no column
         head = f"scores of {table_of(level) if level != 'link' else 'links'}"
-        grid = _grid(head + (f", mean of {len(columns)} columns" if several and shared else ""), parts)
+        grid = _grid(head + (f", mean of {count(len(columns), 'column')}" if several and shared else ""), parts)
         for name in plain:
             style = "bold" if name == decides else ""
             source = "" if shared else _source(of[name])
@@ -101,7 +104,7 @@ def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> I
 def _source(columns: Sequence[str]) -> str:
     """Which columns a metric is of, where not all have it."""
     if len(columns) > 1:
-        return f", mean of {len(columns)} columns"
+        return f", mean of {count(len(columns), 'column')}"
     return f" of {columns[0]}" if columns else ""
 
 
@@ -130,8 +133,8 @@ def best_epochs(run: Run) -> list[int]:
     return found
 
 
-def _title(place: Path, run: Run) -> Text:
-    size = "" if run.config.members == 1 else f", {run.config.members} members"
+def _title(place: Path, run: Run) -> RenderableType:
+    size = "" if run.config.members == 1 else f", {count(run.config.members, 'member')}"
     preset = run.config.settings.preset
     return Text.assemble((str(place), "bold"), f"  {', '.join(run.config.asked)} on {run.config.data} ({preset}{size})")
 
@@ -140,12 +143,18 @@ def _add_targets(facts: Table, run: Run) -> None:
     """What kind each target is and why, and how many rows there were to learn it from."""
     targets = run.config.targets
     for target in targets[:MOST_COLUMNS]:
-        kind = f"{len(target.classes)} classes" if target.kind == "classes" else target.kind
+        kind = count(len(target.classes), "class") if target.kind == "classes" else target.kind
         facts.add_row("target", Text(f"{target.level}:{target.column} is {kind}: {target.reason}"))
     if len(targets) > MOST_COLUMNS:
         facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
     for level, frame in run.predictions.items():
         facts.add_row("rows", _rows(level, frame))
+
+
+def _add_findings(facts: Table, run: Run) -> None:
+    """What may make the scores look better than they are."""
+    for finding in run.config.findings:
+        facts.add_row(Text("leak?", "yellow"), Text(finding, "yellow"))
 
 
 def _rows(level: str, frame: pd.DataFrame) -> Text:
@@ -156,7 +165,7 @@ def _rows(level: str, frame: pd.DataFrame) -> Text:
         return Text(f"pairs, half of them links: {parts}")
     bad = int(frame["error"].notna().sum()) if "error" in frame else 0
     free = len(frame) - int(counts.sum()) - bad
-    text = Text(f"{len(frame):,} {table_of(level)}: {parts}")
+    text = Text(f"{count(len(frame), level)}: {parts}")
     if free:
         text.append(f"; {free:,} without a label")
     if bad:
@@ -185,7 +194,7 @@ def _add_tries(facts: Table, runs: Sequence[Run]) -> None:
         _describe(tries[number], tries) + (f" ({count} of {times.total()})" if len(times) > 1 else "")
         for number, count in sorted(times.items())
     )
-    facts.add_row("tried", f"{len(tries)} trainings; kept {kept}, the best on validation")
+    facts.add_row("tried", f"{count(len(tries), 'training')}; kept {kept}, the best on validation")
 
 
 def _describe(one: Try, tries: Sequence[Try]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 import torch
 
 from censnet.ops.graph import Graph
+from censnet.text import count, plural
 from censnet.training.changes import has_network_for_many
 from censnet.training.config import MANY, OF_LINKS, WALKS, Labels, Settings, SettingsError
 from censnet.training.lesson import Lesson
@@ -137,7 +138,7 @@ def _why_not_guess(lesson: Lesson, settings: Settings) -> str | None:
     if lesson.links is not None:
         return "links are predicted"
     if len(lesson.targets) != 1:
-        return f"there are {len(lesson.targets)} targets"
+        return f"there {plural(len(lesson.targets), 'is')} {count(len(lesson.targets), 'target')}"
     (target,) = lesson.targets
     if target.level != "node" or target.kind == "number":
         return f"{target.level}:{target.column} is {target.kind}" + (" of edges" if target.level == "edge" else "")

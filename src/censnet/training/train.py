@@ -25,7 +25,7 @@ from censnet.training.loop.fit import Fitted, Listener
 from censnet.training.loop.learner import Learner
 from censnet.training.loop.stopping import is_out_of_memory, out_of_memory
 from censnet.training.members import close_networks, fit_networks, make_learner
-from censnet.training.prepare import Prepared, fingerprint, prepare
+from censnet.training.prepare import Prepared, find_leaks, fingerprint, prepare
 from censnet.training.progress import Board, show
 from censnet.training.run.checkpoint import RunError, WriteError
 from censnet.training.run.directory import RunConfig, made_now, read_config, settle
@@ -121,6 +121,7 @@ def train(
                 check_extends(folder, read_config(folder), start)
             open_directory(folder, start, resume or finish, overwrite or again)
         accelerator.wait_for_everyone()
+        prepared = replace(prepared, findings=find_leaks(prepared) if accelerator.is_main_process else [])
         _announce(prepared, folder)
         listeners: list[Listener] = [show()] if progress else []
         if tensorboard and folder is not None and accelerator.is_main_process:
@@ -169,6 +170,8 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
             logger.info("%s", note)
     for target in prepared.targets:
         logger.info("%s:%s is %s: %s", target.level, target.column, target.kind, target.reason)
+    for finding in prepared.findings:
+        logger.warning("%s", finding)
     if folder is not None:
         logger.info("the run goes to %s", folder)
 
@@ -267,6 +270,7 @@ def make_run(
         tried=tried(fits),
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         closed=closed,
+        findings=prepared.findings,
         made=made_now(seconds, str(make_accelerator(device=device).device)),
     )
     run = Run(

@@ -1,7 +1,11 @@
-"""What would make a result look better than it is: the same thing in two parts, or a column that tells the target."""
+"""What would make a result look better than it is: the same thing in two parts, or a column that tells the target.
+
+`censnet inspect` shows all of it. `train` warns of the leaks in features and of what is in two parts.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -10,25 +14,29 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from censnet.data.dataset import Dataset
-from censnet.data.inspect.giveaway import as_labels, follows, gives_away, sample_rows, telling_features
-from censnet.data.inspect.structure import node_numbers, pair_ends
+from censnet.data.inspect.cross_table import Grouping, find_groupings, leaks_across
+from censnet.data.inspect.giveaway import Labels, Values, as_labels, follows, gives_away, sample_rows, telling_features
+from censnet.data.inspect.structure import node_numbers, pair_ends, unordered_hashes
 from censnet.data.molecules.featurize import canonical
 from censnet.data.problems import tell_causes
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import PARTS, Split
 from censnet.data.tables.keys import LEVELS
+from censnet.ops.graph import GraphSet
+from censnet.text import count, plural
 
 Array = np.ndarray[Any, Any]
 LEVEL_OF = {table: level for level, table in LEVELS.items()}
 
 
 class Finding(BaseModel):
-    """One thing a user should know, and how bad it is."""
+    """One thing a user should know, and how bad it is; a leak is of a column that is a feature."""
 
     model_config = ConfigDict(frozen=True)
 
     level: Literal["problem", "warning", "note"]
     what: str
+    kind: Literal["leak", "duplicate", "other"] = "other"
 
 
 def audit(
@@ -45,20 +53,52 @@ def audit(
         splits: table -> its split, of input rows.
         links: a link split of the graph's edges.
     """
-    splits = splits or {}
     found = _bad_rows(data)
     for table, columns in targets.items():
         for column in columns:
-            found += _labels(data, table, column, splits.get(table))
+            found += _labels(data, table, column, (splits or {}).get(table))
+    found += find_leaks(data, targets, splits)
+    if links is not None:
+        found += _links(data, links)
+    return sorted(found, key=lambda finding: ("problem", "warning", "note").index(finding.level))
+
+
+def find_leaks(
+    data: Dataset, targets: Mapping[str, Sequence[str]], splits: Mapping[str, Split] | None = None
+) -> list[Finding]:
+    """Columns, of any table, that tell a target, and what is in two parts.
+
+    A column is tested on at most 20,000 rows, so that it takes less than a second for a usual table.
+
+    Args:
+        data, targets, splits: as in `audit`.
+    """
+    splits, found = splits or {}, list[Finding]()
+    groupings = find_groupings(data) if targets else []
+    for table, columns in targets.items():
+        for column in columns:
             found += _telling_columns(data, table, column)
+            found += _across(data, table, column, groupings)
     found += _same_molecules(data, splits.get("graphs"))
     for table in ("nodes", "edges", "graphs"):
         if table in splits:
             found += _same_rows(data, table, splits[table], targets.get(table, ()))
-    found += _same_pairs(data, splits.get("edges"))
-    if links is not None:
-        found += _links(data, links)
-    return sorted(found, key=lambda finding: ("problem", "warning", "note").index(finding.level))
+    return found + _same_pairs(data, splits.get("edges"))
+
+
+def _across(data: Dataset, table: str, target: str, groupings: list[Grouping]) -> list[Finding]:
+    """Columns of other tables that tell the target."""
+    found = []
+    for name, how, sure in leaks_across(data, table, target, groupings):
+        gives, column = "gives" if sure else "may give", name.partition(", column ")[2]
+        use = _drop(column) if column else "it is a feature"
+        what = f"{name} {gives} {target} of {data.tables.name(table)} away ({how}; {use})"
+        found.append(Finding(level="problem" if sure else "warning", what=what, kind="leak"))
+    return found
+
+
+def _drop(column: str) -> str:
+    return f"it is a feature, which --column {shlex.quote(column)}=drop leaves out"
 
 
 def _bad_rows(data: Dataset) -> list[Finding]:
@@ -66,7 +106,7 @@ def _bad_rows(data: Dataset) -> list[Finding]:
     for table, problems in data.problems.items():
         if problems:
             file, total = data.tables.name(table), len(data.tables.frames()[table])
-            rows = f"{len(problems):,} of {total:,} rows of {file} cannot be used"
+            rows = f"{len(problems):,} of {count(total, 'row')} of {file} cannot be used"
             found.append(Finding(level="problem", what=rows + tell_causes(problems, file)))
     return found
 
@@ -87,32 +127,38 @@ def _labels(data: Dataset, table: str, column: str, split: Split | None) -> list
 
 
 def _telling_columns(data: Dataset, table: str, target: str) -> list[Finding]:
-    """Columns of the same table that tell the target. A graph is described by its nodes and edges alone."""
-    if table == "graphs":
+    """Columns of the same table that tell the target. Of graphs few columns are features, and the others are left."""
+    schema = data.schema.of_graphs if table == "graphs" else data.schema.table(table)
+    frame, file = data.tables.frames()[table], data.tables.name(table)
+    if table == "graphs" and not schema.columns:
         return []
-    frame, schema, file = data.tables.frames()[table], data.schema.table(table), data.tables.name(table)
     labels = as_labels(frame[target])
     rows = sample_rows(labels)
+    sampled = "" if len(rows) == labels.notna().sum() else f"; seen on {len(rows):,} of {len(frame):,} rows"
     labels = labels.iloc[rows].reset_index(drop=True)
     if labels.nunique() < 2:
         return []
-    found = []
+    found, known = [], Labels(labels)
+    part = frame.iloc[rows]
     for column in schema.columns:
         if column.kind == "vector" or column.name not in frame:
             continue
-        told = gives_away(frame[column.name].iloc[rows].reset_index(drop=True), labels)
+        told = gives_away(Values.read(part[column.name]), known)
         if told is not None:
             sure, how = told
-            use = "it is a feature" if column.width else "it is no feature"
+            use = _drop(column.name) if column.width else "it is no feature"
             level: Literal["problem", "warning"] = "problem" if sure and column.width else "warning"
-            what = f"{file}, column {column.name} gives {target} away ({how}; {use})"
-            found.append(Finding(level=level, what=what if sure else what.replace("gives", "may give")))
-    if any(column.kind == "vector" for column in schema.columns):
+            gives = "gives" if sure else "may give"
+            what = f"{file}, column {column.name} {gives} {target} away ({how}; {use}{sampled})"
+            found.append(Finding(level=level, what=what, kind="leak" if column.width else "other"))
+    if table != "graphs" and any(column.kind == "vector" for column in schema.columns):
         found += _telling_vectors(data, table, target, rows, labels)
+    if table == "graphs":
+        return found
     for name in (*schema.keys.values(), *(column.name for column in schema.columns if column.kind == "id")):
         if name not in frame or (table == "edges" and name in schema.keys.values()):
             continue  # who takes part in an edge may well tell something about it
-        how_ = follows(frame[name].iloc[rows].reset_index(drop=True), labels)
+        how_ = follows(part[name].reset_index(drop=True), labels)
         if how_ is not None:
             found.append(
                 Finding(level="warning", what=f"{file}, column {name} is an id that follows {target} ({how_})")
@@ -133,25 +179,39 @@ def _telling_vectors(data: Dataset, table: str, target: str, rows: Array, labels
         for column, size in telling_features(block, labels):
             name = names[start + column] if start + column < len(names) else f"feature {start + column}"
             what = f"{data.tables.name(table)}, {name} gives {target} away (correlation {size:.3f}; it is a feature)"
-            found.append(Finding(level="problem", what=what))
+            found.append(Finding(level="problem", what=what, kind="leak"))
     return found
 
 
 def _same_molecules(data: Dataset, split: Split | None) -> list[Finding]:
     smiles = data.schema.smiles
-    if smiles is None or data.tables.graphs is None:
+    if smiles is None or data.tables.graphs is None or not isinstance(data.graph, GraphSet):
         return []
-    names = canonical(data.tables.graphs[smiles].astype("string").fillna("").tolist())
-    group = np.asarray(pd.factorize(pd.Series(names, dtype=object))[0])
+    group = _molecules(data, data.graph, smiles)
     size = np.bincount(group[group >= 0])
     file, found = data.tables.name("graphs"), []
     if (size > 1).any():
-        count, rows = int((size > 1).sum()), int(size[size > 1].sum())
-        what = f"{file}: {count:,} molecules stand in {rows:,} rows under one or several spellings"
+        many, rows = int((size > 1).sum()), int(size[size > 1].sum())
+        stands = plural(many, "stands")
+        what = f"{file}: {count(many, 'molecule')} {stands} in {count(rows, 'row')} under one or several spellings"
         found.append(Finding(level="note" if split is None else "warning", what=what))
     if split is not None:
         found += _twins(group, split, f"{file}: ", "the same molecule")
     return found
+
+
+def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:
+    """Rows with the same molecule as the same number; -1 for a row without one.
+
+    Only molecules whose tensors are alike, in whatever order, are compared by their canonical spelling.
+    """
+    place, rows = data.graph_rows.numpy(), data.tables.frames()["graphs"][smiles].astype("string").fillna("")
+    group = np.where(place >= 0, unordered_hashes(graphs)[place], 0)
+    group = np.where(place >= 0, np.unique(group, return_inverse=True)[1], -1)
+    alike = np.flatnonzero((group >= 0) & (np.bincount(group + 1)[group + 1] > 1))
+    names = canonical(rows.iloc[alike].tolist())
+    group[alike] = pd.factorize(pd.Series(names, dtype=object))[0] + group.max(initial=-1) + 1
+    return np.asarray(np.where(group >= 0, pd.factorize(group)[0], -1))
 
 
 def _same_rows(data: Dataset, table: str, split: Split, targets: Sequence[str]) -> list[Finding]:
@@ -181,20 +241,22 @@ def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
     part = split.codes(len(row))
     good = np.flatnonzero((row >= 0) & (part >= 0))
     ends = node_numbers(data.graph)[:, row[good]]
-    group = pd.factorize(pd.MultiIndex.from_arrays([low[row[good]], high[row[good]]]))[0]
+    group = pd.factorize(low[row[good]] * data.count("node") + high[row[good]])[0]
     back, proper = ends[0] > ends[1], ends[0] != ends[1]
     for number in (1, 2):
         mine = (part[good] == number) & proper
         seen = np.zeros((group.max(initial=-1) + 1, 2), dtype=bool)
         train = (part[good] == 0) & proper
         seen[group[train], back[train].astype(int)] = True
-        count = int(seen[group[mine], 1 - back[mine].astype(int)].sum())
-        if count:
-            what = f"{file}: {count:,} of {int(mine.sum()):,} {PARTS[number]} rows have their reverse in training"
+        times, rows = int(seen[group[mine], 1 - back[mine].astype(int)].sum()), f"{PARTS[number]} row"
+        if times:
+            have = plural(times, "has its", "have their")
+            what = f"{file}: {times:,} of {count(int(mine.sum()), rows)} {have} reverse in training"
             found.append(Finding(level="warning", what=what))
-        count = int(seen[group[mine], back[mine].astype(int)].sum())
-        if count:
-            what = f"{file}: {count:,} of {int(mine.sum()):,} {PARTS[number]} rows have a parallel row in training"
+        times = int(seen[group[mine], back[mine].astype(int)].sum())
+        if times:
+            has = plural(times, "has")
+            what = f"{file}: {times:,} of {count(int(mine.sum()), rows)} {has} a parallel row in training"
             found.append(Finding(level="note", what=what))
     return found
 
@@ -210,13 +272,15 @@ def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
         found.append(Finding(level="note", what=what))
     for part in ("validation", "test"):
         asked = [pd.MultiIndex.from_arrays(getattr(links, f"{part}_{kind}").numpy()) for kind in ("links", "non_links")]
-        count = int(asked[0].isin(seen).sum())
-        if count:
-            what = f"{count:,} of {len(asked[0]):,} {part} links are joined by an edge of training, parallel or reverse"
+        times = int(asked[0].isin(seen).sum())
+        if times:
+            links_ = count(len(asked[0]), f"{part} link")
+            what = f"{times:,} of {links_} {plural(times, 'is')} joined by an edge of training, parallel or reverse"
             found.append(Finding(level="problem", what=what))
-        count = int(asked[1].isin(every).sum())
-        if count:
-            found.append(Finding(level="problem", what=f"{count:,} of {len(asked[1]):,} {part} non-links are links"))
+        times = int(asked[1].isin(every).sum())
+        if times:
+            what = f"{times:,} of {count(len(asked[1]), f'{part} non-link')} {plural(times, 'is a link', 'are links')}"
+            found.append(Finding(level="problem", what=what))
     return found
 
 
@@ -227,10 +291,11 @@ def _twins(group: Array, split: Split, prefix: str, what: str) -> list[Finding]:
     seen[group[(part == 0) & (group >= 0)]] = True
     for number in (1, 2):
         rows = group[(part == number) & (group >= 0)]
-        count = int(seen[rows].sum())
-        if count:
-            text = f"{prefix}{count:,} of {len(rows):,} {PARTS[number]} rows have {what} in training"
-            found.append(Finding(level="problem", what=text))
+        times = int(seen[rows].sum())
+        if times:
+            total = count(len(rows), f"{PARTS[number]} row")
+            text = f"{prefix}{times:,} of {total} {plural(times, 'has')} {what} in training"
+            found.append(Finding(level="problem", what=text, kind="duplicate"))
     return found
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.stats import rankdata
 
 from censnet.data.tables.columns import as_arrow, read_numbers
 
@@ -16,16 +17,27 @@ Array = np.ndarray[Any, Any]
 CORRELATION = 0.98
 GAIN = 0.95  # share of the labels beyond the most common one that a column explains
 SEPARATION = 0.995  # area under the curve of a column that sorts two classes apart
-MOST_ROWS = 200_000
+EXPLAINED = 0.98  # share of the variance of a quantity's ranks that the values of a column, or bins of it, explain
+MOST_ROWS = 10_000
+MOST_BINS = 50
+FEWEST_IN_BIN = 20
 FEWEST = 5  # rows of a class, below which anything may be chance
 MOST_ODD = 0.1  # share of words among numbers in text
 _PADDED = r"^\s*[+-]?0[0-9]"
 
 
 def sample_rows(labels: pd.Series[Any], most: int = MOST_ROWS) -> Array:
-    """The labelled rows, or so many of them at random."""
+    """The labelled rows, or so many of them at random: of a rare class all, of a common one fewer."""
     rows = np.flatnonzero(labels.notna().to_numpy())
-    return rows if len(rows) <= most else np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
+    if len(rows) <= most:
+        return rows
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(rows)
+    if is_quantity(labels):
+        return np.sort(rows[:most])
+    codes = pd.factorize(labels.iloc[rows])[0]
+    turn = pd.Series(codes).groupby(codes).cumcount().to_numpy()  # the first of each class, then the second, ...
+    return np.sort(rows[np.argsort(turn, kind="stable")[:most]])
 
 
 def is_quantity(labels: pd.Series[Any]) -> bool:
@@ -35,12 +47,46 @@ def is_quantity(labels: pd.Series[Any]) -> bool:
     )
 
 
-def gives_away(values: pd.Series[Any], labels: pd.Series[Any]) -> tuple[bool, str] | None:
+class Values(NamedTuple):
+    """A column as numbers, NaN for what is none, and as codes, equal for equal values and 0 for a missing one."""
+
+    numbers: Array
+    codes: Array
+
+    @classmethod
+    def read(cls, column: pd.Series[Any]) -> Values:
+        """From a column of any type; of text, each different word is looked at once."""
+        values = as_arrow(column)
+        if not pa.types.is_string(values.type):
+            numbers = as_numbers(column)
+            return cls(numbers, np.asarray(pd.factorize(numbers)[0]) + 1)
+        coded = values.combine_chunks().dictionary_encode()
+        codes = np.asarray(coded.indices.fill_null(-1)).astype(np.int64) + 1
+        words = read_numbers(pa.chunked_array([coded.dictionary])).numbers.astype(np.float64, copy=False)
+        return cls(np.concatenate([[np.nan], words])[codes], codes)
+
+    def take(self, rows: Array) -> Values:
+        """Those of some rows."""
+        return Values(self.numbers[rows], self.codes[rows])
+
+
+class Labels:
+    """Labels, all of which are there, as the tests of many columns need them."""
+
+    def __init__(self, labels: pd.Series[Any]) -> None:
+        self.quantity = is_quantity(labels)
+        codes, classes = pd.factorize(labels)
+        self.codes, self.num_classes = np.asarray(codes), len(classes)
+        self.numbers = labels.to_numpy(dtype=np.float64, na_value=np.nan) if self.quantity else codes.astype(np.float64)
+
+
+def gives_away(values: pd.Series[Any] | Values, labels: pd.Series[Any] | Labels) -> tuple[bool, str] | None:
     """Whether these values (nearly) tell the labels, all of which are there: sure or only suspicious, and how.
 
     A number tells a quantity, or one of two classes, by a correlation above 0.98 (of values or of ranks). Any column
     tells classes if rows with one value have one label: of the labels that guessing the most common one gets wrong, it
-    gets 95 % right. A missing value is a value. A number that only sorts two classes apart is suspicious.
+    gets 95 % right; it tells a quantity if rows with one value, or in one range of values, hardly differ. A missing
+    value is a value. A number that only sorts two classes apart, or has ranges for classes, is suspicious.
 
     Example:
         >>> labels = pd.Series([0, 1, 1, 0, 1, 0, 0, 0] * 5)
@@ -49,21 +95,24 @@ def gives_away(values: pd.Series[Any], labels: pd.Series[Any]) -> tuple[bool, st
         >>> gives_away(pd.Series(range(40)), labels) is None
         True
     """
-    quantity = is_quantity(labels)
-    codes, classes = pd.factorize(labels)
-    number = as_numbers(values)
-    if quantity or len(classes) == 2:
-        target = labels.to_numpy(dtype=np.float64, na_value=np.nan) if quantity else codes.astype(np.float64)
+    number, value = values if isinstance(values, Values) else Values.read(values)
+    labels = labels if isinstance(labels, Labels) else Labels(labels)
+    codes, target = labels.codes, labels.numbers
+    if labels.quantity or labels.num_classes == 2:
         found = _correlation(number, target)
         if found > CORRELATION:
             return True, f"correlation {found:.3f} with the target"
-    if quantity:
-        return None
-    gain, groups = _gain(values, codes)
+    bins = _bins(number)
+    if labels.quantity:
+        share = max(_explained(group, target) for group in (value, bins) if group is not None)
+        return (True, f"its values explain {share:.1%} of the variance") if share > EXPLAINED else None
+    gain, groups = label_gain(value, codes)
     if gain > GAIN:
         return True, f"its {groups:,} values tell {gain:.0%} of the labels"
-    if len(classes) == 2 and _separation(number, codes) > SEPARATION:
-        return False, f"sorting by it separates the two classes (AUC {_separation(number, codes):.3f})"
+    if labels.num_classes == 2 and (area := _separation(number, codes)) > SEPARATION:
+        return False, f"sorting by it separates the two classes (AUC {area:.3f})"
+    if bins is not None and (gain := label_gain(bins, codes)[0]) > GAIN:
+        return False, f"its ranges tell {gain:.0%} of the labels"
     return None
 
 
@@ -80,7 +129,9 @@ def follows(values: pd.Series[Any], labels: pd.Series[Any]) -> str | None:
     if len(classes) == 2:
         found = _separation(number, codes)
         return f"sorting by it separates the two classes (AUC {found:.3f})" if found > 0.95 else None
-    return None
+    bins = _bins(number)
+    gain = 0.0 if bins is None else label_gain(bins, codes)[0]
+    return f"its ranges tell {gain:.0%} of the labels" if gain > 0.9 else None
 
 
 def telling_features(features: Array, labels: pd.Series[Any]) -> list[tuple[int, float]]:
@@ -131,13 +182,36 @@ def _correlation(number: Array, target: Array) -> float:
     return float(np.nan_to_num([abs(plain), abs(ranks)]).max())
 
 
-def _gain(values: pd.Series[Any], codes: Array) -> tuple[float, int]:
+def _bins(number: Array) -> Array | None:
+    """Numbers of many values as ranges with equally many rows; None where there are too few rows or values."""
+    good = np.isfinite(number)
+    bins = min(MOST_BINS, int(good.sum()) // FEWEST_IN_BIN)
+    if bins < 4 or good.sum() < 0.5 * len(good) or len(np.unique(number[good])) <= bins:
+        return None
+    edges = np.quantile(number[good], np.linspace(0, 1, bins + 1)[1:-1])
+    return np.where(good, np.searchsorted(edges, number, side="right") + 1, 0)
+
+
+def _explained(group: Array, target: Array) -> float:
+    """The share of the variance of a quantity, or of its ranks, that groups of rows explain, less what chance would."""
+    size = np.bincount(group)
+    groups = int((size > 0).sum())
+    if groups < 2 or groups > len(group) / FEWEST_IN_BIN or len(group) < 4 * FEWEST_IN_BIN or np.ptp(target) == 0:
+        return 0.0
+    shares = []
+    for values in (target, _ranks(target)):
+        mean = np.bincount(group, values) / np.maximum(size, 1)
+        within = ((values - mean[group]) ** 2).sum() / (len(group) - groups)
+        shares.append(float(1 - within / np.var(values, ddof=1)))
+    return max(shares)
+
+
+def label_gain(value: Array, codes: Array) -> tuple[float, int]:
     """Of the labels that the most common one gets wrong, the share that the column's values get right."""
-    value = pd.factorize(values.astype("string"), use_na_sentinel=True)[0] + 1  # a missing value is 0, a value too
     size = np.bincount(value)
     often = size[value] > 1
     rows, groups = int(often.sum()), int((size > 1).sum())
-    if rows < 4 * FEWEST or rows < 0.5 * len(codes) or groups > rows / 4 or groups < 2:
+    if rows < 4 * FEWEST or rows < 0.5 * len(codes) or groups > rows / (8 if rows < 100 else 4) or groups < 2:
         return 0.0, groups
     value, label = value[often], codes[often]
     counts = np.bincount(label)
@@ -162,4 +236,4 @@ def _separation(number: Array, codes: Array) -> float:
 
 
 def _ranks(number: Array) -> Array:
-    return pd.Series(number).rank().to_numpy()
+    return np.asarray(rankdata(number))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
-from rich.text import Text
 
+from censnet.console import Text
 from censnet.data.inspect.report import LabelReport, Report
 from censnet.data.sets.sources import DatasetInfo
+from censnet.text import count
 
 MOST_COLUMNS = 12
 MOST_LABELS = 12
@@ -25,7 +27,7 @@ class Screen:
     def __init__(self, report: Report) -> None:
         self.report = report
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: object, options: ConsoleOptions) -> RenderResult:
         plain = not options.encoding.lower().startswith("utf")
         yield Group(*self._lines(plain))
 
@@ -33,21 +35,21 @@ class Screen:
         report, shape, line = self.report, self.report.structure, self.report.line_graph
         graphs = f"{shape.graphs:,} graphs, " if shape.graphs > 1 else ""
         sparse = " (sparse)" if shape.sparse else ""
-        nodes = f"{_count(shape.nodes, 'node')} x {shape.node_width:,}{sparse}"
-        edges = f"{_count(shape.edges, 'edge')} x {shape.edge_width:,}"
+        nodes = f"{count(shape.nodes, 'node')} x {shape.node_width:,}{sparse}"
+        edges = f"{count(shape.edges, 'edge')} x {shape.edge_width:,}"
         yield Text.assemble((report.name, "bold"), f"  {graphs}{nodes}, {edges}")
         facts = Table.grid(padding=(0, 2))
         facts.add_column(style="cyan", no_wrap=True)
         facts.add_column(overflow="fold")
         for table in report.tables:
             bad = f", {table.bad_rows:,} of them bad" if table.bad_rows else ""
-            facts.add_row(table.table, Text(f"{table.file}: {_count(table.rows, 'row')}{bad}", "red" if bad else ""))
+            facts.add_row(table.table, Text(f"{table.file}: {count(table.rows, 'row')}{bad}", "red" if bad else ""))
         facts.add_row("structure", _structure(report))
         facts.add_row("degrees", _degrees(report, plain))
         memory = f"explicit {_bytes(line.explicit_bytes)}, dense {_bytes(line.dense_bytes)}"
-        facts.add_row("line graph", f"{_count(line.links, 'link')}, not built ({memory})")
+        facts.add_row("line graph", f"{count(line.links, 'link')}, not built ({memory})")
         if (cost := report.cost) is not None:
-            batches = f" in {_count(cost.batches, 'batch', 'batches')}" if cost.batches > 1 else ""
+            batches = f" in {count(cost.batches, 'batch')}" if cost.batches > 1 else ""
             facts.add_row(
                 "training",
                 f"about {_seconds(cost.seconds)} an epoch{batches} on this CPU and {_bytes(cost.bytes)}: "
@@ -61,7 +63,7 @@ class Screen:
             yield Text("columns", "bold")
             yield _columns(report, plain)
         yield Text("labels", "bold")
-        yield _labels(report.labels, plain)
+        yield _labels(report, plain)
         yield Text("audit", "bold")
         yield _findings(report, plain)
 
@@ -70,11 +72,11 @@ def _structure(report: Report) -> str:
     shape = report.structure
     if shape.graphs > 1:
         least, median, most = shape.nodes_per_graph
-        size = f"{least:,} to {most:,} nodes in a graph, median {median:,.0f}; {_count(shape.components, 'component')}"
+        size = f"{least:,} to {most:,} nodes in a graph, median {median:,.0f}; {count(shape.components, 'component')}"
     else:
-        largest = f"{_count(shape.largest_component, 'node')} ({shape.largest_component / shape.nodes:.1%})"
-        size = _count(shape.components, "component") + (f", the largest {largest}" if shape.components > 1 else "")
-    rest = f"{shape.isolated:,} isolated, {_count(shape.loops, 'loop')}, {_count(shape.parallel, 'parallel edge')}"
+        largest = f"{count(shape.largest_component, 'node')} ({shape.largest_component / shape.nodes:.1%})"
+        size = count(shape.components, "component") + (f", the largest {largest}" if shape.components > 1 else "")
+    rest = f"{shape.isolated:,} isolated, {count(shape.loops, 'loop')}, {count(shape.parallel, 'parallel edge')}"
     return f"{size}; {rest}"
 
 
@@ -84,11 +86,11 @@ def _degrees(report: Report, plain: bool) -> str:
     bins = bins[next((place for place, (*_, count) in enumerate(bins) if count), 0) :]  # from the first that has a node
     if len(bins) > 7:
         bins = [*bins[:6], (bins[6][0], degrees.most, sum(count for *_, count in bins[6:]))]
-    most = max((count for *_, count in bins), default=1) or 1
+    most = max((nodes for *_, nodes in bins), default=1) or 1
     shown = []
-    for low, high, count in bins:
+    for low, high, nodes in bins:
         name = str(low) if low == high else f"{low}-{high}"
-        bar = f"{count:,}" if plain else BARS[-(-count * len(BARS) // most) - 1] if count else " "
+        bar = f"{nodes:,}" if plain else BARS[-(-nodes * len(BARS) // most) - 1] if nodes else " "
         shown.append(f"{name} {bar}")
     median = f"{degrees.median:g}"
     return f"min {degrees.least}, median {median}, mean {degrees.mean:.1f}, max {degrees.most:,}   {'  '.join(shown)}"
@@ -105,16 +107,19 @@ def _columns(report: Report, plain: bool) -> RenderableType:
         )
     shown = sorted(report.columns, key=lambda column: column.features == 0)
     for column in shown[:MOST_COLUMNS]:
-        made = _count(column.features, "feature") if column.features else "left out"
+        made = count(column.features, "feature") if column.features else "left out"
         grid.add_row("  " + column.table, column.name, f"{column.kind}: {made}", column.reason)
     if len(shown) > MOST_COLUMNS:
         grid.add_row("", f"... and {len(shown) - MOST_COLUMNS:,} more", "", "")
     return grid
 
 
-def _labels(labels: Sequence[LabelReport], plain: bool) -> RenderableType:
+def _labels(report: Report, plain: bool) -> RenderableType:
+    labels = report.labels
     if not labels:
-        return Text("  no target was named: give --target node:COLUMN, edge:COLUMN or graph:COLUMN", "dim")
+        levels = [table.table.removesuffix("s") for table in report.tables]
+        forms = [f"{level}:COLUMN" for level in levels] + (["link"] if levels != ["graph"] else [])
+        return Text(f"  no target was named: give --target {' or '.join(forms)}", "dim")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="cyan", overflow="crop" if plain else "ellipsis")
     grid.add_column(no_wrap=True, overflow="crop")
@@ -136,7 +141,7 @@ def _balance(label: LabelReport) -> str:
     total = label.rows - label.missing
     shares = [f"{name[:24]} {count / total:.1%}" for name, count in list(label.classes.items())[:8]]
     more = f", and {label.num_classes - 8:,} more" if label.num_classes > 8 else ""
-    return f"{_count(label.num_classes, 'class', 'classes')}: {', '.join(shares)}{more}"
+    return f"{count(label.num_classes, 'class')}: {', '.join(shares)}{more}"
 
 
 def _findings(report: Report, plain: bool) -> RenderableType:
@@ -164,7 +169,9 @@ def datasets_table(rows: Sequence[tuple[DatasetInfo, str]]) -> RenderableType:
         grid.add_column(header=name, overflow="fold", no_wrap=name in ("name", "size"))
     grid.add_row(*(Text(name, "bold") for name in ("name", "holds", "size", "licence", "found")))
     for info, place in rows:
-        grid.add_row(Text(info.name, "cyan"), numbers(info), _bytes(info.size), info.licence, place)
+        grid.add_row(
+            Text(info.name, "cyan"), numbers(info), _bytes(info.size) if info.size else "", info.licence, _home(place)
+        )
     return grid
 
 
@@ -188,15 +195,17 @@ def dataset_card(info: DatasetInfo, place: str) -> RenderableType:
 
 def numbers(info: DatasetInfo) -> str:
     """The counts of a set in words."""
-    return ", ".join(_count(count, name.removesuffix("s"), name) for name, count in info.counts.items() if count)
+    return ", ".join(count(size, name.removesuffix("s"), name) for name, size in info.counts.items() if size)
+
+
+def _home(place: str) -> str:
+    """A path, with ~ for the user's home."""
+    home = str(Path.home())
+    return "~" + place.removeprefix(home) if len(home) > 1 and place.startswith(home) else place
 
 
 def _short(text: str, longest: int = 240) -> str:
     return text if len(text) <= longest else text[: longest - 3] + "..."
-
-
-def _count(count: int, one: str, many: str | None = None) -> str:
-    return f"{count:,} {one}" if count == 1 else f"{count:,} {many or one + 's'}"
 
 
 def _bytes(count: float) -> str:

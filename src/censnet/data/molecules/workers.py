@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from rich.progress import track
 
+from censnet.console import Console
 from censnet.data.errors import DataError
 
 Item = TypeVar("Item")
@@ -100,4 +101,6 @@ def _num_cores() -> int:
 
 
 def _watched(results: Iterable[Result], total: int, progress: str | None) -> Iterable[Result]:
-    return results if progress is None else track(results, description=progress, total=total)
+    return (
+        results if progress is None else track(results, description=progress, total=total, console=Console(stderr=True))
+    )

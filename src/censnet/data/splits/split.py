@@ -18,6 +18,7 @@ from torch import Tensor
 
 from censnet.data.errors import DataError
 from censnet.data.tables.files import check_file, write_table
+from censnet.text import count
 
 PARTS = ("train", "validation", "test")
 SPELLINGS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
@@ -79,7 +80,9 @@ class Split:
         part = np.full(num_rows, -1, dtype=np.int8)
         for number, (name, rows) in enumerate(self.parts.items()):
             if len(rows) and int(rows[-1]) >= num_rows:
-                raise ValueError(f"the {name} part has row {int(rows[-1]) + 1}, but the table has {num_rows} rows")
+                raise ValueError(
+                    f"the {name} part has row {int(rows[-1]) + 1}, but the table has {count(num_rows, 'row')}"
+                )
             part[rows.numpy()] = number
         return part
 
@@ -163,6 +166,8 @@ def read_splits(path: str | os.PathLike[str], ids: Mapping[str, pd.DataFrame] | 
 def read_split_rows(path: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a split file: table, row as a number, split as 0, 1 or 2, and the other columns as text."""
     path = Path(path)
+    if not path.exists():
+        raise DataError("there is no such file, expected a table of splits, such as splits.csv of a run", str(path))
     check_file(path)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -213,7 +218,7 @@ def _check_ids(part: pd.DataFrame, ids: pd.DataFrame, file: str, table: str) -> 
     if len(beyond):
         found = int(part["row"].iloc[beyond[0]])
         raise DataError(
-            f"row {found} of {table}, which has {len(ids)} rows",
+            f"row {found} of {table}, which has {count(len(ids), 'row')}",
             file=file,
             row=int(part.index[beyond[0]]),
             column="row",

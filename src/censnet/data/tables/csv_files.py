@@ -33,6 +33,8 @@ def read_csv(path: Path, keys: Sequence[str] = ()) -> pa.Table:
     delimiter = _delimiter(sample)
     records = _records(sample, delimiter, path.name)
     header, rows = records[0], records[1:]
+    if not rows and len(sample) < _SAMPLE // 4:  # Arrow reads no header without a line break behind it
+        return _tidy(pa.table([pa.array([], pa.string())] * len(header), names=header), path.name)
     columns = zip(header, zip(*rows, strict=False), strict=False)
     text = {name for name, values in columns if any(map(_PADDED.fullmatch, values))}
     id_names = {name for name in header if name in keys or name.strip().lower() in _KEY_NAMES}

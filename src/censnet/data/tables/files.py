@@ -63,6 +63,8 @@ def read_table(path: str | os.PathLike[str], keys: Sequence[str] = ()) -> pd.Dat
     if kind is None:
         raise DataError(f"expected a file that ends in {', '.join(SUFFIXES)}", str(path))
     check_file(path)
+    if not str(path).isascii() and any("\udc80" <= letter <= "\udcff" for letter in str(path)):
+        raise DataError("has bytes in its name or path that are no text, expected UTF-8: rename it", str(path))
     try:
         table = _read_parquet(path) if kind in (".parquet", ".pq") else read_csv(path, keys)
     except OSError as error:
@@ -184,6 +186,8 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
             if table in names:
                 raise DataError(f"stands beside {names[table]}, expected one file of {table}", path.name)
             frames[table], names[table] = read_table(path, keys), path.name
+            if table != "edges":
+                _check_rows(frames[table], path.name)
     if not frames:
         raise DataError("holds no nodes, edges or graphs table, expected files such as edges.csv", str(source))
     return Tables(**frames, names=names)
@@ -192,6 +196,7 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
 def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = None) -> Tables:
     """One frame as the table it is: edges when it has two ends, graphs when it has SMILES."""
     check_names(frame.columns, name)
+    _check_rows(frame, name)
     played = {role for column, role in (roles or {}).items() if column in frame.columns}
     played |= {role for role in ("source", "target", "smiles") if find_key(frame.columns, role)}
     if {"source", "target"} <= played:
@@ -203,6 +208,11 @@ def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = 
         raise DataError(f"has the columns {columns}, expected source and target, or smiles", name)
     frames = {table: frame}
     return Tables(**frames, names={table: name})
+
+
+def _check_rows(frame: pd.DataFrame, name: str) -> None:
+    if len(frame) == 0:
+        raise DataError("has names of columns and no row below them, expected at least one row", name)
 
 
 def _suffix(path: Path) -> str | None:

@@ -63,7 +63,7 @@ def table_overrides(
     >>> table_overrides({"edges.kind": "category", "memo": "drop"}, {"nodes": ["kind"], "edges": ["kind", "memo"]}, [])
     {'nodes': {}, 'edges': {'kind': 'category', 'memo': 'drop'}}
     """
-    allowed = [*kinds, "drop", *ROLES]
+    allowed = list(dict.fromkeys([*kinds, "drop", *ROLES]))
     decided: dict[str, dict[str, str]] = {table: {} for table in columns}
     for name, kind in (overrides or {}).items():
         if kind not in allowed and list(kinds):

@@ -19,6 +19,7 @@ from censnet.data.tables.columns import (
     share_of_lists,
 )
 from censnet.data.tables.notations import find_notation
+from censnet.text import plural
 
 MOST_CATEGORIES = 100
 _SAMPLE = 10_000
@@ -47,7 +48,9 @@ def find_kind(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
         return _CONSTANT if pc.count_distinct(values).as_py() == 1 else ("date", "dates or times")
     if is_list(kind):
         width = list_width(values)
-        return ("vector", f"lists of {width} numbers") if width else ("constant", "its lists are empty")
+        return (
+            ("vector", f"lists of {width} {plural(width, 'number')}") if width else ("constant", "its lists are empty")
+        )
     if pa.types.is_string(kind):
         return _text(name, values)
     return "text", f"holds {kind}, of which no feature is made"

@@ -16,6 +16,7 @@ from censnet.data.problems import Problems
 from censnet.data.tables.columns import as_text
 from censnet.data.tables.files import Tables
 from censnet.data.tables.ids import Numbering, as_ids, pair_up
+from censnet.text import count
 
 Keys = Mapping[str, Mapping[str, str]]
 Whole = NDArray[np.int64]
@@ -93,7 +94,7 @@ def number_rows(tables: Tables, keys: Keys, problems: Problems, notes: list[str]
                     f"none of its ids is in {name}: the first is {quote(first)}, and {name} has {quote(known_first)}"
                 )
                 raise DataError(found, tables.name("edges"), column=column)
-            where = f"{name} has {len(known):,} ids" if edge_graph is None else f"in {name}, in the same graph"
+            where = f"{name} has {count(len(known), 'id')}" if edge_graph is None else f"in {name}, in the same graph"
             problems.add_ids("edges", edges, column, rows, f"no node has the id {{id}} ({where})")
     if graph is not None and edge_graph is None:
         _check_one_graph(edges, ends, graph, keys, problems)

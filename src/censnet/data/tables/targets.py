@@ -42,7 +42,11 @@ def find_targets(target: str | Sequence[str] | None, tables: Tables, required: b
         for column in names:
             if frame is None or column not in frame.columns:
                 there = "there is no such table" if frame is None else f"it has {', '.join(frame.columns[:20])}"
-                raise DataError(f"is the target, but missing: {there}", tables.name(table), column=column)
+                others = [
+                    f"{level}:{column}" for level, name in LEVELS.items() if column in tables.frames().get(name, ())
+                ]
+                hint = f" (did you mean {' or '.join(others)}?)" if others else ""
+                raise DataError(f"is the target, but missing: {there}{hint}", tables.name(table), column=column)
     return found
 
 

@@ -8,6 +8,7 @@ from censnet.data.errors import first_few, place, quote
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
+from censnet.text import count, plural
 
 logger = logging.getLogger("censnet")
 
@@ -29,10 +30,12 @@ def tell_unseen(tables: Tables, schema: Schema) -> list[str]:
                 others.append(column.name)
             elif len(words):
                 where = place(tables.name(table), column=column.name)
-                rows = f"{len(words):,} of {len(frame):,} rows have a word that no training row had"
-                said.append(f"{where}{rows}, such as {quote(words[0].as_py())}: they count as an average row")
+                has, they = plural(len(words), "has"), plural(len(words), "it counts", "they count")
+                rows = f"{len(words):,} of {count(len(frame), 'row')} {has} a word that no training row had"
+                said.append(f"{where}{rows}, such as {quote(words[0].as_py())}: {they} as an average row")
     if others:
-        said.append(f"{len(others):,} more columns have words that no training row had: {first_few(others)}")
+        more = plural(len(others), "more column has", "more columns have")
+        said.append(f"{len(others):,} {more} words that no training row had: {first_few(others)}")
     for sentence in said:
         logger.warning("%s", sentence)
     return said

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from censnet.data.errors import quote
 from censnet.tasks.targets import Target
+from censnet.text import count
 from censnet.training.config import Gates, Labels, Settings
 from censnet.training.run.checkpoint import RunError, open_plain, read_plain, write_whole
 from censnet.training.run.start import Start
@@ -93,7 +94,7 @@ class Tried(BaseModel):
     @model_validator(mode="after")
     def _kept_are_tries(self) -> Tried:
         if not all(0 <= number < len(self.tries) for number in self.kept):
-            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {len(self.tries)} tries")
+            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {count(len(self.tries), 'try')}")
         return self
 
 
@@ -113,6 +114,7 @@ class RunConfig(BaseModel):
         tried: what they were chosen from, if from several.
         start: what the training was started with, where that is known.
         closed: whether it was closed, by `--finish`, before it came to its end.
+        findings: what may make its scores look better than they are, such as a feature that tells the target.
         made: how it came about.
         files: name -> SHA-256 of every other file.
     """
@@ -134,6 +136,7 @@ class RunConfig(BaseModel):
     tried: Tried | None = None
     start: Start | None = None
     closed: bool = False
+    findings: list[str] = Field(default_factory=list, max_length=100)
     made: Made
     files: dict[str, str] = Field(default_factory=dict)
 

@@ -109,7 +109,8 @@ class Predictor:
         expected = self.config.node_width, self.config.edge_width
         if found != expected:
             raise DataError(
-                f"the data have {found[0]} node and {found[1]} edge features, expected {expected[0]} and {expected[1]}"
+                f"the data have {found[0]} node and {found[1]} edge features, expected {expected[0]} and {expected[1]} "
+                f"as in {self.config.data}, which the run was trained on"
             )
         if isinstance(dataset.graph, Graph) and "graph" in self.learners[0].targets:
             raise DataError("the data are one graph, expected many: this run answers for whole graphs")

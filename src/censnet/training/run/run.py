@@ -17,6 +17,7 @@ from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split import PARTS, Split, read_splits
 from censnet.data.tables.files import to_csv
 from censnet.data.tables.targets import table_of
+from censnet.text import count
 from censnet.training.lesson import row_labels
 from censnet.training.loop.judge import Judge, Scores, combine, score_rows
 from censnet.training.prepare import fingerprint, make_lesson
@@ -67,7 +68,7 @@ class Run(Predictor):
 
     def __repr__(self) -> str:
         asked = ", ".join(self.config.asked)
-        size = "" if len(self.learners) == 1 else f", {len(self.learners)} members"
+        size = "" if len(self.learners) == 1 else f", {count(len(self.learners), 'member')}"
         return f"Run({asked} on {Path(self.config.data).name}{size})"
 
     def evaluate(
