@@ -74,19 +74,19 @@ def test_edges_that_are_there_twice_are_merged_and_it_is_said() -> None:
     data = load_data(tables(None, edges))
     assert data.edge_rows.tolist() == [0, 1, 0, 2, 1]
     assert data.graph.num_edges == 3
-    assert any("every edge is there twice" in note and "merged into 3 undirected" in note for note in data.notes)
+    assert any("each edge is there twice, once in each direction: 5 rows are 3 edges" in note for note in data.notes)
     result = data.results("edge", pd.DataFrame({"score": [0.1, 0.2, 0.3]}))
     assert result["score"].tolist() == [0.1, 0.2, 0.1, 0.3, 0.2]
     assert result["source"].tolist() == edges["source"]
 
 
-@pytest.mark.parametrize("change", ["attribute", "label", "one missing"])
+@pytest.mark.parametrize("change", ["attribute", "labels", "one missing"])
 def test_edges_that_differ_by_direction_are_not_merged(change: str) -> None:
     edges = pd.DataFrame({"source": [0, 1, 1, 2], "target": [1, 0, 2, 1], "w": [1.0, 1.0, 2.0, 2.0], "y": list("aabb")})
     if change == "attribute":
         edges.loc[3, "w"] = 3.0
-    elif change == "label":
-        edges.loc[3, "y"] = "a"
+    elif change == "labels":
+        edges["y"] = list("abab")
     else:
         edges = edges.iloc[:3]
     assert load_data(edges, target="edge:y").graph.num_edges == len(edges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -22,6 +23,7 @@ from censnet.data.tables.notations import Notation
 Structure = Literal["none", "degree", "constant"]
 Features = Literal["rich", "paper", "released"]
 _MOST_MESSAGES = 3  # on one row
+EdgeForm = Literal["once", "twice"]
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
 
 
@@ -158,6 +160,7 @@ class Schema(BaseModel):
     Args:
         version: of this form.
         many: whether there are many graphs.
+        edge_form: whether each edge is there once, or twice, once in each direction with the same features.
         nodes, edges, graphs: the columns of each table.
         smiles: the column of SMILES, if graphs are molecules.
         features: the set of features.
@@ -175,8 +178,9 @@ class Schema(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     many: bool = False
+    edge_form: EdgeForm = "once"
     nodes: TableSchema = Field(default_factory=TableSchema)
     edges: TableSchema = Field(default_factory=TableSchema)
     graphs: TableSchema = Field(default_factory=TableSchema)
@@ -199,13 +203,17 @@ class Schema(BaseModel):
 
     def to_json(self) -> str:
         """The schema as JSON, which `from_json` reads back equal."""
-        return self.model_dump_json(indent=1, exclude_defaults=True)
+        content = {"version": self.version, **self.model_dump(mode="json", exclude_defaults=True)}
+        return json.dumps(content, indent=1, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str | bytes, file: str = "schema.json") -> Schema:
         """Read what `to_json` wrote."""
         try:
-            return cls.model_validate_json(text)
+            schema = cls.model_validate_json(text)
+            if "version" not in schema.model_fields_set:
+                raise DataError("is of an earlier version, which does not say how edges are stored: train again", file)
+            return schema
         except ValidationError as error:
             first: Any = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
