@@ -203,7 +203,14 @@ def test_one_bad_row_in_training_does_not_part_all_others() -> None:
     data = load_data(edges, target="edge:y")
     assert data.schema.edge_form == "twice"
     assert set(data.problems["edges"]) == {3, 18}
+    assert "row 4 goes back from 3 to 4, but cannot be used" in data.problems["edges"][18]
     assert data.graph.num_edges == 14
+
+
+def test_a_later_table_that_calls_its_ends_otherwise_is_read_in_the_same_form() -> None:
+    schema = load_data(twice(), target="edge:y").schema
+    edges = twice().iloc[:29].rename(columns={"source": "from", "target": "to"})
+    assert list(later(edges, schema).problems["edges"]) == [14]
 
 
 def test_a_missing_reverse_in_training_is_told() -> None:

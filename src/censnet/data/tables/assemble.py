@@ -13,7 +13,7 @@ from torch import Tensor
 from censnet.data.errors import DataError, first_few
 from censnet.data.problems import Problems
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.edge_form import EdgeRows, apply_form, find_form
+from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
@@ -54,16 +54,25 @@ def assemble(
     good = _good_rows(ends, bad)
     if good is not None:
         ends, edges = ends[:, good], edges[torch.from_numpy(good)]
-    rows = np.arange(ends.shape[1]) if good is None else good
-    usable = EdgeRows(
-        edges_frame, tables.name("edges"), fitted.edges, rows, ends, len(numbered.rows), edges.numpy()
-    )  # fmt: skip
+    pairing = pair_edges(
+        None if schema is None else schema.edge_form,
+        EdgeRows(
+            edges_frame,
+            tables.name("edges"),
+            {"source": "source", "target": "target"} | dict(keys.get("edges", {})),
+            fitted.edges,
+            numbered.ends,
+            np.arange(ends.shape[1]) if good is None else good,
+            ends,
+            len(numbered.rows),
+            edges.numpy(),
+        ),
+        problems,
+        notes,
+    )
     if schema is None:
-        pairing = find_form(usable, problems, notes)
         fitted = fitted.model_copy(update={"edge_form": pairing.form})
         tables = replace(tables, edges=pairing.frame)
-    else:
-        pairing = apply_form(schema.edge_form, usable, problems, notes)
     edge_rows = np.arange(ends.shape[1])
     if pairing.first is not None:
         own = pairing.first == edge_rows

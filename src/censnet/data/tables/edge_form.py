@@ -34,16 +34,20 @@ class EdgeRows:
     Args:
         frame: the whole table.
         file: its name.
+        keys: role -> column, of the two ends.
         schema: of its columns.
+        all_ends: the two nodes of each row of the table, or -1.
         rows: for each usable row, its row in the table.
-        ends: the two nodes of each.
+        ends: the two nodes of each usable row.
         num_nodes: N.
         features: of each.
     """
 
     frame: pd.DataFrame
     file: str
+    keys: Mapping[str, str]
     schema: TableSchema
+    all_ends: Whole
     rows: Whole
     ends: Whole
     num_nodes: int
@@ -70,8 +74,13 @@ class Pairing:
     frame: pd.DataFrame
 
 
-def find_form(edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
-    """Find the form of the edges of training data.
+def pair_edges(form: EdgeForm | None, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+    """Find the rows that make one edge, in this form, or in that which the data have."""
+    return _find_form(edges, problems, notes) if form is None else _apply_form(form, edges, problems, notes)
+
+
+def _find_form(edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+    """The form of the edges of training data.
 
     The form is twice if each row but a loop has its reverse with the same features. Only the reverse of a row that
     cannot be used may be missing. Labels do not decide, unless most of them differ between the two directions: then
@@ -101,7 +110,7 @@ def find_form(edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
     return _merge_pairs(Pairing("twice", reverse, frame), edges, problems, notes)
 
 
-def apply_form(form: EdgeForm, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+def _apply_form(form: EdgeForm, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
     """Read later data in the form of the training data. Labels are not looked at."""
     doubled = edges.num_proper and share_with_reverse(edges.ends, edges.num_nodes) >= NEARLY
     if form == "twice":
@@ -128,7 +137,7 @@ def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: Problems, notes: l
             edges.file,
         )
     if len(alone):
-        problems.add("edges", edges.schema.keys.get("target", "target"), _explain(edges, alone))
+        problems.add("edges", edges.keys["target"], _explain(edges, alone))
     first = np.where(reverse < 0, -1, np.minimum(reverse, np.arange(len(reverse))))
     num_edges = int(np.count_nonzero(first == np.arange(len(first))))
     if len(first):
@@ -141,37 +150,34 @@ def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: Problems, notes: l
 
 def _explain(edges: EdgeRows, alone: Whole) -> dict[int, str]:
     """Row of the table -> why it has no reverse."""
-    source, target = edges.ends
-    wanted = target[alone] * edges.num_nodes + source[alone]
-    key = source * edges.num_nodes + target
+    wanted = edges.ends[1][alone] * edges.num_nodes + edges.ends[0][alone]
+    key = np.where(edges.all_ends.min(axis=0) < 0, -1, edges.all_ends[0] * edges.num_nodes + edges.all_ends[1])
     back = np.flatnonzero(np.isin(key, wanted))
     back = back[np.argsort(key[back], kind="stable")]
     place = np.searchsorted(key[back], wanted)
-    ids = [edges.frame[edges.schema.keys.get(role, role)] for role in ("source", "target")]
-    names = [column.iloc[edges.rows[alone]].tolist() for column in ids]
-    how = "expected each edge twice, once in each direction, as in training"
+    usable = np.full(len(edges.frame), -1)
+    usable[edges.rows] = np.arange(len(edges.rows))
+    names = [edges.frame[edges.keys[role]].iloc[edges.rows[alone]].tolist() for role in ("source", "target")]
     found = {}
     for number, row in enumerate(alone.tolist()):
-        one, other = quote(names[0][number]), quote(names[1][number])
-        at = place[number]
+        one, other, at = quote(names[0][number]), quote(names[1][number]), int(place[number])
+        how = "expected each edge twice, once in each direction, as in training"
+        what, remedy = f"no row goes back from {other} to {one}", "add that row"
         if at < len(back) and key[back[at]] == wanted[number]:
             there = int(back[at])
-            column = _differing_column(edges, row, there)
-            what = f"row {edges.rows[there] + 1} goes back from {other} to {one}, but "
-            what += "is the reverse of another row" if column is None else f"has another value in {column}"
-            found[int(edges.rows[row])] = f"{what}, {how}: give both rows the same data"
-        else:
-            found[int(edges.rows[row])] = f"no row goes back from {other} to {one}, {how}: add that row"
+            what = f"row {there + 1} goes back from {other} to {one}, but "
+            what += "cannot be used" if usable[there] < 0 else _differences(edges, row, int(usable[there]))
+            remedy = "give both rows the same data"
+        found[int(edges.rows[row])] = f"{what}, {how}: {remedy}"
     return found
 
 
-def _differing_column(edges: EdgeRows, row: int, other: int) -> str | None:
+def _differences(edges: EdgeRows, row: int, other: int) -> str:
     apart = np.flatnonzero(edges.features[row] != edges.features[other])
     if len(apart) == 0:
-        return None
+        return "is the reverse of another row"
     widths = np.cumsum([column.width for column in edges.schema.columns])
-    number = int(np.searchsorted(widths, apart[0], "right"))
-    return edges.schema.columns[number].name if number < len(widths) else None
+    return f"has another value in {edges.schema.columns[int(np.searchsorted(widths, apart[0], 'right'))].name}"
 
 
 def _codes(edges: EdgeRows, column: str) -> Whole:
