@@ -18,6 +18,7 @@ from torch import Tensor
 from censnet.data.errors import DataError, place
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, as_arrow
 from censnet.data.tables.encoding import WHOLE, Column
+from censnet.data.tables.keys import LEVELS, ROLES, TABLES
 from censnet.data.tables.notations import Notation
 
 Structure = Literal["none", "degree", "constant"]
@@ -154,6 +155,24 @@ def chosen_columns(graphs: TableSchema, decided: Mapping[str, str]) -> list[str]
     return [column.name for column in graphs.columns if decided.get(column.name) in (*USED, DECIMAL_COMMA)]
 
 
+def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> dict[str, str]:
+    """Column -> its role, where the user or a schema says so: such columns are read as they are written.
+
+    >>> find_roles({"payer.no": "source", "edges.payee": "target", "amount": "number"}, None)
+    {'payer.no': 'source', 'edges.payee': 'target', 'payee': 'target'}
+    """
+    found: dict[str, str] = {}
+    for fitted in () if schema is None else (schema.nodes, schema.edges, schema.graphs):
+        found |= {column: role for role, column in fitted.keys.items()}
+    for column, role in (overrides or {}).items():
+        if role in ROLES:
+            found[column] = role
+            table, _, rest = column.partition(".")
+            if LEVELS.get(table, table) in TABLES and rest:
+                found[rest] = role
+    return found
+
+
 class Schema(BaseModel):
     """How a data set is read: one `TableSchema` for each table, and what features are made of them.
 
@@ -195,6 +214,13 @@ class Schema(BaseModel):
         """The columns of `graphs` that are features."""
         columns = [column for column in self.graphs.columns if column.name in self.chosen]
         return self.graphs.model_copy(update={"columns": columns})
+
+    @property
+    def id_columns(self) -> set[str]:
+        """The columns of any table that say which row it is: keys, and those that were taken for ids."""
+        tables = (self.nodes, self.edges, self.graphs)
+        keys = {column for fitted in tables for column in fitted.keys.values()}
+        return keys | {column.name for fitted in tables for column in fitted.columns if column.kind == "id"}
 
     def table(self, name: str) -> TableSchema:
         """The schema of `nodes`, `edges` or `graphs`."""

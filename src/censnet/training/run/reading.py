@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
@@ -15,6 +16,8 @@ from safetensors.torch import load
 from torch import Tensor
 
 from censnet.data.errors import quote
+from censnet.data.tables.columns import as_arrow
+from censnet.data.tables.integers import MISSING, as_integers
 from censnet.training.loop.judge import Scores
 from censnet.training.loop.learner import Learner
 from censnet.training.run.checkpoint import RunError
@@ -63,10 +66,21 @@ def read_learners(config: RunConfig, content: bytes, path: Path) -> list[Learner
     return learners
 
 
-def read_frame(content: bytes, path: Path) -> pd.DataFrame:
-    """A table of a run."""
+def read_frame(content: bytes, path: Path, ids: Collection[str] = ()) -> pd.DataFrame:
+    """A table of a run; the columns of ids are as they were written."""
+    if not content.strip():
+        return pd.DataFrame()
     try:
-        return pd.read_csv(io.BytesIO(content), low_memory=False) if content.strip() else pd.DataFrame()
+        names = pd.read_csv(io.BytesIO(content), nrows=0).columns
+        own = [name for name in names if name in ids]
+        gaps = {name: list(MISSING) for name in names if name not in ids}
+        options: dict[str, Any] = {"keep_default_na": False, "na_values": gaps, "dtype": dict.fromkeys(own, "string")}
+        frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), low_memory=False, **options)
+        for name in own:
+            text = as_arrow(frame[name])
+            integers = as_integers(text)
+            frame[name] = pd.arrays.ArrowExtensionArray(text if integers is None else integers)
+        return frame
     except ValueError as error:
         raise RunError(f"{path} is not a table: {_line(error)}") from None
 

@@ -177,18 +177,18 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     config, files = read_directory(path)
     schema = Schema.from_json(files[SCHEMA], str(path / SCHEMA))
     learners = read_learners(config, files[MODEL], path / MODEL)
-    predictions = {}
+    ids, predictions = schema.id_columns, {}
     for name in files:
         if name.startswith("predictions"):
             level = name.removeprefix("predictions").removesuffix(".csv").lstrip("_") or None
-            predictions[level or next(iter(learners[0].targets), "link")] = read_frame(files[name], path / name)
+            predictions[level or next(iter(learners[0].targets), "link")] = read_frame(files[name], path / name, ids)
     return Run(
         config,
         schema,
         learners,
         read_metrics(files[METRICS], path / METRICS) if METRICS in files else {},
         read_frame(files[HISTORY], path / HISTORY) if HISTORY in files else pd.DataFrame(),
-        read_frame(files[SPLITS], path / SPLITS) if SPLITS in files else pd.DataFrame(),
+        read_frame(files[SPLITS], path / SPLITS, ids) if SPLITS in files else pd.DataFrame(),
         predictions,
         path,
         written=files.get(SPLITS, b""),
