@@ -361,3 +361,26 @@ def test_ids_come_back_from_a_run_as_they_were_written(tmp_path):
     assert kept.evaluate(str(tmp_path)).keys() == {"train", "validation", "test"}
     again = quick(training__epochs=1) | {"data.split": "file", "data.split_file": str(out / "splits.csv")}
     assert train(str(tmp_path), ["node:vip", "link"], settings=again).splits.equals(run.splits)
+
+
+# -- the graph at hand ------------------------------------------------------------------------------------------------
+
+
+def test_the_graph_at_hand_is_told_beside_what_was_trained_on(town, beads, tmp_path, caplog):
+    with caplog.at_level("INFO", "censnet"):
+        town.predict(payments(), "node")
+    assert "the graph has 30 nodes, 90 edges, mean degree 6.0, as in training" in caplog.text
+    caplog.clear()
+    with caplog.at_level("INFO", "censnet"):
+        town.embed(payments(rows=60))
+    assert "the graph has 30 nodes, 60 edges, mean degree 4.0; trained on 30 nodes, 90 edges" in caplog.text
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    few = Tables(nodes=payments().nodes, edges=payments().edges[:20])
+    caplog.clear()
+    town.evaluate(few)
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warning.startswith("the graph has 30 nodes, 20 edges, mean degree 1.3; trained on 30 nodes, 90 edges, mean")
+    assert "give new rows with the history before them" in warning
+    assert warning in town.read(few).notes
+    assert beads.config.graph_size.graphs == 40, "it is stored in the run"
+    assert any(note.startswith("there are 12 graphs of ") for note in beads.read(shapes(12)).notes)

@@ -31,6 +31,7 @@ from censnet.training.prepare import Prepared, fingerprint, prepare
 from censnet.training.progress import Board, show
 from censnet.training.run.checkpoint import RunError
 from censnet.training.run.directory import CHECKPOINT, RunConfig, is_whole, made_now, settle
+from censnet.training.run.graph_size import GraphSize
 from censnet.training.run.history import history_table
 from censnet.training.run.links import node_names, pair_probability
 from censnet.training.run.lock import locked
@@ -203,6 +204,7 @@ def finish(
         asked=prepared.asked,
         data=data.name,
         fingerprint=fingerprint(data.graph),
+        graph_size=GraphSize.of(data.graph),
         targets=prepared.targets,
         link=prepared.links is not None,
         node_width=data.graph.node_width,

@@ -22,6 +22,7 @@ from censnet.data.tables.ordering import order_by_end, places, put_in_order
 from censnet.data.tables.packing import Assembled, Fitted, Whole, pack
 from censnet.data.tables.schema import Features, Schema, TableSchema, chosen_columns
 from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
+from censnet.data.tables.suggest_keys import tell_ends
 from censnet.ops.graph import Graph
 
 TrainRows = Mapping[str, Whole]
@@ -122,7 +123,9 @@ def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str,
             keys[table] = find_keys(table, frame.columns, decided.get(table, {}))
         if table == "edges" and not {"source", "target"} <= keys[table].keys():
             columns = ", ".join(frame.columns[:20])
-            raise DataError(f"has the columns {columns}, expected source and target", tables.name(table))
+            ids = None if tables.nodes is None or "id" not in keys["nodes"] else tables.nodes[keys["nodes"]["id"]]
+            hint = tell_ends(frame, keys[table], ids)
+            raise DataError(f"has the columns {columns}, expected source and target {hint}", tables.name(table))
     return keys
 
 

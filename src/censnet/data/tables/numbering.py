@@ -16,6 +16,7 @@ from censnet.data.problems import Problems
 from censnet.data.tables.columns import as_text
 from censnet.data.tables.files import Tables
 from censnet.data.tables.ids import Numbering, find_alike, pair_up, read_ids, tell_alike
+from censnet.data.tables.suggest_keys import suggest_id, tell_option
 
 Keys = Mapping[str, Mapping[str, str]]
 Whole = NDArray[np.int64]
@@ -95,6 +96,9 @@ def number_rows(tables: Tables, keys: Keys, problems: Problems, notes: list[str]
                 first, known_first = edges[column].iloc[0], nodes[id_column].iloc[0] if id_column else 0
                 found = f"none of its ids is in {name}: the first is {quote(first)}, and {name} has "
                 hint = "" if alike[0] is None else " (ids are compared as they are written, so write both alike)"
+                if id_column is None:
+                    option = tell_option({"id": suggest_id(nodes, edges[column]) or "COLUMN"})
+                    hint = f", the number of a row, for it has no id (if one has another name: {option})"
                 raise DataError(found + quote(alike[0] or known_first) + hint, tables.name("edges"), column=column)
             where = f"{name} has {len(known):,} ids" if edge_graph is None else f"in {name}, in the same graph"
             problems.add_ids("edges", edges, column, rows, f"no node has the id {{id}} ({where})", alike)

@@ -21,6 +21,7 @@ from censnet.data.errors import quote
 from censnet.tasks.targets import Target
 from censnet.training.config import Gates, Labels, Settings
 from censnet.training.run.checkpoint import RunError, write_whole
+from censnet.training.run.graph_size import GraphSize
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"
@@ -96,6 +97,7 @@ class RunConfig(BaseModel):
         settings: of the training.
         asked: the target, as the user wrote it.
         data: the name or the path of the data, and the fingerprint of what was learnt from.
+        graph_size: of the data.
         targets: what is predicted.
         link: whether links are.
         node_width, edge_width, graph_width: channels of the features.
@@ -113,6 +115,7 @@ class RunConfig(BaseModel):
     asked: list[str]
     data: str
     fingerprint: str
+    graph_size: GraphSize | None = None
     targets: list[Target]
     link: bool
     node_width: int = Field(ge=0, lt=2**31)
