@@ -10,6 +10,7 @@ import logging
 import sys
 from dataclasses import asdict
 from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -67,15 +68,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from censnet import __version__
-
-        say(f"censnet {__version__}")
+        try:
+            found = version("censnet")
+        except PackageNotFoundError:
+            found = "is not installed, but run from its source"
+        say(f"censnet {found}")
         raise typer.Exit
 
 
 @app.callback()
 def main(
-    version: Annotated[
+    show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and stop.")
     ] = False,
 ) -> None:
