@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+import censnet
 from censnet.cli import app
 
 
@@ -132,6 +133,7 @@ def test_help_waits_for_nothing_heavy():
     code = """
 import sys
 from typer.testing import CliRunner
+import censnet
 from censnet.cli import app
 for command in ([], ["train"], ["predict"], ["settings"]):
     assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0
@@ -193,3 +195,36 @@ def test_one_of_something_is_singular_on_every_screen(tmp_path):
     assert "answers.csv: 1 row" in text
     assert "edges.parquet: 1 row, 8 channels" in text
     assert one.findall(text) == []
+
+
+def test_the_version_is_printed():
+    result = run("--version")
+    assert result.exit_code == 0
+    assert result.stdout == f"censnet {censnet.__version__}\n"
+
+
+@pytest.fixture
+def accounts(folder: Path) -> Path:
+    """The same payments in one file, whose ends have names of their own."""
+    names = {"source": "payer_account", "target": "payee_account"}
+    pd.read_csv(folder / "edges.csv").rename(columns=names).to_csv(folder / "payments.csv", index=False)
+    return folder / "payments.csv"
+
+
+def test_a_table_without_source_and_target_says_which_option_would_do(accounts):
+    result = run("inspect", str(accounts))
+    assert result.exit_code == 2
+    assert "has the columns payer_account, payee_account, amount" in result.stderr
+    assert "--column payer_account=source --column payee_account=target" in result.stderr
+    result = run("inspect", str(accounts), "--column", "payer_account=source")
+    assert "--column payee_account=target" in result.stderr
+
+
+def test_inspect_takes_columns_as_train_does(accounts):
+    ends = ["--column", "payer_account=source", "--column", "payee_account=target", "--column", "currency=drop"]
+    result = run("inspect", str(accounts), "--target", "edge:is_fraud", *ends, "--json")
+    report = json.loads(result.stdout)
+    assert report["structure"]["edges"] == 399
+    assert {column["name"]: column["kind"] for column in report["columns"]}["currency"] == "drop"
+    result = run("inspect", str(accounts), "--column", "payer_acount=source", *ends)
+    assert "no table has this column: did you mean payer_account?" in result.stderr

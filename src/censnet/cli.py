@@ -9,6 +9,7 @@ import logging
 import sys
 from dataclasses import asdict
 from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -57,14 +58,32 @@ Trained = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, w
 Target = Annotated[
     list[str] | None, typer.Option(help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; may be repeated.")
 ]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=KIND", help="What a column is: number, category, drop, id, source...; repeatable."),
+]
 Preset = Annotated[str, typer.Option(help="strong, paper or released.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the best there is if not given.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail at the first row that cannot be used.")]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        try:
+            found = version("censnet")
+        except PackageNotFoundError:
+            found = "is not installed, but run from its source"
+        say(f"censnet {found}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and stop.")
+    ] = False,
+) -> None:
     """Co-embed the nodes and edges of graphs."""
 
 
@@ -86,10 +105,7 @@ def train(
     ensemble: Annotated[int, typer.Option(min=1, help="Networks whose answers are averaged.")] = 1,
     replicates: Annotated[int | None, typer.Option(min=2, help="Train from N seeds; say mean and spread.")] = None,
     vary: Annotated[Vary, typer.Option(help="What the seeds of replicates decide.")] = Vary.both,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=KIND", help="What a column is: number, category, id, drop...; may be repeated."),
-    ] = None,
+    column: Column = None,
     device: Device = None,
     bf16: Annotated[bool, typer.Option("--bf16", help="The same as --set training.precision=bf16.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the training in --out; needs no DATA.")] = False,
@@ -157,7 +173,7 @@ def predict(
     device: Device = None,
 ) -> None:
     """Answer for each row of the data: classes with their probabilities, numbers, links. CSV unless --to is given."""
-    with one_line(logging.WARNING):
+    with one_line(logging.INFO):
         from censnet.data.tables.files import to_csv
         from censnet.training import load_run
         from censnet.training.run.export import check_outputs, predict_levels, prediction_places, write_tables
@@ -194,7 +210,7 @@ def embed(
     device: Device = None,
 ) -> None:
     """Write the embeddings of nodes, edges and, for many graphs, graphs, behind your ids."""
-    with one_line(logging.WARNING):
+    with one_line(logging.INFO):
         from censnet.training import load_run
         from censnet.training.run.export import write_embeddings
 
@@ -213,7 +229,7 @@ def evaluate(
     device: Device = None,
 ) -> None:
     """Judge a run by the labels of the data; on those it was trained on, part by part."""
-    with one_line(logging.WARNING):
+    with one_line(logging.INFO):
         from censnet.training import load_run
         from censnet.training.screen import scores_screen
 
@@ -250,6 +266,7 @@ def inspect(
     data: Data,
     target: Target = None,
     splits: Annotated[Path | None, typer.Option(help="A file of splits to audit, as splits.csv of a run.")] = None,
+    column: Column = None,
     as_json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a problem.")] = False,
 ) -> None:
@@ -257,9 +274,10 @@ def inspect(
     with one_line():
         from censnet.data.inspect.report import inspect_data
         from censnet.data.inspect.screen import Screen
+        from censnet.training.assumed import parse_overrides
         from censnet.training.cost import estimate_for
 
-        report = inspect_data(data, target, splits, estimate_for)
+        report = inspect_data(data, target, splits, estimate_for, overrides=parse_overrides(column or ()))
     if as_json:
         say_json(report.model_dump())
     else:

@@ -8,6 +8,7 @@ from pathlib import Path
 import networkx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given, settings
@@ -74,19 +75,19 @@ def test_edges_that_are_there_twice_are_merged_and_it_is_said() -> None:
     data = load_data(tables(None, edges))
     assert data.edge_rows.tolist() == [0, 1, 0, 2, 1]
     assert data.graph.num_edges == 3
-    assert any("every edge is there twice" in note and "merged into 3 undirected" in note for note in data.notes)
+    assert any("each edge is there twice, once in each direction: 5 rows are 3 edges" in note for note in data.notes)
     result = data.results("edge", pd.DataFrame({"score": [0.1, 0.2, 0.3]}))
     assert result["score"].tolist() == [0.1, 0.2, 0.1, 0.3, 0.2]
     assert result["source"].tolist() == edges["source"]
 
 
-@pytest.mark.parametrize("change", ["attribute", "label", "one missing"])
+@pytest.mark.parametrize("change", ["attribute", "labels", "one missing"])
 def test_edges_that_differ_by_direction_are_not_merged(change: str) -> None:
     edges = pd.DataFrame({"source": [0, 1, 1, 2], "target": [1, 0, 2, 1], "w": [1.0, 1.0, 2.0, 2.0], "y": list("aabb")})
     if change == "attribute":
         edges.loc[3, "w"] = 3.0
-    elif change == "label":
-        edges.loc[3, "y"] = "a"
+    elif change == "labels":
+        edges["y"] = list("abab")
     else:
         edges = edges.iloc[:3]
     assert load_data(edges, target="edge:y").graph.num_edges == len(edges)
@@ -429,3 +430,86 @@ def test_tensors_without_channels_are_refused_with_what_to_do(side):
     for one in (graph, GraphSet.pack([graph, graph])):
         with pytest.raises(DataError, match=rf"the {side} of the graph have no channels, .*len\(graph\.{side}\), 1\)"):
             load_data(one)
+
+
+def test_an_id_that_is_written_otherwise_is_unknown_and_it_is_said_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,x\n7,1\n8,2\n12,3\n")
+    (tmp_path / "edges.csv").write_text("source,target\n7,8\n007,12\n 8,12\n8.0,12\n9,12\n")
+    data = load_data(tmp_path)
+    assert data.graph.num_edges == 1
+    told = [data.problems["edges"][row] for row in (1, 2, 3, 4)]
+    assert told[0] == (
+        "edges.csv, row 2, column source: no node has the id '007' (there is '7': ids are compared as they are "
+        "written, so write both alike)"
+    )
+    assert "no node has the id ' 8' (there is '8'" in told[1]
+    assert "no node has the id '8.0' (there is '8'" in told[2]
+    assert told[3].endswith("no node has the id '9' (nodes.csv has 3 ids)")
+    (tmp_path / "edges.csv").write_text("source,target\n07,08\n08,12\n")
+    with pytest.raises(DataError, match=r"the first is '07', and nodes.csv has '7' \(ids are compared as they are"):
+        load_data(tmp_path)
+
+
+def test_ids_that_differ_in_zeros_are_two_nodes_and_it_is_said() -> None:
+    data = load_data(pd.DataFrame({"source": ["007", "7", "8"], "target": ["8", "8", "9"]}))
+    assert data.graph.num_nodes == 4
+    assert any("1 ids differ from others only in how they are written, such as '007' and '7'" in n for n in data.notes)
+
+
+def test_an_id_of_another_graph_is_not_called_written_otherwise() -> None:
+    nodes = {"graph": [1, 1, 2, 2], "id": ["a", "b", "a", "c"], "x": [1.0, 2.0, 3.0, 4.0]}
+    edges = {"graph": [1, 1, 2], "source": ["a", "a", "a"], "target": ["b", "c", "c"]}
+    assert (
+        "no node has the id 'c' (in nodes.csv, in the same graph)"
+        in load_data(tables(nodes, edges)).problems["edges"][1]
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Float64", "double[pyarrow]", "float32", "float[pyarrow]"])
+def test_integers_that_pandas_made_fractions_are_found(dtype: str) -> None:
+    edges = pd.DataFrame({"source": pd.Series([1, None, 3], dtype=dtype), "target": [2, 3, 2]})
+    data = load_data(Tables(pd.DataFrame({"id": [1, 2, 3], "x": [1.0, 2.0, 3.0]}), edges))
+    assert data.edge_rows.tolist() == [0, -1, 1]
+    far = pd.DataFrame({"source": pd.Series([2**24 + 1, 2.0**53], dtype=dtype), "target": [2, 3]})
+    with pytest.raises(DataError, match=r"column source: .* is an id stored as a fraction, expected less than"):
+        load_data(far)
+
+
+@pytest.mark.parametrize("kind", ["category", "date32[pyarrow]", "uint64", "decimal", "bool"])
+def test_ids_of_rare_types_are_found(kind: str) -> None:
+    values = {
+        "category": ["007", "7", "x"],
+        "date32[pyarrow]": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"]),
+        "uint64": [2**64 - 1, 2**64 - 2, 3],
+        "decimal": [2**64, 2**64 + 1, 1],
+        "bool": [True, False, True],
+    }[kind]
+    ids = pd.Series(values).astype(pd.ArrowDtype(pa.decimal128(20, 0)) if kind == "decimal" else kind)
+    edges = pd.DataFrame({"source": ids, "target": ids.iloc[[1, 2, 0]].array})
+    data = load_data(edges)
+    assert data.graph.num_nodes == ids.nunique()
+    assert not data.problems
+
+
+def test_one_id_as_text_and_as_a_number_is_refused_in_one_line() -> None:
+    edges = pd.DataFrame({"source": pd.Series([1, "1", 2], dtype=object), "target": [5, 6, 7]})
+    with pytest.raises(
+        DataError, match="row 2, column source: '1' is an id, and so is 1 in row 1: give all ids one type"
+    ):
+        load_data(edges)
+
+
+def test_ids_are_not_normalized() -> None:
+    names = ["é", "e\u0301", "A", "a", "a\0b", "a"]
+    data = load_data(pd.DataFrame({"source": names, "target": ["z"] * 6}))
+    assert data.graph.num_nodes == 6
+    assert data.results("edge", pd.DataFrame({"p": range(6)}))["source"].tolist() == names
+
+
+def test_a_run_knows_the_columns_that_were_called_source_and_target(tmp_path: Path) -> None:
+    (tmp_path / "pay.csv").write_text("payer.no,payee,w\n007,8,1\n7,007,2\n8,7,3\n")
+    data = load_data(tmp_path / "pay.csv", overrides={"payer.no": "source", "edges.payee": "target"})
+    assert data.graph.num_nodes == 3
+    later = load_data(tmp_path / "pay.csv", schema=data.schema)
+    assert torch.equal(later.graph.ends, data.graph.ends)
+    assert later.tables.edges["payer.no"].tolist() == ["007", "7", "8"]

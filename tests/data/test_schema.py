@@ -111,7 +111,8 @@ def test_a_file_that_is_no_schema_is_refused_in_one_line() -> None:
         "",
         "[]",
         "{",
-        '{"version": 2}',
+        '{"version": 1}',
+        '{"version": 3}',
         '{"nodes": {"columns": [{"name": "a", "kind": "colour"}]}}',
         '{"x": 1}',
     ):

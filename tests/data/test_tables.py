@@ -163,3 +163,40 @@ def test_a_single_file_is_edges_or_molecules(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no nodes, edges or graphs table"):
         read_tables(tmp_path / "empty")
+
+
+WRITTEN = ("007", "0x0D", " 1", "1 ", "-0", "+1", "1.0", "1e3", "True", "2024-01-01", "00", "18446744073709551615")
+
+
+@pytest.mark.parametrize("odd", WRITTEN)
+@pytest.mark.parametrize("column", ["id", "source", "target", "graph", "payer"])
+def test_one_id_far_down_that_is_no_plain_integer_leaves_all_as_written(tmp_path: Path, odd: str, column: str) -> None:
+    """The odd one lies beyond the lines that are looked at first."""
+    ids = [*map(str, range(2500)), odd, "7"]
+    path = write(tmp_path, f"{column},x\n" + "".join(f"{name},1\n" for name in ids))
+    assert read_table(path, keys=["payer"])[column].tolist() == ids
+
+
+def test_integers_with_gaps_are_integers_if_every_row_is_one(tmp_path: Path) -> None:
+    ids = [*map(str, range(-3, 2500)), "NA", "", "12"]
+    frame = read_table(write(tmp_path, "id,x\n" + "".join(f"{name},1\n" for name in ids)))
+    assert frame["id"].tolist() == [*range(-3, 2500), pd.NA, pd.NA, 12]
+
+
+def test_a_column_of_numbers_keeps_words_that_a_number_would_lose(tmp_path: Path) -> None:
+    for odd in ("01067", "0x1F"):
+        codes = [*map(str, range(10_000, 12_500)), odd]
+        frame = read_table(write(tmp_path, "id,zip\n" + "".join(f"a{code},{code}\n" for code in codes)))
+        assert frame["zip"].tolist() == codes
+
+
+@pytest.mark.parametrize(("last", "expected"), [(" 5", 5), ("5.5", 5.5), ("1e3", 1000.0), ("late", "late")])
+def test_a_column_that_starts_as_integers_is_what_all_of_it_is(tmp_path: Path, last: str, expected: object) -> None:
+    rows = "".join(f"a{number},{number}\n" for number in range(2500))
+    assert read_table(write(tmp_path, f"id,x\n{rows}z,{last}\n"))["x"].iloc[-1] == expected
+
+
+def test_columns_after_a_short_row_are_read_as_written(tmp_path: Path) -> None:
+    path = write(tmp_path, 'w,source,target\n1,007,"a\nb"\n2,7,8\n')
+    assert read_table(path)["source"].tolist() == ["007", "7"]
+    assert read_table(path)["target"].tolist() == ["a\nb", "8"]

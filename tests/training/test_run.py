@@ -12,6 +12,7 @@ from censnet.data.tables.files import Tables
 from censnet.training import Run, load_run, train
 from censnet.training.loop import infer as infer_module
 from censnet.training.loop.judge import average
+from censnet.training.run.export import predict_levels
 
 
 @pytest.fixture(scope="module")
@@ -333,3 +334,53 @@ def test_numbers_stay_within_the_training_labels_if_asked(ensemble):
     assert labels.min() <= fee.low < fee.high <= labels.max()
     assert found[True].between(fee.low - 1e-4, fee.high + 1e-4).all()
     assert not found[False].between(fee.low, fee.high).all()
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+ODD = ["007", "7", "0x0D", " 1", "1", "-0", "0", "+1", "1.0", "1e3", "True", "2024-01-01", "NA", "null", "nan", "é",
+       "e\u0301", "a\nb", 'q"q', "a,b", "18446744073709551616", "#", "=1+1", "a\0b"]  # fmt: skip
+
+
+def test_ids_come_back_from_a_run_as_they_were_written(tmp_path):
+    data = payments(len(ODD), 60)
+    names = dict(zip(data.nodes["id"], ODD, strict=True))
+    data.nodes.assign(id=data.nodes["id"].map(names)).to_csv(tmp_path / "nodes.csv", index=False)
+    ends = {end: data.edges[end].map(names) for end in ("source", "target")}
+    data.edges.assign(**ends).to_csv(tmp_path / "edges.csv", index=False)
+    out = tmp_path / "run"
+    run = train(str(tmp_path), ["node:vip", "link"], out, settings=quick(training__epochs=1))
+    kept = load_run(out)
+    assert kept.predictions["node"]["id"].tolist() == ODD
+    assert set(kept.splits.loc[kept.splits["table"] == "nodes", "id"]) <= set(ODD)
+    assert run.predict(str(tmp_path), "node")["id"].tolist() == ODD
+    pd.DataFrame({"source": ODD[:2], "target": ["0x0D", "13"]}).to_csv(tmp_path / "pairs.csv", index=False)
+    found = predict_levels(kept, str(tmp_path), ["link"], pairs=tmp_path / "pairs.csv")["link"]
+    assert found["source"].tolist() == ODD[:2]
+    assert found["error"].isna().tolist() == [True, False]
+    assert kept.evaluate(str(tmp_path)).keys() == {"train", "validation", "test"}
+    again = quick(training__epochs=1) | {"data.split": "file", "data.split_file": str(out / "splits.csv")}
+    assert train(str(tmp_path), ["node:vip", "link"], settings=again).splits.equals(run.splits)
+
+
+# -- the graph at hand ------------------------------------------------------------------------------------------------
+
+
+def test_the_graph_at_hand_is_told_beside_what_was_trained_on(town, beads, tmp_path, caplog):
+    with caplog.at_level("INFO", "censnet"):
+        town.predict(payments(), "node")
+    assert "the graph has 30 nodes, 90 edges, mean degree 6.0, as in training" in caplog.text
+    caplog.clear()
+    with caplog.at_level("INFO", "censnet"):
+        town.embed(payments(rows=60))
+    assert "the graph has 30 nodes, 60 edges, mean degree 4.0; trained on 30 nodes, 90 edges" in caplog.text
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    few = Tables(nodes=payments().nodes, edges=payments().edges[:20])
+    caplog.clear()
+    town.evaluate(few)
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warning.startswith("the graph has 30 nodes, 20 edges, mean degree 1.3; trained on 30 nodes, 90 edges, mean")
+    assert "give new rows with the history before them" in warning
+    assert warning in town.read(few).notes
+    assert beads.config.graph_size.graphs == 40, "it is stored in the run"
+    assert any(note.startswith("there are 12 graphs of ") for note in beads.read(shapes(12)).notes)

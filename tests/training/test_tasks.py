@@ -278,6 +278,25 @@ def test_edges_that_are_there_twice_have_one_answer_on_both_rows():
     parts = run.predictions["edge"]["split"]
     assert (parts[: len(edges)].to_numpy() == parts[len(edges) :].to_numpy()).all(), "one edge, one part"
 
+    far = data.edges.iloc[:1].assign(source="a0", target="a29")
+    more = run.predict(Tables(data.nodes, pd.concat([data.edges, far], ignore_index=True)))
+    np.testing.assert_array_equal(more["fraud_p_1"].iloc[:-1], answer["fraud_p_1"])
+    assert "no row goes back from 'a29' to 'a0'" in more["error"].iloc[-1]
+    other = run.predict(Tables(data.nodes, data.edges.assign(fraud=[1, *data.edges["fraud"][1:]])))
+    np.testing.assert_array_equal(other["fraud_p_1"], answer["fraud_p_1"])
+
+
+def test_an_edge_that_is_there_twice_is_learnt_from_whichever_row_has_the_label():
+    edges = payments().edges
+    back = edges.rename(columns={"source": "target", "target": "source"})[edges.columns]
+    odd = edges.index % 2 == 1
+    doubled = [edges.assign(fraud=edges["fraud"].where(odd)), back.assign(fraud=edges["fraud"].where(~odd))]
+    data = Tables(payments().nodes, pd.concat(doubled, ignore_index=True))
+    lesson = prepare(data, "edge:fraud").lesson
+    assert lesson.graph.num_edges == len(edges)
+    assert not lesson.labels["edge"].isnan().any()
+    assert lesson.labels["edge"].sum() == edges["fraud"].sum()
+
 
 @pytest.mark.parametrize("preset", ["strong", "paper", "released"])
 @pytest.mark.parametrize("target", ["node:vip", "edge:sort", "graph:ring", "link"])

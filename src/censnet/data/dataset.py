@@ -25,9 +25,9 @@ from censnet.data.tables.assemble import assemble, describe_columns, find_table_
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.files import Tables, as_tables, read_tables
-from censnet.data.tables.keys import LEVELS, ROLES, table_overrides
+from censnet.data.tables.keys import LEVELS, table_overrides
 from censnet.data.tables.packing import Assembled, Fitted
-from censnet.data.tables.schema import Features, Schema
+from censnet.data.tables.schema import Features, Schema, find_roles
 from censnet.data.tables.stand_ins import count_degree, encode_degree
 from censnet.data.tables.targets import Rows, find_targets, find_training_rows, table_of
 from censnet.data.tables.unseen import tell_unseen
@@ -220,9 +220,7 @@ def load_data(
     if isinstance(data, Graph | GraphSet):
         _check_descriptors(descriptors)
         return Dataset("graph", **vars(from_tensors(data)), problems={}, notes=[])
-    tables = _as_tables(
-        data, {column.split(".")[-1]: role for column, role in (overrides or {}).items() if role in ROLES}
-    )
+    tables = _as_tables(data, find_roles(overrides, schema))
     targets = find_targets(target, tables, required=schema is None)
     rows = find_training_rows(train_rows, targets, tables)
     problems, smiles = Problems(tables, strict), None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -30,6 +30,10 @@ class Problems:
         self.found: dict[str, dict[int, str]] = {}
         self._tables, self._strict = tables, strict
 
+    def name(self, table: str) -> str:
+        """The file of a table."""
+        return self._tables.name(table)
+
     def add(self, table: str, column: str, messages: Mapping[int, str]) -> None:
         """Note what was found in a column, by row."""
         file = self._tables.name(table)
@@ -45,16 +49,28 @@ class Problems:
         for row, message in messages.items():
             known.setdefault(row, message)
 
-    def add_ids(self, table: str, frame: pd.DataFrame, column: str, rows: Iterable[int], unknown: str) -> None:
-        """Note ids that are missing, or that are not known; `unknown` may hold `{id}`."""
+    def add_ids(
+        self,
+        table: str,
+        frame: pd.DataFrame,
+        column: str,
+        rows: Iterable[int],
+        unknown: str,
+        alike: Sequence[str | None] | None = None,
+    ) -> None:
+        """Note ids that are missing, or that are not known; `unknown` may hold `{id}`.
+
+        `alike` has for each row a known id that is written otherwise, if there is one.
+        """
         rows = [int(row) for row in rows]
         values = frame[column].iloc[rows].tolist()
+        hints = [unknown if other is None else _tell_alike(unknown, other) for other in alike or [None] * len(rows)]
         self.add(
             table,
             column,
             {
-                row: "the id is missing" if is_missing(value) else unknown.replace("{id}", quote(value))
-                for row, value in zip(rows, values, strict=True)
+                row: "the id is missing" if is_missing(value) else message.replace("{id}", quote(value))
+                for row, value, message in zip(rows, values, hints, strict=True)
             },
         )
 
@@ -69,6 +85,12 @@ class Problems:
                 said.append(f"{file}: {lost}{tell_causes(messages, file)}")
                 logger.warning(said[-1])
         return said
+
+
+def _tell_alike(unknown: str, other: str) -> str:
+    """The message on an unknown id, naming what may have been meant instead of how many there are."""
+    hint = f"there is {quote(other)}: ids are compared as they are written, so write both alike"
+    return f"{_ASIDE.sub('', unknown)} ({hint})"
 
 
 def tell_causes(messages: Mapping[int, str], file: str) -> str:

@@ -31,6 +31,7 @@ def lay_out(
         messages: why a row has no result.
     """
     bad = rows < 0
+    bad[list(messages)] = True
     found = _with_gaps(values).reindex(np.where(bad, len(values), rows)) if bad.any() else values.iloc[rows]
     clash = [column for column in ids if column in values.columns]
     if clash:

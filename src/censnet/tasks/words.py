@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from censnet.data.tables.columns import as_arrow, as_text, is_number
-from censnet.data.tables.csv_files import MISSING
+from censnet.data.tables.integers import MISSING
 
 Form = Literal["text", "integer", "float", "boolean"]
 

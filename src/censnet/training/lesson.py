@@ -96,9 +96,10 @@ class Lesson:
 def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:
     """The labels of the graph's rows from those of the input rows, where input row r became rows[r]. -> (count, k)."""
     labels = torch.full((count, len(targets)), torch.nan)
-    good = (rows >= 0).nonzero().squeeze(1).flip(0)  # where rows were merged, the first has the last word
+    good = (rows >= 0).nonzero().squeeze(1).flip(0)  # where rows were merged, the first with a label has the last word
     for column, values in enumerate(encoded):
-        labels[rows[good], column] = values[good]
+        known = good[~values[good].isnan()]
+        labels[rows[known], column] = values[known]
     return labels
 
 

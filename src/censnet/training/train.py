@@ -29,6 +29,7 @@ from censnet.training.prepare import Prepared, find_leaks, fingerprint, prepare
 from censnet.training.progress import Board, show
 from censnet.training.run.checkpoint import RunError, WriteError
 from censnet.training.run.directory import RunConfig, made_now, read_config, settle
+from censnet.training.run.graph_size import GraphSize
 from censnet.training.run.history import history_table
 from censnet.training.run.links import node_names, pair_probability
 from censnet.training.run.lock import check_folder, locked, named_folder
@@ -260,6 +261,7 @@ def make_run(
         asked=prepared.asked,
         data=data.name,
         fingerprint=fingerprint(data.graph),
+        graph_size=GraphSize.of(data.graph),
         targets=prepared.targets,
         link=prepared.links is not None,
         node_width=data.graph.node_width,

@@ -80,6 +80,7 @@ def inspect_data(
     target: str | Sequence[str] | None = None,
     splits: str | os.PathLike[str] | None = None,
     estimate: Callable[[Dataset, str | Sequence[str] | None], Cost | str] | None = None,
+    overrides: Mapping[str, str] | None = None,
 ) -> Report:
     """Read data and report on it.
 
@@ -88,10 +89,11 @@ def inspect_data(
         target: as in `load_data`; for a built-in set, its own targets if None.
         splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
         estimate: what a training on the data would take, or why there would be none. Without it nothing is estimated.
+        overrides: column -> kind or role, as in `load_data`.
     """
     if not target and is_built_in(data):
         target = DATASETS[data].targets
-    dataset = load_data(data, target=target or None)
+    dataset = load_data(data, target=target or None, overrides=overrides)
     targets = find_targets(target or None, dataset.tables)
     parts, links = _splits(dataset, splits)
     found = None if estimate is None else estimate(dataset, target or None)

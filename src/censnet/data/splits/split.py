@@ -172,9 +172,14 @@ def read_split_rows(path: str | os.PathLike[str]) -> pd.DataFrame:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             names = next(csv.reader(file), [])
-        convert = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True)
-        read = pa.csv.ReadOptions(use_threads=False)  # one thread can name the row that is wrong
-        frame: pd.DataFrame = pa.csv.read_csv(path, read_options=read, convert_options=convert).to_pandas()
+        convert = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
+        )  # a node may be called NA
+        options = {
+            "read_options": pa.csv.ReadOptions(use_threads=False),  # one thread can name the row that is wrong
+            "parse_options": pa.csv.ParseOptions(newlines_in_values=True),
+        }
+        frame: pd.DataFrame = pa.csv.read_csv(path, convert_options=convert, **options).to_pandas()
     except (pa.ArrowInvalid, csv.Error, UnicodeError, OSError) as problem:
         raise DataError(f"not a table of splits: {str(problem).splitlines()[0]}", file=path.name) from None
     for name in COLUMNS:

@@ -8,22 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.data.errors import DataError, first_few
 from censnet.data.problems import Problems
-from censnet.data.tables.columns import CHOICES, as_arrow, as_text
-from censnet.data.tables.doubled import find_doubled
+from censnet.data.tables.columns import CHOICES
+from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, check_names
-from censnet.data.tables.ids import Numbering
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.numbering import Keys, Numbered, number_rows
 from censnet.data.tables.ordering import order_by_end, places, put_in_order
 from censnet.data.tables.packing import Assembled, Fitted, Whole, pack
 from censnet.data.tables.schema import Features, Schema, TableSchema, chosen_columns
 from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
+from censnet.data.tables.suggest_keys import tell_ends
 from censnet.ops.graph import Graph
 
 TrainRows = Mapping[str, Whole]
@@ -56,22 +55,37 @@ def assemble(
     good = _good_rows(ends, bad)
     if good is not None:
         ends, edges = ends[:, good], edges[torch.from_numpy(good)]
-    first = find_doubled(ends, len(numbered.rows), edges.numpy(), lambda: _label_codes(edges_frame, fitted.edges, good))
+    pairing = pair_edges(
+        None if schema is None else schema.edge_form,
+        EdgeRows(
+            edges_frame,
+            tables.name("edges"),
+            {"source": "source", "target": "target"} | dict(keys.get("edges", {})),
+            fitted.edges,
+            numbered.ends,
+            np.arange(ends.shape[1]) if good is None else good,
+            ends,
+            len(numbered.rows),
+            edges.numpy(),
+        ),
+        problems,
+        notes,
+    )
+    if schema is None:
+        fitted = fitted.model_copy(update={"edge_form": pairing.form})
+        tables = replace(tables, edges=pairing.frame)
     edge_rows = np.arange(ends.shape[1])
-    if first is not None:
-        kept = np.unique(first)
-        edge_rows = np.searchsorted(kept, first)
-        notes.append(
-            f"{tables.name('edges')}: every edge is there twice, once in each direction with the same attributes; "
-            f"merged into {len(kept):,} undirected edges"
-        )
+    if pairing.first is not None:
+        own = pairing.first == edge_rows
+        kept = np.flatnonzero(own)
+        edge_rows = np.where(pairing.first < 0, -1, (np.cumsum(own) - 1)[pairing.first])
         ends, edges = ends[:, kept], edges[torch.from_numpy(kept)]
     order = order_by_end(ends, len(numbered.rows))
     if order is not None:
         ends = ends[:, order]
         numbered = replace(numbered, ends=ends)  # the ends in input order are not kept beside it
         edges = put_in_order(edges, order)
-        edge_rows = places(order) if first is None else places(order)[edge_rows]
+        edge_rows = places(order) if pairing.first is None else np.where(edge_rows < 0, -1, places(order)[edge_rows])
     fresh = schema is None
     schema, nodes, bad = _node_features(fitted, nodes_frame, numbered, ends, train_rows, tables.name("nodes"))
     problems.add_placed("nodes", bad)
@@ -109,7 +123,9 @@ def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str,
             keys[table] = find_keys(table, frame.columns, decided.get(table, {}))
         if table == "edges" and not {"source", "target"} <= keys[table].keys():
             columns = ", ".join(frame.columns[:20])
-            raise DataError(f"has the columns {columns}, expected source and target", tables.name(table))
+            ids = None if tables.nodes is None or "id" not in keys["nodes"] else tables.nodes[keys["nodes"]["id"]]
+            hint = tell_ends(frame, keys[table], ids)
+            raise DataError(f"has the columns {columns}, expected source and target {hint}", tables.name(table))
     return keys
 
 
@@ -186,16 +202,6 @@ def _good_rows(ends: Whole, bad: Mapping[int, str]) -> Whole | None:
     good = ends.min(axis=0) >= 0
     good[list(bad)] = False
     return np.flatnonzero(good)
-
-
-def _label_codes(frame: pd.DataFrame, schema: TableSchema, good: Whole | None) -> NDArray[np.uint64]:
-    """A number for each edge, equal where all its labels are: two directions with different labels are two edges."""
-    codes = np.zeros(len(frame), np.uint64)
-    for column in schema.targets:
-        if column in frame.columns:
-            part = Numbering(as_text(as_arrow(frame[column]))).codes
-            codes = codes * np.uint64(1_000_003) + part.view(np.uint64)
-    return codes if good is None else codes[good]
 
 
 def describe_columns(tables: Tables, schema: Schema) -> list[str]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.tables.csv_files import MISSING
+from censnet.data.tables.integers import MISSING
 from censnet.data.tables.notations import NUMBER, Notation, find_notation, to_plain
 
 Kind = Literal["number", "boolean", "category", "date", "vector", "text", "id", "constant", "drop"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
+import itertools
 import mmap
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,41 +16,51 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from censnet.data.errors import DataError, quote
+from censnet.data.tables.integers import CANONICAL, MISSING, as_integers, as_plain
 from censnet.data.tables.keys import ROLES
 
-MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "<NA>")
 _SAMPLE = 1 << 20
 _BLOCK = 4 << 20
 _LARGE = 64 << 20
-_PADDED = re.compile(r"0\d+")
+_REWRITTEN = re.compile(r"-?0[0-9]+|-0|-?0[xX][0-9a-fA-F]+")  # Arrow reads integers in these
+_FOREIGN = re.compile(r"In CSV column #(\d+): .*invalid UTF8")
+_NOT_UTF8 = "is not UTF-8 text (save the file as UTF-8)"
 _KEY_NAMES = {name for names in ROLES.values() for name in names}
 _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
           (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))  # fmt: skip
 
 
 def read_csv(path: Path, keys: Sequence[str] = ()) -> pa.Table:
-    """Read a text table; a row with too many or too few fields is an error that names it."""
+    """Read a text table; a row with too many or too few fields is an error that names it.
+
+    Ids are as they are written. A column of ids, which its name or `keys` says, is integers only if every row is an
+    integer in canonical form; any other column that starts as integers is so unless a later row is 007 or the like.
+    """
     sample, encoding = _sample(path)
     delimiter = _delimiter(sample)
     records = _records(sample, delimiter, path.name)
-    header, rows = records[0], records[1:]
-    if not rows and len(sample) < _SAMPLE // 4:  # Arrow reads no header without a line break behind it
-        return _tidy(pa.table([pa.array([], pa.string())] * len(header), names=header), path.name)
-    columns = zip(header, zip(*rows, strict=False), strict=False)
-    text = {name for name, values in columns if any(map(_PADDED.fullmatch, values))}
-    id_names = {name for name in header if name in keys or name.strip().lower() in _KEY_NAMES}
-    quoted = _has_quotes(path)
-    table = _read(path, encoding, delimiter, text, quoted)
-    # an id that Arrow took for a fraction, a date or a truth value would not come back as it was written
-    types = dict(zip(table.column_names, table.schema.types, strict=True))
-    altered = {name for name in id_names & types.keys() if not _is_exact(types[name])}
-    if altered:
-        table = _read(path, encoding, delimiter, text | altered, quoted)
+    if len(records) == 1 and len(sample) < _SAMPLE // 4:  # Arrow reads no header without a line break behind it
+        return _tidy(pa.table([pa.array([], pa.string())] * len(records[0]), names=records[0]), path.name)
+    columns = list(itertools.zip_longest(*records, fillvalue=""))[: len(records[0])]
+    ids = {name for name, *_ in columns if name.strip() in keys or name.strip().lower() in _KEY_NAMES}
+    text = {name for name, *values in columns if any(map(_REWRITTEN.fullmatch, values))}
+    integers = {name for name, *values in columns if name not in text and _are_integers(values, name in ids)}
+    table = _read(path, encoding, delimiter, records[0], ids | text | integers, _has_quotes(path))
+    for number, name in enumerate(table.column_names):
+        if name in integers and pa.types.is_string(table.schema.types[number]):
+            values = table.column(number)
+            found = as_integers(values)
+            if found is None and name not in ids:
+                found = as_plain(values)
+            if found is not None:
+                table = table.set_column(number, name, found if found.null_count < len(found) else pa.nulls(len(found)))
     return _tidy(table, path.name)
 
 
-def _is_exact(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_null(kind))
+def _are_integers(values: Iterable[str], exact: bool) -> bool:
+    """Whether all that a sample of a column has is integers; an empty one may still have some."""
+    present = (value if exact else value.strip() for value in values)
+    return all(CANONICAL.fullmatch(value) for value in present if value not in MISSING)
 
 
 def _sample(path: Path) -> tuple[str, str]:
@@ -101,7 +112,7 @@ def _has_quotes(path: Path) -> bool:
         return memory.find(b'"') >= 0
 
 
-def _read(path: Path, encoding: str, delimiter: str, text: set[str], quoted: bool) -> pa.Table:
+def _read(path: Path, encoding: str, delimiter: str, names: Sequence[str], text: set[str], quoted: bool) -> pa.Table:
     parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted)
     converting = pa.csv.ConvertOptions(null_values=list(MISSING), column_types=dict.fromkeys(text, pa.string()))
     reading = pa.csv.ReadOptions(block_size=_BLOCK, encoding=encoding.removesuffix("-sig"))
@@ -119,6 +130,9 @@ def _read(path: Path, encoding: str, delimiter: str, text: set[str], quoted: boo
             return pa.csv.read_csv(str(path), read_options=reading, parse_options=parsing, convert_options=converting)
         except pa.ArrowInvalid as error:
             message = str(error)
+            foreign = _FOREIGN.search(message)
+            if foreign is not None and int(foreign[1]) < len(names):
+                raise DataError(_NOT_UTF8, path.name, column=names[int(foreign[1])].strip()) from None
             if ("straddl" in message or "block" in message) and reading.block_size < 1 << 30:
                 reading.block_size *= 16  # one field is longer than a block
                 continue
@@ -152,7 +166,7 @@ def _tidy(table: pa.Table, name: str) -> pa.Table:
     columns = []
     for column, values in zip(names, table.columns, strict=True):
         if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
-            raise DataError("is not UTF-8 text (save the file as UTF-8)", name, column=column)
+            raise DataError(_NOT_UTF8, name, column=column)
         if pa.types.is_string(values.type):
             values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
         columns.append(values)

@@ -21,6 +21,7 @@ import pyarrow.parquet
 from censnet.data.errors import DataError, quote
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.keys import TABLES, find_key
+from censnet.data.tables.suggest_keys import tell_ends
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
 
@@ -205,7 +206,9 @@ def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = 
         table = "graphs"
     else:
         columns = ", ".join(map(str, frame.columns[:20]))
-        raise DataError(f"has the columns {columns}, expected source and target, or smiles", name)
+        known = {role: column for role in ("source", "target") if (column := _played(frame, role, roles)) is not None}
+        hint = tell_ends(frame, known)
+        raise DataError(f"has the columns {columns}, expected source and target, or smiles {hint}", name)
     frames = {table: frame}
     return Tables(**frames, names={table: name})
 
@@ -213,6 +216,12 @@ def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = 
 def _check_rows(frame: pd.DataFrame, name: str) -> None:
     if len(frame) == 0:
         raise DataError("has names of columns and no row below them, expected at least one row", name)
+
+
+def _played(frame: pd.DataFrame, role: str, roles: Mapping[str, str] | None) -> str | None:
+    """The column that plays a role, by the user's word or by its name."""
+    chosen = (column for column, other in (roles or {}).items() if other == role and column in frame.columns)
+    return next(chosen, None) or find_key(frame.columns, role)
 
 
 def _suffix(path: Path) -> str | None:

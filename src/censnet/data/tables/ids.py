@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.tables.columns import as_arrow, as_text
+from censnet.data.errors import DataError, quote
+from censnet.data.tables.columns import as_arrow, as_text, is_missing
 
 Rows = NDArray[np.int64]
+_DIGITS = {"float": 24, "float32": 24, "halffloat": 11, "float16": 11}  # bits of a whole number that a fraction holds
 
 
 class Numbering:
@@ -52,6 +54,11 @@ class Numbering:
         """The distinct ids as text, for a look-up across types."""
         known = self._known
         return as_text(known if isinstance(known, pa.ChunkedArray) else pa.chunked_array([known]))
+
+    @property
+    def text_alone(self) -> pa.ChunkedArray | None:
+        """The distinct ids, if they are text."""
+        return self.text if pa.types.is_string(self._known.type) else None
 
     def find(self, ids: pa.ChunkedArray) -> NDArray[np.int64]:
         """The number of each id, -1 where it is missing or unknown. Ids of another type are compared as text."""
@@ -131,6 +138,78 @@ def as_ids(series: pd.Series) -> pa.ChunkedArray:
         ids = pc.cast(ids, pa.float64())
         return pc.if_else(pc.is_nan(ids), pa.scalar(None, pa.float64()), ids) if pc.any(pc.is_nan(ids)).as_py() else ids
     return ids if pa.types.is_integer(ids.type) else as_text(ids)
+
+
+def read_ids(frame: pd.DataFrame, column: str, file: str) -> pa.ChunkedArray:
+    """The ids of a column, as `as_ids` gives them; raise where two of them cannot be told apart."""
+    series = frame[column]
+    if series.dtype == object and pd.api.types.infer_dtype(series, skipna=True).startswith("mixed"):
+        _check_mixed(series, column, file)
+    ids = as_ids(series)
+    if pa.types.is_floating(ids.type) and len(ids):
+        most = 2.0 ** _DIGITS.get(str(series.dtype).lower().removesuffix("[pyarrow]"), 53)
+        beyond = np.flatnonzero(pc.fill_null(pc.greater_equal(pc.abs(ids), most), False).to_numpy())
+        if len(beyond):
+            found = f"{quote(series.iloc[beyond[0]])} is an id stored as a fraction, expected less than {most:,.0f}"
+            remedy = "beyond it ids cannot be told apart, so save them as whole numbers or text"
+            raise DataError(f"{found}: {remedy}", file, int(beyond[0]), column)
+    return ids
+
+
+def _check_mixed(series: pd.Series, column: str, file: str) -> None:
+    """Raise where a column holds an id as text and as something else, as '1' and 1: one of them may be a mistake."""
+    first: dict[str, tuple[bool, int]] = {}
+    for row, value in enumerate(series.tolist()):
+        if is_missing(value):
+            continue
+        is_text, before = first.setdefault(str(value), (isinstance(value, str), row))
+        if is_text != isinstance(value, str):
+            other = quote(series.iloc[before])
+            raise DataError(
+                f"{quote(value)} is an id, and so is {other} in row {before + 1}: give all ids one type",
+                file,
+                row,
+                column,
+            )
+
+
+def find_alike(ids: pa.ChunkedArray, known: Numbering) -> list[str | None]:
+    """For each of some unknown ids, a known one that is written otherwise: with spaces, zeros before it, or `.0`.
+
+    >>> find_alike(pa.chunked_array([["007", "8"]]), Numbering(pa.chunked_array([["5", "7"]])))
+    ['7', None]
+    """
+    place = _index_in(_normalize(as_text(ids)), _normalize(known.text))
+    text = known.text
+    return [None if number < 0 else str(text[number]) for number in place.tolist()]
+
+
+def tell_alike(known: Numbering, file: str) -> list[str]:
+    """One sentence if two nodes have ids that differ in how they are written alone, as 007 and 7 do."""
+    text = known.text_alone
+    if text is None:
+        return []
+    odd = pc.or_(pc.starts_with(text, "0"), pc.starts_with(text, "+"))
+    for mark in ("-0", " "):
+        odd = pc.or_(odd, pc.starts_with(text, mark))
+    for mark in (" ", ".0"):
+        odd = pc.or_(odd, pc.ends_with(text, mark))
+    if not pc.any(odd).as_py():
+        return []
+    odd_ids = text.filter(odd)
+    place = _index_in(_normalize(odd_ids), text)
+    pairs = [(str(one), str(text[number])) for one, number in zip(odd_ids, place.tolist(), strict=True) if number >= 0]
+    pairs = [(one, other) for one, other in pairs if one != other]
+    if not pairs:
+        return []
+    such = f"such as {quote(pairs[0][0])} and {quote(pairs[0][1])}"
+    return [f"{file}: {len(pairs):,} ids differ from others only in how they are written, {such}: they are two nodes"]
+
+
+def _normalize(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    text = pc.utf8_trim_whitespace(pc.utf8_normalize(text, form="NFC"))
+    text = pc.replace_substring_regex(text, r"^([+-]?[0-9]+)\.0*$", r"\1")
+    return pc.replace_substring_regex(pc.utf8_ltrim(text, "+"), r"^(-?)0+([0-9])", r"\1\2")
 
 
 def pair_up(first: NDArray[np.int64], second: NDArray[np.int64], many: int) -> pa.ChunkedArray:

@@ -15,7 +15,8 @@ from censnet.data.errors import DataError, quote
 from censnet.data.problems import Problems
 from censnet.data.tables.columns import as_text
 from censnet.data.tables.files import Tables
-from censnet.data.tables.ids import Numbering, as_ids, pair_up
+from censnet.data.tables.ids import Numbering, find_alike, pair_up, read_ids, tell_alike
+from censnet.data.tables.suggest_keys import suggest_id, tell_option
 from censnet.text import count
 
 Keys = Mapping[str, Mapping[str, str]]
@@ -53,17 +54,18 @@ def number_rows(tables: Tables, keys: Keys, problems: Problems, notes: list[str]
     """Number nodes, edges and graphs by the ids in the tables; rows with ids that cannot be are problems."""
     graphs, tables = _number_graphs(tables, keys, problems)
     if tables.nodes is None:
-        return _nodes_from_edges(tables, keys, graphs, problems)
+        return _nodes_from_edges(tables, keys, graphs, problems, notes)
     nodes, name = tables.nodes, tables.name("nodes")
     id_column = keys["nodes"].get("id")
     if id_column is None:
         notes.append(f"{name}: no column of ids, so the nodes are called 0 to {len(nodes) - 1:,} by their row")
         ids = pa.chunked_array([pa.array(np.arange(len(nodes)))])
     else:
-        ids = as_ids(nodes[id_column])
+        ids = read_ids(nodes, id_column, name)
     of_row = None if graphs is None else _find_graphs("nodes", nodes, keys, graphs, problems)
     scoped = of_row is not None and (tables.edges is None or "graph" in keys["edges"])
     names = Numbering(ids)
+    notes += tell_alike(names, name)
     if scoped and of_row is not None:
         known = Numbering(pair_up(of_row, names.codes, len(names)))
     elif of_row is not None and (of_row < 0).any():
@@ -84,18 +86,23 @@ def number_rows(tables: Tables, keys: Keys, problems: Problems, notes: list[str]
     ends = np.empty((2, len(edges)), np.int64)
     for side, role in enumerate(("source", "target")):
         column = keys["edges"][role]
-        place = names.find(as_ids(edges[column]))
+        given = read_ids(edges, column, tables.name("edges"))
+        place = names.find(given)
         ends[side] = place if edge_graph is None else known.find(pair_up(edge_graph, place, len(names)))
         if len(ends[side]) and ends[side].min() < 0:
             rows = np.flatnonzero((ends[side] < 0) & (True if edge_graph is None else edge_graph >= 0))
+            alike = find_alike(given.take(pa.array(rows)), names)
+            alike = [None if place[row] >= 0 else other for row, other in zip(rows, alike, strict=True)]
             if len(rows) == len(edges):
                 first, known_first = edges[column].iloc[0], nodes[id_column].iloc[0] if id_column else 0
-                found = (
-                    f"none of its ids is in {name}: the first is {quote(first)}, and {name} has {quote(known_first)}"
-                )
-                raise DataError(found, tables.name("edges"), column=column)
+                found = f"none of its ids is in {name}: the first is {quote(first)}, and {name} has "
+                hint = "" if alike[0] is None else " (ids are compared as they are written, so write both alike)"
+                if id_column is None:
+                    option = tell_option({"id": suggest_id(nodes, edges[column]) or "COLUMN"})
+                    hint = f", the number of a row, for it has no id (if one has another name: {option})"
+                raise DataError(found + quote(alike[0] or known_first) + hint, tables.name("edges"), column=column)
             where = f"{name} has {count(len(known), 'id')}" if edge_graph is None else f"in {name}, in the same graph"
-            problems.add_ids("edges", edges, column, rows, f"no node has the id {{id}} ({where})")
+            problems.add_ids("edges", edges, column, rows, f"no node has the id {{id}} ({where})", alike)
     if graph is not None and edge_graph is None:
         _check_one_graph(edges, ends, graph, keys, problems)
     return Numbered(tables, known.rows, node_rows, ends, graph)
@@ -114,14 +121,14 @@ def _number_graphs(tables: Tables, keys: Keys, problems: Problems) -> tuple[_Gra
     if tables.graphs is None:
         source = tables.frames()[holders[0]]
         values = source[keys[holders[0]]["graph"]]
-        known = Numbering(as_ids(values))
+        known = Numbering(read_ids(source, keys[holders[0]]["graph"], tables.name(holders[0])))
         made = pd.DataFrame({"graph": values.iloc[known.rows].reset_index(drop=True)})
         names = {**tables.names, "graphs": f"graphs of {tables.name(holders[0])}"}
         return _Graphs(known, np.arange(len(known))), replace(tables, graphs=made, names=names)
     if "graph" not in keys["graphs"]:
         raise DataError("has no column graph, expected the id of each graph", tables.name("graphs"))
     column = keys["graphs"]["graph"]
-    known = Numbering(as_ids(tables.graphs[column]))
+    known = Numbering(read_ids(tables.graphs, column, tables.name("graphs")))
     if len(known) < len(tables.graphs):
         _explain(tables.graphs, "graphs", column, known, problems)
     return _Graphs(known, known.rows), tables
@@ -130,31 +137,31 @@ def _number_graphs(tables: Tables, keys: Keys, problems: Problems) -> tuple[_Gra
 def _find_graphs(table: str, frame: pd.DataFrame, keys: Keys, graphs: _Graphs, problems: Problems) -> Whole:
     """For each row, the row of its graph in `graphs`, or -1."""
     column = keys[table]["graph"]
-    found = graphs.known.find(as_ids(frame[column]))
+    given = read_ids(frame, column, problems.name(table))
+    found = graphs.known.find(given)
     if len(found) and found.min() < 0:
-        problems.add_ids(
-            table,
-            frame,
-            column,
-            np.flatnonzero(found < 0),
-            f"no graph has the id {{id}} (there are {len(graphs.rows):,})",
-        )
+        rows = np.flatnonzero(found < 0)
+        unknown = f"no graph has the id {{id}} (there are {len(graphs.rows):,})"
+        problems.add_ids(table, frame, column, rows, unknown, find_alike(given.take(pa.array(rows)), graphs.known))
     return np.where(found >= 0, graphs.rows[found], -1) if len(graphs.rows) else found
 
 
-def _nodes_from_edges(tables: Tables, keys: Keys, graphs: _Graphs | None, problems: Problems) -> Numbered:
+def _nodes_from_edges(
+    tables: Tables, keys: Keys, graphs: _Graphs | None, problems: Problems, notes: list[str]
+) -> Numbered:
     """Without a table of nodes, the nodes are the ends of the edges, in order of appearance."""
     edges = tables.edges
     if edges is None or len(edges) == 0:
         raise DataError("there is neither a table of nodes nor an edge: a graph needs a node", tables.name("edges"))
     columns = [keys["edges"]["source"], keys["edges"]["target"]]
-    source, target = (as_ids(edges[column]) for column in columns)
+    source, target = (read_ids(edges, column, tables.name("edges")) for column in columns)
     if source.type != target.type:
         both_whole = pa.types.is_signed_integer(source.type) and pa.types.is_signed_integer(target.type)
         source, target = (pc.cast(end, pa.int64()) if both_whole else as_text(end) for end in (source, target))
     ids = pa.chunked_array([*source.chunks, *target.chunks], type=source.type)
     of_edge = None if graphs is None else _find_graphs("edges", edges, keys, graphs, problems)
     known = names = Numbering(ids)
+    notes += tell_alike(names, tables.name("edges"))
     if of_edge is not None:
         known = Numbering(pair_up(np.concatenate([of_edge, of_edge]), names.codes, len(names)))
     if len(known) == 0:

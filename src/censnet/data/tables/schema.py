@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -17,11 +18,13 @@ from torch import Tensor
 from censnet.data.errors import DataError, place
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, as_arrow
 from censnet.data.tables.encoding import WHOLE, Column
+from censnet.data.tables.keys import LEVELS, ROLES, TABLES
 from censnet.data.tables.notations import Notation
 
 Structure = Literal["none", "degree", "constant"]
 Features = Literal["rich", "paper", "released"]
 _MOST_MESSAGES = 3  # on one row
+EdgeForm = Literal["once", "twice"]
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
 
 
@@ -152,12 +155,31 @@ def chosen_columns(graphs: TableSchema, decided: Mapping[str, str]) -> list[str]
     return [column.name for column in graphs.columns if decided.get(column.name) in (*USED, DECIMAL_COMMA)]
 
 
+def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> dict[str, str]:
+    """Column -> its role, where the user or a schema says so: such columns are read as they are written.
+
+    >>> find_roles({"payer.no": "source", "edges.payee": "target", "amount": "number"}, None)
+    {'payer.no': 'source', 'edges.payee': 'target', 'payee': 'target'}
+    """
+    found: dict[str, str] = {}
+    for fitted in () if schema is None else (schema.nodes, schema.edges, schema.graphs):
+        found |= {column: role for role, column in fitted.keys.items()}
+    for column, role in (overrides or {}).items():
+        if role in ROLES:
+            found[column] = role
+            table, _, rest = column.partition(".")
+            if LEVELS.get(table, table) in TABLES and rest:
+                found[rest] = role
+    return found
+
+
 class Schema(BaseModel):
     """How a data set is read: one `TableSchema` for each table, and what features are made of them.
 
     Args:
         version: of this form.
         many: whether there are many graphs.
+        edge_form: whether each edge is there once, or twice, once in each direction with the same features.
         nodes, edges, graphs: the columns of each table.
         smiles: the column of SMILES, if graphs are molecules.
         features: the set of features.
@@ -175,8 +197,9 @@ class Schema(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     many: bool = False
+    edge_form: EdgeForm = "once"
     nodes: TableSchema = Field(default_factory=TableSchema)
     edges: TableSchema = Field(default_factory=TableSchema)
     graphs: TableSchema = Field(default_factory=TableSchema)
@@ -192,6 +215,13 @@ class Schema(BaseModel):
         columns = [column for column in self.graphs.columns if column.name in self.chosen]
         return self.graphs.model_copy(update={"columns": columns})
 
+    @property
+    def id_columns(self) -> set[str]:
+        """The columns of any table that say which row it is: keys, and those that were taken for ids."""
+        tables = (self.nodes, self.edges, self.graphs)
+        keys = {column for fitted in tables for column in fitted.keys.values()}
+        return keys | {column.name for fitted in tables for column in fitted.columns if column.kind == "id"}
+
     def table(self, name: str) -> TableSchema:
         """The schema of `nodes`, `edges` or `graphs`."""
         found: TableSchema = getattr(self, name)
@@ -199,13 +229,17 @@ class Schema(BaseModel):
 
     def to_json(self) -> str:
         """The schema as JSON, which `from_json` reads back equal."""
-        return self.model_dump_json(indent=1, exclude_defaults=True)
+        content = {"version": self.version, **self.model_dump(mode="json", exclude_defaults=True)}
+        return json.dumps(content, indent=1, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str | bytes, file: str = "schema.json") -> Schema:
         """Read what `to_json` wrote."""
         try:
-            return cls.model_validate_json(text)
+            schema = cls.model_validate_json(text)
+            if "version" not in schema.model_fields_set:
+                raise DataError("is of an earlier version, which does not say how edges are stored: train again", file)
+            return schema
         except ValidationError as error:
             first: Any = error.errors()[0]
             where = ".".join(map(str, first["loc"]))

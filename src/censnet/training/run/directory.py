@@ -22,6 +22,7 @@ from censnet.tasks.targets import Target
 from censnet.text import count
 from censnet.training.config import Gates, Labels, Settings
 from censnet.training.run.checkpoint import RunError, open_plain, read_plain, write_whole
+from censnet.training.run.graph_size import GraphSize
 from censnet.training.run.start import Start
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
@@ -106,6 +107,7 @@ class RunConfig(BaseModel):
         settings: of the training.
         asked: the target, as the user wrote it.
         data: the name or the path of the data, and the fingerprint of what was learnt from.
+        graph_size: of the data.
         targets: what is predicted.
         link: whether links are.
         node_width, edge_width, graph_width: channels of the features.
@@ -126,6 +128,7 @@ class RunConfig(BaseModel):
     asked: list[str]
     data: str
     fingerprint: str
+    graph_size: GraphSize | None = None
     targets: list[Target]
     link: bool
     node_width: int = Field(ge=0, lt=2**31)

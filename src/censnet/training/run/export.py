@@ -89,7 +89,7 @@ def predict_levels(
         pairs: a table of pairs to judge.
     """
     check_one(pairs, top)
-    judged = None if pairs is None else read_table(pairs)
+    judged = None if pairs is None else read_table(pairs, list(run.schema.edges.keys.values()))
     dataset = run.read(data, strict=strict)
     return {
         level: run.predict(dataset, level, keep=keep, pairs=judged, top=top, device=device, progress=progress)

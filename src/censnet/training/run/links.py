@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import torch
 from torch import Tensor
 
@@ -14,7 +15,7 @@ from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError, quote
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.pairs import find_sides
-from censnet.data.tables.ids import Numbering, as_ids
+from censnet.data.tables.ids import Numbering, as_ids, find_alike, read_ids
 from censnet.data.tables.keys import find_key
 from censnet.ops.graph import Graph
 from censnet.tasks.metrics import score_links
@@ -98,7 +99,10 @@ def one_graph(dataset: Dataset) -> Graph:
 
 def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str | None]]:
     """The nodes of each pair of ids, and for a pair that names an unknown node, what is wrong; it is then 0-0."""
-    ends = [find_key(pairs.columns, role) for role in ("source", "target")]
+    own = data.schema.edges.keys
+    ends = [
+        own[role] if own.get(role) in pairs.columns else find_key(pairs.columns, role) for role in ("source", "target")
+    ]
     if None in ends:
         raise DataError(
             f"has the columns {', '.join(map(str, pairs.columns[:20]))}, expected source and target", "pairs"
@@ -110,11 +114,14 @@ def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str |
     wrong: list[str | None] = [None] * len(pairs)
     for end, name in enumerate(ends):
         assert name is not None
-        found = nodes[known.find(as_ids(pairs[name]))]
-        for row in np.flatnonzero(found < 0).tolist():
+        ids = read_ids(pairs, name, "pairs")
+        found = nodes[known.find(ids)]
+        bad = np.flatnonzero(found < 0)
+        for row, alike in zip(bad.tolist(), find_alike(ids.take(pa.array(bad)), known), strict=True):
             given = pairs[name].iloc[row]
             what = "the id is missing" if pd.isna(given) else f"no node has the id {quote(given)}"
-            wrong[row] = f"pairs, row {row + 1}, column {name}: {what}"
+            hint = "" if alike is None else f" (there is {quote(alike)}: ids are compared as they are written)"
+            wrong[row] = f"pairs, row {row + 1}, column {name}: {what}{hint}"
         numbers[end] = found.clip(min=0)
     return torch.from_numpy(numbers), wrong
 

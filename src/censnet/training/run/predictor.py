@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pandas as pd
@@ -24,6 +24,7 @@ from censnet.training.loop.learner import Learner, Outputs
 from censnet.training.progress import counting
 from censnet.training.run.directory import RunConfig
 from censnet.training.run.embedding import Embeddings, embed_graph, embedding_tables
+from censnet.training.run.graph_size import GraphSize, compare_sizes
 from censnet.training.run.links import check_one, link_table
 
 logger = logging.getLogger("censnet")
@@ -118,7 +119,11 @@ class Predictor:
             raise DataError(
                 f"the data have {dataset.graph.graph_width} features of each graph, expected {self.config.graph_width}"
             )
-        return dataset
+        if self.config.graph_size is None:
+            return dataset
+        line, much = compare_sizes(GraphSize.of(dataset.graph), self.config.graph_size)
+        logger.log(logging.WARNING if much else logging.INFO, "%s", line)
+        return replace(dataset, notes=[*dataset.notes, line])
 
     def outputs(self, dataset: Dataset, device: str | None = None, progress: bool = False) -> list[Outputs]:
         """The answers of each member, on the CPU."""

@@ -8,8 +8,9 @@ import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
@@ -19,6 +20,8 @@ from safetensors.torch import load
 from torch import Tensor
 
 from censnet.data.errors import quote
+from censnet.data.tables.columns import as_arrow
+from censnet.data.tables.integers import MISSING, as_integers
 from censnet.data.tables.schema import Schema
 from censnet.training.loop.judge import Scores
 from censnet.training.loop.learner import Learner
@@ -168,16 +171,30 @@ def _read_bounded(path: Path, config: RunConfig, name: str) -> bytes:
     return read_file(path, config, name)
 
 
-def read_frame(content: bytes, path: Path) -> pd.DataFrame:
-    """A table of a run."""
+def read_frame(content: bytes, path: Path, ids: Collection[str] = ()) -> pd.DataFrame:
+    """A table of a run; the columns of ids are as they were written."""
+    if not content.strip():
+        return pd.DataFrame()
     try:
-        return pd.read_csv(io.BytesIO(content), low_memory=False) if content.strip() else pd.DataFrame()
+        names = pd.read_csv(io.BytesIO(content), nrows=0).columns
+        own = [name for name in names if name in ids]
+        gaps = {name: list(MISSING) for name in names if name not in ids}
+        options: dict[str, Any] = {"keep_default_na": False, "na_values": gaps, "dtype": dict.fromkeys(own, "string")}
+        frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), low_memory=False, **options)
+        for name in own:
+            text = as_arrow(frame[name])
+            integers = as_integers(text)
+            frame[name] = pd.arrays.ArrowExtensionArray(text if integers is None else integers)
+        return frame
     except ValueError as error:
         raise RunError(f"{path} is not a table: {_line(error)}") from None
 
 
-def read_table_file(path: Path, config: RunConfig, name: str) -> tuple[pd.DataFrame, bytes]:
-    """A table of a run, and its bytes; it has no more columns, and a history no more rows, than settings explain."""
+def read_table_file(path: Path, config: RunConfig, name: str, ids: Collection[str] = ()) -> tuple[pd.DataFrame, bytes]:
+    """A table of a run, and its bytes; it has no more columns, and a history no more rows, than settings explain.
+
+    The columns of ids are as they were written.
+    """
     most = IDS + 4 * sum(max(len(target.classes), 1) + 4 for target in config.targets)
     expected = {HISTORY: {"epoch", "loss", "learning_rate"}, SPLITS: {"table", "row", "split"}}.get(name, set())
 
@@ -198,7 +215,7 @@ def read_table_file(path: Path, config: RunConfig, name: str) -> tuple[pd.DataFr
     lines = content.count(b"\n")
     if name == HISTORY and lines > rows + 1:
         raise RunError(f"{path / name} has {lines - 1:,} rows, expected at most {rows:,}: one an epoch")
-    frame = read_frame(content, path / name)
+    frame = read_frame(content, path / name, () if name == HISTORY else ids)
     if name == HISTORY:
         _check_history(path / name, frame)
     return frame, content

@@ -184,7 +184,8 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     config = read_config(path)
     schema = read_schema(path, config)
     learners = read_learners(path, config)
-    tables = {name: read_table_file(path, config, name) for name in config.files if name.endswith(".csv")}
+    ids = schema.id_columns
+    tables = {name: read_table_file(path, config, name, ids) for name in config.files if name.endswith(".csv")}
     nothing = pd.DataFrame(), b""
     predictions = {}
     for name in tables:

@@ -1,0 +1,234 @@
+"""The form of a table of edges: each edge once, or twice, once in each direction with the same attributes.
+
+The form is found when a schema is fitted, from features alone, and stored in it. Later data are read in that form.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from censnet.data.errors import DataError, quote
+from censnet.data.problems import Problems
+from censnet.data.tables.columns import as_arrow, as_text
+from censnet.data.tables.doubled import match_reverses, share_with_reverse
+from censnet.data.tables.ids import Numbering
+from censnet.data.tables.schema import EdgeForm, TableSchema
+
+logger = logging.getLogger("censnet")
+Whole = NDArray[np.int64]
+NEARLY = 0.9  # share of rows with a reverse from which the rest is worth a note
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeRows:
+    """The rows of a table of edges that can be used.
+
+    Args:
+        frame: the whole table.
+        file: its name.
+        keys: role -> column, of the two ends.
+        schema: of its columns.
+        all_ends: the two nodes of each row of the table, or -1.
+        rows: for each usable row, its row in the table.
+        ends: the two nodes of each usable row.
+        num_nodes: N.
+        features: of each.
+    """
+
+    frame: pd.DataFrame
+    file: str
+    keys: Mapping[str, str]
+    schema: TableSchema
+    all_ends: Whole
+    rows: Whole
+    ends: Whole
+    num_nodes: int
+    features: NDArray[np.float32]
+
+    @property
+    def num_proper(self) -> int:
+        """The number of rows that are no loops."""
+        return int(np.count_nonzero(self.ends[0] != self.ends[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """The form of the edges, and the rows that make one edge.
+
+    Args:
+        form: once or twice.
+        first: if twice, for each usable row the first of the two that are its edge, or -1 for a row without reverse.
+        frame: the table, without the labels that contradict each other.
+    """
+
+    form: EdgeForm
+    first: Whole | None
+    frame: pd.DataFrame
+
+
+def pair_edges(form: EdgeForm | None, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+    """Find the rows that make one edge, in this form, or in that which the data have."""
+    return _find_form(edges, problems, notes) if form is None else _apply_form(form, edges, problems, notes)
+
+
+def _find_form(edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+    """The form of the edges of training data.
+
+    The form is twice if each row but a loop has its reverse with the same features. Only the reverse of a row that
+    cannot be used may be missing. Labels do not decide, unless most of them differ between the two directions: then
+    they are labels of directions, and each row is an edge of its own.
+    """
+    once = Pairing("once", None, edges.frame)
+    if edges.num_proper == 0 or share_with_reverse(edges.ends, edges.num_nodes) < NEARLY:
+        return once
+    codes = {column: _codes(edges, column) for column in edges.schema.targets if column in edges.frame.columns}
+    reverse = match_reverses(edges.ends, edges.num_nodes, edges.features, _combine(codes))
+    alone = int(np.count_nonzero(reverse < 0))
+    num_bad = len(edges.frame) - len(edges.rows)
+    if alone > min(num_bad, (1 - NEARLY) * edges.num_proper):
+        notes.extend(_tell_single(edges, reverse))
+        return once
+    contradictions = {column: _contradictions(values, reverse) for column, values in codes.items()}
+    for column, (apart, labelled) in contradictions.items():
+        if 2 * len(apart) > labelled:
+            notes.append(
+                f"{edges.file}: each row has its reverse with the same data, but {len(apart):,} of {labelled:,} pairs "
+                f"have two labels in {column}: the labels are those of directions, so each row is an edge of its own"
+            )
+            return once
+    frame = edges.frame
+    for column, (apart, _) in contradictions.items():
+        frame = _without_labels(frame, edges, column, apart, reverse, problems)
+    return _merge_pairs(Pairing("twice", reverse, frame), edges, problems, notes)
+
+
+def _apply_form(form: EdgeForm, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+    """Read later data in the form of the training data. Labels are not looked at."""
+    doubled = edges.num_proper and share_with_reverse(edges.ends, edges.num_nodes) >= NEARLY
+    if form == "twice":
+        reverse = match_reverses(edges.ends, edges.num_nodes, edges.features)
+        return _merge_pairs(Pairing("twice", reverse, edges.frame), edges, problems, notes)
+    if doubled and match_reverses(edges.ends, edges.num_nodes, edges.features).min() >= 0:
+        notes.append(
+            f"{edges.file}: each edge is there twice, once in each direction with the same data; as in training, each "
+            f"row is an edge of its own: {len(edges.rows):,} edges"
+        )
+        logger.info("%s", notes[-1])
+    return Pairing("once", None, edges.frame)
+
+
+def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+    """The pairing with the first row of each edge; a row without reverse is a problem."""
+    reverse = pairing.first
+    assert reverse is not None
+    alone = np.flatnonzero(reverse < 0)
+    if len(alone) and len(alone) == edges.num_proper:
+        raise DataError(
+            f"no row has its reverse with the same data, expected each edge twice, once in each direction, as in "
+            f"training: add the reverse of each of the {len(alone):,} rows",
+            edges.file,
+        )
+    if len(alone):
+        problems.add("edges", edges.keys["target"], _explain(edges, alone))
+    first = np.where(reverse < 0, -1, np.minimum(reverse, np.arange(len(reverse))))
+    num_edges = int(np.count_nonzero(first == np.arange(len(first))))
+    if len(first):
+        notes.append(
+            f"{edges.file}: each edge is there twice, once in each direction: "
+            f"{len(first) - len(alone):,} rows are {num_edges:,} edges"
+        )
+    return Pairing("twice", first, pairing.frame)
+
+
+def _explain(edges: EdgeRows, alone: Whole) -> dict[int, str]:
+    """Row of the table -> why it has no reverse."""
+    wanted = edges.ends[1][alone] * edges.num_nodes + edges.ends[0][alone]
+    key = np.where(edges.all_ends.min(axis=0) < 0, -1, edges.all_ends[0] * edges.num_nodes + edges.all_ends[1])
+    back = np.flatnonzero(np.isin(key, wanted))
+    back = back[np.argsort(key[back], kind="stable")]
+    place = np.searchsorted(key[back], wanted)
+    usable = np.full(len(edges.frame), -1)
+    usable[edges.rows] = np.arange(len(edges.rows))
+    names = [edges.frame[edges.keys[role]].iloc[edges.rows[alone]].tolist() for role in ("source", "target")]
+    found = {}
+    for number, row in enumerate(alone.tolist()):
+        one, other, at = quote(names[0][number]), quote(names[1][number]), int(place[number])
+        how = "expected each edge twice, once in each direction, as in training"
+        what, remedy = f"no row goes back from {other} to {one}", "add that row"
+        if at < len(back) and key[back[at]] == wanted[number]:
+            there = int(back[at])
+            what = f"row {there + 1} goes back from {other} to {one}, but "
+            what += "cannot be used" if usable[there] < 0 else _differences(edges, row, int(usable[there]))
+            remedy = "give both rows the same data"
+        found[int(edges.rows[row])] = f"{what}, {how}: {remedy}"
+    return found
+
+
+def _differences(edges: EdgeRows, row: int, other: int) -> str:
+    apart = np.flatnonzero(edges.features[row] != edges.features[other])
+    if len(apart) == 0:
+        return "is the reverse of another row"
+    widths = np.cumsum([column.width for column in edges.schema.columns])
+    return f"has another value in {edges.schema.columns[int(np.searchsorted(widths, apart[0], 'right'))].name}"
+
+
+def _codes(edges: EdgeRows, column: str) -> Whole:
+    """A number for each usable row, equal where its labels are; -1 where there is none."""
+    return np.asarray(Numbering(as_text(as_arrow(edges.frame[column]))).codes, np.int64)[edges.rows]
+
+
+def _combine(codes: Mapping[str, Whole]) -> NDArray[np.uint64] | None:
+    total: NDArray[np.uint64] | None = None
+    for part in codes.values():
+        total = part.view(np.uint64) if total is None else total * np.uint64(1_000_003) + part.view(np.uint64)
+    return total
+
+
+def _contradictions(codes: Whole, reverse: Whole) -> tuple[Whole, int]:
+    """The first rows of pairs whose labels differ, and the number of pairs that have two labels."""
+    other = codes[reverse]
+    both = (codes >= 0) & (other >= 0) & (reverse > np.arange(len(codes)))
+    return np.flatnonzero(both & (codes != other)), int(np.count_nonzero(both))
+
+
+def _without_labels(
+    frame: pd.DataFrame, edges: EdgeRows, column: str, apart: Whole, reverse: Whole, problems: Problems
+) -> pd.DataFrame:
+    """The table without labels that contradict each other, of which each row has an error."""
+    if len(apart) == 0:
+        return frame
+    labels = frame[column]
+    messages = {}
+    for here, there in [(here, int(reverse[here])) for here in apart.tolist()]:
+        for one, other in ((here, there), (there, here)):
+            row, back = int(edges.rows[one]), int(edges.rows[other])
+            what = f"{quote(labels.iloc[row])} here, but {quote(labels.iloc[back])} in row {back + 1}, its reverse"
+            messages[row] = f"{what}: give both rows of an edge the same label"
+    problems.add("edges", column, dict(sorted(messages.items())))
+    values = as_arrow(labels)
+    hidden = np.zeros(len(frame), bool)
+    hidden[list(messages)] = True
+    kept = pc.if_else(pa.chunked_array([hidden]), pa.scalar(None, values.type), values)
+    return frame.assign(**{column: pd.Series(pd.arrays.ArrowExtensionArray(kept), index=frame.index)})
+
+
+def _tell_single(edges: EdgeRows, reverse: Whole) -> list[str]:
+    """One sentence on rows that nearly all have a reverse, of which none is merged for the others' sake."""
+    alone = np.flatnonzero(reverse < 0)
+    proper, first = edges.num_proper, int(edges.rows[alone[0]]) + 1
+    own = "each row is an edge of its own"
+    if len(alone) <= (1 - NEARLY) * proper:
+        what = f"{proper - len(alone):,} of {proper:,} rows have their reverse with the same data, the others have not"
+        return [f"{edges.file}: {what} (the first: row {first}), so {own}: add what is missing if edges are undirected"]
+    bare = match_reverses(edges.ends, edges.num_nodes, edges.features[:, :0])
+    if bare.min() < 0:
+        return []
+    return [f"{edges.file}: each row has its reverse, but {len(alone):,} of {proper:,} with other data, so {own}"]
