@@ -53,7 +53,11 @@ class Format(Enum):
 Data = Annotated[str, typer.Argument(help="A built-in set, a CSV or Parquet file, or a folder of tables.")]
 Trained = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, which `censnet train` made.")]
 Target = Annotated[
-    list[str] | None, typer.Option(help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; may be repeated. COLUMN=KIND says what it is "
+        '(binary, binary:POSITIVE_CLASS, multiclass, regression), graph:* is all columns left, graph:"a, b" one name.'
+    ),
 ]
 Preset = Annotated[str, typer.Option(help="strong, paper or released.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the best there is if not given.")]
@@ -239,9 +243,10 @@ def inspect(
     with one_line():
         from censnet.data.inspect.report import inspect_data
         from censnet.data.inspect.screen import Screen
+        from censnet.tasks.targets import describe_target
         from censnet.training.cost import estimate_for
 
-        report = inspect_data(data, target, splits, estimate_for)
+        report = inspect_data(data, target, splits, estimate_for, describe_target)
     if as_json:
         typer.echo(report.model_dump_json(indent=1))
     else:
