@@ -339,3 +339,35 @@ def test_a_grid_of_settings_in_a_pipeline() -> None:
     search = GridSearchCV(steps, grid, cv=2, scoring="roc_auc", error_score="raise").fit(SMILES, KIND)
     assert search.best_params_["censnetclassifier__settings"]["training.epochs"] == 20
     assert search.predict(["CCCCCO", "CCCCCN"]).tolist() == ["alcohol", "amine"]
+
+
+def test_probabilities_are_in_the_order_of_the_classes_whichever_is_positive() -> None:
+    most = np.array([1] * 14 + [0] * 6)
+    kind = np.where(np.arange(20) < 14, "CCO", "CCCCN")
+    model = classifier().fit(list(kind), most)
+    assert model.run_.config.targets[0].classes == ["1", "0"]  # the rarer is the positive one
+    p = model.predict_proba(["CCO", "CCCCN"])
+    assert (p.argmax(1) == [1, 0]).all()
+    chosen = classifier(pos_label=1).fit(list(kind), most)
+    assert chosen.run_.config.targets[0].classes == ["0", "1"]
+    assert (chosen.predict(["CCO", "CCCCN"]) == [1, 0]).all()
+    words = classifier(pos_label="alcohol").fit(SMILES, KIND)
+    assert words.run_.config.targets[0].classes == ["1", "0"]
+    with pytest.raises(ValueError, match=r"pos_label is 'x', expected one of \['alcohol', 'amine'\]"):
+        classifier(pos_label="x").fit(SMILES, KIND)
+    with pytest.raises(ValueError, match="pos_label is 'a', expected None: no column of y has two classes"):
+        classifier(pos_label="a").fit(SMILES, ["a", "b", "c", "d"] * 5)
+
+
+def test_a_regressor_learns_from_limits_and_scores_exact_numbers() -> None:
+    limited = [">4" if atoms > 4 else str(atoms) for atoms in ATOMS]
+    model = regressor(settings=TINY | {"training.epochs": 40}).fit(SMILES, limited)
+    (target,) = model.run_.config.targets
+    assert "labels are censored (0 <, " in target.reason
+    assert target.high is None
+    exact = [text for text, atoms in zip(SMILES, ATOMS, strict=True) if atoms <= 4]
+    numbers = [atoms for atoms in ATOMS if atoms <= 4]
+    assert model.score(SMILES, limited) == pytest.approx(model.score(exact, numbers))
+    assert model.run_.metrics["train"]["graph"]["censored_rows"] == len(ATOMS) - len(exact)
+    with pytest.raises(ValueError, match="y, row 2: 'many' is no number, expected one, or a limit such as '>10'"):
+        regressor().fit(SMILES[:4], [">4", "many", "3", "2"])

@@ -56,7 +56,11 @@ class Format(Enum):
 Data = Annotated[str, typer.Argument(help="A built-in set, a CSV or Parquet file, or a folder of tables.")]
 Trained = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, which `censnet train` made.")]
 Target = Annotated[
-    list[str] | None, typer.Option(help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; may be repeated. COLUMN=KIND says what it is "
+        '(binary, binary:POSITIVE_CLASS, multiclass, regression), graph:* is all columns left, graph:"a, b" one name.'
+    ),
 ]
 Column = Annotated[
     list[str] | None,
@@ -274,10 +278,12 @@ def inspect(
     with one_line():
         from censnet.data.inspect.report import inspect_data
         from censnet.data.inspect.screen import Screen
+        from censnet.tasks.targets import describe_target
         from censnet.training.assumed import parse_overrides
         from censnet.training.cost import estimate_for
 
-        report = inspect_data(data, target, splits, estimate_for, overrides=parse_overrides(column or ()))
+        overrides = parse_overrides(column or ())
+        report = inspect_data(data, target, splits, estimate_for, describe_target, overrides)
     if as_json:
         say_json(report.model_dump())
     else:

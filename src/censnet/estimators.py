@@ -24,12 +24,15 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError, quote
+from censnet.data.tables.censoring import is_limit
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
+from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph, GraphSet
-from censnet.tasks.infer import TargetKind
-from censnet.tasks.targets import Asked, output_slices
+from censnet.tasks.answers import probabilities
+from censnet.tasks.infer import read_finite
+from censnet.tasks.targets import output_slices
 from censnet.training.changes import make_settings
 from censnet.training.config import Settings
 from censnet.training.loop.judge import average
@@ -81,7 +84,12 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         return state
 
     def _fit(
-        self, graphs: GraphSet | list[str], labels: Sequence[Array], kinds: Sequence[TargetKind], split: str
+        self,
+        graphs: GraphSet | list[str],
+        labels: Sequence[Array],
+        kinds: Sequence[TargetKind],
+        split: str,
+        positive: Sequence[str | None] | None = None,
     ) -> None:
         """Train on graphs with labels for each output, NaN where there is none, and keep the run."""
         started = time.monotonic()
@@ -90,9 +98,10 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         names = ["y"] if len(labels) == 1 else [f"y_{number}" for number in range(len(labels))]
         settings = self._make_settings(split)
         dataset = _read_graphs(graphs, dict(zip(names, labels, strict=True)), settings)
-        asked = [Asked("graph", name, kind) for name, kind in zip(names, kinds, strict=True)]
+        positive = positive or [None] * len(names)
+        asked = [TargetSpec("graph", *one) for one in zip(names, kinds, positive, strict=True)]
         prepared = prepare_dataset(
-            dataset, asked, False, settings, [item.plain for item in asked], set(self.settings or {})
+            dataset, asked, False, settings, [item.name for item in asked], set(self.settings or {})
         )
         parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.lesson.parts.items()}
         lesson = replace(prepared.lesson, parts=parts)
@@ -140,6 +149,7 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         validation_fraction: share of the rows that decide which epoch is kept; 0 keeps the last.
         random_state: of the split, the weights, dropout and the order of batches.
         device: where to compute; the best there is if None.
+        pos_label: of two classes, the one that average precision and F1 of `run_` are of; the rarer one if None.
 
     Attributes:
         classes_: the classes, sorted; for several columns a list of such.
@@ -156,6 +166,27 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
     """
 
     classes_: Array | list[Array]
+
+    def __init__(
+        self,
+        *,
+        preset: str = "strong",
+        settings: Mapping[str, object] | None = None,
+        ensemble: int = 1,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | None = None,
+        device: str | None = None,
+        pos_label: object = None,
+    ) -> None:
+        super().__init__(
+            preset=preset,
+            settings=settings,
+            ensemble=ensemble,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+            device=device,
+        )
+        self.pos_label = pos_label
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -181,7 +212,8 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
             code[known] = inverse
             classes.append(found)
             codes.append(code)
-        self._fit(graphs, codes, ["binary" if len(found) == 2 else "classes" for found in classes], "stratified")
+        kinds: list[TargetKind] = ["binary" if len(found) == 2 else "classes" for found in classes]
+        self._fit(graphs, codes, kinds, "stratified", self._positive(classes))
         self.classes_ = classes[0] if len(classes) == 1 else classes
         return self
 
@@ -201,19 +233,34 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         """The accuracy; of several columns the mean, each on its labelled rows."""
         return _mean_score(accuracy_score, _as_columns(self, X, y), self.predict(X), sample_weight)
 
+    def _positive(self, classes: Sequence[Array]) -> list[str | None]:
+        """The number of the positive class in each column of two classes, where one is asked for."""
+        if self.pos_label is None:
+            return [None] * len(classes)
+        places = [np.flatnonzero(found == self.pos_label) for found in classes]
+        two = [place for place, found in zip(places, classes, strict=True) if len(found) == 2]
+        if not two or any(len(place) == 0 for place in two):
+            known = [found.tolist() for found in classes if len(found) == 2]
+            labels = f"one of {known[0]}" if known else "None: no column of y has two classes"
+            raise ValueError(f"pos_label is {self.pos_label!r}, expected {labels}")
+        return [str(place[0]) if len(found) == 2 else None for place, found in zip(places, classes, strict=True)]
+
     def _probabilities(self, X: object) -> list[Array]:
+        """Of each class in the order of `classes_`; the run has the positive one of two last."""
         found, outputs = [], self._outputs(X)
         for target, x in zip(self.run_.config.targets, outputs, strict=True):
-            p = torch.cat([(-x).sigmoid(), x.sigmoid()], dim=1) if target.kind == "binary" else x.softmax(1)
-            found.append(p.numpy())
+            order = [target.classes.index(str(code)) for code in range(len(target.classes))]
+            found.append(probabilities(target, x)[:, order].numpy())
         return found
 
 
 class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
     """Numbers of molecules, or of other graphs.
 
-    X, the parameters and the attributes are those of `CensNetClassifier`, but for `classes_`. y has a number for each
-    graph; with several columns NaN is no label.
+    X, the parameters and the attributes are those of `CensNetClassifier`, but for `pos_label` and `classes_`. y has a
+    number for each graph; with several columns NaN is no label. A number that is known by a limit alone is written as
+    text, `"<-5"` or `">10"`, and only an answer on the wrong side of it costs. Answers stay within the range of the
+    numbers in y unless settings has {"model.within": False}; `run_.predict` marks those that were clipped.
 
     Example:
         >>> model = CensNetRegressor(settings={"training.epochs": 2, "model.hidden": 8}, random_state=0)
@@ -224,10 +271,11 @@ class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
     def fit(self, X: object, y: object) -> Self:
         """Train. Nothing of an earlier fit is used."""
         graphs = _as_graphs(X)
-        columns = [_as_numbers(column) for column in _as_columns(self, graphs, y)]
+        columns = _as_columns(self, graphs, y)
         for column in columns:
-            assert_all_finite(column, allow_nan=len(columns) > 1, input_name="y")
-        self._fit(graphs, columns, ["number"] * len(columns), "ratio")
+            assert_all_finite(_as_numbers(column)[0], allow_nan=len(columns) > 1, input_name="y")
+        labels = [column if _as_numbers(column)[1] is not None else _as_numbers(column)[0] for column in columns]
+        self._fit(graphs, labels, ["number"] * len(columns), "ratio")
         return self
 
     def predict(self, X: object) -> Array:
@@ -240,8 +288,14 @@ class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
         return found[0] if self.n_outputs_ == 1 else np.stack(found, axis=1)
 
     def score(self, X: object, y: object, sample_weight: Array | None = None) -> float:
-        """The share of the variance that is explained, r2; of several columns the mean, each on its labelled rows."""
-        columns = [_as_numbers(column) for column in _as_columns(self, X, y)]
+        """The share of the variance that is explained, r2; of several columns the mean, each on its labelled rows.
+
+        Numbers that are known by a limit alone are left out; `run_.metrics` has the scores of those it was fitted on.
+        """
+        columns = []
+        for column in _as_columns(self, X, y):
+            numbers, censoring = _as_numbers(column)
+            columns.append(numbers if censoring is None else np.where(censoring == 0, numbers, np.nan))
         return _mean_score(r2_score, columns, self.predict(X), sample_weight)
 
 
@@ -304,8 +358,16 @@ def _as_columns(estimator: BaseEstimator, X: object, y: object) -> list[Array]:
     return columns
 
 
-def _as_numbers(column: Array) -> Array:
-    return np.asarray(column, dtype=np.float64)
+def _as_numbers(column: Array) -> tuple[Array, Array | None]:
+    """Numbers, or limits and the side of each where some are written as text."""
+    if column.dtype.kind in "OUST" and any(map(is_limit, column)):
+        numbers, bad, censoring = read_finite(pd.Series(column), "y", "y")
+        if len(bad):
+            raise DataError(
+                f"{quote(column[bad[0]])} is no number, expected one, or a limit such as '>10'", "y", bad[0]
+            )
+        return numbers, censoring
+    return np.asarray(column, dtype=np.float64), None
 
 
 def _mean_score(metric: Any, columns: Sequence[Array], answers: Array, sample_weight: Array | None) -> float:

@@ -513,3 +513,69 @@ def test_a_run_knows_the_columns_that_were_called_source_and_target(tmp_path: Pa
     later = load_data(tmp_path / "pay.csv", schema=data.schema)
     assert torch.equal(later.graph.ends, data.graph.ends)
     assert later.tables.edges["payer.no"].tolist() == ["007", "7", "8"]
+
+
+def _assays(**columns: list) -> Tables:
+    """Three little molecules as graphs, with labels."""
+    names = ["a", "b", "c", "d"]
+    nodes = pd.DataFrame({"graph": [name for name in names for _ in "12"], "id": [1, 2] * 4, "x": range(8)})
+    edges = pd.DataFrame({"graph": names, "source": 1, "target": 2, "w": range(4)})
+    return Tables(nodes, edges, pd.DataFrame({"graph": names, **columns}))
+
+
+def test_a_star_is_every_column_that_is_no_key_no_split_no_id_and_not_said_to_be_a_feature() -> None:
+    tables = _assays(
+        **{"liver, bile": [0, 1, 1, 0], "heart": [1, 0, 0, 1], "kelvin": [1.5, 2, 3, 4], "split": ["train"] * 4},
+        assay_id=[7, 8, 9, 9], empty=[None] * 4,
+    )  # fmt: skip
+    data = load_data(tables, target="graph:*", overrides={"kelvin": "number"})
+    assert data.schema.graphs.targets == ["liver, bile", "heart"]
+    (note,) = (note for note in data.notes if "graph:*" in note)
+    assert note.startswith('graphs: graph:* is 2 columns: "liver, bile", heart; no target: split (')
+    assert "assay_id (looks like an id by its name), empty (holds no value)" in note
+    assert load_data(tables, target=["graph:*", "graph:heart"]).schema.graphs.targets == [
+        "liver, bile", "kelvin", "heart",
+    ]  # fmt: skip
+    with pytest.raises(DataError, match=r"nodes: node:\* is no column"):
+        load_data(tables, target="node:*", overrides={"x": "number"})
+
+
+def test_a_star_of_many_columns_names_the_first_few() -> None:
+    tables = _assays(**{f"task {number}": [0, 1, 1, 0] for number in range(27)})
+    data = load_data(tables, target="graph:*")
+    assert len(data.schema.graphs.targets) == 27
+    assert "graph:* is 27 columns: task 0, task 1, task 2, task 3, task 4 and 22 more" in data.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("graph:liver, bile", 'graphs, column liver: is the target, but missing: did you mean graph:"liver, bile"?'),
+        ("graph:haert", "graphs, column haert: is the target, but missing: did you mean graph:heart?"),
+        (("graph", "liver"), "graphs, column liver: is the target, but missing: did you mean"),
+        ("graph:zzz", "is the target, but missing: it has graph, liver, bile, heart"),
+    ],
+)
+def test_a_target_that_is_missing_names_what_may_be_meant(target: object, message: str) -> None:
+    with pytest.raises(DataError) as found:
+        load_data(_assays(**{"liver, bile": [0, 1, 1, 0], "heart": [1, 0, 0, 1]}), target=target)
+    assert message in str(found.value)
+
+
+def test_load_data_reads_targets_with_kinds_as_training_does() -> None:
+    tables = _assays(**{"liver, bile": [0, 1, 1, 0], "heart": [1, 0, 0, 1]})
+    for target in ('graph:"liver, bile"=binary:0,heart=regression', [("graph", "liver, bile"), "graph: heart "]):
+        assert load_data(tables, target=target).schema.graphs.targets == ["liver, bile", "heart"]
+
+
+def test_features_that_are_clipped_are_counted_in_a_note(caplog: pytest.LogCaptureFixture) -> None:
+    edges = pd.DataFrame({"source": [0, 1, 2, 3], "target": [1, 2, 3, 0], "eur": [1.0, 2.0, 1.0, 5e9], "fee": range(4)})
+    data = load_data(edges)
+    assert not any("clipped" in note for note in data.notes)
+    said = "the table: values beyond 1,000,000 standard deviations are clipped, in eur (1 row)"
+    refitted = data.refit({"edge": [0, 1, 2]})
+    assert [note for note in refitted.notes if "clipped" in note] == [said]
+    assert not any("clipped" in note for note in refitted.refit({"edge": [0, 1, 2, 3]}).notes)
+    with caplog.at_level(logging.WARNING, "censnet"):
+        assert said in load_data(edges, schema=refitted.schema).notes
+    assert said in caplog.text

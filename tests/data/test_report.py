@@ -16,6 +16,7 @@ from censnet.data.inspect.screen import Screen
 from censnet.data.splits.links import link_rows, links
 from censnet.data.splits.split import Split, write_splits
 from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.targets import describe_target
 from censnet.training.cost import estimate_for
 
 
@@ -219,3 +220,37 @@ def test_the_picture_of_degrees_begins_where_there_are_nodes():
     every = [(one, other) for one in range(20) for other in range(one)]  # each node has degree 19
     shown = next(line for line in screen(report_on(every, 20)) if "degrees" in line)
     assert shown.rstrip().endswith("max 19   16-31 █")
+
+
+def test_inspect_says_what_training_takes_each_target_for_and_how_to_have_it_otherwise():
+    edges = payments().edges
+    rows = np.arange(len(edges))
+    fee = [f">{40}" if row % 5 == 0 else f"<= {-1}" if row % 7 == 0 else str(row / 3) for row in rows]
+    tables = Tables(edges=edges.assign(rating=rows % 5 + 1, sign=np.where(rows % 10, "pos", "neg"), fee=fee))
+    report = inspect_data(
+        tables, ["edge:rating,fee", "edge:sign=binary:pos", "edge:is_fraud"], describe=describe_target
+    )
+    rating, price, sign, _ = report.labels
+    assert (rating.kind, rating.num_classes) == ("classes", 5)
+    assert "edge:rating=regression learns them as numbers" in rating.reason
+    assert (price.kind, price.missing) == ("number", 0)
+    assert price.censored == sum(text[0] in "<>" for text in fee)
+    assert price.quantity["most"] < 1 + len(edges) / 3
+    assert "positive: pos (90 % of the labels)" in sign.reason
+    text = " ".join(" ".join(screen(report, width=200)).split())
+    assert f"{price.censored:,} more are censored" in text
+    assert "edge:rating=regression learns them as numbers" in text
+    assert "positive: " in text
+
+
+def test_inspect_reports_a_number_that_was_asked_for_as_one_and_what_cannot_be_learnt_as_a_problem():
+    edges = payments().edges
+    tables = Tables(
+        edges=edges.assign(rating=np.arange(len(edges)) % 5 + 1, memo=[f"word {n}" for n in range(len(edges))])
+    )
+    (rating,) = inspect_data(tables, "edge:rating=regression", describe=describe_target).labels
+    assert (rating.kind, rating.num_classes, rating.quantity["mean"]) == ("number", 0, 3.0)
+    report = inspect_data(tables, "edge:memo", describe=describe_target)
+    assert any("column memo: has" in finding.what for finding in report.problems)
+    report = inspect_data(tables, "edge:rating=binary:7", describe=describe_target)
+    assert any("different values, expected two for binary" in finding.what for finding in report.problems)

@@ -70,7 +70,7 @@ def test_probabilities_are_such_and_the_likeliest_is_named(members: int, seed: i
 @pytest.mark.parametrize(
     ("labels", "names", "kind"),
     [
-        ([0, 1, 1], ["0", "1"], "i"),
+        ([0, 1, 1], ["1", "0"], "i"),
         ([0.0, 1.0, None], ["0", "1"], "i"),
         ([7, 8, 9] * 3, ["7", "8", "9"], "i"),
         ([True, False], ["False", "True"], "b"),
@@ -127,3 +127,18 @@ def test_outputs_of_a_network_in_training_and_in_low_precision_are_taken() -> No
 def test_outputs_that_do_not_fit_are_named(outputs: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         answers([COLOUR, AGE], outputs)
+
+
+def test_clipped_answers_carry_a_mark_and_the_deviation_is_taken_before_clipping() -> None:
+    age = Target(level="node", column="age", kind="number", mean=40.0, scale=10.0, low=20.0, high=70.0)
+    raw = torch.tensor([[[0.0], [9.0], [4.0]], [[1.0], [5.0], [2.0]]])  # of two members
+    found = answers([age, SICK], torch.cat([raw.clamp(-2, 3), raw], 2), raw=torch.cat([raw, raw], 2))
+    assert list(found)[:4] == ["age_predicted", "age_std", "age_clipped", "age_raw"]
+    assert found["age_predicted"].tolist() == [45, 70, 65]  # as the members say together, each within the range
+    assert found["age_clipped"].tolist() == [False, True, True]  # of the last, one member alone
+    assert found["age_raw"].tolist() == [45, 110, 70]
+    np.testing.assert_allclose(found["age_std"], [50**0.5, 800**0.5, 200**0.5])
+    assert not any(name.startswith(("sick_clipped", "sick_raw")) for name in found)
+    (alone,) = (answers([age], raw[:1].clamp(-2, 3), raw=raw[:1]),)
+    assert list(alone) == ["age_predicted", "age_clipped", "age_raw"]
+    assert list(answers([age], raw)) == ["age_predicted", "age_std"]  # of a network that clips nothing

@@ -235,3 +235,24 @@ def test_a_power_without_a_slope_is_named(power: float) -> None:
 
 def test_no_parameters_have_no_penalty() -> None:
     assert penalty([], 2).tolist() == [0]
+
+
+def test_a_censored_label_costs_on_the_wrong_side_alone() -> None:
+    x = torch.tensor([[-1.0], [0.0], [2.0]]).repeat(3, 1).unsqueeze(1).requires_grad_()
+    labels = torch.full((9, 1), 0.5)
+    censoring = torch.tensor([[-1]] * 3 + [[1]] * 3 + [[0]] * 3, dtype=torch.int8)
+    expected = [0, 0, 1.5**2, 1.5**2, 0.5**2, 0, 1.5**2, 0.5**2, 1.5**2]
+    loss = row_loss([NUMBER], x, labels, censoring=censoring)
+    torch.testing.assert_close(loss, torch.tensor([sum(expected) / 9]))
+    loss.sum().backward()
+    assert [bool(slope) for slope in x.grad.flatten()] == [bool(cost) for cost in expected]
+
+
+@given(st.integers(0, 2**16))
+def test_without_a_censored_label_sides_change_no_loss(seed: int) -> None:
+    torch.manual_seed(seed)
+    outputs = torch.randn(5, 2, sum(target.width for target in MIXED))
+    labels = torch.stack([torch.randint(0, 2, (5,)).float() for _ in MIXED], dim=1)
+    labels[torch.rand_like(labels) < 0.3] = NONE
+    censoring = torch.zeros(5, len(MIXED), dtype=torch.int8)
+    assert torch.equal(row_loss(MIXED, outputs, labels), row_loss(MIXED, outputs, labels, censoring=censoring))

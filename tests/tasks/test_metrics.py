@@ -193,3 +193,28 @@ def test_a_million_rows_are_judged_about_as_fast_as_their_largest_output_is_foun
 
     plain = best(lambda: np.mean(outputs.argmax(1) == labels[:, 0]))
     assert best(lambda: score([target], outputs, labels, quick={"accuracy"})) < 5 * plain
+
+
+def test_censored_labels_are_scored_apart_and_exact_ones_as_before() -> None:
+    age = Target(level="node", column="age", kind="number", mean=40.0, scale=10.0)
+    outputs = np.array([[0.0], [1.0], [2.0], [3.0], [0.5]])
+    labels = np.array([[0.5], [1.0], [1.0], [4.0], [np.nan]])
+    censoring = np.array([[0], [0], [1], [1], [0]], dtype=np.int8)  # answers 60 and 70 for >50 and >80
+    found = score([age], outputs, labels, censoring=censoring)
+    exact = score([age], outputs[:2], labels[:2])
+    assert {name: found[name] for name in exact} == exact
+    assert found["age/censored_rows"] == 2
+    assert found["age/censored_satisfied"] == 0.5
+    assert found["age/censored_violation"] == pytest.approx(5.0)  # 10 years in one of two
+    below = score([age], outputs, labels, censoring=-censoring)
+    assert below["age/censored_violation"] == pytest.approx(5.0)  # 60 for <50
+    assert set(score([age], outputs, labels, quick={"rmse"}, censoring=censoring)) == {"age/rmse", "rmse"}
+
+
+def test_censored_rows_of_several_columns_are_added_and_their_shares_averaged() -> None:
+    targets = [Target(level="node", column=name, kind="number") for name in "ab"]
+    censoring = np.array([[1, 0], [1, -1]], dtype=np.int8)
+    found = score(targets, np.zeros((2, 2)), np.array([[1.0, 3.0], [-1.0, 2.0]]), censoring=censoring)
+    assert (found["censored_rows"], found["censored_satisfied"]) == (3, 0.75)
+    assert higher_is_better("a/censored_satisfied")
+    assert not higher_is_better("censored_violation")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from censnet.data.errors import DataError
-from censnet.tasks.targets import Asked, Target, output_slices, parse_targets
+from censnet.data.tables.target_spec import TargetSpec, parse_targets
+from censnet.tasks.targets import Target, output_limits, output_slices
 
 NONE = float("nan")
 
@@ -42,21 +44,21 @@ WORDS = ["red", "green", "blue", "red"]
     [
         ([True, False, None], "binary", ["False", "True"]),
         (pd.Series([True, False, None], dtype="boolean"), "binary", ["False", "True"]),
-        ([0, 1, 1], "binary", ["0", "1"]),
+        ([0, 1, 1], "binary", ["1", "0"]),
         ([1.0, 0.0, NONE], "binary", ["0", "1"]),  # whole numbers that became fractions for their gaps
         (pd.Series([0, 1, None], dtype="Int64"), "binary", ["0", "1"]),
         ([" True ", "false", "", None, "NA"], "binary", ["false", "True"]),
         (["No", "YES", "n/a"], "binary", ["No", "YES"]),
         (["YES", "no", "Yes", "NO ", None], "binary", ["no", "YES"]),  # one word in several writings
         (["Y", "N", "T"], "classes", ["N", "T", "Y"]),  # letters, since three are no truth values
-        (["0", "1", "1.0"], "binary", ["0", "1"]),
+        (["0", "1", "1.0", "0"], "binary", ["0", "1"]),
         ([-1, 1] * 5, "binary", ["-1", "1"]),
         ([2, 1] * 5, "binary", ["1", "2"]),
         ([0.5, 1.5] * 5, "binary", ["0.5", "1.5"]),
         (["positive", "negative"], "binary", ["negative", "positive"]),
         (["+", "-"], "binary", ["-", "+"]),
-        (["toxic", "non-toxic", "toxic"], "binary", ["non-toxic", "toxic"]),
-        (["Inactive", "Active", "Active"], "binary", ["Inactive", "Active"]),
+        (["toxic", "non-toxic"], "binary", ["non-toxic", "toxic"]),
+        (["Inactive", "Active", "Active", "Inactive"], "binary", ["Inactive", "Active"]),
         (["paid", "late", "paid"], "binary", ["paid", "late"]),  # the rarer is the positive one
         (["b", "a"], "binary", ["a", "b"]),
         (WORDS, "classes", ["blue", "green", "red"]),
@@ -87,13 +89,19 @@ def test_the_kind_and_the_classes_are_found(values: Any, kind: str, classes: lis
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        (["yes", "no"], "one of two words; 'yes' is the positive one: as the word says"),
-        ([3, 5] * 3, "3 or 5; '5' is the positive one: the larger of the two numbers"),
-        (["paid", "late", "paid"], "one of two words; 'late' is the positive one: the rarer of the two"),
-        (["b", "a"], "'b' is the positive one: the last of the two, which are as frequent as each other"),
-        (["not fraud", "fraud"], "'fraud' is the positive one: the other one is its negation"),
-        ([1, 2, 3] * 3, "3 different whole numbers"),
-        (["1.5"] + ["2.25", "3"] * 5 + [">50"], "1 label is no number and left out, the first '>50'"),
+        (
+            ["yes", "no"],
+            "one of two words; positive: yes (as the word says, 50 % of the labels), node:y=binary:no makes it no",
+        ),
+        ([3, 5] * 3, "3 or 5; positive: 5 (the larger of the two numbers, 50 % of the labels)"),
+        (
+            ["paid", "late", "paid"],
+            "positive: late (the rarer, 33.3 % of the labels), node:y=binary:paid makes it paid",
+        ),
+        (["b", "a"], "positive: b (the last of the two, 50 % of the labels)"),
+        (["not fraud", "fraud"], "positive: fraud (the other one is its negation, 50 % of the labels)"),
+        ([1, 2, 3] * 3, "3 different whole numbers; node:y=regression learns them as numbers"),
+        (["1.5"] + ["2.25", "3"] * 5 + ["?!"], "1 label is no number and left out, the first '?!'"),
     ],
 )
 def test_the_reason_is_said(values: Any, reason: str) -> None:
@@ -263,6 +271,122 @@ def test_a_hundred_thousand_classes_are_told_apart() -> None:
     assert (target.encode(names).numpy() == names.to_numpy()).all()
 
 
+# -- censored numbers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "side"),
+    [
+        ("<-5", -1),
+        (">10", 1),
+        ("<=3", -1),
+        (">= 3", 1),
+        ("≤ 2.5", -1),
+        (" ≥1e3 ", 1),
+        ("=> 7", 1),
+        ("<.5", -1),
+        ("> +4", 1),
+        ("3", 0),
+        ("<NA>", 0),
+        (">", 0),
+    ],
+)
+def test_a_limit_is_read_with_its_side_however_it_is_written(text: str, side: int) -> None:
+    labels = pd.Series(["0.5", "1.5", "2.25", "-1", "8", "9", "11", "12", "13", "14", ">0", text])
+    target = fit(labels)
+    assert target.kind == "number"
+    censoring = target.encode_censoring(labels)
+    assert censoring is not None
+    assert censoring.tolist() == [0] * 10 + [1, side]
+    limit = target.encode(labels)[-1] * target.scale + target.mean
+    number = text.strip(" <>=≤≥")
+    assert bool(limit.isnan()) if number in ("", "NA") else float(limit) == pytest.approx(float(number), rel=1e-5)
+
+
+def test_censored_labels_are_counted_and_where_there_are_none_there_are_no_sides() -> None:
+    target = fit(["0.5", ">10", "<-5", ">3", None, "2"])
+    assert "3 of 5 labels are censored (1 <, 2 >), where only the wrong side costs" in target.reason
+    assert target.encode_censoring(pd.Series(["0.5", "1", None])) is None
+    assert target.encode_censoring(pd.Series([0.5, 1.0])) is None
+    assert fit(["a", ">10", "b"]).encode_censoring(pd.Series([">10"])) is None
+    assert fit([3.5, ">10", None, 1]).kind == "number"  # numbers and text in one column
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["<5", ">=5"] * 10, "binary"),  # limits alone are two words
+        (["<18", "18-30", ">30"] * 10, "classes"),
+        (["1", "2", "3", ">3"] * 10, "number"),  # few numbers would be classes, but a limit is none
+        (["0", "1", ">1"] * 10, "number"),
+    ],
+)
+def test_limits_beside_numbers_are_regression_and_limits_alone_are_words(values: Any, kind: str) -> None:
+    assert fit(values).kind == kind
+
+
+def test_a_number_is_scaled_by_exact_labels_and_its_range_stays_open_where_a_label_says_there_is_more() -> None:
+    exact = ["1", "2", "3"]
+    plain = fit(exact, kind="number")
+    assert (plain.low, plain.high) == (1, 3)
+    for limits, ends in (
+        ([">10"], (1, None)),
+        (["<-5"], (None, 3)),
+        ([">2", "<2"], (1, 3)),  # both are within what was measured
+        ([">3", "<1"], (None, None)),
+    ):
+        target = fit(exact + limits)
+        assert (target.mean, target.scale) == (plain.mean, plain.scale)
+        assert (target.low, target.high) == ends
+    limits = output_limits([fit([*exact, ">10"]), plain])
+    assert limits is not None
+    assert limits[1].tolist() == [float("inf"), pytest.approx(1.2247, rel=1e-3)]
+
+
+def test_training_rows_that_are_all_censored_are_scaled_by_their_limits() -> None:
+    target = fit(["1", "2", ">3", ">5", "<2"], rows=torch.tensor([2, 3, 4]))
+    assert target.mean == pytest.approx(10 / 3)
+    assert "no training row has a number that is none" in target.reason
+
+
+# -- the positive class ------------------------------------------------------------------------------------------------
+
+
+def test_the_rarer_class_is_the_positive_one_and_the_word_that_changes_it_is_said() -> None:
+    target = fit([1] * 9 + [0])
+    assert target.classes == ["1", "0"]
+    assert target.reason == "0 or 1; positive: 0 (the rarer, 10 % of the labels), node:y=binary:1 makes it 1"
+    assert codes(target, [0, 1]) == [1, 0]
+    assert fit(["pos"] * 9 + ["neg"]).classes == ["pos", "neg"]
+    assert fit([True] * 9 + [False]).classes == ["True", "False"]
+
+
+def test_which_class_is_positive_does_not_depend_on_the_rows_that_train() -> None:
+    labels = ["a"] * 4 + ["b"] * 6
+    assert fit(labels, rows=torch.tensor([0, 1, 2, 3, 4])) == fit(labels, rows=torch.tensor([0, 4, 5, 6, 7, 8]))
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "classes"),
+    [
+        (["pos", "neg"], "neg", ["pos", "neg"]),
+        ([0, 1, 1, 1], "1", ["0", "1"]),
+        ([0.0, 1.0, 1.0], "1.0", ["0", "1"]),
+        (["Yes", "No", "No"], "no", ["Yes", "No"]),
+        ([True, False, False], "false", ["True", "False"]),
+    ],
+)
+def test_the_positive_class_can_be_chosen(labels: Any, positive: str, classes: list[str]) -> None:
+    target = fit(labels, kind="binary", positive=positive)
+    assert target.classes == classes
+    assert "makes it" not in target.reason
+
+
+def test_a_positive_class_that_is_no_label_is_refused_with_the_labels() -> None:
+    with pytest.raises(DataError, match="column y: the positive class is 'x', expected one of the labels: 'a', 'b'"):
+        fit(["b", "a"], kind="binary", positive="x")
+
+
 # -- kept in a file ----------------------------------------------------------------------------------------------------
 
 
@@ -312,24 +436,35 @@ def test_outputs_stand_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("target", "expected"),
     [
-        ("node:label", ([Asked("node", "label")], False)),
+        ("node:label", ([TargetSpec("node", "label")], False)),
         ("link", ([], True)),
-        (["graph: a , b", "link"], ([Asked("graph", "a"), Asked("graph", "b")], True)),
+        (["graph: a , b", "link"], ([TargetSpec("graph", "a"), TargetSpec("graph", "b")], True)),
         (
             "edge:amount=number,kind=classes",
-            ([Asked("edge", "amount", "number"), Asked("edge", "kind", "classes")], False),
+            ([TargetSpec("edge", "amount", "number"), TargetSpec("edge", "kind", "classes")], False),
         ),
-        ("node:a=b=binary", ([Asked("node", "a=b", "binary")], False)),
-        (["node:y", "edge:y"], ([Asked("node", "y"), Asked("edge", "y")], False)),
-        ("edge:a:b", ([Asked("edge", "a:b")], False)),
+        ("node:a=b=binary", ([TargetSpec("node", "a=b", "binary")], False)),
+        (["node:y", "edge:y"], ([TargetSpec("node", "y"), TargetSpec("edge", "y")], False)),
+        ("edge:a:b", ([TargetSpec("edge", "a:b")], False)),
+        ('graph:"a, b"', ([TargetSpec("graph", "a, b")], False)),
+        ('graph:a,"b, c" , d', ([TargetSpec("graph", name) for name in ("a", "b, c", "d")], False)),
+        ('graph:"a, b"=regression', ([TargetSpec("graph", "a, b", "number")], False)),
+        ('graph:"say ""hi"", you"', ([TargetSpec("graph", 'say "hi", you')], False)),
+        ('node:"a=b","x:y"=multiclass', ([TargetSpec("node", "a=b"), TargetSpec("node", "x:y", "classes")], False)),
+        ('node:5" pipe', ([TargetSpec("node", '5" pipe')], False)),  # a quote counts at the start alone, as in CSV
+        ("edge:sign=binary:neg", ([TargetSpec("edge", "sign", "binary", "neg")], False)),
+        ('edge:s = binary : "a, b",t', ([TargetSpec("edge", "s", "binary", "a, b"), TargetSpec("edge", "t")], False)),
+        ("graph:*", ([TargetSpec("graph", "*", every=True)], False)),
+        ('graph:"*"', ([TargetSpec("graph", "*")], False)),
+        (("graph", "a, b"), ([TargetSpec("graph", "a, b")], False)),
+        ([("node", "a", "regression"), "link"], ([TargetSpec("node", "a", "number")], True)),
+        (("edge", "sign", "binary", "neg"), ([TargetSpec("edge", "sign", "binary", "neg")], False)),
+        (("node:a", "edge:b"), ([TargetSpec("node", "a"), TargetSpec("edge", "b")], False)),
+        (TargetSpec("node", "a"), ([TargetSpec("node", "a")], False)),
     ],
 )
-def test_targets_are_read(target: Any, expected: tuple[list[Asked], bool]) -> None:
+def test_targets_are_read(target: Any, expected: tuple[list[TargetSpec], bool]) -> None:
     assert parse_targets(target) == expected
-
-
-def test_what_is_asked_can_be_handed_to_the_reader_of_data() -> None:
-    assert Asked("edge", "amount", "number").plain == "edge:amount"
 
 
 @pytest.mark.parametrize(
@@ -341,11 +476,34 @@ def test_what_is_asked_can_be_handed_to_the_reader_of_data() -> None:
         ("node:", "target is 'node:' with a column that has no name"),
         ("node:a,,b", "with a column that has no name"),
         ("link:a", "target is 'link:a', expected"),
-        ("node:y=colour", "with the kind 'colour', expected binary, classes or number: a column with = in its name"),
+        ("node:y=colour", "with the kind 'colour', expected binary, classes or number: put a column with = in its"),
         ("node:=number", "with a column that has no name"),
         (["node:y", "node:x,y=number"], "target node:y is given twice, expected each once"),
+        ('graph:"a, b', "with a quote that is not closed"),
+        ('graph:"a" b', "with 'b' behind a name in quotes, expected , or =KIND"),
+        ('graph:"a"=colour', "with the kind 'colour', expected binary, classes or number"),
+        ("edge:sign=binary:", "with no class behind the colon, expected one, as in edge:sign=binary:neg"),
+        ("edge:sign=classes:neg", "with the class 'neg', expected one behind binary alone"),
+        (3, "target is 3, expected node:COLUMN"),
+        ([("node",)], r"target is .'node',., expected .LEVEL, COLUMN."),
+        ([7], "target is 7, expected node:COLUMN"),
     ],
 )
 def test_targets_that_are_none_are_named(target: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         parse_targets(target)
+
+
+@given(st.text(min_size=1), st.sampled_from([None, "binary", "number"]), st.none() | st.text(min_size=1))
+def test_any_name_comes_back_from_what_a_target_is_written_as(name: str, kind: Any, positive: str | None) -> None:
+    spec = TargetSpec("graph", name, kind, positive if kind == "binary" else None)
+    assert parse_targets(spec.text) == ([spec], False)
+    assert parse_targets([f"node:a,{spec.text.removeprefix('graph:')},b"])[0][1] == replace(spec, level="node")
+
+
+def test_limits_with_a_comma_before_decimals_are_read_as_the_numbers_beside_them_are() -> None:
+    labels = pd.Series(["1,5", "2,25", "0,125", ">10,5", "<= 0,1", "3,75"])
+    target = fit(labels)
+    found = target.encode(labels) * target.scale + target.mean
+    torch.testing.assert_close(found, torch.tensor([1.5, 2.25, 0.125, 10.5, 0.1, 3.75]))
+    assert target.encode_censoring(labels).tolist() == [0, 0, 0, 1, -1, 0]

@@ -384,3 +384,24 @@ def test_the_graph_at_hand_is_told_beside_what_was_trained_on(town, beads, tmp_p
     assert warning in town.read(few).notes
     assert beads.config.graph_size.graphs == 40, "it is stored in the run"
     assert any(note.startswith("there are 12 graphs of ") for note in beads.read(shapes(12)).notes)
+
+
+def test_an_answer_that_is_clipped_says_so_and_its_spread_is_that_of_the_members(tmp_path):
+    data = shapes()
+    data = Tables(data.nodes.assign(grams=np.arange(len(data.nodes)) % 7 / 7), data.edges, data.graphs)
+    settings = quick(training__epochs=2, model__norm=None, model__pool_norm=None, model__within=True)
+    run = train(data, "graph:weight", tmp_path / "run", settings=settings, ensemble=3)
+    far = data.nodes.assign(grams=np.where(data.nodes["graph"] == "g0", 1e5, data.nodes["grams"]))
+    found = load_run(tmp_path / "run").predict(Tables(far, data.edges, data.graphs))
+    plain = found.iloc[1:]
+    (target,) = run.config.targets
+    assert found["weight_clipped"].dtype == bool
+    assert found["weight_clipped"][0]
+    assert target.low <= found["weight_predicted"][0] <= target.high
+    assert abs(found["weight_raw"][0]) > 100
+    assert found["weight_std"][0] > 100  # as far apart as the members are, though all were clipped
+    kept = plain[~plain["weight_clipped"]]
+    np.testing.assert_allclose(kept["weight_raw"], kept["weight_predicted"])
+    assert "weight_clipped" in run.predictions["graph"]
+    free = train(data, "graph:weight", settings=settings | {"model.within": False})
+    assert not [name for name in free.predict(data) if name.endswith(("_clipped", "_raw"))]

@@ -10,13 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.metrics import average_precision_score, f1_score
 from training.samples import payments, quick, shapes
 
+from censnet.data.errors import DataError
 from censnet.data.tables.files import Tables
 from censnet.ops.graph import Graph
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
-from censnet.training import train
+from censnet.training import load_run, train
 from censnet.training.changes import make_settings
 from censnet.training.config import SettingsError
 from censnet.training.loop.batches import Batch, draw_balanced
@@ -221,7 +223,7 @@ def test_a_kind_can_be_forced_and_is_said(caplog):
     caplog.clear()
     with caplog.at_level(logging.INFO, "censnet"):
         train(data, "edge:fraud", settings=quick())
-    assert "edge:fraud is binary: 0 or 1; '1' is the positive one" in caplog.text
+    assert "edge:fraud is binary: 0 or 1; positive: 1 (the rarer, 42.2 % of the labels)" in caplog.text
 
 
 def test_class_weights_make_the_rare_class_count_as_much_as_the_others():
@@ -353,3 +355,61 @@ def test_the_likeliest_links_are_the_same_on_a_gpu():
     found = [run.predict(data, top=20, device=device) for device in ("cpu", "cuda")]
     np.testing.assert_allclose(found[0]["link_p"], found[1]["link_p"], rtol=1e-4)
     assert next(run.learners[0].parameters()).device.type == "cpu"
+
+
+def test_average_precision_and_f1_are_of_the_class_that_is_asked_for():
+    data = payments()
+    edges = data.edges.assign(sign=np.where(data.edges["amount"] > 200, "neg", "pos"))
+    data = Tables(data.nodes, edges.drop(columns=["fraud", "sort", "fee"]))
+    runs = {
+        asked: train(data, target, settings=quick())
+        for asked, target in (
+            ("rare", "edge:sign"),
+            ("pos", "edge:sign=binary:pos"),
+            ("neg", ("edge", "sign", "binary", "neg")),
+        )
+    }
+    for run in runs.values():
+        frame = run.predict(data)
+        positive = run.config.targets[0].classes[1]
+        truth, answer = frame["sign"] == positive, frame["sign_predicted"] == positive
+        scores = run.evaluate(replace(data, edges=data.edges.iloc[::-1].reset_index(drop=True)))["all"]["edge"]
+        assert scores["f1"] == pytest.approx(f1_score(truth, answer, zero_division=0))
+        assert scores["ap"] == pytest.approx(average_precision_score(truth, frame[f"sign_p_{positive}"]))
+    assert [run.config.targets[0].classes[1] for run in runs.values()] == ["neg", "pos", "neg"]
+    assert runs["rare"].metrics == runs["neg"].metrics
+    assert runs["neg"].config.asked == ["edge:sign=binary:neg"]
+
+
+def test_a_star_is_every_column_left_and_is_said(caplog):
+    data = payments()
+    with caplog.at_level(logging.INFO, "censnet"):
+        run = train(data, "edge:*", settings=quick(training__epochs=1), overrides={"amount": "number"})
+    assert [target.column for target in run.config.targets] == ["way", "fraud", "sort", "fee"]
+    assert "edges: edge:* is 4 columns: way, fraud, sort, fee" in caplog.text
+    by_fee = quick(training__epochs=1, data__split="time", data__split_column="fee")
+    others = {"amount": "number", "way": "drop"}
+    again = train(data, ["edge:*", "edge:fraud=regression"], settings=by_fee, overrides=others)
+    assert [(t.column, t.kind) for t in again.config.targets] == [("sort", "classes"), ("fraud", "number")]
+    assert again.config.asked == ["edge:*", "edge:fraud=regression"]
+
+
+def test_a_column_of_a_star_that_cannot_be_learnt_says_how_to_leave_it_out():
+    data = payments()
+    edges = data.edges.assign(memo=[f"word {row // 2} {row}" if row % 3 else "word" for row in range(len(data.edges))])
+    with pytest.raises(
+        DataError, match=r"column memo: has .* ask for memo=classes; --column memo=drop leaves it out of"
+    ):
+        train(replace(data, edges=edges), "edge:*", settings=quick())
+
+
+def test_targets_with_commas_in_their_names_are_trained_saved_and_read_again(tmp_path):
+    data = payments()
+    data = replace(data, edges=data.edges.rename(columns={"fee": "fee, EUR", "fraud": 'a "b", c=d'}))
+    asked = 'edge:"fee, EUR","a ""b"", c=d"=binary:1'
+    run = train(data, asked, tmp_path / "run", settings=quick(training__epochs=1))
+    frame = load_run(tmp_path / "run").predict(data)
+    assert frame["fee, EUR_predicted"].notna().all()
+    assert frame['a "b", c=d_p_1'].between(0, 1).all()
+    assert run.config.asked == [asked]
+    assert set(run.evaluate(data)["test"]["edge"]) >= {"fee, EUR/rmse", 'a "b", c=d/auc'}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import pandas as pd
 import torch
@@ -27,17 +27,17 @@ from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.files import Tables, as_tables, read_tables
 from censnet.data.tables.keys import LEVELS, table_overrides
 from censnet.data.tables.packing import Assembled, Fitted
+from censnet.data.tables.saturated import tell_saturated
 from censnet.data.tables.schema import Features, Schema, find_roles
 from censnet.data.tables.stand_ins import count_degree, encode_degree
-from censnet.data.tables.targets import Rows, find_targets, find_training_rows, table_of
+from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets
+from censnet.data.tables.targets import Rows, expand_targets, find_targets, find_training_rows, table_of
 from censnet.data.tables.unseen import tell_unseen
 from censnet.data.whole import add_wholes
 from censnet.ops.graph import Graph, GraphSet
 from censnet.text import count
 
 logger = logging.getLogger("censnet")
-
-Level = Literal["node", "edge", "graph"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +109,9 @@ class Dataset:
             chosen["edges"] = links.rows.to_input(self.edge_rows).train.numpy()
         kept = Assembled(**{field.name: getattr(self, field.name) for field in fields(Assembled)})
         new = refit(kept, chosen, None if links is None else links.rows.train.numpy())
-        old = describe_columns(self.tables, self.schema)
+        old = describe_columns(self.tables, self.schema) + tell_saturated(self.graph, self.tables, self.schema)
         others = [note for note in self.notes if note not in old]
+        others += tell_saturated(new.graph, new.tables, new.schema)
         return replace(self, **vars(new), notes=describe_columns(new.tables, new.schema) + others)
 
     def seen(self, links: LinkSplit) -> Graph:
@@ -177,7 +178,7 @@ def load_data(
     data: object,
     *,
     schema: Schema | None = None,
-    target: str | Sequence[str] | None = None,
+    target: Targets | None = None,
     strict: bool = False,
     train_rows: Rows | Mapping[str, Rows] | None = None,
     features: Features = "rich",
@@ -191,7 +192,8 @@ def load_data(
             of edges or with a SMILES column; a folder with `nodes`, `edges` and `graphs`; `Tables` or a frame; a PyG or
             networkx object; a `Graph` or `GraphSet`.
         schema: how to read it, from an earlier `Dataset`; without one it is found from the data.
-        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`, or several. They are no features.
+        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`, or several, as `parse_targets` reads
+            them. They are no features.
         strict: whether a row that cannot be used is an error rather than a row without result.
         train_rows: the input rows that statistics are taken from, by level, or for the level of the target.
         features: `rich` describes atoms and bonds at length and scales vectors as columns; `paper` has the paper's few
@@ -221,7 +223,11 @@ def load_data(
         _check_descriptors(descriptors)
         return Dataset("graph", **vars(from_tensors(data)), problems={}, notes=[])
     tables = _as_tables(data, find_roles(overrides, schema))
-    targets = find_targets(target, tables, required=schema is None)
+    specs = parse_targets(target)[0] if as_items(target) else []
+    if schema is None:
+        specs, said = expand_targets(specs, tables, overrides)
+        notes += said
+    targets = find_targets(specs, tables, required=False)
     rows = find_training_rows(train_rows, targets, tables)
     problems, smiles = Problems(tables, strict), None
     if tables.nodes is None and tables.edges is None:
@@ -233,10 +239,14 @@ def load_data(
         _check_descriptors(descriptors)
         made = assemble(tables, schema, targets, rows, overrides, problems, notes, features)
     made = add_wholes(made, smiles, descriptors, rows.get("graphs"), problems)
+    clipped = tell_saturated(made.graph, made.tables, made.schema)
     if schema is not None:
+        for note in clipped:
+            logger.warning("%s", note)
         notes += tell_unseen(made.tables, schema)
     else:
         notes += tell_notations(made.tables, made.schema)
+    notes += clipped
     return Dataset(name, **vars(made), problems=problems.found, notes=notes + problems.notes(made.tables))
 
 
@@ -250,7 +260,8 @@ def suggest_targets(data: object, column: str) -> list[str]:
         return []
     found = read_builtin(data) if sources.is_built_in(data) else _as_tables(data, {})
     frames = (found if isinstance(found, Tables) else found.tables).frames()
-    return [f"{level}:{column}" for level, table in LEVELS.items() if table in frames and column in frames[table]]
+    holders = [level for level, table in LEVELS.items() if table in frames and column in frames[table]]
+    return [TargetSpec(cast(Level, level), column).name for level in holders]
 
 
 def _check_descriptors(asked: bool) -> None:

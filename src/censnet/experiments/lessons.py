@@ -68,6 +68,7 @@ def _shelve_lesson(lesson: Lesson, shelf: _Shelf) -> dict[str, Any]:
         "parts": {level: shelf.put(parts.to(torch.int8)) for level, parts in lesson.parts.items()},
         "links": None if lesson.links is None else _shelve_links(lesson.links, shelf),
         "node_features": lesson.node_features,
+        "censoring": {level: shelf.put(sides) for level, sides in lesson.censoring.items()},
     }
 
 
@@ -84,6 +85,7 @@ def _take_lesson(
         {level: tensors[name].long() for level, name in about["parts"].items()},
         None if about["links"] is None else _take_links(tensors, about["links"]),
         node_features=about["node_features"],
+        censoring={level: tensors[name] for level, name in about.get("censoring", {}).items()},
     )
 
 

@@ -16,12 +16,12 @@ from censnet.data.sets.citation import normalize_rows, read_citation
 from censnet.data.splits.links import links
 from censnet.data.splits.rules import label_rate, ratio
 from censnet.data.tables.files import Tables
+from censnet.data.tables.target_spec import parse_targets
 from censnet.experiments.cells import TABLES, Cell
 from censnet.experiments.lessons import LessonData
 from censnet.experiments.packed import Data, LinkData, MoleculeData, NodeData
 from censnet.experiments.plan import SECTIONS
 from censnet.ops.graph import Graph, GraphSet
-from censnet.tasks.targets import parse_targets
 from censnet.training.changes import make_settings
 from censnet.training.lesson import Lesson
 from censnet.training.prepare import fingerprint, prepare_dataset

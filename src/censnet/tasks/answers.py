@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -19,19 +20,24 @@ _NONE: frozenset[str] = frozenset()
 RANKS = (("predicted", ""), ("2nd", "2nd_"), ("3rd", "3rd_"), ("4th", "4th_"), ("5th", "5th_"))
 
 
-def answers(targets: Sequence[Target], outputs: Tensor, taken: Collection[str] = _NONE) -> pd.DataFrame:
+def answers(
+    targets: Sequence[Target], outputs: Tensor, taken: Collection[str] = _NONE, raw: Tensor | None = None
+) -> pd.DataFrame:
     """A row of answers for each row of outputs. (members, n, width) -> n rows
 
-    For classes, `COLUMN_predicted` and a probability `COLUMN_p_CLASS` for each; for a number, `COLUMN_predicted`. Of
-    several members the mean is given, of probabilities or of numbers, and their standard deviation: `COLUMN_std_CLASS`
-    for each class, `COLUMN_std` for a number. Of very many classes (`Target.is_wide`) the likeliest alone are given:
-    `COLUMN_predicted` with `COLUMN_p`, and the next four as `COLUMN_2nd` with `COLUMN_2nd_p` to `COLUMN_5th`. A name
-    that is there already gets a number at its end.
+    For classes, `COLUMN_predicted` and a probability `COLUMN_p_CLASS` for each, the positive one of two last; for a
+    number, `COLUMN_predicted`. Of several members the mean is given, of probabilities or of numbers, and their standard
+    deviation: `COLUMN_std_CLASS` for each class, `COLUMN_std` for a number. Of very many classes (`Target.is_wide`) the
+    likeliest alone are given: `COLUMN_predicted` with `COLUMN_p`, and the next four as `COLUMN_2nd` with `COLUMN_2nd_p`
+    to `COLUMN_5th`. Where numbers are clipped to the range of training labels, `COLUMN_clipped` says whether that
+    changed the answer of any member, `COLUMN_raw` is the answer without it, and the deviation is that of answers
+    without it. A name that is there already gets a number at its end.
 
     Args:
         targets: what the outputs are of; they stand side by side.
         outputs: of each member.
         taken: names that no column may have, such as those of the user's ids.
+        raw: the outputs before they were clipped, if they were.
 
     Example:
         >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
@@ -43,19 +49,24 @@ def answers(targets: Sequence[Target], outputs: Tensor, taken: Collection[str] =
     check_shape("outputs", outputs, (None, None, sum(target.width for target in targets)), "(members, n, width)")
     if len(outputs) == 0:
         raise ValueError("outputs has no members, expected at least one")
-    return answer_table(targets, [outputs], outputs.shape[1], taken)
+    return answer_table(targets, [outputs], outputs.shape[1], taken, None if raw is None else [raw])
 
 
 def answer_table(
-    targets: Sequence[Target], chunks: Iterable[Tensor], num_rows: int, taken: Collection[str] = _NONE
+    targets: Sequence[Target],
+    chunks: Iterable[Tensor],
+    num_rows: int,
+    taken: Collection[str] = _NONE,
+    raw: Iterable[Tensor] | None = None,
 ) -> pd.DataFrame:
     """The same as `answers`, from outputs that come some rows at a time: (members, k, width) each."""
     told: list[dict[str, Tensor]] = [{} for _ in targets]
     start = 0
-    for outputs in chunks:
+    for outputs, before in zip(chunks, repeat(None)) if raw is None else zip(chunks, raw, strict=True):
         rows = slice(start, start + outputs.shape[1])
         for target, part, found in zip(targets, output_slices(targets), told, strict=True):
-            for name, values in _summarize(target, outputs[..., part].detach().cpu()).items():
+            free = None if before is None else before[..., part].detach().cpu()
+            for name, values in _summarize(target, outputs[..., part].detach().cpu(), free).items():
                 if rows == slice(0, num_rows):
                     found[name] = values
                     continue
@@ -76,8 +87,10 @@ def answer_table(
     return pd.DataFrame(table)
 
 
-def _summarize(target: Target, outputs: Tensor) -> dict[str, Tensor]:
+def _summarize(target: Target, outputs: Tensor, raw: Tensor | None) -> dict[str, Tensor]:
     """What is told of each row: `mean` over the members and `std`, and of very many classes the `classes` they are of.
+
+    Of numbers that were clipped, the deviation is that of the `raw` ones, whose mean is told, too, and which `clipped`.
 
     (members, n, target.width) -> (n,) for a number, (n, classes told) otherwise
     """
@@ -86,6 +99,10 @@ def _summarize(target: Target, outputs: Tensor) -> dict[str, Tensor]:
     else:
         x = probabilities(target, outputs.float())
     found = {"mean": x[0]} if len(x) == 1 else {"mean": x.mean(0), "std": x.std(0)}
+    if target.kind == "number" and raw is not None:
+        free = raw.double()[..., 0] * target.scale + target.mean
+        found |= {"std": free.std(0)} if len(free) > 1 else {}
+        return {**found, "clipped": (raw != outputs)[..., 0].any(0), "raw": free.mean(0)}
     if target.is_wide:
         share, classes = found["mean"].topk(len(RANKS), dim=1)
         found = {name: values.gather(1, classes) for name, values in found.items() if name == "std"}
@@ -98,8 +115,9 @@ def _columns(target: Target, told: Mapping[str, Array]) -> Iterator[tuple[str, A
     mean, std = told["mean"], told.get("std")
     if target.kind == "number":
         yield "predicted", mean
-        if std is not None:
-            yield "std", std
+        for name in ("std", "clipped", "raw"):
+            if name in told:
+                yield name, told[name]
         return
     names = class_names(target)
     if target.is_wide:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from censnet.data.errors import DataError
+from censnet.data.tables.censoring import Censoring, split_limits
 from censnet.data.tables.columns import as_arrow, is_number, read_dates, read_numbers
 from censnet.data.tables.notations import Notation, find_notation
+from censnet.data.tables.target_spec import TargetKind
 from censnet.tasks.words import read_words
-
-TargetKind = Literal["binary", "classes", "number"]
 
 MOST_INTEGERS = 20  # different whole numbers that are still taken for classes
 MOST_INFERRED = 1_000  # classes that are learnt without being asked for
@@ -68,9 +68,16 @@ def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation
     count, distinct = len(labelled), len(words)
     if distinct == 0:
         raise DataError(_NO_LABEL, table, column=column)
-    parsed = read_numbers(pa.chunked_array([pa.array(words, pa.string())]), notation)
+    limits, censoring = split_limits(pa.chunked_array([pa.array(words, pa.string())]))
+    parsed = read_numbers(limits, notation)
     padded = [number for number, word in enumerate(words) if _PADDED.match(word)]  # 007 is a code
     odd = np.isin(labelled, [*parsed.bad, *padded])
+    if censoring is not None:
+        censored = np.isin(labelled, np.flatnonzero(censoring))
+        if odd.mean() <= MOST_ODD and not (odd | censored).all():  # limits alone are words: <5 or >=5
+            return "number", "numbers and limits in text"
+        parsed = read_numbers(pa.chunked_array([pa.array(words, pa.string())]), notation)
+        odd = np.isin(labelled, [*parsed.bad, *padded])
     if odd.mean() <= MOST_ODD:
         comma = ", with a comma before decimals" if parsed.notation == "comma" else ""
         found = _of_numbers(parsed.numbers[labelled], f"numbers in text{comma}")
@@ -93,16 +100,22 @@ def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation
 
 def read_finite(
     labels: pd.Series[Any], table: str, column: str, notation: Notation | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Numbers, NaN where there is none, and the rows whose label is no number; an infinite number is an error."""
-    values = as_arrow(labels)
+) -> tuple[NDArray[np.float64], NDArray[np.int64], Censoring | None]:
+    """Numbers and limits, NaN where there is none; the rows whose label is no number; and the side of each limit.
+
+    The side is -1 for `<5`, 1 for `>5`, 0 for a number; None where no row has a limit. An infinite number is an error.
+    """
+    values, censoring = split_limits(as_arrow(labels))
     parsed = read_numbers(values, notation)
     if len(parsed.bad) and is_number(values.type):
         raise DataError("is infinite, expected a number, or nothing", table, int(parsed.bad[0]), column)
-    return parsed.numbers.astype(np.float64, copy=False), parsed.bad
+    if censoring is not None:
+        censoring[np.isnan(parsed.numbers)] = 0
+        censoring = censoring if censoring.any() else None
+    return parsed.numbers.astype(np.float64, copy=False), parsed.bad, censoring
 
 
 def notation_of(labels: pd.Series[Any]) -> Notation | None:
     """What commas and points in text mean, by all labels; None where the labels are no text."""
-    values = as_arrow(labels)
+    values = split_limits(as_arrow(labels))[0]
     return find_notation(values) if pa.types.is_string(values.type) else None

@@ -18,6 +18,7 @@ def row_loss(
     labels: Tensor,
     weight: Tensor | None = None,
     class_weight: Sequence[Tensor | None] | None = None,
+    censoring: Tensor | None = None,
 ) -> Tensor:
     r"""The mean loss over all labelled entries of all columns, for each member. (n, M, w), (n, k) -> (M,)
 
@@ -25,7 +26,8 @@ def row_loss(
         L = \frac{\sum_{r, c} w_r\, a_{y_{rc}}\, \ell_c(o_{rc}, y_{rc})}{\sum_{r, c} w_r}
 
     over the rows r and columns c with a label: :math:`\ell` is the cross entropy of a sigmoid (binary) or of a softmax
-    (classes), or the squared error of the standardised number. Class weights a are not in the denominator; those of
+    (classes), or the squared error of the standardised number; of a censored number, which is known to lie on one side
+    of its label, an answer on that side costs nothing. Class weights a are not in the denominator; those of
     `balance` have mean 1 there. Without any labelled entry it is 0, and so is its gradient.
 
     Args:
@@ -34,6 +36,7 @@ def row_loss(
         labels: as `Target.encode` gives them; NaN is no label.
         weight: (n, M), how much a row counts for a member, 0 not at all.
         class_weight: for each target, a weight for each class (two for binary), or None.
+        censoring: (n, targets), -1 where a number is below its label, 1 where it is above, else 0; None if all are 0.
     """
     check_shape("outputs", outputs, (None, None, sum(target.width for target in targets)), "(n, members, width)")
     check_shape("labels", labels, (len(outputs), len(targets)), "(n, targets)")
@@ -56,7 +59,10 @@ def row_loss(
                 entropy = F.binary_cross_entropy_with_logits(x, y.expand_as(x), reduction="none")
                 each.append((entropy * there).sum(2))
             else:
-                each.append(((x - y).square() * there).sum(2))
+                error = x - y
+                if censoring is not None:
+                    error = _one_sided(error, _take(censoring, columns).unsqueeze(1))
+                each.append((error.square() * there).sum(2))
     for column, (target, part) in enumerate(zip(targets, slices, strict=True)):
         if target.kind == "classes":
             each.append(_softmax_entropy(_take(outputs, part), labels[:, column], class_weight[column]))
@@ -103,6 +109,12 @@ def _take(values: Tensor, columns: Sequence[int] | slice) -> Tensor:
             return values[..., columns]
         columns = slice(columns[0], columns[0] + len(columns))
     return values if columns == slice(0, values.shape[-1]) else values[..., columns]
+
+
+def _one_sided(error: Tensor, censoring: Tensor) -> Tensor:
+    """The error where it counts: below a limit that the number is above, above one that it is below."""
+    wrong = torch.where(censoring > 0, error.clamp(max=0), error.clamp(min=0))
+    return torch.where(censoring == 0, error, wrong)
 
 
 def _softmax_entropy(outputs: Tensor, labels: Tensor, class_weight: Tensor | None) -> Tensor:

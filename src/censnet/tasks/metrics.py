@@ -21,6 +21,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "link": ("auc", "ap"),
 }
 MONITORS = {"binary": "auc", "classes": "accuracy", "number": "rmse", "link": "auc"}
+CENSORED = ("censored_rows", "censored_satisfied", "censored_violation")  # of numbers known by a limit, beside these
 _LOWER = ("log_loss", "rmse", "mae", "loss")
 
 
@@ -31,8 +32,8 @@ def higher_is_better(metric: str) -> bool:
     (True, False)
     """
     name = metric.rpartition("/")[2]
-    if name in _LOWER:
-        return False
+    if name in _LOWER or name in CENSORED:
+        return name in CENSORED[:2]
     if name not in {name for names in METRICS.values() for name in names}:
         known = sorted({name for names in METRICS.values() for name in names} | set(_LOWER))
         raise ValueError(f"metric is {metric!r}, expected one of {', '.join(known)}")
@@ -40,19 +41,25 @@ def higher_is_better(metric: str) -> bool:
 
 
 def score(
-    targets: Sequence[Target], outputs: Array, labels: Array, quick: Collection[str] | None = None
+    targets: Sequence[Target],
+    outputs: Array,
+    labels: Array,
+    quick: Collection[str] | None = None,
+    censoring: Array | None = None,
 ) -> dict[str, float]:
     """Metrics of each column, `COLUMN/METRIC`, and the mean over the columns that have it, `METRIC`.
 
     What the labels do not define is left out: a column without labels, the area under a curve where one class is
     missing, r2 of equal numbers. Very many classes (`Target.is_wide`) have no area under a curve. Numbers are judged in
-    the user's units.
+    the user's units. Censored ones are judged apart, unless `quick` says what to compute: how many there are, the share
+    of answers on the side that the label says, and the mean of how far answers are on the other side.
 
     Args:
         targets: one for each column of the labels.
         outputs: (n, width), of the network.
         labels: (n, targets), as `Target.encode` gives them; NaN is no label.
         quick: the only metrics that are computed; all by default.
+        censoring: (n, targets), as `Target.encode_censoring` gives them; None if no label is censored.
 
     Example:
         >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
@@ -64,7 +71,7 @@ def score(
         raise ValueError(f"outputs has shape {outputs.shape}, expected (n, {width}): one column for each output")
     if labels.shape != (len(outputs), len(targets)):
         raise ValueError(f"labels has shape {labels.shape}, expected {(len(outputs), len(targets))}: (n, targets)")
-    return score_condensed(targets, condense(targets, outputs, labels), labels, quick)
+    return score_condensed(targets, condense(targets, outputs, labels), labels, quick, censoring)
 
 
 def condensed_width(target: Target) -> int:
@@ -94,17 +101,29 @@ def condense(targets: Sequence[Target], outputs: Array, labels: Array) -> Array:
 
 
 def score_condensed(
-    targets: Sequence[Target], condensed: Array, labels: Array, quick: Collection[str] | None = None
+    targets: Sequence[Target],
+    condensed: Array,
+    labels: Array,
+    quick: Collection[str] | None = None,
+    censoring: Array | None = None,
 ) -> dict[str, float]:
     """The same as `score`, from condensed outputs."""
     ends = np.cumsum([condensed_width(target) for target in targets])[:-1]
     found: dict[str, float] = {}
     means: dict[str, list[float]] = {}
-    for target, x, column in zip(targets, np.split(condensed, ends, axis=1), labels.T, strict=True):
-        for metric, value in _score_column(target, x, column, quick):
+    columns = zip(targets, np.split(condensed, ends, axis=1), labels.T, strict=True)
+    for number, (target, x, column) in enumerate(columns):
+        side = None if censoring is None else censoring[:, number]
+        if side is not None and side.any():
+            scores = [*_score_column(target, x[side == 0], column[side == 0], quick)]
+            scores += [] if quick is not None else _score_limits(target, x, column, side)
+        else:
+            scores = [*_score_column(target, x, column, quick)]
+        for metric, value in scores:
             found[f"{target.column}/{metric}"] = value
             means.setdefault(metric, []).append(value)
-    return found | {metric: float(np.mean(values)) for metric, values in means.items()}
+    overall = {metric: float(np.mean(values)) for metric, values in means.items()}
+    return found | overall | {metric: float(sum(means[metric])) for metric in CENSORED[:1] if metric in means}
 
 
 def score_links(linked: Array, not_linked: Array) -> dict[str, float]:
@@ -140,6 +159,15 @@ def _score_column(target: Target, x: Array, y: Array, quick: Collection[str] | N
         if target.kind == "classes" and name == "auc" and (target.is_wide or len(np.unique(y)) < x.shape[1]):
             continue
         yield name, float(_FUNCTIONS["wide" if target.is_wide else target.kind][name](x, y))
+
+
+def _score_limits(target: Target, x: Array, y: Array, side: Array) -> Iterator[tuple[str, float]]:
+    """How many numbers are known by a limit alone, the share of answers on its side, and the mean violation."""
+    there = (side != 0) & ~np.isnan(y)
+    _check_finite(target.column, x[there])
+    beyond = (y[there].astype(np.float64) - x[there, 0]) * side[there] * target.scale  # positive on the wrong side
+    violation = np.maximum(beyond, 0)
+    yield from zip(CENSORED, (float(there.sum()), float((beyond <= 0).mean()), float(violation.mean())), strict=True)
 
 
 def _check_finite(column: str, x: Array) -> None:

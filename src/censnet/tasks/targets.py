@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple, Self, cast, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,12 @@ from torch import Tensor
 
 from censnet.data.errors import DataError, quote
 from censnet.data.tables.notations import Notation
+from censnet.data.tables.target_spec import Level, TargetKind, TargetSpec
 from censnet.data.tables.targets import table_of
-from censnet.tasks.infer import TargetKind, infer_kind, notation_of, read_finite
-from censnet.tasks.words import Form, find_positive, fits, form_of, read_words, sort_words, truth_of
+from censnet.tasks.infer import infer_kind, notation_of, read_finite
+from censnet.tasks.words import Form, find_positive, fits, form_of, match_word, read_words, sort_words, truth_of
 from censnet.text import count, plural
 
-Level = Literal["node", "edge", "graph"]
 MOST_CLASSES = 2**24  # codes are kept as float32, which counts no further
 WIDE = 200  # classes, from which on a row has the probabilities of the likeliest alone, and there is no AUC
 
@@ -35,7 +35,7 @@ class Target(BaseModel):
         classes: the names of the classes; of two, the positive one is the last.
         form: what the user's classes are, so that answers are the same.
         mean, scale: of the training labels of a number, which is learnt as (y - mean) / scale.
-        low, high: the least and the greatest of those.
+        low, high: the least and the greatest of those; None where a label says that there is more beyond.
         notation: of a number in text: what its commas and points mean.
         reason: why it is of this kind, for the user.
 
@@ -80,6 +80,11 @@ class Target(BaseModel):
     __str__ = __repr__
 
     @property
+    def name(self) -> str:
+        """Level and column, as the user writes them."""
+        return TargetSpec(self.level, self.column).name
+
+    @property
     def width(self) -> int:
         """How many outputs the network has for it."""
         return len(self.classes) if self.kind == "classes" else 1
@@ -98,6 +103,7 @@ class Target(BaseModel):
         rows: Tensor | None = None,
         kind: TargetKind | None = None,
         notation: Notation | None = None,
+        positive: str | None = None,
     ) -> Target:
         """Find the kind and the classes of a column from all its labels, and the scale of a number from training rows.
 
@@ -108,8 +114,9 @@ class Target(BaseModel):
             rows: the input rows that train; all by default.
             kind: what the user says it is; found from the labels by default.
             notation: of numbers in text; found from the labels by default.
+            positive: the positive class of two; the rarer one by default.
         """
-        table = table_of(level)
+        table, inferred = table_of(level), kind is None
         if kind is not None and kind not in get_args(TargetKind):
             raise DataError(f"kind is {quote(kind)}, expected {', '.join(get_args(TargetKind))}", table, column=column)
         if kind is None:
@@ -131,13 +138,19 @@ class Target(BaseModel):
             if len(words) > 2:
                 raise DataError(f"has {len(words):,} different values, expected two for binary: leave the kind out, or "
                                 f"ask for {column}=classes", table, column=column)  # fmt: skip
-            positive, why = find_positive(words, counts.tolist())
-            classes = [next(word for word in words if word != positive), positive]
-            reason = f"{reason}; {quote(positive)} is the positive one: {why}"
+            chosen_class, why = _choose_positive(words, counts.tolist(), positive, table, column)
+            other = next(word for word in words if word != chosen_class)
+            classes = [other, chosen_class]
+            share = f"{100 * counts[words.index(chosen_class)] / counts.sum():.3g} % of the labels"
+            reason = f"{reason}; positive: {chosen_class} ({', '.join(filter(None, (why, share)))})"
+            if positive is None:
+                reason += f", {TargetSpec(level, column, 'binary', other).text} makes it {other}"
         else:
             if len(words) > MOST_CLASSES:
                 raise DataError(f"has {len(words):,} classes, expected at most {MOST_CLASSES:,}", table, column=column)
             classes = sort_words(words)
+        if inferred and fits("float", words) and set(words) != {"0", "1"}:
+            reason = f"{reason}; {TargetSpec(level, column).name}=regression learns them as numbers"
         seen = len(np.unique(codes[chosen][codes[chosen] >= 0]))
         if seen < len(words):
             reason = f"{reason}; classes without a row to train on: {len(words) - seen} of {len(words)}"
@@ -155,19 +168,28 @@ class Target(BaseModel):
         notation: Notation | None,
     ) -> Target:
         table = table_of(level)
-        numbers, bad = read_finite(labels, table, column, notation)
-        known = numbers[~np.isnan(numbers)]
+        numbers, bad, censoring = read_finite(labels, table, column, notation)
+        exact = np.ones(len(numbers), bool) if censoring is None else censoring == 0
+        present = ~np.isnan(numbers)
+        known = numbers[present]
         if len(known) == 0:
             found = f"none is a number, the first is {quote(labels.iloc[bad[0]])}" if len(bad) else "all are missing"
             raise DataError(f"has no label that can be learnt: {found}", table, column=column)
-        if known.min() == known.max():
+        if known.min() == known.max() and (censoring is None or np.ptp(censoring[present]) == 0):
             raise DataError(f"is {known[0]:g} in each labelled row, expected numbers that differ", table, column=column)
-        train = numbers[rows]
-        train = train[~np.isnan(train)]
-        _check_some(train == train, table, column)
         if len(bad):
             left = f"{count(len(bad), 'label')} {plural(len(bad), 'is')} no number and left out"
             reason = f"{reason}; {left}, the first {quote(labels.iloc[bad[0]])}"
+        if censoring is not None:
+            below, above = int((censoring < 0).sum()), int((censoring > 0).sum())
+            limits = f"{below + above:,} of {count(len(known), 'label')} {plural(below + above, 'is')} censored"
+            reason = f"{reason}; {limits} ({below:,} <, {above:,} >), where only the wrong side costs"
+        labelled = rows[present[rows]]
+        _check_some(present[rows], table, column)
+        measured = labelled[exact[labelled]]
+        if len(measured) == 0:
+            measured, reason = labelled, f"{reason}; no training row has a number that is none"
+        train = numbers[measured]
         with np.errstate(over="ignore", invalid="ignore"):
             mean, scale = float(train.mean()), float(train.std())
         if not (np.isfinite(mean) and np.isfinite(scale)):
@@ -175,7 +197,7 @@ class Target(BaseModel):
                             "divide them first", table, column=column)  # fmt: skip
         if scale < 1e-12 * max(abs(mean), np.finfo(np.float64).tiny):  # all the same, but for rounding
             scale, reason = 1.0, f"{reason}; all training rows have the same number"
-        low, high = float(train.min()), float(train.max())
+        low, high = _range(train, numbers[labelled], None if censoring is None else censoring[labelled])
         return cls(
             level=level,
             column=column,
@@ -191,10 +213,10 @@ class Target(BaseModel):
     def encode(self, labels: pd.Series[Any]) -> Tensor:
         """What is learnt, for each row: 0 or 1, the number of the class, or the standardised number; NaN if unknown.
 
-        A class that was never seen is unknown too.
+        A class that was never seen is unknown too. Of a censored number it is the limit.
         """
         if self.kind == "number":
-            numbers, _ = read_finite(labels, table_of(self.level), self.column, self.notation)
+            numbers = read_finite(labels, table_of(self.level), self.column, self.notation)[0]
             with np.errstate(over="ignore"):
                 standard = ((numbers - self.mean) / self.scale).astype(np.float32)
             far = np.flatnonzero(np.isinf(standard))
@@ -212,53 +234,26 @@ class Target(BaseModel):
         lookup = np.array([*(number.get(word, np.nan) for word in words), np.nan], dtype=np.float32)
         return torch.from_numpy(lookup[codes])
 
+    def encode_censoring(self, labels: pd.Series[Any]) -> Tensor | None:
+        """For each row -1 where its number is below the label, 1 where it is above, else 0; None if no row is censored.
 
-class Asked(NamedTuple):
-    """A target as the user asks for it; without a kind, the labels decide."""
-
-    level: Level
-    column: str
-    kind: TargetKind | None = None
-
-    @property
-    def plain(self) -> str:
-        """As `load_data` takes it, without the kind."""
-        return f"{self.level}:{self.column}"
+        >>> Target(level="node", column="age", kind="number").encode_censoring(pd.Series(["30", ">65", None]))
+        tensor([0, 1, 0], dtype=torch.int8)
+        """
+        if self.kind != "number":
+            return None
+        censoring = read_finite(labels, table_of(self.level), self.column, self.notation)[2]
+        return None if censoring is None else torch.from_numpy(censoring)
 
 
-def parse_targets(target: str | Sequence[str]) -> tuple[list[Asked], bool]:
-    """The columns to predict, and whether links are, from `node:COLUMN,COLUMN=KIND`, `edge:...`, `graph:...`, `link`.
+def describe_target(labels: pd.Series[Any], spec: TargetSpec) -> tuple[str, str]:
+    """The kind of a target and why, as training would find it.
 
-    >>> parse_targets(["node:age=number,sex", "link"])
-    ([Asked(level='node', column='age', kind='number'), Asked(level='node', column='sex', kind=None)], True)
+    >>> describe_target(pd.Series([1, 5, 3] * 4), TargetSpec("edge", "stars"))
+    ('classes', '3 different whole numbers; edge:stars=regression learns them as numbers')
     """
-    items = [target] if isinstance(target, str) else list(target)
-    form = "expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link"
-    if not items:
-        raise DataError(f"there is no target, {form}")
-    found: list[Asked] = []
-    for item in items:
-        level, _, columns = item.strip().partition(":")
-        if item.strip() == "link":
-            continue
-        if level not in get_args(Level):
-            raise DataError(f"target is {quote(item)}, {form}")
-        for part in columns.split(","):
-            column, equals, kind = part.rpartition("=") if "=" in part else (part, "", "")
-            column, kind = column.strip(), kind.strip()
-            if not column:
-                raise DataError(f"target is {quote(item)} with a column that has no name, {form}")
-            if equals and kind not in get_args(TargetKind):
-                raise DataError(
-                    f"target is {quote(item)} with the kind {quote(kind)}, expected binary, classes or number: a "
-                    "column with = in its name needs its kind, too"
-                )
-            found.append(Asked(cast(Level, level), column, cast(TargetKind, kind) if equals else None))
-    pairs = [asked.plain for asked in found]
-    twice = next((pair for pair in pairs if pairs.count(pair) > 1), None)
-    if twice is not None:
-        raise DataError(f"target {twice} is given twice, expected each once")
-    return found, any(item.strip() == "link" for item in items)
+    target = Target.fit(labels, spec.level, spec.column, kind=spec.kind, positive=spec.positive)
+    return target.kind, target.reason
 
 
 def output_slices(targets: Sequence[Target]) -> list[slice]:
@@ -276,13 +271,41 @@ def output_limits(targets: Sequence[Target]) -> Tensor | None:
     """
     columns = []
     for target in targets:
-        known = target.low is not None and target.high is not None
-        ends = (target.low, target.high) if known else (-np.inf, np.inf)
-        columns += [[(cast(float, end) - target.mean) / target.scale for end in ends]] * target.width
+        ends = (-np.inf if target.low is None else target.low, np.inf if target.high is None else target.high)
+        columns += [[(end - target.mean) / target.scale for end in ends]] * target.width
     limits = (
         torch.tensor(columns, dtype=torch.float32, device="cpu").t().contiguous()
     )  # also where networks have no memory
     return limits if bool(limits.isfinite().any()) else None
+
+
+def _choose_positive(
+    words: Sequence[str], counts: Sequence[int], asked: str | None, table: str, column: str
+) -> tuple[str, str]:
+    """Which of two classes is the positive one, and why."""
+    if asked is None:
+        return find_positive(words, counts)
+    found = match_word(asked, words)
+    if found is None:
+        labels = ", ".join(quote(word) for word in sort_words(words))
+        raise DataError(
+            f"the positive class is {quote(asked)}, expected one of the labels: {labels}", table, None, column
+        )
+    return found, ""
+
+
+def _range(
+    measured: NDArray[np.float64], numbers: NDArray[np.float64], censoring: NDArray[np.int8] | None
+) -> tuple[float | None, float | None]:
+    """The least and the greatest number, or None on a side where a label says that there are others beyond."""
+    low, high = float(measured.min()), float(measured.max())
+    if censoring is None:
+        return low, high
+    below, above = numbers[censoring < 0], numbers[censoring > 0]
+    return (
+        None if len(below) and below.min() <= low else low,
+        None if len(above) and above.max() >= high else high,
+    )
 
 
 def _as_rows(rows: Tensor, count: int, table: str, column: str) -> NDArray[np.int64]:

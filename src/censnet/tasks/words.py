@@ -95,13 +95,15 @@ def truth_of(word: str) -> int | None:
 
 
 def find_positive(words: Sequence[str], counts: Sequence[int]) -> tuple[str, str]:
-    """Which of two words is the positive one, and why.
+    """Which of two words is the positive one, and why: the rarer, and by its meaning where both are as frequent.
 
-    >>> find_positive(["inactive", "active"], [10, 90])
-    ('active', 'the other one is its negation')
     >>> find_positive(["paid", "late"], [90, 10])
-    ('late', 'the rarer of the two')
+    ('late', 'the rarer')
+    >>> find_positive(["inactive", "active"], [50, 50])
+    ('active', 'the other one is its negation')
     """
+    if counts[0] != counts[1]:
+        return words[int(counts[1] < counts[0])], "the rarer"
     lower = [word.lower() for word in words]
     for known in (_TRUTH, _SIGNS):
         if {known.get(word) for word in lower} == {0, 1}:
@@ -116,9 +118,20 @@ def find_positive(words: Sequence[str], counts: Sequence[int]) -> tuple[str, str
     for other, word in ((0, 1), (1, 0)):
         if bare[word] and any(bare[other] == negation + bare[word] for negation in _NEGATIONS):
             return words[word], "the other one is its negation"
-    if counts[0] == counts[1]:
-        return max(words), "the last of the two, which are as frequent as each other"
-    return words[int(counts[1] < counts[0])], "the rarer of the two"
+    return max(words), "the last of the two"
+
+
+def match_word(word: str, words: Sequence[str]) -> str | None:
+    """The word that is meant, however it is written: 1.0 is 1, YES is yes; None if it is none of them.
+
+    >>> match_word("1.0", ["0", "1"]), match_word("YES", ["no", "yes"]), match_word("maybe", ["no", "yes"])
+    ('1', 'yes', None)
+    """
+    spelt = _spell(word)
+    if spelt in words:
+        return spelt
+    meant = [known for known in words if known.lower() == spelt.lower()]
+    return meant[0] if len(meant) == 1 else None
 
 
 def _spell(value: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from censnet.data.errors import DataError
 from censnet.data.sets.sources import DATASETS, is_built_in
+from censnet.data.tables.target_spec import parse_targets
 
 
 def own_targets(data: str) -> list[str]:
@@ -34,9 +35,13 @@ def default_place(data: str, targets: Sequence[str]) -> Path:
     >>> str(default_place("tox21", ["graph:NR-AR,NR-AhR", "link"]))
     'runs/tox21-NR-AR-and-2-more'
     """
-    columns = [column for target in targets for column in target.rpartition(":")[2].split(",")]
+    try:
+        specs, link = parse_targets(targets)
+        columns = ["all" if spec.every else spec.column for spec in specs] + ["link"] * link
+    except DataError:  # which the training will say, with what the data suggest instead
+        columns = list(targets)
     more = f"-and-{len(columns) - 1}-more" if len(columns) > 1 else ""
-    name = f"{Path(data).resolve().name.split('.')[0]}-{columns[0].partition('=')[0]}{more}"
+    name = f"{Path(data).resolve().name.split('.')[0]}-{columns[0]}{more}"
     return Path("runs") / re.sub(r"[^\w.-]+", "_", name)
 
 

@@ -107,7 +107,7 @@ class ModelSettings(_Settings):
         default_factory=dict, description='options of the kernel, such as {"steps": 10}'
     )
     linear_end: bool = Field(False, description="whether the last layer gives the answer itself, without a head")
-    within: bool = Field(False, description="whether numbers are answered within the range of training labels")
+    within: bool = Field(False, description="whether numbers are clipped to the range of training labels")
     head: list[Annotated[int, Field(ge=1, le=WIDEST)]] = Field(
         default_factory=list, max_length=DEEPEST, description="widths of the layers between embedding and answer"
     )

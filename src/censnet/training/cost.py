@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from torch.utils._pytree import tree_leaves
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError
 from censnet.data.inspect.cost import Cost
+from censnet.data.tables.target_spec import Level, Targets, as_texts, parse_targets
 from censnet.ops.graph import Graph
-from censnet.tasks.targets import Level, Target, parse_targets
+from censnet.tasks.targets import Target
 from censnet.training.changes import make_settings
 from censnet.training.config import Settings, SettingsError
 from censnet.training.lesson import Lesson
@@ -185,7 +185,8 @@ def _shrink(lesson: Lesson) -> tuple[Lesson, float]:
     chosen = {"node": torch.arange(num_nodes), "edge": rows}
     labels = {level: values[chosen[level]] for level, values in lesson.labels.items()}
     parts = {level: values[chosen[level]] for level, values in lesson.parts.items()}
-    return replace(lesson, graph=small, labels=labels, parts=parts), 1 / share
+    censoring = {level: values[chosen[level]] for level, values in lesson.censoring.items()}
+    return replace(lesson, graph=small, labels=labels, parts=parts, censoring=censoring), 1 / share
 
 
 def _head(nodes: Tensor, count: int) -> Tensor:
@@ -198,7 +199,7 @@ def _head(nodes: Tensor, count: int) -> Tensor:
     return torch.sparse_csr_tensor(start, columns, values, (count, nodes.shape[1]))
 
 
-def estimate_for(dataset: Dataset, target: str | Sequence[str] | None) -> Cost | str:
+def estimate_for(dataset: Dataset, target: Targets | None) -> Cost | str:
     """The estimate for what would be trained by default; or, if nothing would, why not.
 
     Without a target it is for the paper's network and a column of nodes.
@@ -208,8 +209,7 @@ def estimate_for(dataset: Dataset, target: str | Sequence[str] | None) -> Cost |
             return estimate_cost(_any_lesson(dataset), make_settings("paper", "node"))
         asked, link = parse_targets(target)
         settings = make_settings("strong", asked[0].level if asked else "link", link=link)
-        names = [target] if isinstance(target, str) else list(target)
-        prepared = prepare_dataset(dataset, asked, link, settings, names)
+        prepared = prepare_dataset(dataset, asked, link, settings, as_texts(target))
         return estimate_cost(prepared.lesson, prepared.settings)
     except (DataError, SettingsError) as error:
         return str(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -28,9 +28,11 @@ class Lesson:
         trust: how much the guesses count for each member beside its labels.
         plain: whether the gates and self maps of each member stay where they start; None is that none do.
         node_features: whether the nodes have features of their own, and none that stand in for them.
+        censoring: level -> -1 where the number is below its label, 1 where it is above, 0 where it is it; a level
+            without censored labels is absent.
 
     Shape:
-        labels (n, k), parts (n, members), guesses (n, members, classes), trust (members,), plain (members,).
+        labels, censoring (n, k), parts (n, members), guesses (n, members, classes), trust (members,), plain (members,).
     """
 
     graph: Graph | GraphSet
@@ -42,6 +44,7 @@ class Lesson:
     trust: Tensor | None = None
     plain: Tensor | None = None
     node_features: bool = True
+    censoring: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def members(self) -> int:
@@ -56,12 +59,14 @@ class Lesson:
         """The same on another device."""
         labels = {level: values.to(device) for level, values in self.labels.items()}
         parts = {level: values.to(device) for level, values in self.parts.items()}
+        censoring = {level: values.to(device) for level, values in self.censoring.items()}
         guesses, trust, plain = (
             None if values is None else values.to(device) for values in (self.guesses, self.trust, self.plain)
         )
         return replace(
-            self, graph=self.graph.to(device), labels=labels, parts=parts, guesses=guesses, trust=trust, plain=plain
-        )
+            self, graph=self.graph.to(device), labels=labels, parts=parts, censoring=censoring,
+            guesses=guesses, trust=trust, plain=plain,
+        )  # fmt: skip
 
     def member(self, number: int) -> Lesson:
         """The lesson of one member alone."""
@@ -90,6 +95,7 @@ class Lesson:
             graph=self.graph.subset(numbers),
             labels={level: self.labels[level][rows] for level, rows in kept.items()},
             parts={level: self.parts[level][rows] for level, rows in kept.items()},
+            censoring={level: censoring[kept[level]] for level, censoring in self.censoring.items()},
         )
 
 
@@ -101,6 +107,18 @@ def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tenso
         known = good[~values[good].isnan()]
         labels[rows[known], column] = values[known]
     return labels
+
+
+def row_censoring(encoded: Sequence[Tensor | None], rows: Tensor, count: int) -> Tensor | None:
+    """The side of each censored label of the graph's rows, as `row_labels` has the labels; None if there are none."""
+    if all(values is None for values in encoded):
+        return None
+    censoring = torch.zeros(count, len(encoded), dtype=torch.int8)
+    good = (rows >= 0).nonzero().squeeze(1).flip(0)
+    for column, values in enumerate(encoded):
+        if values is not None:
+            censoring[rows[good], column] = values[good]
+    return censoring
 
 
 def row_parts(splits: Sequence[Split], rows: Tensor, count: int) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -16,13 +16,15 @@ from censnet.data.inspect import audit
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.pairs import find_sides
 from censnet.data.splits.split import Split
-from censnet.data.tables.targets import table_of
+from censnet.data.tables.keys import LEVELS
+from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
+from censnet.data.tables.targets import expand_targets, table_of
 from censnet.ops.graph import Graph, GraphSet
-from censnet.tasks.targets import Asked, Target, parse_targets
+from censnet.tasks.targets import Target
 from censnet.text import count, printable
 from censnet.training.changes import make_settings, values_of
 from censnet.training.config import Section, Settings
-from censnet.training.lesson import Lesson, row_labels, row_parts
+from censnet.training.lesson import Lesson, row_censoring, row_labels, row_parts
 from censnet.training.parts import hidden_rows, split_links, split_rows
 from censnet.training.settle import choose_networks, refuse_unread, settle
 
@@ -69,12 +71,14 @@ class Prepared:
         found = hashlib.sha256(fingerprint(self.data.graph).encode())
         for level, labels in self.lesson.labels.items():
             found.update(level.encode() + labels.numpy().tobytes() + self.lesson.parts[level].numpy().tobytes())
+            if level in self.lesson.censoring:
+                found.update(self.lesson.censoring[level].numpy().tobytes())
         return found.hexdigest()
 
 
 def prepare(
     data: object,
-    target: str | Sequence[str],
+    target: Targets,
     preset: str = "strong",
     changes: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -86,43 +90,52 @@ def prepare(
 
     Args:
         data, strict, overrides: as in `load_data`.
-        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN`, `link`, or several. `COLUMN=KIND` forces a kind.
+        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN`, `link`, or several; see `parse_targets`.
         preset, changes, seed: as in `make_settings`.
     """
     asked, link = read_targets(data, target)
     settings = make_settings(preset, _section(asked), changes, seed, link)
-    plain = [item.plain for item in asked] + (["link"] if link else [])
+    if settings.data.split_column is not None:
+        asked = [replace(item, without=(settings.data.split_column,)) if item.every else item for item in asked]
     dataset = load_data(
         data,
-        target=plain,
+        target=asked,
         strict=strict,
         features=settings.data.features,
         overrides=overrides,
         descriptors=settings.data.descriptors,
     )
-    names = [target] if isinstance(target, str) else list(target)
-    return prepare_dataset(dataset, asked, link, settings, names, set(changes or {}))
+    given, texts = [item.column for item in asked if not item.every], as_texts(target)
+    if len(given) < len(asked):
+        asked = expand_targets(asked, dataset.tables, overrides)[0]
+    try:
+        return prepare_dataset(dataset, asked, link, settings, texts, set(changes or {}))
+    except DataError as error:
+        if error.column is None or error.column in given or error.column not in [item.column for item in asked]:
+            raise
+        raise DataError(f"{error}; --column {error.column}=drop leaves it out of {', '.join(texts)}") from None
 
 
-def _section(asked: Sequence[Asked]) -> Section:
+def _section(asked: Sequence[TargetSpec]) -> Section:
     """Which part of a preset is for these targets: that of the first."""
     return asked[0].level if asked else "link"
 
 
-def read_targets(data: object, target: str | Sequence[str]) -> tuple[list[Asked], bool]:
+def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]:
     """What is to be predicted; where a level was left out, the error says which the data suggest."""
     try:
         return parse_targets(target)
     except DataError as error:
-        bare = [item.strip() for item in ([target] if isinstance(target, str) else target) if ":" not in item]
-        found = [meant for item in bare for meant in suggest_targets(data, item.partition("=")[0]) if item != "link"]
+        texts = [item.strip() for item in as_items(target) if isinstance(item, str)]
+        bare = [item for item in texts if item.partition(":")[0] not in LEVELS and item != "link"]
+        found = [meant for item in bare for meant in suggest_targets(data, item.partition("=")[0])]
         hint = f": did you mean {' or '.join(found)}?" if found else ""
         raise DataError(f"{error}{hint}") from None
 
 
 def prepare_dataset(
     dataset: Dataset,
-    asked: Sequence[Asked],
+    asked: Sequence[TargetSpec],
     link: bool,
     settings: Settings,
     names: Sequence[str],
@@ -158,6 +171,7 @@ def prepare_dataset(
             splits[item.level].train,
             item.kind,
             dataset.schema.table(table_of(item.level)).notations.get(item.column),
+            item.positive,
         )
         for item in asked
     ]
@@ -203,17 +217,26 @@ def make_lesson(
     """Tensors from a data set, its targets, and for each member the split of its input rows."""
     encoded: dict[str, Tensor] = {}
     parts: dict[str, Tensor] = {}
+    censoring: dict[str, Tensor] = {}
     graph = dataset.graph if links is None else dataset.seen(links)
     for level in dict.fromkeys(target.level for target in targets):
         mine = [target for target in targets if target.level == level]
         rows, count = dataset.rows(level), dataset.count(level)
-        values = [target.encode(dataset.labels(level, target.column)) for target in mine]
+        labels = [dataset.labels(level, target.column) for target in mine]
+        values = [target.encode(column) for target, column in zip(mine, labels, strict=True)]
         encoded[level] = row_labels(mine, values, rows, count)
+        censored = row_censoring(
+            [t.encode_censoring(column) for t, column in zip(mine, labels, strict=True)], rows, count
+        )
+        if censored is not None:
+            censoring[level] = censored
         parts[level] = row_parts([split[level] for split in splits], rows, count)
         if level == "edge" and links is not None:
-            encoded[level], parts[level] = encoded[level][links.rows.train], parts[level][links.rows.train]
+            for found in (encoded, parts, censoring):
+                if level in found:
+                    found[level] = found[level][links.rows.train]
     own = dataset.schema.nodes.structure == "none" and _differ(graph.nodes)
-    return Lesson(graph, targets, encoded, parts, links, node_features=own)
+    return Lesson(graph, targets, encoded, parts, links, node_features=own, censoring=censoring)
 
 
 def _differ(rows: Tensor) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import torch
 
+from censnet.data.tables.target_spec import Targets
 from censnet.training.changes import make_settings
 from censnet.training.loop.devices import make_accelerator
 from censnet.training.members import fit_networks, fits_side_by_side
@@ -53,7 +54,7 @@ class Replicates:
 
 def replicate(
     data: object,
-    target: str | Sequence[str],
+    target: Targets,
     out: str | os.PathLike[str] | None = None,
     *,
     replicates: int,

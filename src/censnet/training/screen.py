@@ -15,7 +15,7 @@ from rich.table import Table
 from censnet.console import Text
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.targets import table_of
-from censnet.tasks.metrics import METRICS, higher_is_better
+from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
 from censnet.text import count
 from censnet.training.loop.judge import Mark
 from censnet.training.replicates import Replicates
@@ -65,7 +65,15 @@ def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType
 
 def scores_screen(run: Run, scores: Scores) -> RenderableType:
     """What a run is worth on some data."""
-    return Group(*score_tables(scores, deciding(run), _number))
+    return Group(*_positives(run), *score_tables(scores, deciding(run), _number))
+
+
+def _positives(run: Run) -> Iterable[RenderableType]:
+    """Which class of two a score such as average precision is of."""
+    found = [f"{target.column} {target.classes[1]}" for target in run.config.targets if target.kind == "binary"]
+    if found:
+        more = f" and {len(found) - MOST_COLUMNS} more" if len(found) > MOST_COLUMNS else ""
+        yield Text(f"positive class: {', '.join(found[:MOST_COLUMNS])}{more}")
 
 
 def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
@@ -85,7 +93,8 @@ def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> I
             style = "bold" if name == decides else ""
             source = "" if shared else _source(of[name])
             arrow = "" if higher_is_better(name) else " (less is better)"
-            cells = [spell(values[name]) if name in values else "" for values in mine.values()]
+            say = _whole if name == CENSORED[0] else spell
+            cells = [say(values[name]) if name in values else "" for values in mine.values()]
             grid.add_row(Text(f"  {name}{source}{arrow}", style), *(Text(cell, style) for cell in cells))
         yield grid
         if several:
@@ -144,7 +153,7 @@ def _add_targets(facts: Table, run: Run) -> None:
     targets = run.config.targets
     for target in targets[:MOST_COLUMNS]:
         kind = count(len(target.classes), "class") if target.kind == "classes" else target.kind
-        facts.add_row("target", Text(f"{target.level}:{target.column} is {kind}: {target.reason}"))
+        facts.add_row("target", Text(f"{target.name} is {kind}: {target.reason}"))
     if len(targets) > MOST_COLUMNS:
         facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
     for level, frame in run.predictions.items():
@@ -238,13 +247,18 @@ def _grid(head: str, parts: Sequence[str]) -> Table:
 
 
 def _rank(name: str, decides: str) -> tuple[bool, int]:
-    """The metric that decides first, then in the order of the kinds, the loss last."""
-    order = list(dict.fromkeys(metric for names in METRICS.values() for metric in names))
+    """The metric that decides first, then by the order of the kinds, the loss, and censored numbers last."""
+    order = [*dict.fromkeys(metric for names in METRICS.values() for metric in names), "loss", *CENSORED]
     return name != decides, order.index(name) if name in order else len(order)
 
 
 def _number(value: float) -> str:
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
+
+
+def _whole(value: Any) -> str:
+    """A count, or the mean of some."""
+    return f"{value['mean'] if isinstance(value, Mapping) else value:,g}"
 
 
 def _seconds(seconds: float) -> str:

@@ -15,6 +15,7 @@ from accelerate import Accelerator
 
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split import PARTS, split_rows
+from censnet.data.tables.target_spec import Targets
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph
 from censnet.training.changes import values_of
@@ -48,10 +49,12 @@ from censnet.training.tries import keep_network, tried
 
 logger = logging.getLogger("censnet")
 
+MOST_TOLD = 12  # targets that are described one by one
+
 
 def train(
     data: object,
-    target: str | Sequence[str],
+    target: Targets,
     out: str | os.PathLike[str] | None = None,
     *,
     preset: str = "strong",
@@ -71,8 +74,10 @@ def train(
 
     Args:
         data: a built-in set, a file, a folder, frames, PyG or networkx objects: see `load_data`.
-        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`; several train joint heads. The
-            kind of a column is found from its labels; `node:COLUMN=number` forces it (binary, classes, number).
+        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`; several train joint heads. The kind of a
+            column is found from its labels; `node:COLUMN=regression` forces it (binary, multiclass, regression), and
+            `edge:COLUMN=binary:CLASS` chooses the positive class. `graph:*` is every column left. A name with a comma
+            is put in quotes, `graph:"a, b"`, or in a tuple, `("graph", "a, b")`.
         out: the run directory; without one, nothing touches the disk.
         preset: `strong` (the default), `paper` or `released`.
         settings: changes, such as {"model.hidden": 64, "data.split": "scaffold"}.
@@ -169,8 +174,10 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
     for note in prepared.data.notes:
         if not any(first in note for first in said):
             logger.info("%s", note)
-    for target in prepared.targets:
-        logger.info("%s:%s is %s: %s", target.level, target.column, target.kind, target.reason)
+    for target in prepared.targets[:MOST_TOLD]:
+        logger.info("%s is %s: %s", target.name, target.kind, target.reason)
+    if len(prepared.targets) > MOST_TOLD:
+        logger.info("... and %d more targets", len(prepared.targets) - MOST_TOLD)
     for finding in prepared.findings:
         logger.warning("%s", finding)
     if folder is not None:

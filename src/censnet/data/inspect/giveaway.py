@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.stats import rankdata
 
+from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow, read_numbers
 
 Array = np.ndarray[Any, Any]
@@ -164,13 +165,19 @@ def as_numbers(values: pd.Series[Any]) -> Array:
 
 
 def as_labels(labels: pd.Series[Any]) -> pd.Series[Any]:
-    """Labels as numbers where they are numbers in text, but for a few words; 007 is a code and no number."""
+    """Labels as numbers where they are numbers in text, but for a few words; 007 is a code and no number.
+
+    A number that is known by a limit alone, such as >10, is left out beside others.
+    """
     values = as_arrow(labels)
     if not pa.types.is_string(values.type) or pc.any(pc.match_substring_regex(values, _PADDED)).as_py():
         return labels
+    values, censoring = split_limits(values)
     parsed = read_numbers(values)
     few = len(parsed.bad) <= MOST_ODD * (len(values) - values.null_count)
-    return pd.Series(parsed.numbers, labels.index, name=labels.name) if few else labels
+    numbers = parsed.numbers if censoring is None else np.where(censoring == 0, parsed.numbers, np.nan)
+    few &= censoring is None or not bool(np.isnan(numbers).all())
+    return pd.Series(numbers, labels.index, name=labels.name) if few else labels
 
 
 def _correlation(number: Array, target: Array) -> float:

@@ -5,22 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel, Field
 
 from censnet.data.dataset import Dataset, load_data
+from censnet.data.errors import DataError
 from censnet.data.inspect.audit import LEVEL_OF, Finding, audit
 from censnet.data.inspect.cost import Cost
-from censnet.data.inspect.giveaway import as_labels, is_quantity
+from censnet.data.inspect.giveaway import as_labels, as_numbers, is_quantity
 from censnet.data.inspect.structure import LineGraph, Structure, measure_structure
 from censnet.data.sets.sources import DATASETS, is_built_in
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.rules import by_column
 from censnet.data.splits.split import Split, read_splits
+from censnet.data.tables.censoring import split_limits
+from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.doubts import tell_notations
-from censnet.data.tables.targets import find_targets
+from censnet.data.tables.keys import LEVELS
+from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
+from censnet.data.tables.targets import expand_targets, find_targets
 
 MOST_CLASSES = 50
 
@@ -53,6 +59,9 @@ class LabelReport(BaseModel):
     classes: dict[str, int] = Field(description="rows of each class, the largest first; empty for a quantity")
     num_classes: int
     quantity: dict[str, float] = Field(description="least, mean, most and deviation; empty for classes")
+    censored: int = Field(0, description="labels that are limits, such as >10; what is above leaves them out")
+    kind: str = Field("", description="what training takes it for: binary, classes or number")
+    reason: str = Field("", description="why, and how to have it otherwise")
 
 
 class Report(BaseModel):
@@ -77,9 +86,10 @@ class Report(BaseModel):
 
 def inspect_data(
     data: object,
-    target: str | Sequence[str] | None = None,
+    target: Targets | None = None,
     splits: str | os.PathLike[str] | None = None,
-    estimate: Callable[[Dataset, str | Sequence[str] | None], Cost | str] | None = None,
+    estimate: Callable[[Dataset, Targets | None], Cost | str] | None = None,
+    describe: Callable[[pd.Series[Any], TargetSpec], tuple[str, str]] | None = None,
     overrides: Mapping[str, str] | None = None,
 ) -> Report:
     """Read data and report on it.
@@ -89,17 +99,22 @@ def inspect_data(
         target: as in `load_data`; for a built-in set, its own targets if None.
         splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
         estimate: what a training on the data would take, or why there would be none. Without it nothing is estimated.
+        describe: labels and what is asked of them -> the kind of target that training takes them for, and why.
         overrides: column -> kind or role, as in `load_data`.
     """
     if not target and is_built_in(data):
-        target = DATASETS[data].targets
+        target = list(DATASETS[data].targets)
+    specs, link = parse_targets(target) if target else ([], False)
     dataset = load_data(data, target=target or None, overrides=overrides)
-    targets = find_targets(target or None, dataset.tables)
+    specs = expand_targets(specs, dataset.tables, overrides)[0]
+    targets = find_targets(specs, dataset.tables)
     parts, links = _splits(dataset, splits)
-    found = None if estimate is None else estimate(dataset, target or None)
+    found = None if estimate is None else estimate(dataset, [*specs, *(["link"] if link else [])] or None)
     report = make_report(dataset, targets, parts, links, None if isinstance(found, str) else found)
     if isinstance(found, str):
         report.notes.append(f"a training would not begin: {found}")
+    if describe is not None:
+        _tell_kinds(report, dataset, specs, describe)
     return report
 
 
@@ -138,6 +153,33 @@ def make_report(
         findings=sorted(findings, key=lambda finding: ("problem", "warning", "note").index(finding.level)),
         notes=[note for note in dataset.notes if note not in doubts],
     )
+
+
+def _tell_kinds(
+    report: Report,
+    dataset: Dataset,
+    specs: Sequence[TargetSpec],
+    describe: Callable[[pd.Series[Any], TargetSpec], tuple[str, str]],
+) -> None:
+    """Add to the labels what training takes them for; one that it refuses is a problem, if it is none already."""
+    labels = {label.target: label for label in report.labels}
+    for spec in specs:
+        name = f"{spec.level}:{spec.column}"
+        values = dataset.labels(spec.level, spec.column)
+        try:
+            kind, reason = describe(values, spec)
+        except DataError as error:
+            known = f"{dataset.tables.name(LEVELS[spec.level])}, column {spec.column}: "
+            if not any(found.what.startswith(known) for found in report.problems):
+                report.findings.insert(0, Finding(level="problem", what=str(error)))
+            continue
+        label = labels[name]
+        label.kind, label.reason = kind, reason
+        if (kind == "number") != bool(label.quantity):
+            numbers = as_numbers(values) if kind == "number" else None
+            exact = None if numbers is None else numbers[~np.isnan(numbers)]
+            fresh = _summarise(pd.Series(exact) if exact is not None else as_labels(values).dropna(), kind == "number")
+            label.classes, label.num_classes, label.quantity = fresh
 
 
 def _splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple[dict[str, Split], LinkSplit | None]:
@@ -196,28 +238,34 @@ def _columns(dataset: Dataset) -> list[ColumnReport]:
 
 
 def _labels(dataset: Dataset, table: str, column: str) -> LabelReport:
-    labels = as_labels(dataset.labels(LEVEL_OF[table], column))
+    written = dataset.labels(LEVEL_OF[table], column)
+    labels = as_labels(written)
     present = labels.dropna()
-    classes: dict[str, int] = {}
-    quantity: dict[str, float] = {}
-    if is_quantity(present):
-        values = present.to_numpy(dtype=np.float64)
-        quantity = {
-            "least": float(values.min()),
-            "mean": float(values.mean()),
-            "most": float(values.max()),
-            "deviation": float(values.std()),
-        }
-    else:
-        counts = present.map(_name).value_counts(sort=True) if len(present) else pd.Series(dtype=np.int64)
-        classes = {str(name): int(count) for name, count in counts.head(MOST_CLASSES).items()}
+    censoring = None if labels is written else split_limits(as_arrow(written))[1]
+    censored = 0 if censoring is None else int((censoring != 0).sum())
+    classes, num_classes, quantity = _summarise(present, is_quantity(present))
     return LabelReport(
         target=f"{LEVEL_OF[table]}:{column}",
         rows=len(labels),
-        missing=len(labels) - len(present),
+        missing=len(labels) - len(present) - censored,
         classes=classes,
-        num_classes=0 if quantity else int(present.nunique()),
+        num_classes=num_classes,
         quantity=quantity,
+        censored=censored,
+    )
+
+
+def _summarise(present: pd.Series[Any], quantity: bool) -> tuple[dict[str, int], int, dict[str, float]]:
+    """The rows of each class and the number of classes, or the range of a quantity."""
+    if quantity and len(present):
+        values = present.to_numpy(dtype=np.float64)
+        ends = {"least": float(values.min()), "mean": float(values.mean()), "most": float(values.max())}
+        return {}, 0, ends | {"deviation": float(values.std())}
+    counts = present.map(_name).value_counts(sort=True) if len(present) else pd.Series(dtype=np.int64)
+    return (
+        {str(name): int(count) for name, count in counts.head(MOST_CLASSES).items()},
+        int(present.nunique()),
+        {},
     )
 
 

@@ -15,6 +15,7 @@ from censnet.text import count
 
 MOST_COLUMNS = 12
 MOST_LABELS = 12
+MOST_REASONS = 6
 MOST_FINDINGS = 8
 MOST_NOTES = 4
 BARS = "▁▂▃▄▅▆▇█"
@@ -127,6 +128,8 @@ def _labels(report: Report, plain: bool) -> RenderableType:
     for label in labels[:MOST_LABELS]:
         missing = f", {label.missing:,} missing" if label.missing else ""
         grid.add_row("  " + label.target, f"{label.rows - label.missing:,} labelled{missing}", _balance(label))
+        if label.kind and len(labels) <= MOST_REASONS:
+            grid.add_row("", "", Text(f"{label.kind}: {label.reason}", "dim"))
     if len(labels) > MOST_LABELS:
         grid.add_row(f"  ... and {len(labels) - MOST_LABELS} more", "", "")
     return grid
@@ -135,9 +138,9 @@ def _labels(report: Report, plain: bool) -> RenderableType:
 def _balance(label: LabelReport) -> str:
     if label.quantity:
         found = label.quantity
-        return (
-            f"{found['least']:.4g} to {found['most']:.4g}, mean {found['mean']:.4g}, deviation {found['deviation']:.3g}"
-        )
+        ends = f"{found['least']:.4g} to {found['most']:.4g}, mean {found['mean']:.4g}"
+        censored = f"; {label.censored:,} more are censored" if label.censored else ""
+        return f"{ends}, deviation {found['deviation']:.3g}{censored}"
     total = label.rows - label.missing
     shares = [f"{name[:24]} {count / total:.1%}" for name, count in list(label.classes.items())[:8]]
     more = f", and {label.num_classes - 8:,} more" if label.num_classes > 8 else ""

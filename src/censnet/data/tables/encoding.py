@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from censnet.data.errors import DataError, quote
+from censnet.data.tables.censoring import is_limit
 from censnet.data.tables.columns import (
     DECIMAL_COMMA,
     USED,
@@ -32,7 +33,7 @@ Whole = NDArray[np.int64]
 WHOLE = -1  # no entry of a vector
 CHOSEN = "chosen by the user"
 ALWAYS_THE_SAME = "always the same"
-_FARTHEST = 1e6  # standard deviations; beyond them a value says nothing more and may not fit a float32
+FARTHEST = 1e6  # standard deviations; beyond them a value says nothing more and may not fit a float32
 _CELLS = 1 << 22  # of a vector's rows that are scaled at a time
 _EXPECTED = {
     "number": "is not a finite number",
@@ -258,7 +259,7 @@ class Column(BaseModel):
         entries = np.array(self.entries or range(len(mean)))
         place = np.arange(len(entries)) + np.searchsorted(np.array(self.marked), entries)
         with np.errstate(over="ignore"):
-            fill = np.clip((mean - offset) / scale, -_FARTHEST, _FARTHEST)[entries]
+            fill = np.clip((mean - offset) / scale, -FARTHEST, FARTHEST)[entries]
             plain = len(entries) == len(mean) == out.shape[1] - self.missing
             step = max(1, _CELLS // len(mean))
             for start in range(0, len(numbers), step):
@@ -266,7 +267,7 @@ class Column(BaseModel):
                 part = numbers[rows] if plain else numbers[rows, entries]
                 scaled = np.subtract(part, offset[entries], dtype=np.float64)
                 scaled /= scale[entries]
-                np.clip(scaled, -_FARTHEST, _FARTHEST, out=scaled)  # NaN stays NaN
+                np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)  # NaN stays NaN
                 np.copyto(scaled, fill, where=np.isnan(scaled))
                 if plain:
                     out[rows, : len(mean)] = scaled
@@ -303,7 +304,11 @@ class Column(BaseModel):
             return {}
         found = values.take(pa.array(parsed.bad)).to_pylist()
         expected = _EXPECTED.get(self.kind, f"is not a list of {len(self.mean)} numbers")
-        return {int(row): f"{quote(value)} {expected}" for row, value in zip(parsed.bad, found, strict=True)}
+        limit = "is a limit (censored), expected a finite number: a feature has to be known"
+        return {
+            int(row): f"{quote(value)} {limit if self.kind == 'number' and is_limit(value) else expected}"
+            for row, value in zip(parsed.bad, found, strict=True)
+        }
 
 
 def _parse(kind: Kind, values: pa.ChunkedArray, width: int, notation: Notation | None) -> Parsed:

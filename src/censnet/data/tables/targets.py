@@ -1,19 +1,26 @@
-"""What is to be predicted, and from which rows it is learnt."""
+"""Which columns are to be predicted, and from which rows they are learnt."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from torch import Tensor
 
 from censnet.data.errors import DataError, quote
 from censnet.data.tables.assemble import TrainRows
+from censnet.data.tables.columns import CHOICES, as_arrow
 from censnet.data.tables.files import Tables
-from censnet.data.tables.keys import LEVELS
+from censnet.data.tables.keys import LEVELS, find_keys, table_overrides
+from censnet.data.tables.kinds import find_kind
+from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets, quote_name
 
 Rows = Tensor | np.ndarray[Any, Any] | Sequence[int]
+MOST_NAMED = 5  # columns that a note names one by one
 
 
 def table_of(level: str) -> str:
@@ -23,31 +30,77 @@ def table_of(level: str) -> str:
     return LEVELS[level]
 
 
-def find_targets(target: str | Sequence[str] | None, tables: Tables, required: bool = True) -> dict[str, list[str]]:
-    """Table -> the columns to predict there, from `node:COLUMN` and the like; `link` names no column.
+def find_targets(
+    target: Targets | None, tables: Tables, required: bool = True, overrides: Mapping[str, str] | None = None
+) -> dict[str, list[str]]:
+    """Table -> the columns to predict there; `link` names no column.
 
-    >>> find_targets(["node:age,sex", "link"], Tables(), required=False)
+    >>> find_targets(["node:age,sex=binary", "link"], Tables(), required=False)
     {'nodes': ['age', 'sex']}
     """
     found: dict[str, list[str]] = {}
-    for item in [target] if isinstance(target, str) else list(target or ()):
-        level, _, columns = item.partition(":")
-        if item == "link":
-            continue
-        if level not in LEVELS or not columns:
-            raise DataError(f"target is {quote(item)}, expected node:COLUMN, edge:COLUMN, graph:COLUMN or link")
-        found.setdefault(LEVELS[level], []).extend(column.strip() for column in columns.split(","))
-    for table, names in found.items() if required else ():
-        frame = tables.frames().get(table)
-        for column in names:
-            if frame is None or column not in frame.columns:
-                there = "there is no such table" if frame is None else f"it has {', '.join(frame.columns[:20])}"
-                others = [
-                    f"{level}:{column}" for level, name in LEVELS.items() if column in tables.frames().get(name, ())
-                ]
-                hint = f" (did you mean {' or '.join(others)}?)" if others else ""
-                raise DataError(f"is the target, but missing: {there}{hint}", tables.name(table), column=column)
+    specs = parse_targets(target)[0] if as_items(target) else []
+    for spec in expand_targets(specs, tables, overrides)[0] if required else specs:
+        if not spec.every:
+            found.setdefault(LEVELS[spec.level], []).append(spec.column)
     return found
+
+
+def expand_targets(
+    specs: Sequence[TargetSpec], tables: Tables, overrides: Mapping[str, str] | None = None
+) -> tuple[list[TargetSpec], list[str]]:
+    """One target for each column, `*` written out, and notes of what it stands for; a column that is missing raises.
+
+    `*` is every column that is no key, not named beside it, and of which the user says nothing by `overrides`. One that
+    says which rows train, that is an id, or that holds one value alone, is left out, and said.
+    """
+    found, notes = list[TargetSpec](), list[str]()
+    for spec in specs:
+        table = LEVELS[spec.level]
+        frame = tables.frames().get(table)
+        if frame is None or (not spec.every and spec.column not in frame.columns):
+            there = "there is no such table" if frame is None else _near(spec, list(map(str, frame.columns)))
+            others = [level for level, name in LEVELS.items() if spec.column in tables.frames().get(name, ())]
+            if others:
+                meant = (replace(spec, level=cast(Level, level)).name for level in others)
+                there = f"did you mean {' or '.join(meant)}?"
+            raise DataError(f"is the target, but missing: {there}", tables.name(table), column=spec.column)
+        if not spec.every:
+            found.append(spec)
+            continue
+        columns = {name: list(frame.columns) for name, frame in tables.frames().items()}
+        decided = table_overrides(overrides, columns, CHOICES).get(table, {})
+        named = {other.column for other in specs if other.level == spec.level and not other.every}
+        taken = {*find_keys(table, frame.columns, decided).values(), *decided, *named, *spec.without}
+        left, odd = _sort_out(frame[[column for column in frame.columns if column not in taken]])
+        if not left:
+            raise DataError(f"{spec.name} is no column: all are keys, features or hold nothing", tables.name(table))
+        found += [replace(spec, column=column, every=False, without=()) for column in left]
+        aside = f"; no target: {_few([f'{name} ({why})' for name, why in odd.items()])}" if odd else ""
+        few = _few([quote_name(name) for name in left])
+        notes.append(f"{tables.name(table)}: {spec.name} is {len(left):,} columns: {few}{aside}")
+    return found, notes
+
+
+def _sort_out(frame: pd.DataFrame) -> tuple[list[str], dict[str, str]]:
+    """The columns that can be learnt, and those that cannot, with the reason."""
+    kinds = {column: find_kind(str(column), as_arrow(frame[column])) for column in frame.columns}
+    odd = {column: reason for column, (kind, reason) in kinds.items() if kind in ("id", "constant")}
+    return [column for column in kinds if column not in odd], odd
+
+
+def _near(spec: TargetSpec, columns: Sequence[str]) -> str:
+    """What may have been meant by a column that is not there."""
+    split = [name for name in columns if "," in name and spec.column in [part.strip() for part in name.split(",")]]
+    close = split or difflib.get_close_matches(spec.column, columns, n=3)
+    if close:
+        return f"did you mean {' or '.join(replace(spec, column=name).name for name in close[:3])}?"
+    return f"it has {', '.join(columns[:20])}"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def find_training_rows(

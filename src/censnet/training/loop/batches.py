@@ -35,6 +35,7 @@ class Batch:
         labels: level -> their labels.
         weight: level -> how much each counts for each member; without one, all count the same.
         links, others: pairs to be told apart, (2, P) and (2, Q), where links are learnt pair by pair.
+        censoring: level -> the side of each label, where some are censored.
     """
 
     graph: Graph
@@ -43,6 +44,7 @@ class Batch:
     weight: Mapping[str, Tensor] = field(default_factory=dict)
     links: Tensor | None = None
     others: Tensor | None = None
+    censoring: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 class Batches(Protocol):
@@ -66,7 +68,8 @@ class WholeGraph:
         weight = {}
         if lesson.members > 1:
             weight = {level: (lesson.parts[level][rows[level]] == 0).float() for level in rows}
-        self.batch = Batch(self.graph, rows, labels, weight)
+        censoring = {level: found[rows[level]] for level, found in lesson.censoring.items()}
+        self.batch = Batch(self.graph, rows, labels, weight, censoring=censoring)
         self.balanced = balanced
         if balanced and lesson.members > 1:
             raise SettingsError(
@@ -79,11 +82,13 @@ class WholeGraph:
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         if not self.balanced:
             return self.batch
-        rows, labels = {}, {}
+        rows, labels, censoring = {}, {}, {}
         for level, every in self.batch.rows.items():
             drawn = draw_balanced(self.batch.labels[level], len(every), generator)
             rows[level], labels[level] = every[drawn], self.batch.labels[level][drawn]
-        return Batch(self.graph, rows, labels)
+            if level in self.batch.censoring:
+                censoring[level] = self.batch.censoring[level][drawn]
+        return Batch(self.graph, rows, labels, censoring=censoring)
 
 
 class HiddenLinks(WholeGraph):
@@ -107,7 +112,9 @@ class HiddenLinks(WholeGraph):
         place[seen] = torch.arange(len(seen), device=seen.device)
         rows = place[batch.rows["edge"]]  # the label of an edge that is hidden has to wait for another step
         labels = {**batch.labels, "edge": batch.labels["edge"][rows >= 0]}
-        return replace(batch, graph=rest, rows={**batch.rows, "edge": rows[rows >= 0]}, labels=labels)
+        censoring = {level: found[rows >= 0] if level == "edge" else found for level, found in batch.censoring.items()}
+        seen_rows = {**batch.rows, "edge": rows[rows >= 0]}
+        return replace(batch, graph=rest, rows=seen_rows, labels=labels, censoring=censoring)
 
 
 class ManyGraphs:
@@ -130,12 +137,14 @@ class ManyGraphs:
         return whole_batches(self.numbers[order], self.batch_size)
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
-        rows, labels = {}, {}
+        rows, labels, censoring = {}, {}, {}
         for level, part in self.lesson.parts.items():
             there = rows_of_graphs(self.graphs, level, chosen)
             rows[level] = (part[there, 0] == 0).nonzero().squeeze(1)
             labels[level] = self.lesson.labels[level][there[rows[level]]]
-        return Batch(self.graphs.batch(chosen), rows, labels)
+            if level in self.lesson.censoring:
+                censoring[level] = self.lesson.censoring[level][there[rows[level]]]
+        return Batch(self.graphs.batch(chosen), rows, labels, censoring=censoring)
 
 
 class PartsOfGraph:
@@ -169,21 +178,24 @@ class PartsOfGraph:
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         if self.settings.sampling == "proportional":
             part = induced(self.graph, chosen)
-            rows, labels = self._inside(part, list(self.lesson.parts))
-            return Batch(part.graph, rows, labels)
+            return self._batch(part, *self._inside(part, list(self.lesson.parts)))
         part = around(self.graph, chosen, self.level, self.fanout, generator)
-        rows, labels = self._inside(part, [level for level in self.lesson.parts if level != self.level])
-        rows[self.level], labels[self.level] = part.seeds, self.lesson.labels[self.level][chosen]
-        return Batch(part.graph, rows, labels)
+        rows, places = self._inside(part, [level for level in self.lesson.parts if level != self.level])
+        return self._batch(part, {**rows, self.level: part.seeds}, {**places, self.level: chosen})
 
     def _inside(self, part: Part, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """The rows of a part that are for training."""
-        rows, labels = {}, {}
+        """The rows of a part that are for training, and their places in the whole graph."""
+        rows, places = {}, {}
         for level in levels:
             every = part.nodes if level == "node" else part.edges
             rows[level] = (self.lesson.parts[level][every, 0] == 0).nonzero().squeeze(1)
-            labels[level] = self.lesson.labels[level][every[rows[level]]]
-        return rows, labels
+            places[level] = every[rows[level]]
+        return rows, places
+
+    def _batch(self, part: Part, rows: Mapping[str, Tensor], places: Mapping[str, Tensor]) -> Batch:
+        labels = {level: self.lesson.labels[level][place] for level, place in places.items()}
+        censoring = {level: found[places[level]] for level, found in self.lesson.censoring.items()}
+        return Batch(part.graph, rows, labels, censoring=censoring)
 
 
 def make_batches(lesson: Lesson, settings: TrainingSettings, hops: int, pairs: bool = False) -> Batches:

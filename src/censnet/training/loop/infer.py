@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from censnet.nn.chunked import HeadOutputs, join
+from censnet.nn.chunked import join
 from censnet.ops.graph import Graph, GraphSet
 from censnet.training.loop.batches import whole_batches
 from censnet.training.loop.learner import Learner, Outputs
@@ -25,11 +25,13 @@ def infer(learner: Learner, graph: Graph | GraphSet, tick: Callable[[int], None]
             found: Outputs = learner(graph)
             tick(1)
             return found
-        parts = list[dict[str, HeadOutputs]]()
+        parts = list[Outputs]()
         for numbers in graph_batches(graph):
-            parts.append(learner(graph.batch(numbers)).rows)
+            parts.append(learner(graph.batch(numbers)))
             tick(len(numbers))
-        return Outputs({level: join([part[level] for part in parts]) for level in learner.targets}, None)
+        rows = {level: join([part.rows[level] for part in parts]) for level in learner.targets}
+        raw = {level: join([part.raw[level] for part in parts]) for level in parts[0].raw}
+        return Outputs(rows, None, raw)
     finally:
         learner.train(was_training)
 

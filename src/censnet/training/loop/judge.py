@@ -51,11 +51,14 @@ class Judge:
         self.rows: dict[str, Tensor] = {}  # level -> those of the part for any member
         self.own: dict[str, list[Tensor]] = {}  # level -> of those, each member's
         self.labels: dict[str, Tensor] = {}
+        self.censoring: dict[str, Tensor] = {}
         for level, codes in self.lesson.parts.items():
             there = codes == PARTS.index(part)
             rows = self.rows[level] = there.any(1).nonzero().squeeze(1)
             self.own[level] = [mine.nonzero().squeeze(1) for mine in there[rows].cpu().unbind(1)]
             self.labels[level] = self.lesson.labels[level][rows].cpu()
+            if level in self.lesson.censoring:
+                self.censoring[level] = self.lesson.censoring[level][rows].cpu()
 
     def __call__(self, learner: Learner) -> list[Scores]:
         """For each member, its scores by level. There are none of answers that are not numbers."""
@@ -85,15 +88,17 @@ class Judge:
                 if len(mine) == 0:
                     continue
                 answer, labels = answers[:, member].index_select(0, mine), self.labels[level][mine]
-                scores = score(targets, answer.numpy(), labels.numpy(), self.quick)
-                scores["loss"] = float(row_loss(targets, answer.unsqueeze(1), labels))
+                censoring = self.censoring[level][mine] if level in self.censoring else None
+                limits = None if censoring is None else censoring.numpy()
+                scores = score(targets, answer.numpy(), labels.numpy(), self.quick, limits)
+                scores["loss"] = float(row_loss(targets, answer.unsqueeze(1), labels, censoring=censoring))
                 found[member][level] = scores
         return found
 
     def _of_chunks(self, level: str, answers: LazyOutputs) -> Iterator[tuple[int, dict[str, float]]]:
         """For each member with rows in this part, the scores of answers that are computed some rows at a time."""
         targets, members, own = self.lesson.of(level), self.lesson.members, self.own[level]
-        labels, start = self.labels[level], 0
+        labels, censoring, start = self.labels[level], self.censoring.get(level), 0
         mine = torch.zeros(len(labels), members)
         for member, rows in enumerate(own):
             mine[rows, member] = 1
@@ -102,7 +107,8 @@ class Judge:
             part = slice(start, start + len(chunk))
             some, counts = labels[part], mine[part]
             answer = by_head(chunk.compute().float().cpu(), members)
-            loss += row_loss(targets, answer, some, counts) * label_count(some, counts)
+            limits = None if censoring is None else censoring[part]
+            loss += row_loss(targets, answer, some, counts, censoring=limits) * label_count(some, counts)
             of_member = (condense(targets, x.numpy(), some.numpy()) for x in answer.unbind(1))
             condensed.append(np.stack(list(of_member), axis=1))
             start = part.stop
@@ -111,7 +117,8 @@ class Judge:
         every, loss = np.concatenate(condensed), loss / label_count(labels, mine).clamp(min=1)
         for member, rows in enumerate(own):
             if len(rows):
-                scores = score_condensed(targets, every[rows, member], labels[rows].numpy(), self.quick)
+                sides = None if censoring is None else censoring[rows].numpy()
+                scores = score_condensed(targets, every[rows, member], labels[rows].numpy(), self.quick, sides)
                 yield member, {**scores, "loss": float(loss[member])}
 
     def defines(self, metric: str) -> bool:
@@ -122,9 +129,10 @@ class Judge:
             scores: Scores = {}
             for level, own in self.own.items():
                 targets, labels = self.lesson.of(level), self.labels[level][own[member]].numpy()
+                sides = self.censoring[level][own[member]].numpy() if level in self.censoring else None
                 zeros = np.zeros((len(labels), sum(map(condensed_width, targets))))
                 if len(labels):
-                    scores[level] = {**score_condensed(targets, zeros, labels, {metric}), "loss": 0.0}
+                    scores[level] = {**score_condensed(targets, zeros, labels, {metric}, sides), "loss": 0.0}
             if overall(scores, metric) is None:
                 return False
         return True
@@ -154,7 +162,8 @@ def choose_monitor(asked: str, lesson: Lesson, judge: Judge | None) -> str:
         raise SettingsError(f"training.monitor is {asked!r}, expected auto or one of {', '.join(sorted(known))}")
     if judge is None or judge.defines(asked):
         return asked
-    logger.warning("the validation rows do not define %s (one class alone?): the loss decides", asked)
+    why = "limits" if asked in METRICS["number"] else "one class"
+    logger.warning("the validation rows do not define %s (%s alone?): the loss decides", asked, why)
     return "loss"
 
 
@@ -184,16 +193,18 @@ class Mark(NamedTuple):
         return self.value > old.value if higher_is_better(metric) else self.value < old.value
 
 
-def score_rows(targets: Sequence[Target], outputs: RowOutputs, labels: Tensor, rows: Tensor) -> dict[str, float]:
+def score_rows(
+    targets: Sequence[Target], outputs: RowOutputs, labels: Tensor, rows: Tensor, censoring: Tensor | None = None
+) -> dict[str, float]:
     """The metrics of some rows, whose outputs may be in chunks."""
-    chosen = labels[rows].numpy()
+    chosen, limits = labels[rows].numpy(), None if censoring is None else censoring[rows].numpy()
     if isinstance(outputs, Tensor):
-        return score(targets, outputs[rows].numpy(), chosen)
+        return score(targets, outputs[rows].numpy(), chosen, censoring=limits)
     parts, start = [], 0
     for chunk in outputs.select(rows).split():
         parts.append(condense(targets, chunk.compute().float().cpu().numpy(), chosen[start : start + len(chunk)]))
         start += len(chunk)
-    return score_condensed(targets, np.concatenate(parts), chosen)
+    return score_condensed(targets, np.concatenate(parts), chosen, censoring=limits)
 
 
 def combine(targets: Sequence[Target], members: Sequence[RowOutputs]) -> RowOutputs:

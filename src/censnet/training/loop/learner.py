@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -34,11 +36,13 @@ LinkView = Latent | PairSides  # what pairs are scored from
 class Outputs(NamedTuple):
     """The answers of a network: for each level (n, members * width), and for links what pairs are scored from.
 
-    Where there are too many rows and classes for one tensor, the answers of a level are `ChunkedOutputs`.
+    Where there are too many rows and classes for one tensor, the answers of a level are `ChunkedOutputs`. Where answers
+    are clipped to the range of training labels, `raw` has them as they were before.
     """
 
     rows: dict[str, HeadOutputs]
     latent: LinkView | None
+    raw: Mapping[str, HeadOutputs] = MappingProxyType({})
 
 
 class Learner(nn.Module):
@@ -189,18 +193,24 @@ class Learner(nn.Module):
 
     def answer(self, nodes: Tensor, edges: Tensor, graph: Graph) -> Outputs:
         """The answers, from embeddings."""
-        rows, latent = dict[str, HeadOutputs](), None
+        rows, raw, latent = dict[str, HeadOutputs](), dict[str, HeadOutputs](), None
         for level in self.targets:
             head = self.last if self.last is not None else self.tasks[level]
             if isinstance(head, RowTask) and is_too_large(len(nodes if level == "node" else edges), head.out_width):
-                rows[level] = self._in_chunks(level, head, head.inputs(nodes, edges, graph.incidence))
+                chunked = self._in_chunks(level, head, head.inputs(nodes, edges, graph.incidence))
+                rows[level] = chunked
+                if not self.training and self.limits[level] is not None:
+                    raw[level] = replace(chunked, finish=lambda rows: rows)
                 continue
             whole = (graph.graphs,) if level == "graph" else ()
-            rows[level] = self._within(level, head(nodes, edges, graph.incidence, *whole))
+            answers = head(nodes, edges, graph.incidence, *whole)
+            rows[level] = self._within(level, answers)
+            if rows[level] is not answers:
+                raw[level] = answers
         if self.link:
             task = self.tasks["link"]
             latent = task(nodes, edges, graph) if self.learns_pairs else task(nodes, graph.incidence)
-        return Outputs(rows, latent)
+        return Outputs(rows, latent, raw)
 
     def _in_chunks(self, level: str, task: RowTask, inputs: Tensor) -> ChunkedOutputs:
         training = self.training

@@ -55,20 +55,23 @@ class Objective:
         """The loss of one level. Outputs in chunks are computed twice, so that no gradient needs those of all rows."""
         members, labels, weight = self.lesson.members, batch.labels[level], batch.weight.get(level)
         targets, class_weight = self.lesson.of(level), self.class_weight.get(level)
+        censoring = batch.censoring.get(level)
         if isinstance(answers, Tensor):
             chosen = by_head(answers.index_select(0, batch.rows[level]).float(), members)
-            return row_loss(targets, chosen, labels, weight, class_weight)
+            return row_loss(targets, chosen, labels, weight, class_weight, censoring)
 
-        def loss_of(chunk: ChunkedOutputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-            return row_loss(targets, by_head(chunk.compute().float(), members), labels, weight, class_weight)
+        def loss_of(chunk: ChunkedOutputs, labels: Tensor, weight: Tensor | None, limits: Tensor | None) -> Tensor:
+            outputs = by_head(chunk.compute().float(), members)
+            return row_loss(targets, outputs, labels, weight, class_weight, limits)
 
         total, count = torch.zeros(members, device=labels.device), label_count(labels, weight)
         start = 0
         for chunk in answers.select(batch.rows[level]).split():
             rows = slice(start, start + len(chunk))
             some, weights = labels[rows], None if weight is None else weight[rows]
+            limits = None if censoring is None else censoring[rows]
             share = label_count(some, weights) / torch.where(count > 0, count, 1)
-            total = total + share * checkpoint(loss_of, chunk, some, weights, use_reentrant=False)
+            total = total + share * checkpoint(loss_of, chunk, some, weights, limits, use_reentrant=False)
             start = rows.stop
         return total
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -134,10 +134,10 @@ class Predictor:
         found = []
         with counting("predicting", self._work(graph), progress) as tick:
             for learner, placed in self._ready(graph, device):
-                rows, latent = infer(learner, placed, tick)
+                rows, latent, raw = infer(learner, placed, tick)
                 if latent is not None:
                     latent = latent.to("cpu")
-                found.append(Outputs({level: _on_cpu(answer) for level, answer in rows.items()}, latent))
+                found.append(Outputs(_on_cpu(rows), latent, _on_cpu(raw)))
         return found
 
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
@@ -145,13 +145,16 @@ class Predictor:
         targets = self.learners[0].targets[level]
         taken = set(dataset.tables.frames()[table_of(level)].columns) | {"error", "split"}
         members = [member.rows[level] for member in outputs]
+        raw = [member.raw[level] for member in outputs if level in member.raw]
         chunked = [rows for rows in members if isinstance(rows, ChunkedOutputs)]
         if len(chunked) == len(members):
-            chunks = zip(*(rows.split() for rows in chunked), strict=True)
-            computed = (torch.stack([one.compute().float().cpu() for one in chunk]) for chunk in chunks)
-            values = answer_table(targets, computed, len(chunked[0]), taken)
+            before = [rows for rows in raw if isinstance(rows, ChunkedOutputs)]
+            values = answer_table(
+                targets, _computed(chunked), len(chunked[0]), taken, _computed(before) if before else None
+            )
         else:
-            values = answers(targets, torch.stack([dense(rows) for rows in members]), taken)
+            clipped = torch.stack([dense(rows) for rows in raw]) if raw else None
+            values = answers(targets, torch.stack([dense(rows) for rows in members]), taken, clipped)
         return dataset.results(level, values, keep)
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -179,6 +182,12 @@ class Predictor:
         return [(learner.to(where).eval(), placed) for learner in self.learners]
 
 
-def _on_cpu(outputs: HeadOutputs) -> HeadOutputs:
+def _on_cpu(rows: Mapping[str, HeadOutputs]) -> dict[str, HeadOutputs]:
     """Outputs in memory; those in chunks stay where they are, for they are computed when they are needed."""
-    return outputs.float().cpu() if isinstance(outputs, Tensor) else outputs
+    return {level: one.float().cpu() if isinstance(one, Tensor) else one for level, one in rows.items()}
+
+
+def _computed(members: Sequence[ChunkedOutputs]) -> Iterator[Tensor]:
+    """The outputs of all members, some rows at a time. -> (members, k, width) each"""
+    for chunk in zip(*(rows.split() for rows in members), strict=True):
+        yield torch.stack([one.compute().float().cpu() for one in chunk])

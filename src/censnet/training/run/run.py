@@ -18,7 +18,7 @@ from censnet.data.splits.split import PARTS, Split, read_splits
 from censnet.data.tables.files import to_csv
 from censnet.data.tables.targets import table_of
 from censnet.text import count
-from censnet.training.lesson import row_labels
+from censnet.training.lesson import row_censoring, row_labels
 from censnet.training.loop.judge import Judge, Scores, combine, score_rows
 from censnet.training.prepare import fingerprint, make_lesson
 from censnet.training.run.checkpoint import RunError
@@ -89,13 +89,18 @@ class Run(Predictor):
             outputs = self.outputs(dataset, device, progress)
             for level in self.learners[0].targets:
                 mine = [target for target in targets if target.level == level]
-                values = [target.encode(dataset.labels(level, target.column)) for target in mine]
-                labels = row_labels(mine, values, dataset.rows(level), dataset.count(level))
+                columns = [dataset.labels(level, target.column) for target in mine]
+                shape = dataset.rows(level), dataset.count(level)
+                values = [target.encode(column) for target, column in zip(mine, columns, strict=True)]
+                labels = row_labels(mine, values, *shape)
+                censoring = row_censoring(
+                    [t.encode_censoring(column) for t, column in zip(mine, columns, strict=True)], *shape
+                )
                 answer = combine(mine, [member.rows[level] for member in outputs])
                 labelled = ~labels.isnan().all(1)
                 if not bool(labelled.any()):
                     raise DataError(f"no {level} has a label that the run knows, expected some to judge by")
-                scores[level] = score_rows(mine, answer, labels, labelled.nonzero().squeeze(1))
+                scores[level] = score_rows(mine, answer, labels, labelled.nonzero().squeeze(1), censoring)
         if self.config.link:
             hidden = links(one_graph(dataset), self.config.settings.data.link_fractions, self.config.settings.seed)
             scores["link"] = self._judge_links(dataset, hidden, device)["test"]["link"]
