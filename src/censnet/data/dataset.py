@@ -27,7 +27,7 @@ from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.files import Tables, as_tables, read_tables
 from censnet.data.tables.keys import LEVELS, ROLES, table_overrides
 from censnet.data.tables.packing import Assembled, Fitted
-from censnet.data.tables.schema import Features, Schema
+from censnet.data.tables.schema import Features, Schema, Standardize
 from censnet.data.tables.stand_ins import count_degree, encode_degree
 from censnet.data.tables.targets import Rows, find_targets, find_training_rows, table_of
 from censnet.data.tables.unseen import tell_unseen
@@ -180,6 +180,7 @@ def load_data(
     features: Features = "rich",
     overrides: Mapping[str, str] | None = None,
     descriptors: bool = False,
+    standardize: Standardize = "none",
 ) -> Dataset:
     """Read data of any form into a graph or many.
 
@@ -198,24 +199,27 @@ def load_data(
             role (`id`, `source`, `smiles`...). It is an error if no value is of that kind. A column of `graphs` is a
             feature of each graph if it is given a kind here, and not otherwise.
         descriptors: whether molecules have rdkit's descriptors as features, too; a given schema says so itself.
+        standardize: what rdkit's MolStandardize does to molecules: `none`, `fragment` (the largest), `parent` (that
+            without charges) or `tautomer` (the canonical one of that); a given schema says so itself.
     """
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[str]()
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
         name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
+    built_in_set = sources.is_built_in(data)
     if sources.is_built_in(data):
         if Path(data).exists():
             notes.append(f"{data} is the built-in set; what is here by that name is {os.path.join(os.curdir, data)}")
             logger.warning("%s", notes[0])
         built_in = read_builtin(data, features if schema is None else schema.features)
         if not isinstance(built_in, Tables):
-            _check_descriptors(descriptors)
+            _check_options(descriptors, standardize)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
             return Dataset(data, **vars(built_in), problems={}, notes=notes)
         data = built_in
     if isinstance(data, Graph | GraphSet):
-        _check_descriptors(descriptors)
+        _check_options(descriptors, standardize)
         return Dataset("graph", **vars(from_tensors(data)), problems={}, notes=[])
     tables = _as_tables(
         data, {column.split(".")[-1]: role for column, role in (overrides or {}).items() if role in ROLES}
@@ -226,10 +230,12 @@ def load_data(
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
         keys = find_table_keys(tables, schema, decided).get("graphs", {})
-        made = assemble_molecules(tables, keys, schema, targets, rows, features, decided, problems, notes)
+        made = assemble_molecules(
+            tables, keys, schema, targets, rows, features, decided, problems, notes, standardize, built_in_set
+        )
         smiles = smiles_of(tables.frames()["graphs"], keys["smiles"])
     else:
-        _check_descriptors(descriptors)
+        _check_options(descriptors, standardize)
         made = assemble(tables, schema, targets, rows, overrides, problems, notes, features)
     made = add_wholes(made, smiles, descriptors, rows.get("graphs"), problems)
     if schema is not None:
@@ -252,9 +258,12 @@ def suggest_targets(data: object, column: str) -> list[str]:
     return [f"{level}:{column}" for level, table in LEVELS.items() if table in frames and column in frames[table]]
 
 
-def _check_descriptors(asked: bool) -> None:
-    if asked:
+def _check_options(descriptors: bool, standardize: Standardize) -> None:
+    """Raise for what is asked of molecules where there are none."""
+    if descriptors:
         raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
+    if standardize != "none":
+        raise DataError(f"data.standardize is {standardize}, expected molecules: there is no table of SMILES")
 
 
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:

@@ -94,6 +94,7 @@ def prepare(
         features=settings.data.features,
         overrides=overrides,
         descriptors=settings.data.descriptors,
+        standardize=settings.data.standardize,
     )
     names = [target] if isinstance(target, str) else list(target)
     return prepare_dataset(dataset, asked, link, settings, names, set(changes or {}))

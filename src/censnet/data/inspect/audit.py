@@ -51,7 +51,7 @@ def audit(
         for column in columns:
             found += _labels(data, table, column, splits.get(table))
             found += _telling_columns(data, table, column)
-    found += _same_molecules(data, splits.get("graphs"))
+    found += _same_molecules(data, splits.get("graphs"), targets.get("graphs", ()))
     for table in ("nodes", "edges", "graphs"):
         if table in splits:
             found += _same_rows(data, table, splits[table], targets.get(table, ()))
@@ -137,11 +137,11 @@ def _telling_vectors(data: Dataset, table: str, target: str, rows: Array, labels
     return found
 
 
-def _same_molecules(data: Dataset, split: Split | None) -> list[Finding]:
+def _same_molecules(data: Dataset, split: Split | None, targets: Sequence[str] = ()) -> list[Finding]:
     smiles = data.schema.smiles
     if smiles is None or data.tables.graphs is None:
         return []
-    names = canonical(data.tables.graphs[smiles].astype("string").fillna("").tolist())
+    names = canonical(data.tables.graphs[smiles].astype("string").fillna("").tolist(), reading=data.schema.reading)
     group = np.asarray(pd.factorize(pd.Series(names, dtype=object))[0])
     size = np.bincount(group[group >= 0])
     file, found = data.tables.name("graphs"), []
@@ -149,9 +149,25 @@ def _same_molecules(data: Dataset, split: Split | None) -> list[Finding]:
         count, rows = int((size > 1).sum()), int(size[size > 1].sum())
         what = f"{file}: {count:,} molecules stand in {rows:,} rows under one or several spellings"
         found.append(Finding(level="note" if split is None else "warning", what=what))
+        for column in targets:
+            found += _contradictions(group, data.labels("graph", column), f"{file}: ", column)
     if split is not None:
         found += _twins(group, split, f"{file}: ", "the same molecule")
     return found
+
+
+def _contradictions(group: Array, labels: pd.Series[Any], prefix: str, column: str) -> list[Finding]:
+    """Molecules that have several labels, which no network can give back; -1 is no group."""
+    known = pd.DataFrame({"group": group, "label": as_labels(labels)})[(group >= 0) & labels.notna().to_numpy()]
+    count = known.groupby("group", sort=False)["label"].nunique()
+    several = count.index[count > 1]
+    if not len(several):
+        return []
+    rows = known.index[known["group"] == several[0]]
+    first = ", ".join(str(row + 1) for row in rows[:3]) + (", ..." if len(rows) > 3 else "")
+    molecules = f"{len(several):,} molecules have" if len(several) > 1 else "1 molecule has"
+    what = f"{prefix}{molecules} different labels in {column}, in rows of their own; the first: rows {first}"
+    return [Finding(level="warning", what=what)]
 
 
 def _same_rows(data: Dataset, table: str, split: Split, targets: Sequence[str]) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,14 +10,30 @@ import pandas as pd
 import pyarrow.compute as pc
 import torch
 
-from censnet.data.errors import DataError
+from censnet.data.errors import DataError, place, quote
 from censnet.data.molecules.featurize import FeatureSet, featurize
 from censnet.data.problems import Problems
 from censnet.data.tables.assemble import TrainRows, describe_columns
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables
+from censnet.data.tables.keys import names_smiles
 from censnet.data.tables.packing import Assembled, Fitted
-from censnet.data.tables.schema import Features, Schema, TableSchema, chosen_columns
+from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TableSchema, chosen_columns
+
+logger = logging.getLogger("censnet")
+
+# what is worth saying of molecules: whether whoever predicts is told, too, and the sentence
+REMARKS = {
+    "name": (True, "something stands behind the SMILES, as a name does: it is not read"),
+    "extension": (True, "an extension |...| stands behind the SMILES: it is not read"),
+    "isotopes": (True, "isotopes are not told apart: labels such as [2H] and [13C] are not read"),
+    "dummies": (False, "dummy atoms (*), as most molecules here have, are atoms of no known element"),
+    "standardized": (True, "data.standardize is {standardize}, which changed the molecule"),
+    "fragments": (
+        False,
+        "several fragments, as salts have, are one graph: data.standardize=parent keeps the largest, without charges",
+    ),
+}
 
 
 def assemble_molecules(
@@ -29,8 +46,14 @@ def assemble_molecules(
     decided: Mapping[str, Mapping[str, str]],
     problems: Problems,
     notes: list[str],
+    standardize: Standardize = "none",
+    isotopes: bool = False,
 ) -> Assembled:
-    """Molecules from the SMILES of `graphs`; the vocabulary of the `paper` features comes from training rows alone."""
+    """Molecules from the SMILES of `graphs`; the vocabulary of the `paper` features comes from training rows alone.
+
+    `standardize` is for data without a schema, which otherwise says so. `isotopes` is true for built-in sets, whose
+    tensors are as published.
+    """
     frame, file = tables.frames()["graphs"], tables.name("graphs")
     column = keys.get("smiles")
     if column is None:
@@ -38,14 +61,22 @@ def assemble_molecules(
         raise DataError(f"has the columns {known}, expected smiles, or tables of nodes and edges beside it", file)
     smiles = smiles_of(frame, column)
     features, vocabulary = _atoms_and_bonds(described), None
-    if schema is not None:
+    if schema is None:
+        reading = MoleculeReading(standardize=standardize, dummies=_has_dummies(smiles), isotopes=isotopes)
+    else:
+        reading = schema.reading.model_copy(update={"isotopes": isotopes})
+        schema = schema.model_copy(update={"reading": reading})
         features, vocabulary = _atoms_and_bonds(schema.features), schema.vocabulary
-    elif features == "paper" and "graphs" in train_rows:
-        vocabulary = featurize([smiles[row] for row in train_rows["graphs"]], features).vocabulary
-    molecules = featurize(smiles, features, vocabulary)
-    problems.add("graphs", column, molecules.problems)
+    if schema is None and features == "paper" and "graphs" in train_rows:
+        training = [smiles[row] for row in train_rows["graphs"]]
+        vocabulary = featurize(training, features, reading=reading).vocabulary
+    molecules = featurize(smiles, features, vocabulary, reading=reading)
+    bad = {**molecules.problems, **tables.unreadable}
+    problems.add("graphs", column, bad)
+    notes += tables.notes + ([] if schema is not None else _other_smiles(frame, column, file))
+    notes += _describe_reading(molecules.remarks, smiles, reading, place(file, column=column), schema is not None)
     if molecules.graphs is None:
-        first = molecules.problems[min(molecules.problems)] if molecules.problems else "there is no row"
+        first = bad[min(bad)] if bad else "there is no row"
         raise DataError(f"no row is a molecule; the first: {first}", file, column=column)
     graph_rows = torch.full((len(frame),), -1, dtype=torch.long)
     graph_rows[molecules.rows] = torch.arange(len(molecules.rows))
@@ -59,6 +90,7 @@ def assemble_molecules(
             smiles=column,
             features=features,
             vocabulary=molecules.vocabulary,
+            reading=reading,
             chosen=chosen_columns(table, decided.get("graphs", {})),
         )
         fitted = Fitted(schema, np.zeros(0, np.int64), molecules.kinds)
@@ -71,6 +103,38 @@ def smiles_of(frame: pd.DataFrame, column: str) -> list[str]:
     """The text of each row, "" where there is none."""
     found: list[str] = pc.fill_null(as_text(as_arrow(frame[column])), "").to_pylist()
     return found
+
+
+def _has_dummies(smiles: Sequence[str]) -> bool:
+    """Whether dummy atoms are what these molecules are made of, as polymers are: at least half of them have some."""
+    written = [text.split()[0] for text in smiles if text.strip()]
+    return 2 * sum("*" in text for text in written) >= max(len(written), 1)
+
+
+def _other_smiles(frame: pd.DataFrame, column: str, file: str) -> list[str]:
+    """A note where another column might have been meant."""
+    others = [name for name in frame.columns if names_smiles(name) and name != column]
+    if not others:
+        return []
+    named = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+    return [f"{file}: molecules are read from column {column}, and not from {named}: --column NAME=smiles chooses"]
+
+
+def _describe_reading(
+    remarks: Mapping[str, Sequence[int]], smiles: Sequence[str], reading: MoleculeReading, where: str, later: bool
+) -> list[str]:
+    """What was not read as it is written, in how many rows, and the first; logged for data that come `later`."""
+    notes = []
+    for remark, (tell_later, sentence) in REMARKS.items():
+        rows = remarks.get(remark, ())
+        if not rows or (remark == "isotopes" and reading.isotopes):
+            continue
+        what = sentence.format(standardize=reading.standardize)
+        first = f"the first: row {rows[0] + 1}, {quote(smiles[rows[0]].strip())}"
+        notes.append(f"{where}{len(rows):,} of {len(smiles):,} rows: {what}; {first}")
+        if later and tell_later:
+            logger.warning("%s", notes[-1])
+    return notes
 
 
 def _atoms_and_bonds(features: Features) -> FeatureSet:

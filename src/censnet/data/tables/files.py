@@ -33,12 +33,16 @@ class Tables:
         edges: one row for each edge: `source`, `target`, and `graph`.
         graphs: one row for each graph: `graph`, or a column of SMILES.
         names: table -> name of its file.
+        unreadable: row of `graphs`, counted from 0 -> why there is no molecule in it, where the file says no more.
+        notes: what the user should know of how the files were read.
     """
 
     nodes: pd.DataFrame | None = None
     edges: pd.DataFrame | None = None
     graphs: pd.DataFrame | None = None
     names: dict[str, str] = field(default_factory=dict)
+    unreadable: dict[int, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def name(self, table: str) -> str:
         """The file of a table, or the table's own name when it never was a file."""
@@ -156,7 +160,7 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
             frames[table], names[table] = read_table(path, keys), path.name
     if not frames:
         raise DataError("holds no nodes, edges or graphs table, expected files such as edges.csv", str(source))
-    return Tables(**frames, names=names)
+    return Tables(frames.get("nodes"), frames.get("edges"), frames.get("graphs"), names)
 
 
 def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = None) -> Tables:
@@ -171,8 +175,8 @@ def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = 
     else:
         columns = ", ".join(map(str, frame.columns[:20]))
         raise DataError(f"has the columns {columns}, expected source and target, or smiles", name)
-    frames = {table: frame}
-    return Tables(**frames, names={table: name})
+    names = {table: name}
+    return Tables(edges=frame, names=names) if table == "edges" else Tables(graphs=frame, names=names)
 
 
 def _suffix(path: Path) -> str | None:
