@@ -14,14 +14,15 @@ import torch
 from torch import Tensor
 
 from censnet.data.errors import DataError
-from censnet.data.molecules.smiles import assemble_molecules, smiles_of
+from censnet.data.molecules.smiles import assemble_molecules, find_molecule_keys, smiles_of
+from censnet.data.molecules.structure_files import is_structure_file, read_structures
 from censnet.data.problems import Problems
 from censnet.data.refit import refit
 from censnet.data.results import lay_out
 from censnet.data.sets import sources
 from censnet.data.sets.builtin import from_tensors, read_builtin
 from censnet.data.splits.links import LinkSplit
-from censnet.data.tables.assemble import assemble, describe_columns, find_table_keys
+from censnet.data.tables.assemble import assemble, describe_columns
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.files import Tables, as_tables, read_tables
@@ -186,8 +187,8 @@ def load_data(
 
     Args:
         data: the name of a built-in set (a file or a folder of that name is written `./karate`); a CSV or Parquet file
-            of edges or with a SMILES column; a folder with `nodes`, `edges` and `graphs`; `Tables` or a frame; a PyG or
-            networkx object; a `Graph` or `GraphSet`.
+            of edges or with a SMILES column; a .smi, .sdf or .mol file; a folder with `nodes`, `edges` and `graphs`;
+            `Tables` or a frame; a PyG or networkx object; a `Graph` or `GraphSet`.
         schema: how to read it, from an earlier `Dataset`; without one it is found from the data.
         target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`, or several. They are no features.
         strict: whether a row that cannot be used is an error rather than a row without result.
@@ -229,7 +230,7 @@ def load_data(
     problems, smiles = Problems(tables, strict), None
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
-        keys = find_table_keys(tables, schema, decided).get("graphs", {})
+        keys = find_molecule_keys(tables, schema, decided)
         made = assemble_molecules(
             tables, keys, schema, targets, rows, features, decided, problems, notes, standardize, built_in_set
         )
@@ -277,7 +278,8 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
             raise DataError(
                 f"there is no such file, folder or data set (sets: {', '.join(sources.DATASETS)})", str(data)
             )
-        tables = read_tables(path, roles)
+        is_file_of_molecules = path.is_file() and is_structure_file(path)
+        tables = read_structures(path) if is_file_of_molecules else read_tables(path, roles)
     else:
         from censnet.data.interop import (
             objects,  # PyTorch Geometric: seconds, and whoever has such a graph has spent them

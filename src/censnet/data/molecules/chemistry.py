@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from censnet.data.errors import quote
 from censnet.data.molecules.atoms import Codes
-from censnet.data.molecules.parsing import Parser, quiet_rdkit
+from censnet.data.molecules.parsing import MOST_ATOMS, Parser, describe_refusal, quiet_rdkit
 from censnet.data.molecules.spelling import MoleculeError
 from censnet.data.tables.schema import MoleculeReading
 
@@ -120,6 +120,21 @@ def read_canonical(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -
         return [None if molecule is None else Chem.MolToSmiles(molecule) for molecule in molecules]
 
 
+@dataclass(frozen=True)
+class Block:
+    """What became of a connection table: its SMILES, or why it has none; and whether its coordinates are in 3-D."""
+
+    smiles: str = ""
+    problem: str = ""
+    is_spatial: bool = False
+
+
+def read_blocks(blocks: Sequence[object]) -> list[Block]:
+    """The SMILES of connection tables, as .mol and .sdf files have them."""
+    with quiet_rdkit():
+        return [_read_block(str(block)) for block in blocks]
+
+
 def read_scaffolds(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> list[str]:
     """The Bemis-Murcko scaffold of each molecule."""
     with quiet_rdkit():
@@ -166,6 +181,30 @@ def _descriptors() -> dict[str, Callable[[Any], float]]:
     from rdkit.Chem import Descriptors  # a moment, which only those who ask for descriptors shall wait
 
     return dict(Descriptors.descList)
+
+
+def _read_block(block: str) -> Block:
+    raw = Chem.MolFromMolBlock(block, sanitize=False, removeHs=False)
+    if raw is None:
+        return Block(problem="not a connection table that rdkit can read (expected V2000 or V3000, up to M  END)")
+    if raw.GetNumAtoms() == 0:
+        return Block(problem="a connection table without an atom")
+    is_spatial = raw.GetNumConformers() > 0 and raw.GetConformer().Is3D()
+    if raw.GetNumAtoms() > 2 * MOST_ATOMS:
+        return Block(problem=f"{raw.GetNumAtoms():,} atoms, too many for a molecule", is_spatial=is_spatial)
+    parts: list[Any] = [*raw.GetAtoms(), *raw.GetBonds()]
+    if any(part.HasQuery() for part in parts if not _is_dummy(part)):
+        why = "a query, not a molecule: a list of elements, or a bond of any order (give one molecule)"
+        return Block(problem=why, is_spatial=is_spatial)
+    molecule = Chem.MolFromMolBlock(block)
+    if molecule is None:
+        return Block(problem=f"not a molecule: {describe_refusal(raw)}", is_spatial=is_spatial)
+    return Block(str(Chem.MolToSmiles(molecule)), is_spatial=is_spatial)
+
+
+def _is_dummy(part: Any) -> bool:
+    """Whether an atom is an R-group, which is a dummy atom in SMILES and said as one."""
+    return isinstance(part, Chem.Atom) and part.GetAtomicNum() == 0 and part.GetSymbol() in ("*", "R", "R#")
 
 
 def _scaffold(molecule: Any) -> str:

@@ -139,7 +139,7 @@ def _refuse(text: str) -> MoleculeError:
     """Why rdkit refuses a text: it writes that to a log only, so the text is looked at here."""
     molecule = Chem.MolFromSmiles(text, sanitize=False)
     if molecule is not None:
-        return refusal(text, _chemistry(molecule))
+        return refusal(text, describe_refusal(molecule))
     outside = re.sub(r"\[[^\[\]]*\]", "*", text)
     if "[" in outside or "]" in outside:
         return refusal(text, "unclosed bracket")
@@ -160,7 +160,7 @@ def _refuse(text: str) -> MoleculeError:
     return refusal(text, "not the syntax of SMILES")
 
 
-def _chemistry(molecule: Any) -> str:
+def describe_refusal(molecule: Any) -> str:
     """What rdkit finds wrong with a molecule whose text it can read."""
     try:
         problems = Chem.DetectChemistryProblems(molecule)

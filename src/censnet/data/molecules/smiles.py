@@ -13,10 +13,10 @@ import torch
 from censnet.data.errors import DataError, place, quote
 from censnet.data.molecules.featurize import FeatureSet, featurize
 from censnet.data.problems import Problems
-from censnet.data.tables.assemble import TrainRows, describe_columns
+from censnet.data.tables.assemble import TrainRows, describe_columns, find_table_keys
 from censnet.data.tables.columns import as_arrow, as_text
-from censnet.data.tables.files import Tables
-from censnet.data.tables.keys import names_smiles
+from censnet.data.tables.files import Tables, check_names
+from censnet.data.tables.keys import find_keys, names_smiles
 from censnet.data.tables.packing import Assembled, Fitted
 from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TableSchema, chosen_columns
 
@@ -65,7 +65,8 @@ def assemble_molecules(
         reading = MoleculeReading(standardize=standardize, dummies=_has_dummies(smiles), isotopes=isotopes)
     else:
         reading = schema.reading.model_copy(update={"isotopes": isotopes})
-        schema = schema.model_copy(update={"reading": reading})
+        table = schema.graphs.model_copy(update={"keys": dict(keys)})
+        schema = schema.model_copy(update={"reading": reading, "smiles": column, "graphs": table})
         features, vocabulary = _atoms_and_bonds(schema.features), schema.vocabulary
     if schema is None and features == "paper" and "graphs" in train_rows:
         training = [smiles[row] for row in train_rows["graphs"]]
@@ -99,6 +100,21 @@ def assemble_molecules(
     return Assembled(molecules.graphs, tables, schema, none, none, graph_rows, fitted)
 
 
+def find_molecule_keys(
+    tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
+    """Role -> column of a table of molecules: by name, or as in training. Later molecules need no names, but SMILES."""
+    if schema is None or schema.smiles is None:
+        return dict(find_table_keys(tables, schema, decided).get("graphs", {}))
+    columns = list(tables.frames()["graphs"].columns)
+    check_names(columns, tables.name("graphs"))
+    keys = find_keys("graphs", columns, decided.get("graphs", {}))
+    keys |= {role: name for role, name in schema.graphs.keys.items() if name in columns}
+    if "smiles" not in keys:
+        raise DataError("is missing, expected SMILES as in training", tables.name("graphs"), column=schema.smiles)
+    return keys
+
+
 def smiles_of(frame: pd.DataFrame, column: str) -> list[str]:
     """The text of each row, "" where there is none."""
     found: list[str] = pc.fill_null(as_text(as_arrow(frame[column])), "").to_pylist()
@@ -125,6 +141,8 @@ def _describe_reading(
 ) -> list[str]:
     """What was not read as it is written, in how many rows, and the first; logged for data that come `later`."""
     notes = []
+    if reading.standardize != "none" and "standardized" not in remarks:
+        notes.append(f"{where}data.standardize is {reading.standardize}, which changed no molecule")
     for remark, (tell_later, sentence) in REMARKS.items():
         rows = remarks.get(remark, ())
         if not rows or (remark == "isotopes" and reading.isotopes):

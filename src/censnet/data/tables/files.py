@@ -22,6 +22,7 @@ from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.keys import TABLES, find_key
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
+STRUCTURES = (".smi", ".smi.gz", ".smiles", ".sdf", ".sdf.gz", ".sd", ".mol")  # molecules: `molecules.structure_files`
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def read_table(path: str | os.PathLike[str], keys: Sequence[str] = ()) -> pd.Dat
     path = Path(path)
     kind = _suffix(path)
     if kind is None:
-        raise DataError(f"expected a file that ends in {', '.join(SUFFIXES)}", str(path))
+        raise DataError(f"expected a file that ends in {', '.join((*SUFFIXES, '.smi', '.sdf'))}", str(path))
     if not path.is_file():
         raise DataError("there is no such file" if not path.exists() else "is not a file", str(path))
     try:

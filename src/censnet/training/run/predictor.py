@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +14,8 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
+from censnet.data.molecules.given import given_smiles
+from censnet.data.splits.split import PARTS
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
@@ -58,7 +61,7 @@ class Predictor:
         """One answer for each row of the user's table, in its order: classes with their probabilities, numbers.
 
         Args:
-            data: anything `load_data` takes, or a list of SMILES. It may have other rows and other graphs.
+            data: anything `load_data` takes, or a SMILES, or several. It may have other rows and other graphs.
             level: which answers, where the run has several: node, edge, graph or link.
             keep: the user's columns to repeat: all, or those that say who a row is.
             pairs: for links, the pairs (source, target) to judge; the rows of the table of edges if None.
@@ -97,10 +100,9 @@ class Predictor:
         """Data as this run reads them."""
         if isinstance(data, Dataset):
             return data
-        if isinstance(data, list | tuple) and data and all(isinstance(item, str) for item in data):
-            if self.schema.smiles is None:
-                raise DataError("data is a list of texts, expected tables: this run was not trained on SMILES")
-            data = pd.DataFrame({self.schema.smiles: list(data)})
+        texts = given_smiles(data, self.schema)
+        if texts is not None:
+            data = pd.DataFrame({self.schema.smiles: pd.Series(texts, dtype=object)})
         if isinstance(data, Graph | GraphSet):
             dataset = load_data(data)
         else:
@@ -148,6 +150,27 @@ class Predictor:
             values = answers(targets, torch.stack([dense(rows) for rows in members]), taken)
         return dataset.results(level, values, keep)
 
+    def training_table(
+        self, dataset: Dataset, level: str, outputs: Sequence[Outputs], codes: Sequence[int]
+    ) -> pd.DataFrame:
+        """Answers for the rows of a training: the user's ids, `split`, and each observed value before its answers.
+
+        Args:
+            dataset, level, outputs: as in `table`.
+            codes: the part of each input row, -1 for none.
+        """
+        table, ids = self.table(dataset, level, outputs, "ids"), dataset.id_columns(level)
+        answered = table.iloc[:, len(ids) :]
+        found = table.iloc[:, [number for number, name in enumerate(ids) if not is_split(dataset, level, name)]].copy()
+        found["split"] = [PARTS[code] if code >= 0 else None for code in codes]
+        observed = {f"{target.column}_predicted": target.column for target in self.learners[0].targets[level]}
+        for name in answered:
+            column = observed.pop(re.sub(r"(?<=_predicted)_\d+$", "", str(name)), None)
+            if column is not None and column not in ids:
+                found[column if column not in found else f"{column}_"] = dataset.labels(level, column)
+            found[name] = answered[name]
+        return found
+
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _level(self, level: str | None) -> str:
@@ -176,3 +199,8 @@ class Predictor:
 def _on_cpu(outputs: HeadOutputs) -> HeadOutputs:
     """Outputs in memory; those in chunks stay where they are, for they are computed when they are needed."""
     return outputs.float().cpu() if isinstance(outputs, Tensor) else outputs
+
+
+def is_split(dataset: Dataset, level: str, column: str) -> bool:
+    """Whether a column of the user's is called `split`: a run's own tables have one column of that name, their own."""
+    return column.strip().lower() == "split" and column not in dataset.schema.table(table_of(level)).keys.values()
