@@ -157,6 +157,13 @@ def test_standardizing_is_off_by_default_counted_when_on_and_kept_in_the_schema(
     assert "1 of 1 rows: data.standardize is parent" in caplog.text
 
 
+def test_a_molecule_whose_standard_form_is_none_is_read_as_written_and_said():
+    ferrocene = "[Fe+2].[cH-]1cccc1.[cH-]1cccc1"
+    data = read(["CCO", ferrocene, "CC"], standardize="parent")
+    assert graphs(data)[1].num_nodes == 11
+    assert f"row 2, '{ferrocene}'" in note(data, "data.standardize=parent gives is no molecule: read as written")
+
+
 def test_standardizing_what_is_no_molecule_is_refused():
     edges = pd.DataFrame({"source": [1, 2], "target": [2, 3]})
     with pytest.raises(ValueError, match=r"data\.standardize is parent, expected molecules"):

@@ -62,9 +62,8 @@ class Parser:
         remarks += ["isotopes"] if spelling.has_isotopes else []
         remarks += ["dummies"] if has_dummies else []
         if self._standard is not None:
-            standard = self._standardized(molecule)
-            remarks += ["standardized"] if standard is not molecule else []
-            molecule = standard
+            molecule, remark = self._standardized(molecule)
+            remarks += [remark] if remark else []
         elif "." in spelling.smiles and len(Chem.GetMolFrags(molecule)) > 1:
             remarks.append("fragments")
         return molecule, remarks
@@ -87,24 +86,27 @@ class Parser:
             atom.SetIntProp(POSITION, atom.GetIdx())
         whole = Chem.RemoveHs(whole)
         if self._standard is not None:
-            whole = self._standardized(whole)
+            whole, _ = self._standardized(whole)
         return [atom.GetIntProp(POSITION) for atom in whole.GetAtoms()]
 
-    def _standardized(self, molecule: Any) -> Any:
-        """The standard form, read anew from its SMILES; the same object where it is the same molecule."""
+    def _standardized(self, molecule: Any) -> tuple[Any, str]:
+        """The standard form, read anew from its SMILES, and a remark; the same object where it is the same molecule."""
         assert self._standard is not None
-        standard = self._standard.apply(molecule)
-        text = Chem.MolToSmiles(standard)
+        try:
+            standard = self._standard.apply(molecule)
+            text = Chem.MolToSmiles(standard)
+        except (RuntimeError, ValueError):  # whatever rdkit raises for chemistry that it does not know
+            return molecule, "not standardized"
         if text == Chem.MolToSmiles(molecule):
-            return molecule
+            return molecule, ""
         order = list(standard.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
         again = Chem.MolFromSmiles(text)
-        if again is None or again.GetNumAtoms() != len(order):
-            return molecule
+        if again is None or again.GetNumAtoms() != len(order):  # as half a metallocene
+            return molecule, "not standardized"
         for new, old in zip(again.GetAtoms(), map(standard.GetAtomWithIdx, order), strict=True):
             if old.HasProp(POSITION):
                 new.SetIntProp(POSITION, old.GetIntProp(POSITION))
-        return again
+        return again, "standardized"
 
 
 def _parse(text: str) -> Any:

@@ -29,6 +29,7 @@ REMARKS = {
     "isotopes": (True, "isotopes are not told apart: labels such as [2H] and [13C] are not read"),
     "dummies": (False, "dummy atoms (*), as most molecules here have, are atoms of no known element"),
     "standardized": (True, "data.standardize is {standardize}, which changed the molecule"),
+    "not standardized": (True, "the form that data.standardize={standardize} gives is no molecule: read as written"),
     "fragments": (
         False,
         "several fragments, as salts have, are one graph: data.standardize=parent keeps the largest, without charges",
