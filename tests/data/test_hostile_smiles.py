@@ -75,12 +75,16 @@ def test_mutated_molecules(texts):
     spelled = canonical(texts)
     assert [n for n, text in enumerate(spelled) if text is None] == sorted(read.problems)
     assert len(scaffolds(texts)) == len(texts)
-    for standardize in ("none", "parent"):
-        reading = MoleculeReading(isotopes=False, dummies=True, standardize=standardize)
-        read = featurize(texts, reading=reading)
-        check(read, len(texts))
-        sizes = [] if read.graphs is None else read.graphs.node_offset.diff().tolist()
-        assert [len(found) for found in atom_positions(texts, reading=reading) if found] == sizes
+
+
+@given(st.lists(mutated(), max_size=10), st.sampled_from(["none", "parent"]))
+@settings(max_examples=EXAMPLES // 3, deadline=None)
+def test_mutated_molecules_are_read_and_their_atoms_numbered_in_every_way(texts, standardize):
+    reading = MoleculeReading(isotopes=False, dummies=True, standardize=standardize)
+    read = featurize(texts, reading=reading)
+    check(read, len(texts))
+    sizes = [] if read.graphs is None else read.graphs.node_offset.diff().tolist()
+    assert [len(found) for found in atom_positions(texts, reading=reading) if found] == sizes
 
 
 def grid(side: int) -> str:
