@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import torch
@@ -160,16 +160,16 @@ class Predictor:
             codes: the part of each input row, -1 for none.
         """
         table, ids = self.table(dataset, level, outputs, "ids"), dataset.id_columns(level)
-        answered = table.iloc[:, len(ids) :]
-        found = table.iloc[:, [number for number, name in enumerate(ids) if not is_split(dataset, level, name)]].copy()
-        found["split"] = [PARTS[code] if code >= 0 else None for code in codes]
+        named = [number for number, name in enumerate(ids) if not is_split(dataset, level, name)]
+        found: dict[str, pd.Series[Any]] = {str(table.columns[number]): table.iloc[:, number] for number in named}
+        found["split"] = pd.Series([PARTS[code] if code >= 0 else None for code in codes], dtype=object)
         observed = {f"{target.column}_predicted": target.column for target in self.learners[0].targets[level]}
-        for name in answered:
-            column = observed.pop(re.sub(r"(?<=_predicted)_\d+$", "", str(name)), None)
+        for name in map(str, table.columns[len(ids) :]):
+            column = observed.pop(re.sub(r"(?<=_predicted)_\d+$", "", name), None)
             if column is not None and column not in ids:
                 found[column if column not in found else f"{column}_"] = dataset.labels(level, column)
-            found[name] = answered[name]
-        return found
+            found[name] = table[name]
+        return pd.DataFrame(found)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
