@@ -56,8 +56,7 @@ def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.Da
     if dataset.schema.smiles is None:
         return found
     found = found.rename(columns=rename_taken(found.columns, ["row"]))
-    found.insert(0, "row", np.arange(1, len(found) + 1))
-    return found
+    return pd.concat([pd.Series(np.arange(1, len(found) + 1), name="row"), found], axis=1)
 
 
 def _atoms_or_bonds(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
