@@ -499,3 +499,33 @@ def test_a_row_in_two_parts_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptu
 @pytest.mark.parametrize("data", ["karate"])
 def test_sets_without_a_leak_are_trained_on_without_a_warning(data: str) -> None:
     assert train(data, "node:faction", settings={"training.epochs": 2}).config.findings == []
+
+
+# -- molecules as such -------------------------------------------------------------------------------------------------
+
+
+def test_predict_and_embed_take_one_smiles_or_several(place: Path, tmp_path: Path) -> None:
+    one = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", "CCO").stdout))
+    several = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", "CCO", "C1CC", "CCN").stdout))
+    assert several["smiles"].tolist() == ["CCO", "C1CC", "CCN"]
+    assert several["error"].notna().tolist() == [False, True, False]
+    assert several["size_predicted"].iloc[0] == pytest.approx(one["size_predicted"].iloc[0], abs=1e-5)
+    succeed("embed", place / "graphs", "CCO", "CCN", "--to", tmp_path, "--format", "csv")
+    assert pd.read_csv(tmp_path / "nodes.csv")["row"].tolist() == [1, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (["no_such.csv"], "there is no such file, folder or data set, and it is no SMILES either"),
+        (["molecules.csv", "CCO"], "DATA are 2, of which molecules.csv is there: give one file or folder, or SMILES"),
+    ],
+)
+def test_what_is_neither_one_file_nor_smiles_is_one_line_that_says_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch, data: list[str], said: str
+) -> None:
+    monkeypatch.chdir(place)
+    result = run("predict", "graphs", *data)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1

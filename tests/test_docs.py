@@ -57,6 +57,13 @@ def test_edges(tmp_path: Path) -> None:
     assert pairs.nunique().max() > 1, "two payments between the same accounts have one answer"
 
 
+def test_molecules(tmp_path: Path) -> None:
+    run_doc("molecules", tmp_path)
+    stored = pd.read_csv(tmp_path / "runs" / "acids" / "predictions.csv")
+    assert stored["acid"].tolist()[:4] == [1, 0, 1, 0]
+    assert stored["error"].notna().sum() == 1
+
+
 def test_graphs(tmp_path: Path) -> None:
     run_doc("graphs", tmp_path)
     assert score(tmp_path, "boiling", "graph", "r2") > 0.5

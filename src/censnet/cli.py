@@ -53,7 +53,11 @@ class Format(Enum):
     csv = "csv"
 
 
-Data = Annotated[str, typer.Argument(help="A built-in set, a CSV or Parquet file, or a folder of tables.")]
+Data = Annotated[str, typer.Argument(help="A built-in set, a CSV, Parquet, .smi or .sdf file, or a folder of tables.")]
+DataOrSmiles = Annotated[
+    list[str],
+    typer.Argument(metavar="DATA...", help="A set, a file or a folder; or, for molecules, a SMILES or several."),
+]
 Trained = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, which `censnet train` made.")]
 Target = Annotated[
     list[str] | None,
@@ -94,7 +98,9 @@ def main(
 @app.command()
 def train(
     context: typer.Context,
-    data: Annotated[str | None, typer.Argument(help="A built-in set, a CSV or Parquet file, or a folder.")] = None,
+    data: Annotated[
+        str | None, typer.Argument(help="A built-in set, a CSV, Parquet, .smi or .sdf file, or a folder.")
+    ] = None,
     target: Target = None,
     out: Annotated[
         Path | None,
@@ -162,7 +168,7 @@ def train(
 @app.command()
 def predict(
     run: Trained,
-    data: Data,
+    data: DataOrSmiles,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -184,9 +190,9 @@ def predict(
 
         trained = load_run(run)
         places = prediction_places(trained, to, level, links=pairs is not None or top is not None)
-        check_outputs([path for path in places.values() if path is not None], trained, data, pairs)
+        check_outputs([path for path in places.values() if path is not None], trained, _given(data), pairs)
         found = predict_levels(
-            trained, data, list(places), keep=columns.value, pairs=pairs, top=top, strict=strict, device=device,
+            trained, _given(data), list(places), keep=columns.value, pairs=pairs, top=top, strict=strict, device=device,
             progress=True,
         )  # fmt: skip
         files = {path: found[name] for name, path in places.items() if path is not None}
@@ -202,7 +208,7 @@ def predict(
 @app.command()
 def embed(
     run: Trained,
-    data: Data,
+    data: DataOrSmiles,
     to: Annotated[
         Path,
         typer.Option(
@@ -218,7 +224,9 @@ def embed(
         from censnet.training import load_run
         from censnet.training.run.export import write_embeddings
 
-        files = write_embeddings(load_run(run), data, to, form.value, strict=strict, device=device, progress=True)
+        files = write_embeddings(
+            load_run(run), _given(data), to, form.value, strict=strict, device=device, progress=True
+        )
     for path, frame in files.items():
         channels = sum(str(name)[1:].isdigit() for name in frame)
         say(f"{path}: {count(len(frame), 'row')}, {count(channels, 'channel')}")
@@ -364,6 +372,16 @@ def report(
 
         for path in report(results, to):
             say(str(path))
+
+
+def _given(data: list[str]) -> str | list[str]:
+    """What there is to predict: one name, or several SMILES."""
+    if len(data) == 1:
+        return data[0]
+    found = next((name for name in data if Path(name).exists()), None)
+    if found is not None:
+        raise ValueError(f"DATA are {len(data)}, of which {found} is there: give one file or folder, or SMILES alone")
+    return data
 
 
 def _check_together(context: typer.Context) -> None:

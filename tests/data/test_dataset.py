@@ -361,7 +361,7 @@ def test_molecules_keep_their_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     """Which graph belongs to which row, whatever featurises them."""
     dot = Graph(torch.ones(1, 2), torch.ones(0, 1), torch.empty(2, 0, dtype=torch.long))
 
-    def featurize(smiles: list[str], features: str = "rich", vocabulary: object = None) -> Molecules:
+    def featurize(smiles: list[str], features: str = "rich", vocabulary: object = None, **_: object) -> Molecules:
         good = [row for row, text in enumerate(smiles) if text == "C"]
         problems = {row: f"not a molecule: {text!r}" for row, text in enumerate(smiles) if text != "C"}
         graphs = GraphSet.pack([dot] * len(good)) if good else None

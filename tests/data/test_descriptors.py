@@ -77,7 +77,6 @@ def test_a_stored_schema_computes_the_same_descriptors() -> None:
         "C",
         "[Na+]",
         "[Na+].[Cl-]",
-        "*",
         "[U](F)(F)(F)(F)(F)F",
         "[H][H]",
         "[Fe+2].[cH-]1cccc1.[cH-]1cccc1",

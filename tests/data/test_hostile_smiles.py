@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 
 import pytest
@@ -10,7 +11,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from censnet.data.molecules.featurize import Molecules, canonical, featurize, scaffolds
+from censnet.data.molecules.featurize import Molecules, atom_positions, canonical, featurize, scaffolds
+from censnet.data.tables.schema import MoleculeReading
 
 EXAMPLES = max(3 * int(os.environ.get("CENSNET_HOSTILE", "200")) // 4, 20)
 REAL = ["CC(=O)Oc1ccccc1C(=O)O", "C[C@H](N)C(=O)O", "OC(=O)/C=C\\C(=O)O", "[O-][N+](=O)c1ccc(Cl)cc1", "[Na+].[Cl-]"]
@@ -21,7 +23,7 @@ def check(read: Molecules, count: int) -> None:
     """Each input is a graph or a problem, and the graphs are sound."""
     assert sorted([*read.rows.tolist(), *read.problems]) == list(range(count))
     for reason in read.problems.values():
-        assert reason.startswith(("not a molecule: '", 'not a molecule: "', "no SMILES given"))
+        assert re.match(r"(a query, |a reaction, |an R-.* atom, |an extended SMILES, )?not a molecule: |no SM", reason)
         assert "\n" not in reason
         assert reason.isprintable()
         assert len(reason) < 400
@@ -75,6 +77,16 @@ def test_mutated_molecules(texts):
     assert len(scaffolds(texts)) == len(texts)
 
 
+@given(st.lists(mutated(), max_size=10), st.sampled_from(["none", "parent"]))
+@settings(max_examples=EXAMPLES // 3, deadline=None)
+def test_mutated_molecules_are_read_and_their_atoms_numbered_in_every_way(texts, standardize):
+    reading = MoleculeReading(isotopes=False, dummies=True, standardize=standardize)
+    read = featurize(texts, reading=reading)
+    check(read, len(texts))
+    sizes = [] if read.graphs is None else read.graphs.node_offset.diff().tolist()
+    assert [len(found) for found in atom_positions(texts, reading=reading) if found] == sizes
+
+
 def grid(side: int) -> str:
     """A square net of dummy atoms, which have no valence to forbid it, written as rows that only rings join."""
     rows = []
@@ -126,11 +138,12 @@ def test_large_texts_end_soon_with_a_reason(case):
     ],
 )
 def test_the_largest_that_are_read_take_seconds_at_most(text):
+    dummies = MoleculeReading(dummies=True)
     for read in (featurize, canonical, scaffolds):
         start = time.perf_counter()
-        read([text])
+        read([text], reading=dummies)
         assert time.perf_counter() - start < 5, read.__name__
-    assert featurize([text]).problems == {}
+    assert featurize([text], reading=dummies).problems == {}
 
 
 def test_things_that_are_no_text_are_missing():
@@ -151,10 +164,37 @@ def test_things_that_are_no_text_are_missing():
         ("Xx", "not the syntax of SMILES"),
         ("CC(C)(C)(C)C", "Explicit valence for atom # 1 C, 5, is greater than permitted"),
         ("c1cccc1", "Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4"),
-        ("[#200]", "an atom that no element has"),
+        ("[#200]", "SMARTS; write each atom as its element"),
+        (
+            "n1cccc1",
+            "Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4; a ring nitrogen that has a hydrogen is written [nH]",
+        ),
+        ("[D]O[D]", "deuterium is written [2H]"),
+        ("InChI=1S/CH4/h1H4", "an InChI, expected SMILES"),
+        ("LFQSCWFLJHTTHZ-UHFFFAOYSA-N", "an InChIKey, expected the SMILES"),
+        ("64-17-5", "a CAS number, expected the SMILES"),
         ("C\0C", "a character that SMILES does not have"),
         ("Cé", "a character that SMILES does not have"),
     ],
 )
 def test_the_reason_says_what_is_wrong(text, reason):
     assert f"({reason}" in featurize([text]).problems[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        *(
+            (text, "a query")
+            for text in ("[#6]~[#7]", "[C,N]C", "[!C]", "[C;H2]", "[CX4]", "C@C", "[$(CC)]C", "C~C", "[a]")
+        ),
+        *((text, "an R-group or dummy atom") for text in ("*", "*C", "[*:1]C", "[1*]CC", "[R1]C", "[R]", "C[0*]")),
+        *((text, "a reaction") for text in ("CCO>>CC=O", "C>O>C", "CC.O>>CCO")),
+        *((text, "an extended SMILES") for text in ("CC |^1:0|", "*C |$_R1;$|", "CC* |$;;R1$|", "CCO |Sg:n:1::ht|")),
+    ],
+)
+def test_what_stands_for_many_molecules_or_none_is_refused_with_what_to_do(text, head):
+    (problem,) = featurize([text]).problems.values()
+    assert problem.startswith(f"{head}, not a molecule: ")
+    assert re.search(r"\((SMARTS; write|put an atom|give one molecule|.* give it as SMILES alone)", problem)
+    assert canonical([text]) == [None]

@@ -227,6 +227,88 @@ def test_the_metrics_are_those_of_the_stored_predictions():
     assert stored["id"].tolist() == data.nodes["id"].tolist()
 
 
+@pytest.mark.parametrize(
+    ("data", "target"),
+    [
+        (payments, ["node:tier", "edge:fee"]),
+        (shapes, ["graph:ring,many_red,weight", "node:warm"]),
+        (smiles, "graph:size,acid"),
+    ],
+)
+def test_stored_predictions_have_every_observed_value_before_its_answers(data, target, tmp_path):
+    tables = data()
+    tables = tables if isinstance(tables, Tables) else Tables(graphs=tables)
+    run = train(tables, target, tmp_path / "run", settings=quick(training__epochs=1))
+    for level, stored in load_run(tmp_path / "run").predictions.items():
+        frame = {"node": tables.nodes, "edge": tables.edges, "graph": tables.graphs}[level]
+        for column in [item.column for item in run.config.targets if item.level == level]:
+            assert stored[column].isna().tolist() == frame[column].isna().tolist()
+            assert stored[column].dropna().tolist() == frame[column].dropna().tolist()
+            names = list(stored.columns)
+            assert names.index(column) + 1 == names.index(f"{column}_predicted")
+        assert set(stored["split"].dropna()) == {"train", "validation", "test"}
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_one_column_of_stored_predictions_says_the_split(stated, tmp_path):
+    frame = smiles()
+    frame.insert(0, "split", ["train", "train", "valid", "test"] * 10 if stated else [f"s{n}" for n in range(40)])
+    settings = quick(training__epochs=1, **({} if stated else {"data__split": "ratio"}))
+    run = train(frame, "graph:acid", tmp_path / "run", settings=settings)
+    for table in (load_run(tmp_path / "run").predictions["graph"], run.splits):
+        assert [name for name in table if "split" in name.lower()] == ["split"]
+    if stated:
+        found = run.predictions["graph"]["split"].tolist()
+        assert found == ["train", "train", "validation", "test"] * 10
+
+
+# -- molecules as such ------------------------------------------------------------------------------------------------
+
+
+def test_one_smiles_or_several_are_data(acids):
+    expected = acids.predict(["CCO", "c1ccccc1"])
+    assert_same(acids.predict("CCO"), expected.iloc[:1])
+    assert_same(acids.predict(pd.Series(["CCO", "c1ccccc1"])), expected)
+    assert_same(acids.predict(np.array(["CCO", "c1ccccc1"])), expected)
+    assert_same(acids.predict(("CCO", "c1ccccc1")), expected)
+    assert acids.predict("CCO")["smiles"].tolist() == ["CCO"]
+
+
+def test_a_file_of_that_name_wins_over_a_smiles(acids, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "C").mkdir()
+    pd.DataFrame({"smiles": ["CCN", "CCF"]}).to_csv(tmp_path / "C" / "graphs.csv", index=False)
+    assert acids.predict("C")["smiles"].tolist() == ["CCN", "CCF"]
+
+
+@pytest.mark.parametrize("text", ["molecules.csv", "CC(", "[C,N]", "", "/no/such/place", "C\0C", "x" * 5000])
+def test_what_is_neither_a_file_nor_a_smiles_is_one_line(text, acids):
+    with pytest.raises(ValueError, match=r"no such file, folder or data set, and it is no SMILES either") as error:
+        acids.predict(text)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 300
+
+
+def test_a_run_on_tables_takes_no_smiles(town):
+    with pytest.raises(ValueError, match="there is no such file"):
+        town.predict("CCO", "node")
+    with pytest.raises(ValueError, match="not trained on SMILES"):
+        town.predict(["CCO"], "node")
+
+
+def test_molecules_to_predict_need_no_names_though_training_had_some():
+    frame = smiles().rename(columns={"smiles": "Structure"})
+    frame.insert(0, "name", [f"m{number}" for number in range(len(frame))])
+    run = train(frame, "graph:acid", settings=quick(training__epochs=1))
+    expected = run.predict(frame)
+    assert_same(run.predict(frame["Structure"].tolist()), expected)
+    other = frame[["Structure"]].rename(columns={"Structure": "SMILES"})
+    assert_same(run.predict(other), expected)
+    assert run.embed(other).nodes["SMILES"].iloc[0] == frame["Structure"].iloc[0]
+    with pytest.raises(ValueError, match="column Structure: is missing, expected SMILES as in training"):
+        run.predict(Tables(graphs=frame[["name"]]))
+
+
 # -- embed ----------------------------------------------------------------------------------------------------------
 
 
@@ -258,14 +340,39 @@ def test_embeddings_of_many_graphs_have_three_tables(beads):
     np.testing.assert_allclose(found.graphs.filter(regex=r"^e\d").iloc[[5]], pooled, atol=1e-5)
 
 
-def test_embeddings_of_molecules_number_the_atoms_and_bonds(acids):
-    found = acids.embed(["CCO", "broken", "C#N"])
+def test_embeddings_of_atoms_and_bonds_can_be_joined_to_the_rows_of_the_input(acids):
+    texts = ["CCO", "broken", "C#N", "[2H]C([2H])O[H]"]
+    found = acids.embed(texts)
     assert found.graphs is not None
-    assert found.graphs["error"].isna().tolist() == [True, False, True]
-    assert found.nodes["smiles"].tolist() == ["CCO"] * 3 + ["C#N"] * 2
-    assert found.nodes["node"].tolist() == [0, 1, 2, 0, 1]
-    assert found.edges["smiles"].tolist() == ["CCO"] * 2 + ["C#N"]
-    assert found.edges[["edge", "source", "target"]].values.tolist() == [[0, 0, 1], [1, 1, 2], [0, 0, 1]]
+    assert found.graphs["error"].isna().tolist() == [True, False, True, True]
+    assert found.graphs["row"].tolist() == [1, 2, 3, 4]
+    assert found.nodes["row"].tolist() == [1, 1, 1, 3, 3, 4, 4]
+    assert found.nodes["smiles"].tolist() == ["CCO"] * 3 + ["C#N"] * 2 + [texts[3]] * 2
+    assert found.nodes["atom"].tolist() == [0, 1, 2, 0, 1, 1, 3], "hydrogens that are written count"
+    assert found.edges["smiles"].tolist() == ["CCO"] * 2 + ["C#N", texts[3]]
+    assert found.edges[["row", "bond", "source", "target"]].values.tolist() == [
+        [1, 0, 0, 1],
+        [1, 1, 1, 2],
+        [3, 0, 0, 1],
+        [4, 0, 1, 3],
+    ]
+
+
+def test_columns_of_the_users_never_stand_beside_columns_of_embeddings_with_their_names(acids):
+    frame = pd.DataFrame({"smiles": ["CCO"], "id": ["x"]}).rename(columns={"id": "row"})
+    for name in ("row", "atom", "source"):
+        data = frame.rename(columns={"row": name}).assign(id=["ethanol"])
+        found = acids.embed(data)
+        for table in found:
+            assert table is not None
+            assert table.columns.is_unique
+            assert table["id"].iloc[0] == "ethanol"
+
+
+def test_embeddings_of_the_edges_of_many_graphs_have_the_graph_and_both_ends(beads):
+    data, found = shapes(), beads.embed(shapes())
+    names = ["graph", "source", "target"]
+    assert found.edges[names].values.tolist() == data.edges[names].values.tolist()
 
 
 def test_embeddings_of_an_ensemble_stand_side_by_side():

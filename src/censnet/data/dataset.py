@@ -14,21 +14,22 @@ import torch
 from torch import Tensor
 
 from censnet.data.errors import DataError
-from censnet.data.molecules.smiles import assemble_molecules, smiles_of
+from censnet.data.molecules.smiles import assemble_molecules, find_molecule_keys, smiles_of
+from censnet.data.molecules.structure_files import is_structure_file, read_structures
 from censnet.data.problems import Problems
 from censnet.data.refit import refit
 from censnet.data.results import lay_out
 from censnet.data.sets import sources
 from censnet.data.sets.builtin import from_tensors, read_builtin
 from censnet.data.splits.links import LinkSplit
-from censnet.data.tables.assemble import assemble, describe_columns, find_table_keys
+from censnet.data.tables.assemble import assemble, describe_columns
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.files import Tables, as_tables, read_tables
 from censnet.data.tables.keys import LEVELS, table_overrides
 from censnet.data.tables.packing import Assembled, Fitted
 from censnet.data.tables.saturated import tell_saturated
-from censnet.data.tables.schema import Features, Schema, find_roles
+from censnet.data.tables.schema import Features, Schema, Standardize, find_roles
 from censnet.data.tables.stand_ins import count_degree, encode_degree
 from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets
 from censnet.data.tables.targets import Rows, expand_targets, find_targets, find_training_rows, table_of
@@ -184,13 +185,14 @@ def load_data(
     features: Features = "rich",
     overrides: Mapping[str, str] | None = None,
     descriptors: bool = False,
+    standardize: Standardize = "none",
 ) -> Dataset:
     """Read data of any form into a graph or many.
 
     Args:
         data: the name of a built-in set (a file or a folder of that name is written `./karate`); a CSV or Parquet file
-            of edges or with a SMILES column; a folder with `nodes`, `edges` and `graphs`; `Tables` or a frame; a PyG or
-            networkx object; a `Graph` or `GraphSet`.
+            of edges or with a SMILES column; a .smi, .sdf or .mol file; a folder with `nodes`, `edges` and `graphs`;
+            `Tables` or a frame; a PyG or networkx object; a `Graph` or `GraphSet`.
         schema: how to read it, from an earlier `Dataset`; without one it is found from the data.
         target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`, or several, as `parse_targets` reads
             them. They are no features.
@@ -203,24 +205,27 @@ def load_data(
             role (`id`, `source`, `smiles`...). It is an error if no value is of that kind. A column of `graphs` is a
             feature of each graph if it is given a kind here, and not otherwise.
         descriptors: whether molecules have rdkit's descriptors as features, too; a given schema says so itself.
+        standardize: what rdkit's MolStandardize does to molecules: `none`, `fragment` (the largest), `parent` (that
+            without charges) or `tautomer` (the canonical one of that); a given schema says so itself.
     """
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[str]()
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
         name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
+    built_in_set = sources.is_built_in(data)
     if sources.is_built_in(data):
         if Path(data).exists():
             notes.append(f"{data} is the built-in set; what is here by that name is {os.path.join(os.curdir, data)}")
             logger.warning("%s", notes[0])
         built_in = read_builtin(data, features if schema is None else schema.features)
         if not isinstance(built_in, Tables):
-            _check_descriptors(descriptors)
+            _check_options(descriptors, standardize)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
             return Dataset(data, **vars(built_in), problems={}, notes=notes)
         data = built_in
     if isinstance(data, Graph | GraphSet):
-        _check_descriptors(descriptors)
+        _check_options(descriptors, standardize)
         return Dataset("graph", **vars(from_tensors(data)), problems={}, notes=[])
     tables = _as_tables(data, find_roles(overrides, schema))
     specs = parse_targets(target)[0] if as_items(target) else []
@@ -232,11 +237,13 @@ def load_data(
     problems, smiles = Problems(tables, strict), None
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
-        keys = find_table_keys(tables, schema, decided).get("graphs", {})
-        made = assemble_molecules(tables, keys, schema, targets, rows, features, decided, problems, notes)
+        keys = find_molecule_keys(tables, schema, decided)
+        made = assemble_molecules(
+            tables, keys, schema, targets, rows, features, decided, problems, notes, standardize, built_in_set
+        )
         smiles = smiles_of(tables.frames()["graphs"], keys["smiles"])
     else:
-        _check_descriptors(descriptors)
+        _check_options(descriptors, standardize)
         made = assemble(tables, schema, targets, rows, overrides, problems, notes, features)
     made = add_wholes(made, smiles, descriptors, rows.get("graphs"), problems)
     clipped = tell_saturated(made.graph, made.tables, made.schema)
@@ -264,9 +271,12 @@ def suggest_targets(data: object, column: str) -> list[str]:
     return [TargetSpec(cast(Level, level), column).name for level in holders]
 
 
-def _check_descriptors(asked: bool) -> None:
-    if asked:
+def _check_options(descriptors: bool, standardize: Standardize) -> None:
+    """Raise for what is asked of molecules where there are none."""
+    if descriptors:
         raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
+    if standardize != "none":
+        raise DataError(f"data.standardize is {standardize}, expected molecules: there is no table of SMILES")
 
 
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
@@ -280,7 +290,8 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
             raise DataError(
                 f"there is no such file, folder or data set (sets: {', '.join(sources.DATASETS)})", str(data)
             )
-        tables = read_tables(path, roles)
+        is_file_of_molecules = path.is_file() and is_structure_file(path)
+        tables = read_structures(path) if is_file_of_molecules else read_tables(path, roles)
     else:
         from censnet.data.interop import (
             objects,  # PyTorch Geometric: seconds, and whoever has such a graph has spent them

@@ -38,14 +38,14 @@ def lay_out(
         raise DataError(f"values has a column {clash[0]}, expected another name: it is an id of the user's")
     known = frame[[column for column in frame.columns if column in ids or keep == "all"]]
     taken = [*values.columns, *(["error"] if bad.any() else [])]
-    known = known.rename(columns=_renamed(known.columns, taken))
+    known = known.rename(columns=rename_taken(known.columns, taken))
     parts: list[pd.DataFrame | pd.Series[Any]] = [known.reset_index(drop=True), found.reset_index(drop=True)]
     if bad.any():
         parts.append(pd.Series(messages, dtype="object", name="error").reindex(range(len(rows))))
     return pd.concat(parts, axis=1)
 
 
-def _renamed(columns: Iterable[str], taken: Sequence[str]) -> dict[str, str]:
+def rename_taken(columns: Iterable[str], taken: Sequence[str]) -> dict[str, str]:
     """A new name for each column whose own is taken."""
     columns, new = list(columns), dict[str, str]()
     for column in columns:

@@ -36,7 +36,7 @@ def add_wholes(
     fresh = made.fitted is not None
     if smiles is not None and (descriptors if fresh else schema.descriptors.width > 0):
         known = [column.name for column in schema.descriptors.columns if column.width]
-        described = describe(smiles, None if fresh else known)
+        described = describe(smiles, None if fresh else known, reading=schema.reading)
         if fresh:
             training = fit_descriptors(described, _molecules(source, rows))
             schema = schema.model_copy(update={"descriptors": training})

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from censnet.data.tables.schema import Features
+from censnet.data.tables.schema import Features, Standardize
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
 from censnet.nn.kernels import KERNELS
@@ -269,6 +269,11 @@ class DataSettings(_Settings):
     )
     descriptors: bool = Field(
         False, description="whether the answer for a molecule also reads rdkit's descriptors of it, beside its graph"
+    )
+    standardize: Annotated[Standardize, OrNone] = Field(
+        "none",
+        description="what becomes of a molecule first: its largest fragment, its parent (that without charges), or the "
+        "canonical tautomer of the parent",
     )
 
 

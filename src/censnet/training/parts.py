@@ -70,7 +70,7 @@ def _drawn(data: Dataset, level: str, labels: pd.DataFrame, settings: DataSettin
         if level != "graph" or data.schema.smiles is None:
             raise DataError("data.split is scaffold, expected molecules: use stratified or ratio")
         smiles = data.labels("graph", data.schema.smiles).astype("string").fillna("").tolist()
-        return scaffold(smiles, settings.fractions, seed)
+        return scaffold(smiles, settings.fractions, seed, data.schema.reading)
     if settings.split == "label-rate":
         if labels.shape[1] > 1:
             raise DataError(f"data.split is label-rate with {labels.shape[1]} columns of labels, expected one")

@@ -104,6 +104,7 @@ def prepare(
         features=settings.data.features,
         overrides=overrides,
         descriptors=settings.data.descriptors,
+        standardize=settings.data.standardize,
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
     if len(given) < len(asked):

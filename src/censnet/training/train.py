@@ -14,7 +14,7 @@ import pandas as pd
 from accelerate import Accelerator
 
 from censnet.data.splits.links import link_rows
-from censnet.data.splits.split import PARTS, split_rows
+from censnet.data.splits.split import split_rows
 from censnet.data.tables.target_spec import Targets
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph
@@ -43,6 +43,7 @@ from censnet.training.run.opening import (
     open_directory,
     read_start,
 )
+from censnet.training.run.predictor import is_split
 from censnet.training.run.run import Run, load_run
 from censnet.training.run.start import Start
 from censnet.training.tries import keep_network, tried
@@ -289,10 +290,8 @@ def make_run(
     run.metrics = run.judge(data, device)
     outputs = run.outputs(data, device)
     for level, split in prepared.splits.items():
-        frame = run.table(data, level, outputs, "ids").rename(columns={"split": "split_"})
-        codes = split.codes(len(frame))
-        frame.insert(len(data.id_columns(level)), "split", [PARTS[code] if code >= 0 else None for code in codes])
-        run.predictions[level] = frame
+        codes = split.codes(len(data.rows(level)))
+        run.predictions[level] = run.training_table(data, level, outputs, codes.tolist())
     if prepared.links is not None:
         run.predictions["link"] = _judged_pairs(run, prepared, device)
     return run
@@ -304,7 +303,8 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
     frames = []
     for level, split in prepared.splits.items():
         frame = split_rows(table_of(level), split)
-        ids = data.tables.frames()[table_of(level)][data.id_columns(level)]
+        names = [name for name in data.id_columns(level) if not is_split(data, level, name)]
+        ids = data.tables.frames()[table_of(level)][names]
         ids = ids.rename(columns={name: f"{name}_" for name in ("table", "row", "split")})
         ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
         frames.append(pd.concat([frame, ids], axis=1))

@@ -79,7 +79,7 @@ def find_leaks(
         for column in columns:
             found += _telling_columns(data, table, column)
             found += _across(data, table, column, groupings)
-    found += _same_molecules(data, splits.get("graphs"))
+    found += _same_molecules(data, splits.get("graphs"), targets.get("graphs", ()))
     for table in ("nodes", "edges", "graphs"):
         if table in splits:
             found += _same_rows(data, table, splits[table], targets.get(table, ()))
@@ -183,7 +183,7 @@ def _telling_vectors(data: Dataset, table: str, target: str, rows: Array, labels
     return found
 
 
-def _same_molecules(data: Dataset, split: Split | None) -> list[Finding]:
+def _same_molecules(data: Dataset, split: Split | None, targets: Sequence[str] = ()) -> list[Finding]:
     smiles = data.schema.smiles
     if smiles is None or data.tables.graphs is None or not isinstance(data.graph, GraphSet):
         return []
@@ -195,6 +195,8 @@ def _same_molecules(data: Dataset, split: Split | None) -> list[Finding]:
         stands = plural(many, "stands")
         what = f"{file}: {count(many, 'molecule')} {stands} in {count(rows, 'row')} under one or several spellings"
         found.append(Finding(level="note" if split is None else "warning", what=what))
+        for column in targets:
+            found += _contradictions(group, data.labels("graph", column), f"{file}: ", column)
     if split is not None:
         found += _twins(group, split, f"{file}: ", "the same molecule")
     return found
@@ -209,9 +211,23 @@ def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:
     group = np.where(place >= 0, unordered_hashes(graphs)[place], 0)
     group = np.where(place >= 0, np.unique(group, return_inverse=True)[1], -1)
     alike = np.flatnonzero((group >= 0) & (np.bincount(group + 1)[group + 1] > 1))
-    names = canonical(rows.iloc[alike].tolist())
+    names = canonical(rows.iloc[alike].tolist(), reading=data.schema.reading)
     group[alike] = pd.factorize(pd.Series(names, dtype=object))[0] + group.max(initial=-1) + 1
     return np.asarray(np.where(group >= 0, pd.factorize(group)[0], -1))
+
+
+def _contradictions(group: Array, labels: pd.Series[Any], prefix: str, column: str) -> list[Finding]:
+    """Molecules that have several labels, which no network can give back; -1 is no group."""
+    known = pd.DataFrame({"group": group, "label": as_labels(labels)})[(group >= 0) & labels.notna().to_numpy()]
+    different = known.groupby("group", sort=False)["label"].nunique()
+    several = different.index[different > 1]
+    if not len(several):
+        return []
+    rows = known.index[known["group"] == several[0]]
+    first = ", ".join(str(row + 1) for row in rows[:3]) + (", ..." if len(rows) > 3 else "")
+    molecules = f"{count(len(several), 'molecule')} {plural(len(several), 'has')}"
+    what = f"{prefix}{molecules} different labels in {column}, in rows of their own; the first: rows {first}"
+    return [Finding(level="warning", what=what)]
 
 
 def _same_rows(data: Dataset, table: str, split: Split, targets: Sequence[str]) -> list[Finding]:

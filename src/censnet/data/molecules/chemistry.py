@@ -1,11 +1,10 @@
-"""What rdkit says of a SMILES. It is imported in this file alone."""
+"""What rdkit says of a SMILES."""
 
 from __future__ import annotations
 
-import gc
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,9 @@ from numpy.typing import NDArray
 
 from censnet.data.errors import quote
 from censnet.data.molecules.atoms import Codes
+from censnet.data.molecules.parsing import MOST_ATOMS, Parser, describe_refusal, quiet_rdkit
+from censnet.data.molecules.spelling import MoleculeError
+from censnet.data.tables.schema import MoleculeReading
 
 try:
     from rdkit import Chem, rdBase
@@ -21,13 +23,9 @@ try:
 except ImportError:  # the extra `chem` is not installed; whoever reads a SMILES is told so
     Chem = None  # type: ignore[assignment]
 
-LONGEST = 20_000  # characters of one SMILES
-LONG = 2_000  # characters from which the size is looked at before rdkit's slower steps
-MOST_ATOMS = 3_000
 WITH_DESCRIPTORS = 300  # atoms; rdkit takes the fourth power of their number, so what is larger has no descriptors
 WITH_SCAFFOLD = 500  # atoms; rdkit takes the cube of their number, so what is larger is a scaffold of its own
-MOST_PARTS = 100  # separate ones, as the ions of a salt; taking them apart takes the cube of their number
-MOST_RINGS = 500  # finding rings takes the cube of their number
+PLAIN = MoleculeReading()
 
 
 @dataclass(frozen=True)
@@ -41,11 +39,8 @@ class Read:
     num_bonds: NDArray[np.int64]  # (G,)
     rows: NDArray[np.int64]  # (G,) positions in the input
     problems: dict[int, str]  # position in the input -> why it is no molecule
+    remarks: dict[str, list[int]]  # what is worth saying of a molecule (`smiles.REMARKS`) -> positions in the input
     length: int  # of the input
-
-
-class MoleculeError(ValueError):
-    """Why a text became no molecule."""
 
 
 def check_installed() -> None:
@@ -54,7 +49,7 @@ def check_installed() -> None:
         raise ValueError("reading SMILES needs rdkit, which is not installed: pip install 'censnet[chem]'")
 
 
-def read_codes(smiles: Sequence[object]) -> Read:
+def read_codes(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> Read:
     """The codes of each molecule's atoms and bonds (`atoms.py`).
 
     rdkit answers one question on one atom at a time, and each answer costs. So the degree and aromaticity of atoms are
@@ -62,17 +57,21 @@ def read_codes(smiles: Sequence[object]) -> Read:
     """
     rows: list[int] = []
     problems: dict[int, str] = {}
+    remarks: dict[str, list[int]] = defaultdict(list)
     num_atoms: list[int] = []
     num_bonds: list[int] = []
     element, hydrogens, charge, hybrid, radicals, chirality, ring, rings = (list[int]() for _ in range(8))
     kind, conjugated, in_rings, stereo, begin, end = (list[int]() for _ in range(6))
-    with _rdkit():
+    with quiet_rdkit():
+        parse = Parser(reading)
         for row, text in enumerate(smiles):
             try:
-                molecule = _parse(text)
+                molecule, found_of = parse(text)
             except MoleculeError as problem:
                 problems[row] = str(problem)
                 continue
+            for remark in found_of:
+                remarks[remark].append(row)
             size, count, found = molecule.GetNumAtoms(), molecule.GetNumBonds(), molecule.GetRingInfo()
             atoms = list(map(molecule.GetAtomWithIdx, range(size)))
             bonds = list(map(molecule.GetBondWithIdx, range(count)))
@@ -109,20 +108,45 @@ def read_codes(smiles: Sequence[object]) -> Read:
         num_bonds=np.array(num_bonds, dtype=np.int64),
         rows=np.array(rows, dtype=np.int64),
         problems=problems,
+        remarks=dict(remarks),
         length=len(smiles),
     )
 
 
-def read_canonical(smiles: Sequence[object]) -> list[str | None]:
+def read_canonical(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> list[str | None]:
     """rdkit's own spelling of each molecule."""
-    with _rdkit():
-        return [None if molecule is None else Chem.MolToSmiles(molecule) for molecule in map(_parse_or_none, smiles)]
+    with quiet_rdkit():
+        molecules = map(Parser(reading).molecule_or_none, smiles)
+        return [None if molecule is None else Chem.MolToSmiles(molecule) for molecule in molecules]
 
 
-def read_scaffolds(smiles: Sequence[object]) -> list[str]:
+@dataclass(frozen=True)
+class Block:
+    """What became of a connection table: its SMILES, or why it has none; and whether its coordinates are in 3-D."""
+
+    smiles: str = ""
+    problem: str = ""
+    is_spatial: bool = False
+
+
+def read_blocks(blocks: Sequence[object]) -> list[Block]:
+    """The SMILES of connection tables, as .mol and .sdf files have them."""
+    with quiet_rdkit():
+        return [_read_block(str(block)) for block in blocks]
+
+
+def read_scaffolds(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> list[str]:
     """The Bemis-Murcko scaffold of each molecule."""
-    with _rdkit():
-        return ["" if molecule is None else _scaffold(molecule) for molecule in map(_parse_or_none, smiles)]
+    with quiet_rdkit():
+        molecules = map(Parser(reading).molecule_or_none, smiles)
+        return ["" if molecule is None else _scaffold(molecule) for molecule in molecules]
+
+
+def read_positions(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> list[list[int]]:
+    """For each atom of each molecule's graph, its position among the atoms of the text, from 0."""
+    with quiet_rdkit():
+        parse = Parser(reading)
+        return [parse.positions(text) for text in smiles]
 
 
 def descriptor_names(names: Sequence[str] | None = None) -> list[str]:
@@ -135,13 +159,15 @@ def descriptor_names(names: Sequence[str] | None = None) -> list[str]:
     return list(known if names is None else names)
 
 
-def read_descriptors(smiles: Sequence[object], names: Sequence[str]) -> NDArray[np.float64]:
+def read_descriptors(
+    smiles: Sequence[object], names: Sequence[str], reading: MoleculeReading = PLAIN
+) -> NDArray[np.float64]:
     """These descriptors of each molecule; NaN where one has no finite value, is not defined, or takes too long."""
     known = _descriptors()
     functions = [known[name] for name in names]
     found = np.full((len(smiles), len(functions)), np.nan)
-    with _rdkit(), np.errstate(all="ignore"):
-        for row, molecule in enumerate(map(_parse_or_none, smiles)):
+    with quiet_rdkit(), np.errstate(all="ignore"):
+        for row, molecule in enumerate(map(Parser(reading).molecule_or_none, smiles)):
             if molecule is None or molecule.GetNumAtoms() > WITH_DESCRIPTORS:
                 continue
             for column, function in enumerate(functions):
@@ -157,88 +183,36 @@ def _descriptors() -> dict[str, Callable[[Any], float]]:
     return dict(Descriptors.descList)
 
 
+def _read_block(block: str) -> Block:
+    raw = Chem.MolFromMolBlock(block, sanitize=False, removeHs=False)
+    if raw is None:
+        return Block(problem="not a connection table that rdkit can read (expected V2000 or V3000, up to M  END)")
+    if raw.GetNumAtoms() == 0:
+        return Block(problem="a connection table without an atom")
+    is_spatial = raw.GetNumConformers() > 0 and raw.GetConformer().Is3D()
+    if raw.GetNumAtoms() > 2 * MOST_ATOMS:
+        return Block(problem=f"{raw.GetNumAtoms():,} atoms, too many for a molecule", is_spatial=is_spatial)
+    parts: list[Any] = [*raw.GetAtoms(), *raw.GetBonds()]
+    if any(part.HasQuery() for part in parts if not _is_dummy(part)):
+        why = "a query, not a molecule: a list of elements, or a bond of any order (give one molecule)"
+        return Block(problem=why, is_spatial=is_spatial)
+    molecule = Chem.MolFromMolBlock(block)
+    if molecule is None:
+        return Block(problem=f"not a molecule: {describe_refusal(raw)}", is_spatial=is_spatial)
+    return Block(str(Chem.MolToSmiles(molecule)), is_spatial=is_spatial)
+
+
+def _is_dummy(part: Any) -> bool:
+    """Whether an atom is an R-group, which is a dummy atom in SMILES and said as one."""
+    return isinstance(part, Chem.Atom) and part.GetAtomicNum() == 0 and part.GetSymbol() in ("*", "R", "R#")
+
+
 def _scaffold(molecule: Any) -> str:
     if molecule.GetRingInfo().NumRings() == 0:
         return ""
     if molecule.GetNumAtoms() > WITH_SCAFFOLD:
         return str(Chem.MolToSmiles(molecule))
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=molecule))  # type: ignore[no-untyped-call]
-
-
-@contextmanager
-def _rdkit() -> Iterator[None]:
-    """rdkit writes nothing on the screen, and names stereo centres in one way whatever its default becomes.
-
-    Python looks for no cycles meanwhile: the many short-lived objects of rdkit would have it do so again and again.
-    """
-    legacy, collecting = Chem.GetUseLegacyStereoPerception(), gc.isenabled()
-    Chem.SetUseLegacyStereoPerception(True)
-    gc.disable()
-    try:
-        with rdBase.BlockLogs():
-            yield
-    finally:
-        if collecting:
-            gc.enable()
-        Chem.SetUseLegacyStereoPerception(legacy)
-
-
-def _parse(text: object) -> Any:
-    if not isinstance(text, str) or not text.strip():
-        raise MoleculeError("no SMILES given")
-    text = text.strip()
-    if len(text) > LONGEST:
-        raise MoleculeError(f"not a molecule: {quote(text)} ({len(text):,} characters, at most {LONGEST:,})")
-    if text.count(".") >= MOST_PARTS:
-        raise MoleculeError(f"not a molecule: {quote(text)} (more than {MOST_PARTS} parts)")
-    if not text.isascii() or not text.isprintable():
-        raise MoleculeError(f"not a molecule: {quote(text)} (a character that SMILES does not have)")
-    if len(text) > LONG:
-        _check_size(text)
-    molecule = Chem.MolFromSmiles(text)
-    if molecule is None:
-        raise MoleculeError(f"not a molecule: {quote(text)} ({_reason(text)})")
-    if molecule.GetNumAtoms() == 0:
-        raise MoleculeError(f"not a molecule: {quote(text)} (no atom)")
-    return molecule
-
-
-def _parse_or_none(text: object) -> Any:
-    try:
-        return _parse(text)
-    except MoleculeError:
-        return None
-
-
-def _check_size(text: str) -> None:
-    molecule = Chem.MolFromSmiles(text, sanitize=False)
-    if molecule is None:
-        return
-    atoms, rings = molecule.GetNumAtoms(), molecule.GetNumBonds() - molecule.GetNumAtoms() + text.count(".") + 1
-    if atoms > MOST_ATOMS or rings > MOST_RINGS:
-        found = f"{atoms:,} atoms, at most {MOST_ATOMS:,}" if atoms > MOST_ATOMS else f"more than {MOST_RINGS} rings"
-        raise MoleculeError(f"not a molecule: {quote(text)} ({found})")
-
-
-def _reason(text: str) -> str:
-    """Why rdkit refuses a text: it writes that to a log only, so the text is looked at here."""
-    molecule = Chem.MolFromSmiles(text, sanitize=False)
-    if molecule is not None:
-        try:
-            problems = Chem.DetectChemistryProblems(molecule)
-        except RuntimeError:
-            return "an atom that no element has"
-        return " ".join(problems[0].Message().split()) if problems else "chemistry that rdkit refuses"
-    outside = re.sub(r"\[[^\[\]]*\]", "*", text.split()[0])
-    if "[" in outside or "]" in outside:
-        return "unclosed bracket"
-    depth = np.cumsum([(sign == "(") - (sign == ")") for sign in outside])
-    if depth.min() < 0 or depth[-1] > 0:
-        return "unclosed parenthesis" if depth[-1] > 0 else "closing parenthesis without an opening one"
-    closures = [number.strip("%()").lstrip("0") for number in re.findall(r"%\(\d+\)|%\d\d|\d", outside)]
-    if any(closures.count(number) % 2 for number in set(closures)):
-        return "unclosed ring"
-    return "not the syntax of SMILES"
 
 
 def _chirality(atom: Any) -> int:

@@ -16,22 +16,27 @@ import pandas as pd
 from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.data.molecules.chemistry import descriptor_names, read_descriptors
+from censnet.data.molecules.chemistry import PLAIN, descriptor_names, read_descriptors
 from censnet.data.molecules.featurize import spread_smiles
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.encoding import Column
-from censnet.data.tables.schema import TableSchema
+from censnet.data.tables.schema import MoleculeReading, TableSchema
 
 FARTHEST = 5.0  # standard deviations
 
 
-def describe(smiles: Sequence[str], names: Sequence[str] | None = None, processes: int | None = None) -> pd.DataFrame:
+def describe(
+    smiles: Sequence[str],
+    names: Sequence[str] | None = None,
+    processes: int | None = None,
+    reading: MoleculeReading = PLAIN,
+) -> pd.DataFrame:
     """rdkit's descriptors of each molecule, a row for each text; NaN where one has no value, or the text no molecule.
 
     Args:
         smiles: the texts.
         names: which descriptors, in this order; None is all that rdkit has, in its order.
-        processes: as in `featurize`.
+        processes, reading: as in `featurize`.
 
     Example:
         >>> describe(["CCO", "no molecule"], ["MolWt", "NumHDonors"]).round(2)
@@ -40,7 +45,7 @@ def describe(smiles: Sequence[str], names: Sequence[str] | None = None, processe
         1    NaN         NaN
     """
     names = descriptor_names(names)
-    parts = spread_smiles(partial(read_descriptors, names=names), smiles, processes)
+    parts = spread_smiles(partial(read_descriptors, names=names, reading=reading), smiles, processes)
     return pd.DataFrame(np.concatenate([np.empty((0, len(names))), *parts]), columns=names)
 
 

@@ -7,7 +7,8 @@ columns of numbers are made from those in bulk (`atoms.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Literal, TypeVar
 
@@ -29,8 +30,17 @@ from censnet.data.molecules.atoms import (
     learn_vocabulary,
     names_of,
 )
-from censnet.data.molecules.chemistry import Read, check_installed, read_canonical, read_codes, read_scaffolds
+from censnet.data.molecules.chemistry import (
+    PLAIN,
+    Read,
+    check_installed,
+    read_canonical,
+    read_codes,
+    read_positions,
+    read_scaffolds,
+)
 from censnet.data.molecules.workers import spread
+from censnet.data.tables.schema import MoleculeReading
 from censnet.ops.graph import GraphSet
 
 Result = TypeVar("Result")
@@ -49,6 +59,7 @@ class Molecules:
         node_names: what each column of the nodes says.
         edge_names: what each column of the edges says.
         kinds: for ``paper``, the kind of each bond by number (`atoms.kind_names`), from which a vocabulary is learnt.
+        remarks: what is worth saying of molecules (``"isotopes"``, ``"fragments"``...) -> positions in the input.
     """
 
     graphs: GraphSet | None
@@ -58,6 +69,7 @@ class Molecules:
     node_names: list[str]
     edge_names: list[str]
     kinds: NDArray[np.int16] | None = None
+    remarks: dict[str, list[int]] = field(default_factory=dict)
 
 
 def featurize(
@@ -66,11 +78,12 @@ def featurize(
     vocabulary: Sequence[str] | None = None,
     processes: int | None = None,
     progress: bool = False,
+    reading: MoleculeReading = PLAIN,
 ) -> Molecules:
     """Read SMILES as graphs: atoms are nodes, bonds are edges, each once; hydrogens count as a feature of their atom.
 
-    A salt is one graph of several components, a single atom a graph without edges, a dummy atom (``*``) an atom of no
-    known element. What is no molecule, or too large for one, becomes a problem with its reason.
+    A salt is one graph of several components, a single atom a graph without edges. What is no molecule (a reaction, a
+    query, an R-group), or too large for one, becomes a problem with its reason. A name behind a SMILES is not read.
 
     ``"rich"`` (81 columns for an atom, 11 for a bond) is what the strongest published models use: as
     chemprop 2, element, degree, charge, hydrogens, hybridization and aromaticity of an atom, and type, conjugation,
@@ -93,6 +106,7 @@ def featurize(
             learns it from these molecules, so give training molecules first and theirs afterwards.
         processes: how many to use; None is one for a short list and one for each core for a long one.
         progress: whether to show a bar.
+        reading: how a text becomes a molecule.
 
     Example:
         >>> read = featurize(["CCO", "C1CCC", "[Na+].[Cl-]"])
@@ -106,7 +120,7 @@ def featurize(
     if features not in ("rich", "paper"):
         raise ValueError(f"features is {features!r}, expected 'rich' or 'paper'")
     found = None
-    parts = spread_smiles(read_codes, smiles, processes, "molecules" if progress else None)
+    parts = spread_smiles(partial(read_codes, reading=reading), smiles, processes, "molecules" if progress else None)
     read = _join(parts)
     first_atom = np.cumsum(read.num_atoms) - read.num_atoms
     if features == "rich":
@@ -127,19 +141,22 @@ def featurize(
             node_offset=torch.from_numpy(np.append(first_atom, len(nodes))),
             edge_offset=torch.from_numpy(np.append(0, np.cumsum(read.num_bonds))),
         )
-    return Molecules(graphs, torch.from_numpy(read.rows), read.problems, learnt, node_names, edge_names, found)
+    rows = torch.from_numpy(read.rows)
+    return Molecules(graphs, rows, read.problems, learnt, node_names, edge_names, found, read.remarks)
 
 
-def canonical(smiles: Sequence[str], processes: int | None = None) -> list[str | None]:
+def canonical(
+    smiles: Sequence[str], processes: int | None = None, reading: MoleculeReading = PLAIN
+) -> list[str | None]:
     """One spelling for each molecule, None where the text is no molecule: equal strings are the same molecule.
 
     >>> canonical(["OCC", "CCO", "C1CCC"])
     ['CCO', 'CCO', None]
     """
-    return list(chain.from_iterable(spread_smiles(read_canonical, smiles, processes)))
+    return list(chain.from_iterable(spread_smiles(partial(read_canonical, reading=reading), smiles, processes)))
 
 
-def scaffolds(smiles: Sequence[str], processes: int | None = None) -> list[str]:
+def scaffolds(smiles: Sequence[str], processes: int | None = None, reading: MoleculeReading = PLAIN) -> list[str]:
     """The Bemis-Murcko scaffold of each molecule, without stereochemistry: its rings and what joins them.
 
     It is '' where there is no ring, or no molecule. A molecule of more than 500 atoms is its own scaffold.
@@ -147,7 +164,18 @@ def scaffolds(smiles: Sequence[str], processes: int | None = None) -> list[str]:
     >>> scaffolds(["CCc1ccccc1", "OCC1CCCCC1", "CCO"])
     ['c1ccccc1', 'C1CCCCC1', '']
     """
-    return list(chain.from_iterable(spread_smiles(read_scaffolds, smiles, processes)))
+    return list(chain.from_iterable(spread_smiles(partial(read_scaffolds, reading=reading), smiles, processes)))
+
+
+def atom_positions(
+    smiles: Sequence[str], processes: int | None = None, reading: MoleculeReading = PLAIN
+) -> list[list[int]]:
+    """For each atom of each graph, its position in the SMILES, from 0; hydrogens that are written as atoms count.
+
+    >>> atom_positions(["CCO", "[H]OC", "not one"])
+    [[0, 1, 2], [1, 2], []]
+    """
+    return list(chain.from_iterable(spread_smiles(partial(read_positions, reading=reading), smiles, processes)))
 
 
 def spread_smiles(
@@ -177,6 +205,14 @@ def _join(parts: Sequence[Read]) -> Read:
             int(first) + row: reason
             for part, first in zip(parts, shift, strict=True)
             for row, reason in part.problems.items()
+        },
+        remarks={
+            remark: [
+                int(first) + row
+                for part, first in zip(parts, shift, strict=True)
+                for row in part.remarks.get(remark, ())
+            ]
+            for remark in dict.fromkeys(remark for part in parts for remark in part.remarks)
         },
         length=sum(part.length for part in parts),
     )

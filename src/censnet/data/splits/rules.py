@@ -10,10 +10,12 @@ import pandas as pd
 import pyarrow as pa
 
 from censnet.data.errors import DataError, quote
+from censnet.data.molecules.chemistry import PLAIN
 from censnet.data.molecules.featurize import canonical, scaffolds
 from censnet.data.splits.pairs import number_each
 from censnet.data.splits.split import SPELLINGS, Split
 from censnet.data.tables.columns import as_arrow, is_number, read_dates, read_numbers
+from censnet.data.tables.schema import MoleculeReading
 
 __all__ = ["Split", "by_column", "by_time", "label_rate", "ratio", "scaffold", "stratified"]
 
@@ -137,7 +139,12 @@ def stratified(labels: Any, fractions: Fractions = (0.8, 0.1, 0.1), seed: int = 
     return _spread(part, group)
 
 
-def scaffold(smiles: Sequence[str], fractions: Fractions = (0.8, 0.1, 0.1), seed: int = 0) -> Split:
+def scaffold(
+    smiles: Sequence[str],
+    fractions: Fractions = (0.8, 0.1, 0.1),
+    seed: int = 0,
+    reading: MoleculeReading = PLAIN,
+) -> Split:
     """Molecules by their Bemis-Murcko scaffold: a scaffold is in one part alone.
 
     Scaffolds go from the largest to the smallest, to training while they fit, then to validation, then to
@@ -145,8 +152,8 @@ def scaffold(smiles: Sequence[str], fractions: Fractions = (0.8, 0.1, 0.1), seed
     share the empty scaffold. A SMILES that is not a molecule is in no part.
     """
     shares = _shares(fractions)
-    molecule = np.array([name is not None for name in canonical(smiles)], dtype=bool)
-    names = pd.factorize(pd.Series(scaffolds(smiles), dtype=object))[0]
+    molecule = np.array([name is not None for name in canonical(smiles, reading=reading)], dtype=bool)
+    names = pd.factorize(pd.Series(scaffolds(smiles, reading=reading), dtype=object))[0]
     group = _groups(len(molecule), np.flatnonzero(molecule), names)
     order, size = _shuffled_groups(group, seed)
     limit = np.cumsum(shares) * size.sum()

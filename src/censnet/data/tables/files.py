@@ -24,6 +24,7 @@ from censnet.data.tables.keys import TABLES, find_key
 from censnet.data.tables.suggest_keys import tell_ends
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
+STRUCTURES = (".smi", ".smi.gz", ".smiles", ".sdf", ".sdf.gz", ".sd", ".mol")  # molecules: `molecules.structure_files`
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,16 @@ class Tables:
         edges: one row for each edge: `source`, `target`, and `graph`.
         graphs: one row for each graph: `graph`, or a column of SMILES.
         names: table -> name of its file.
+        unreadable: row of `graphs`, counted from 0 -> why there is no molecule in it, where the file says no more.
+        notes: what the user should know of how the files were read.
     """
 
     nodes: pd.DataFrame | None = None
     edges: pd.DataFrame | None = None
     graphs: pd.DataFrame | None = None
     names: dict[str, str] = field(default_factory=dict)
+    unreadable: dict[int, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def name(self, table: str) -> str:
         """The file of a table, or the table's own name when it never was a file."""
@@ -62,7 +67,7 @@ def read_table(path: str | os.PathLike[str], keys: Sequence[str] = ()) -> pd.Dat
     path = Path(path)
     kind = _suffix(path)
     if kind is None:
-        raise DataError(f"expected a file that ends in {', '.join(SUFFIXES)}", str(path))
+        raise DataError(f"expected a file that ends in {', '.join((*SUFFIXES, '.smi', '.sdf'))}", str(path))
     check_file(path)
     if not str(path).isascii() and any("\udc80" <= letter <= "\udcff" for letter in str(path)):
         raise DataError("has bytes in its name or path that are no text, expected UTF-8: rename it", str(path))
@@ -191,7 +196,7 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
                 _check_rows(frames[table], path.name)
     if not frames:
         raise DataError("holds no nodes, edges or graphs table, expected files such as edges.csv", str(source))
-    return Tables(**frames, names=names)
+    return Tables(frames.get("nodes"), frames.get("edges"), frames.get("graphs"), names)
 
 
 def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = None) -> Tables:
@@ -209,8 +214,8 @@ def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = 
         known = {role: column for role in ("source", "target") if (column := _played(frame, role, roles)) is not None}
         hint = tell_ends(frame, known)
         raise DataError(f"has the columns {columns}, expected source and target, or smiles {hint}", name)
-    frames = {table: frame}
-    return Tables(**frames, names={table: name})
+    names = {table: name}
+    return Tables(edges=frame, names=names) if table == "edges" else Tables(graphs=frame, names=names)
 
 
 def _check_rows(frame: pd.DataFrame, name: str) -> None:

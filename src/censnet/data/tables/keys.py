@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 
 from censnet.data.errors import DataError, quote
@@ -20,6 +21,7 @@ TABLE_ROLES: dict[str, tuple[str, ...]] = {
     "graphs": ("graph", "smiles"),
 }
 TABLES = tuple(TABLE_ROLES)
+_SMILES = re.compile(r"(?<![a-z])smiles(?![a-z])")
 LEVELS = {"node": "nodes", "edge": "edges", "graph": "graphs"}
 
 
@@ -29,8 +31,17 @@ def find_key(columns: Iterable[str], role: str) -> str | None:
     >>> find_key(["amount", "src", "dst"], "source"), find_key(["SMILES", "exp"], "smiles")
     ('src', 'SMILES')
     """
-    named = {str(column).strip().lower(): column for column in reversed(list(columns))}
-    return next((named[name] for name in ROLES[role] if name in named), None)
+    columns = list(columns)
+    named = {str(column).strip().lower(): column for column in reversed(columns)}
+    found = next((named[name] for name in ROLES[role] if name in named), None)
+    if found is None and role == "smiles":
+        found = next((column for column in columns if names_smiles(column)), None)
+    return found
+
+
+def names_smiles(column: object) -> bool:
+    """Whether the name of a column has SMILES as a word, as `Molecule SMILES` and `parent_smiles` have."""
+    return _SMILES.search(str(column).lower()) is not None
 
 
 def find_keys(table: str, columns: Iterable[str], overrides: Mapping[str, str]) -> dict[str, str]:

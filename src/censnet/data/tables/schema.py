@@ -25,6 +25,7 @@ Structure = Literal["none", "degree", "constant"]
 Features = Literal["rich", "paper", "released"]
 _MOST_MESSAGES = 3  # on one row
 EdgeForm = Literal["once", "twice"]
+Standardize = Literal["none", "fragment", "parent", "tautomer"]
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
 
 
@@ -173,6 +174,23 @@ def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> di
     return found
 
 
+class MoleculeReading(BaseModel):
+    """How a text becomes a molecule.
+
+    Args:
+        standardize: what rdkit's MolStandardize does to it; see `Standardizer`.
+        dummies: whether dummy atoms (``*``) are atoms of no known element, as in polymers, or make a row a bad one.
+        isotopes: whether isotope labels are kept. Then a labelled hydrogen is an atom of the graph; without them it is
+            counted at its heavy atom like any other. The built-in sets keep them, as in the published results.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    standardize: Standardize = "none"
+    dummies: bool = False
+    isotopes: bool = True
+
+
 class Schema(BaseModel):
     """How a data set is read: one `TableSchema` for each table, and what features are made of them.
 
@@ -184,6 +202,7 @@ class Schema(BaseModel):
         smiles: the column of SMILES, if graphs are molecules.
         features: the set of features.
         vocabulary: of the `paper` features of molecules.
+        reading: how SMILES become molecules.
         chosen: the columns of `graphs` that are features of each graph.
         descriptors: the descriptors of molecules that are, each as a column.
 
@@ -206,6 +225,7 @@ class Schema(BaseModel):
     smiles: str | None = None
     features: Features = "rich"
     vocabulary: list[str] = Field(default_factory=list)
+    reading: MoleculeReading = MoleculeReading()
     chosen: list[str] = Field(default_factory=list)
     descriptors: TableSchema = Field(default_factory=TableSchema)
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
+from censnet.data.molecules.featurize import atom_positions
+from censnet.data.molecules.smiles import smiles_of
+from censnet.data.results import rename_taken
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.graphs import GraphTask
@@ -17,9 +21,15 @@ from censnet.training.lesson import owners
 from censnet.training.loop.infer import graph_batches
 from censnet.training.loop.learner import Learner
 
+ENDS = ("source", "target")
+
 
 class Embeddings(NamedTuple):
-    """A table for each level: the user's ids, then the channels `e0`, `e1`, ... Graphs only where there are many."""
+    """A table for each level: the user's ids, then the channels `e0`, `e1`, ... Graphs only where there are many.
+
+    Of molecules each table begins with `row`, the row of the input from 1; behind the ids, nodes have `atom`, and edges
+    have `bond` and the atoms `source` and `target`, counted from 0 as they stand in the SMILES.
+    """
 
     nodes: pd.DataFrame
     edges: pd.DataFrame
@@ -38,19 +48,39 @@ def embedding_tables(dataset: Dataset, found: Sequence[tuple[Tensor, Tensor, Ten
 
 
 def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
-    """Embeddings behind the user's ids; atoms and bonds, which have none, by their number in the graph."""
-    if table_of(level) in dataset.tables.frames():
-        return dataset.results(level, values, keep="ids")
-    graph = dataset.graph
+    """Embeddings behind the user's ids. Those of molecules begin with `row`, from 1, which joins the three tables."""
+    frames = dataset.tables.frames()
+    if table_of(level) not in frames:
+        return _atoms_or_bonds(dataset, level, values)
+    found = dataset.results(level, values, keep="ids")
+    if dataset.schema.smiles is None:
+        return found
+    found = found.rename(columns=rename_taken(found.columns, ["row"]))
+    return pd.concat([pd.Series(np.arange(1, len(found) + 1), name="row"), found], axis=1)
+
+
+def _atoms_or_bonds(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
+    """The row of each molecule and its ids, and where the atom or the bond is in the SMILES, from 0."""
+    graph, frame = dataset.graph, dataset.tables.frames()["graphs"]
     assert isinstance(graph, GraphSet)
     owner, offset = owners(graph, level), graph.node_offset if level == "node" else graph.edge_offset
     row = torch.full((len(graph),), -1)
     row[dataset.graph_rows[dataset.graph_rows >= 0]] = (dataset.graph_rows >= 0).nonzero().squeeze(1)
-    ids = dataset.tables.frames()["graphs"][dataset.id_columns("graph")].iloc[row[owner].numpy()].reset_index(drop=True)
-    inside = pd.DataFrame({level: (torch.arange(len(owner)) - offset[owner]).numpy()})
-    if level == "edge":
-        inside["source"], inside["target"] = graph.ends.numpy()
-    found = pd.concat([ids, inside, values], axis=1)
+    inside = (torch.arange(len(owner)) - offset[owner]).numpy()
+    if dataset.schema.smiles is None:
+        where = {level: inside} | ({} if level == "node" else dict(zip(ENDS, graph.ends.numpy(), strict=True)))
+    else:
+        written = atom_positions(smiles_of(frame, dataset.schema.smiles), reading=dataset.schema.reading)
+        position = np.concatenate([np.asarray(found, dtype=np.int64) for found in written])
+        if level == "node":
+            where = {"atom": position}
+        else:
+            ends = position[(graph.ends + graph.node_offset[owner]).numpy()]
+            where = {"bond": inside, **dict(zip(ENDS, ends, strict=True))}
+    ids = frame[dataset.id_columns("graph")].iloc[row[owner].numpy()].reset_index(drop=True)
+    ids = ids.rename(columns=rename_taken(ids.columns, ["row", *where, *values.columns]))
+    number = pd.DataFrame({"row": (row[owner] + 1).numpy()})
+    found = pd.concat([number, ids, pd.DataFrame(where), values], axis=1)
     if bool((row >= 0).all()):
         return found
     return found[(row[owner] >= 0).numpy()].reset_index(drop=True)  # without graphs whose row cannot be used

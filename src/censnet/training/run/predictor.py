@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import torch
@@ -13,6 +14,8 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
+from censnet.data.molecules.given import given_smiles
+from censnet.data.splits.split import PARTS
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
@@ -59,7 +62,7 @@ class Predictor:
         """One answer for each row of the user's table, in its order: classes with their probabilities, numbers.
 
         Args:
-            data: anything `load_data` takes, or a list of SMILES. It may have other rows and other graphs.
+            data: anything `load_data` takes, or a SMILES, or several. It may have other rows and other graphs.
             level: which answers, where the run has several: node, edge, graph or link.
             keep: the user's columns to repeat: all, or those that say who a row is.
             pairs: for links, the pairs (source, target) to judge; the rows of the table of edges if None.
@@ -98,10 +101,9 @@ class Predictor:
         """Data as this run reads them."""
         if isinstance(data, Dataset):
             return data
-        if isinstance(data, list | tuple) and data and all(isinstance(item, str) for item in data):
-            if self.schema.smiles is None:
-                raise DataError("data is a list of texts, expected tables: this run was not trained on SMILES")
-            data = pd.DataFrame({self.schema.smiles: list(data)})
+        texts = given_smiles(data, self.schema)
+        if texts is not None:
+            data = pd.DataFrame({self.schema.smiles: pd.Series(texts, dtype=object)})
         if isinstance(data, Graph | GraphSet):
             dataset = load_data(data)
         else:
@@ -157,6 +159,27 @@ class Predictor:
             values = answers(targets, torch.stack([dense(rows) for rows in members]), taken, clipped)
         return dataset.results(level, values, keep)
 
+    def training_table(
+        self, dataset: Dataset, level: str, outputs: Sequence[Outputs], codes: Sequence[int]
+    ) -> pd.DataFrame:
+        """Answers for the rows of a training: the user's ids, `split`, and each observed value before its answers.
+
+        Args:
+            dataset, level, outputs: as in `table`.
+            codes: the part of each input row, -1 for none.
+        """
+        table, ids = self.table(dataset, level, outputs, "ids"), dataset.id_columns(level)
+        named = [number for number, name in enumerate(ids) if not is_split(dataset, level, name)]
+        found: dict[str, pd.Series[Any]] = {str(table.columns[number]): table.iloc[:, number] for number in named}
+        found["split"] = pd.Series([PARTS[code] if code >= 0 else None for code in codes], dtype=object)
+        observed = {f"{target.column}_predicted": target.column for target in self.learners[0].targets[level]}
+        for name in map(str, table.columns[len(ids) :]):
+            column = observed.pop(re.sub(r"(?<=_predicted)_\d+$", "", name), None)
+            if column is not None and column not in ids:
+                found[column if column not in found else f"{column}_"] = dataset.labels(level, column)
+            found[name] = table[name]
+        return pd.DataFrame(found)
+
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _level(self, level: str | None) -> str:
@@ -191,3 +214,8 @@ def _computed(members: Sequence[ChunkedOutputs]) -> Iterator[Tensor]:
     """The outputs of all members, some rows at a time. -> (members, k, width) each"""
     for chunk in zip(*(rows.split() for rows in members), strict=True):
         yield torch.stack([one.compute().float().cpu() for one in chunk])
+
+
+def is_split(dataset: Dataset, level: str, column: str) -> bool:
+    """Whether a column of the user's is called `split`: a run's own tables have one column of that name, their own."""
+    return column.strip().lower() == "split" and column not in dataset.schema.table(table_of(level)).keys.values()
