@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from censnet.data.arguments import check_arguments
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
 from censnet.data.tables.schema import Schema
@@ -67,6 +68,7 @@ class Predictor:
             device: where to compute; the best there is if None.
             progress: whether to show a bar.
         """
+        check_arguments(Predictor.predict, locals())
         level = self._level(level)
         if level != "link" and (pairs is not None or top is not None):
             raise ValueError(f"pairs and top are for links, but {level} is asked for")
@@ -81,6 +83,7 @@ class Predictor:
         self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
     ) -> Embeddings:
         """The embeddings of nodes, edges and, for many graphs, graphs; of an ensemble, its members' side by side."""
+        check_arguments(Predictor.embed, locals())
         if self.config.at_rest:
             logger.warning(
                 "validation kept gates at rest, so that nothing was learnt of edges, and their embeddings say little: "
