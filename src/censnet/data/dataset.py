@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from censnet.data.arguments import check_arguments
 from censnet.data.errors import DataError
 from censnet.data.molecules.smiles import assemble_molecules, smiles_of
 from censnet.data.problems import Problems
@@ -25,7 +26,8 @@ from censnet.data.tables.assemble import assemble, describe_columns, find_table_
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.files import Tables, as_tables, read_tables
-from censnet.data.tables.keys import LEVELS, ROLES, table_overrides
+from censnet.data.tables.keys import LEVELS, ROLES, says_split, table_overrides
+from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.packing import Assembled, Fitted
 from censnet.data.tables.schema import Features, Schema
 from censnet.data.tables.stand_ins import count_degree, encode_degree
@@ -147,6 +149,7 @@ class Dataset:
             a frame with the user's columns, those of `values`, and, if some rows cannot be used, `error`. A column of
             the user's that has the name of another one here gets a `_` behind it.
         """
+        check_arguments(Dataset.results, locals())
         table = table_of(level)
         frame, rows = self.tables.frames().get(table), self.rows(level).numpy()
         if frame is None:
@@ -160,7 +163,8 @@ class Dataset:
         """The columns that say who a row is: its keys, and what the schema took for ids."""
         table = table_of(level)
         schema, frame = self.schema.table(table), self.tables.frames()[table]
-        named = {*schema.keys.values(), *(column.name for column in schema.columns if column.kind == "id")}
+        ids = (column.name for column in schema.columns if column.kind == "id" and not says_split(column.name))
+        named = {*schema.keys.values(), *ids}
         return [column for column in frame.columns if column in named] or list(frame.columns[:1])
 
     def count(self, level: str) -> int:
@@ -199,6 +203,7 @@ def load_data(
             feature of each graph if it is given a kind here, and not otherwise.
         descriptors: whether molecules have rdkit's descriptors as features, too; a given schema says so itself.
     """
+    check_arguments(load_data, locals())
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[str]()
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
@@ -220,7 +225,9 @@ def load_data(
     tables = _as_tables(
         data, {column.split(".")[-1]: role for column, role in (overrides or {}).items() if role in ROLES}
     )
-    targets = find_targets(target, tables, required=schema is None)
+    asked = find_targets(target, tables, required=False) if schema is None else schema.targets
+    tables = spread_list_targets(tables, asked)
+    targets = with_siblings(find_targets(target, tables, required=schema is None), tables)
     rows = find_training_rows(train_rows, targets, tables)
     problems, smiles = Problems(tables, strict), None
     if tables.nodes is None and tables.edges is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from censnet.data.errors import DataError
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.pairs import find_sides
 from censnet.data.splits.split import Split
+from censnet.data.tables.list_targets import entry_columns
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import Asked, Target, parse_targets
@@ -59,6 +60,15 @@ class Prepared:
         return self.networks[0]
 
     @property
+    def split_sources(self) -> dict[str, str]:
+        """Level -> where its split came from, and how many rows are in each part, for the user."""
+        splits = self.splits if self.links is None else {**self.splits, "link": self.links.rows}
+        return {
+            level: f"{split.source} ({', '.join(f'{len(rows):,} {name}' for name, rows in split.parts.items())})"
+            for level, split in splits.items()
+        }
+
+    @property
     def fingerprint(self) -> str:
         """What tells these data, labels and parts from others."""
         found = hashlib.sha256(fingerprint(self.data.graph).encode())
@@ -92,11 +102,32 @@ def prepare(
         target=plain,
         strict=strict,
         features=settings.data.features,
-        overrides=overrides,
+        overrides=_without_split_column(overrides, settings, asked),
         descriptors=settings.data.descriptors,
     )
     names = [target] if isinstance(target, str) else list(target)
+    asked = _each_entry(asked, dataset)
     return prepare_dataset(dataset, asked, link, settings, names, set(changes or {}))
+
+
+def _without_split_column(
+    overrides: Mapping[str, str] | None, settings: Settings, asked: Sequence[Asked]
+) -> Mapping[str, str] | None:
+    """What the user says of columns, and that the one that states the split is no feature."""
+    name = settings.data.split_column
+    if settings.data.split != "column" or name is None or any(item.column == name for item in asked):
+        return overrides
+    return {name: "drop", **(overrides or {})}
+
+
+def _each_entry(asked: Sequence[Asked], dataset: Dataset) -> list[Asked]:
+    """A target for each entry of the lists of a column, where that is what was asked for."""
+    found = list[Asked]()
+    for item in asked:
+        columns = list(dataset.tables.frames()[table_of(item.level)].columns)
+        entries = [] if item.column in columns else entry_columns(columns, item.column)
+        found += [item._replace(column=column) for column in entries] or [item]
+    return found
 
 
 def _section(asked: Sequence[Asked]) -> Section:
@@ -158,7 +189,8 @@ def prepare_dataset(
     ]
     lesson = make_lesson(dataset, targets, [splits], links)
     section = _section(asked)
-    refuse_unread(lesson, settings, make_settings(settings.preset, section, None, settings.seed, link))
+    usual = make_settings(settings.preset, section, None, settings.seed, link)
+    refuse_unread(lesson, settings, usual, dataset, list(splits.values()))
     networks = [
         settle(lesson, settings if network == "few" else _for_many(settings, section, changed, link), changed)
         for network in choose_networks(lesson, settings)
@@ -217,4 +249,5 @@ def fingerprint(graph: Graph | GraphSet) -> str:
 
 
 def _without(split: Split, hidden: Tensor) -> Split:
-    return Split(*(part[~hidden[part]] for part in split.parts.values()))
+    rest = Split(*(part[~hidden[part]] for part in split.parts.values()))
+    return replace(rest, source=split.source, by_fractions=split.by_fractions)

@@ -192,6 +192,11 @@ class Schema(BaseModel):
         columns = [column for column in self.graphs.columns if column.name in self.chosen]
         return self.graphs.model_copy(update={"columns": columns})
 
+    @property
+    def targets(self) -> dict[str, list[str]]:
+        """Table -> the columns that are predicted."""
+        return {table: self.table(table).targets for table in ("nodes", "edges", "graphs")}
+
     def table(self, name: str) -> TableSchema:
         """The schema of `nodes`, `edges` or `graphs`."""
         found: TableSchema = getattr(self, name)

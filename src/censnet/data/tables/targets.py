@@ -12,6 +12,7 @@ from censnet.data.errors import DataError, quote
 from censnet.data.tables.assemble import TrainRows
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import LEVELS
+from censnet.data.tables.list_targets import entry_columns
 
 Rows = Tensor | np.ndarray[Any, Any] | Sequence[int]
 
@@ -37,9 +38,13 @@ def find_targets(target: str | Sequence[str] | None, tables: Tables, required: b
         if level not in LEVELS or not columns:
             raise DataError(f"target is {quote(item)}, expected node:COLUMN, edge:COLUMN, graph:COLUMN or link")
         found.setdefault(LEVELS[level], []).extend(column.strip() for column in columns.split(","))
-    for table, names in found.items() if required else ():
+    for table, names in list(found.items()) if required else ():
         frame = tables.frames().get(table)
-        for column in names:
+        known = [] if frame is None else list(frame.columns)
+        found[table] = [
+            part for name in names for part in ([] if name in known else entry_columns(known, name)) or [name]
+        ]
+        for column in found[table]:
             if frame is None or column not in frame.columns:
                 there = "there is no such table" if frame is None else f"it has {', '.join(frame.columns[:20])}"
                 raise DataError(f"is the target, but missing: {there}", tables.name(table), column=column)
