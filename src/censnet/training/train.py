@@ -14,8 +14,10 @@ from pathlib import Path
 import pandas as pd
 from accelerate import Accelerator
 
+from censnet.data.arguments import check_arguments
+from censnet.data.row_digests import row_digests, spell_digests
 from censnet.data.splits.links import link_rows
-from censnet.data.splits.split import PARTS, split_rows
+from censnet.data.splits.split import DIGEST, PARTS, RESERVED, split_rows
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph
 from censnet.training.changes import values_of
@@ -82,6 +84,7 @@ def train(
         >>> run
         Run(node:faction on karate)
     """
+    check_arguments(train, locals())
     if ensemble < 1:
         raise ValueError(f"ensemble is {ensemble}, expected at least 1")
     if out is None and (resume or tensorboard):
@@ -139,6 +142,8 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
             logger.info("%s", note)
     for target in prepared.targets:
         logger.info("%s:%s is %s: %s", target.level, target.column, target.kind, target.reason)
+    for level, source in prepared.split_sources.items():
+        logger.info("split of %s: %s", "links" if level == "link" else table_of(level), source)
     if folder is not None:
         logger.info("the run goes to %s", folder)
 
@@ -158,6 +163,7 @@ def resume_run(
         settings: changes; only those in `opening.FREE` may change on the way.
         progress, device, tensorboard: as in `train`.
     """
+    check_arguments(resume_run, locals())
     folder = Path(out)
     if is_whole(folder):
         return _finished(folder)
@@ -205,6 +211,7 @@ def finish(
         fingerprint=fingerprint(data.graph),
         targets=prepared.targets,
         link=prepared.links is not None,
+        split=prepared.split_sources,
         node_width=data.graph.node_width,
         edge_width=data.graph.edge_width,
         graph_width=data.graph.graph_width,
@@ -236,9 +243,10 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
     for level, split in prepared.splits.items():
         frame = split_rows(table_of(level), split)
         ids = data.tables.frames()[table_of(level)][data.id_columns(level)]
-        ids = ids.rename(columns={name: f"{name}_" for name in ("table", "row", "split")})
+        ids = ids.rename(columns={name: f"{name}_" for name in RESERVED})
         ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
-        frames.append(pd.concat([frame, ids], axis=1))
+        digests = spell_digests(row_digests(data, level)[frame["row"] - 1])
+        frames.append(pd.concat([frame, ids, pd.Series(digests, name=DIGEST, dtype="string")], axis=1))
     if prepared.links is not None:
         assert isinstance(data.graph, Graph)
         frames.append(link_rows(prepared.links, data.graph, data.edge_rows, pd.Series(node_names(data))))

@@ -98,6 +98,7 @@ class RunConfig(BaseModel):
         data: the name or the path of the data, and the fingerprint of what was learnt from.
         targets: what is predicted.
         link: whether links are.
+        split: level -> where its split came from, and how many rows are in each part.
         node_width, edge_width, graph_width: channels of the features.
         node_features: whether the nodes have features of their own, and none that stand in for them.
         members: networks whose answers are averaged.
@@ -115,6 +116,7 @@ class RunConfig(BaseModel):
     fingerprint: str
     targets: list[Target]
     link: bool
+    split: dict[str, str] = Field(default_factory=dict)
     node_width: int = Field(ge=0, lt=2**31)
     edge_width: int = Field(ge=0, lt=2**31)
     graph_width: int = Field(0, ge=0, lt=2**31)
