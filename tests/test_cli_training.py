@@ -89,6 +89,7 @@ def test_train_takes_a_sets_own_target_and_shows_what_to_do_next(
         "node:faction is binary: one of two words; positive: Officer (the last of the two, 50 % of the labels)" in text
     )
     assert "34 nodes: 27 train, 4 validation, 3 test" in text
+    assert "split drawn at random, stratified, seed 0 (27 train, 4 validation, 3 test)" in text
     found = load_run(folder)
     assert f"kept epoch {best_epochs(found)[0]} of 3, the best by auc on validation" in text
     head = next(number for number, line in enumerate(lines) if line.startswith("scores of nodes"))
@@ -172,6 +173,23 @@ def test_replicates_say_mean_and_spread(place: Path) -> None:
             ["{}/payments", "--target", "edge:amount", "--column", "amount"],
             "--column has 'amount', expected COLUMN=KIND",
         ),
+        (
+            ["{}/payments", "--target", "edge:is_fraud", "--column", "amount=drop", "--column", "amount=number"],
+            "--column has amount=drop and amount=number, expected each column once",
+        ),
+        (
+            ["{}/payments", "--target", "edge:is_fraud", "--column", "amount=source", "--column", "target=source"],
+            "target and amount are both said to be the source, expected one",
+        ),
+        (
+            ["{}/payments", "--target", "edge:is_fraud", "--column", "amount=drop", "--column", "edges.amount=number"],
+            "edges, column amount: is said to be drop and number, expected one of them",
+        ),
+        (
+            ["karate", "--set", "model.hidden=8", "--set", "model.hidden=16"],
+            "--set has model.hidden=8 and model.hidden=16, expected one of them",
+        ),
+        (["karate", "--set", "data.split_file=splits.csv"], "data.split_file is splits.csv, expected None, as it is"),
         (
             ["{}/payments", "--target", "is_fraud"],
             "target is 'is_fraud', expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link: did you mean "
@@ -323,6 +341,20 @@ def test_predictions_are_what_the_run_says_in_every_form(place: Path, tmp_path: 
     assert strict.exit_code == 2
     assert "molecules.csv, row 21, column smiles" in strict.stderr
     assert not (tmp_path / "strict.csv").exists()
+
+
+def test_evaluate_says_how_many_rows_were_trained_on(place: Path, tmp_path: Path) -> None:
+    table = pd.read_csv(place / "molecules.csv")
+    table.head(15).to_csv(tmp_path / "some.csv", index=False)
+    result = succeed("evaluate", place / "graphs", tmp_path / "some.csv")
+    kept = load_run(place / "graphs").predictions["graph"]["split"].head(15)
+    train_, validation = ((kept == part).sum() for part in ("train", "validation"))
+    said = (
+        f"{train_ + validation} of 15 graphs to judge by are known from training ({train_} trained on, {validation} of"
+    )
+    assert said in " ".join(result.stderr.split())
+    scores = json.loads(succeed("evaluate", place / "graphs", tmp_path / "some.csv", "--json").stdout)
+    assert scores["all"]["graph"]["known_train"] == train_
 
 
 def test_several_levels_are_several_files(place: Path, tmp_path: Path) -> None:

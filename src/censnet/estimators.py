@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from censnet.data.arguments import check_arguments
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError, quote
 from censnet.data.tables.censoring import is_limit
@@ -110,6 +111,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_outputs_ = len(labels)
 
     def _make_settings(self, split: str) -> Settings:
+        check_arguments(_GraphEstimator.__init__, {"preset": self.preset, "settings": self.settings})
         share = self.validation_fraction
         if not isinstance(self.ensemble, Integral) or self.ensemble < 1:
             raise ValueError(f"ensemble is {self.ensemble!r}, expected a whole number, at least 1")

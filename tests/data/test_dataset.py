@@ -320,6 +320,12 @@ def test_one_role_may_be_chosen_and_the_other_found() -> None:
     assert load_data(edges.astype({"target": "int32"}), overrides={"payer": "source"}).graph.num_nodes == 3
 
 
+def test_two_columns_with_one_role_are_an_error_that_names_both() -> None:
+    edges = pd.DataFrame({"payer": [1, 2], "giver": [2, 1], "target": [2, 3], "w": [1.0, 2.0]})
+    with pytest.raises(DataError, match="edges: payer and giver are both said to be the source, expected one"):
+        load_data(edges, overrides={"payer": "source", "giver": "source"})
+
+
 def test_a_later_table_may_call_its_ids_otherwise() -> None:
     schema = load_data(tables(None, {"source": [1, 1], "target": [2, 3], "w": [1.0, 2.0]})).schema
     later = tables({"node_id": [4, 5]}, {"src": [4], "dst": [5], "w": [2.0]})

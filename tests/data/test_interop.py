@@ -184,7 +184,10 @@ def test_sparse_nodes_stay_sparse_and_no_edges_are_no_trouble():
             Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [5]])),
             r"ends\[1, 0\] is 5, expected a node from 0 to 1",
         ),
-        (Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]), edge_attr=torch.ones(3, 1)), "edges has shape"),
+        (
+            Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]), edge_attr=torch.ones(3, 1)),
+            "edge_attr has shape",
+        ),
     ],
 )
 def test_what_is_not_a_graph_is_refused_in_one_line(data, message):
@@ -224,8 +227,7 @@ def test_pyg_as_tables_keeps_levels_apart():
             test_mask=torch.tensor([False, False, False]),
         )
     )
-    assert single.nodes["split"].tolist()[:2] == ["train", "validation"]
-    assert pd.isna(single.nodes["split"].iloc[2])
+    assert single.nodes["val_mask"].tolist() == [False, True, False]
     assert single.nodes["y"].tolist() == [0, 1, 2]
     assert to_tables("not a graph") is None
 

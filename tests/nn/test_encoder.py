@@ -470,6 +470,7 @@ def test_a_lift_of_wrong_features_is_named() -> None:
         ({"layers": ""}, r"^layers is '', expected a word of N and E, such as 'NEN'$"),
         ({"layers": "NXN"}, r"^layers is 'NXN', expected a word of N and E, such as 'NEN'$"),
         ({"layers": "nen"}, r"^layers is 'nen', expected a word of N and E, such as 'NEN'$"),
+        ({"residual": "banana"}, r"^residual is 'banana', expected True, False or 'rising'"),
         ({"activation": "sigmoid"}, r"^activation is 'sigmoid', expected one of 'relu', 'elu', 'gelu', 'silu', 'tanh'"),
         ({"norm": "group"}, r"^norm is 'group', expected 'batch', 'layer' or None$"),
         ({"dropout": 1.5}, r"^p is 1.5, expected a probability from 0 to 1$"),

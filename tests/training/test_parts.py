@@ -73,6 +73,7 @@ def test_scaffolds_keep_molecules_of_one_skeleton_together():
     frame = pd.DataFrame({"smiles": [ring + "C" * n for ring in rings for n in range(8)]})
     frame["long"] = [n > 3 for _ in rings for n in range(8)]
     run = train(frame, "graph:long", settings=quick(data__split="scaffold", training__epochs=1))
+    assert run.config.split["graph"].startswith("scaffolds, seed 0 (")
     part = run.predictions["graph"]["split"].to_numpy().reshape(len(rings), 8)
     assert all(len(set(row)) == 1 for row in part)
     with pytest.raises(ValueError, match=r"data\.split is scaffold, expected molecules"):
@@ -146,3 +147,50 @@ def test_molecules_are_split_too():
     pytest.importorskip("rdkit")
     run = train(smiles(), "graph:acid", settings=quick(training__epochs=1))
     assert parts(run) == {"train": 32, "validation": 4, "test": 4}
+
+
+def test_a_training_says_where_its_split_came_from_and_keeps_it(tmp_path, caplog):
+    data = payments()
+    with caplog.at_level("INFO", "censnet"):
+        train(data, ["node:tier", "edge:fraud", "link"], tmp_path / "a", settings=quick(training__epochs=1), seed=3)
+    kept = load_run(tmp_path / "a").config.split
+    assert kept["node"] == "drawn at random, stratified, seed 3 (24 train, 3 validation, 3 test)"
+    assert kept["link"].startswith("drawn at random, seed 3 (")
+    for level, table in (("node", "nodes"), ("edge", "edges"), ("link", "links")):
+        assert f"split of {table}: {kept[level]}" in caplog.messages
+    settings = quick(data__split="file", data__split_file=str(tmp_path / "a" / "splits.csv"))
+    prepared = prepare(data, ["node:tier", "link"], "strong", settings, 0)
+    assert [source.partition(" (")[0] for source in prepared.split_sources.values()] == ["file splits.csv"] * 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "source"),
+    [
+        ({"data.split": "time", "data.split_column": "age"}, "by time, column age of nodes"),
+        ({"data.split": "ratio"}, "drawn at random, seed 0"),
+        ({"data.split": "label-rate", "data.label_rate": 0.2}, "drawn at random, label rate 0.2, seed 0"),
+        ({"data.split": "ratio", "data.split_seed": 7}, "drawn at random, seed 7"),
+    ],
+)
+def test_each_way_to_split_has_its_words(settings, source):
+    prepared = prepare(payments(60, 100), "node:tier", "strong", quick() | settings, 0)
+    assert prepared.splits["node"].source == source
+
+
+def test_a_column_that_is_the_split_is_neither_a_feature_nor_called_unused():
+    frame = smiles().assign(split=np.resize(["train", "val", "test"], 40), fold=np.resize(["test", "val", "train"], 40))
+    pytest.importorskip("rdkit")
+    prepared = prepare(frame, "graph:acid", "strong", quick(), 0)
+    assert [note for note in prepared.data.notes if "not used" in note] == [
+        "the table: size, fold not used: a molecule is described by its atoms and bonds alone"
+    ]
+    asked = quick(data__split="column", data__split_column="fold")
+    prepared = prepare(frame, "graph:acid", "strong", asked, 0)
+    assert [note for note in prepared.data.notes if "not used" in note] == [
+        "the table: size not used: a molecule is described by its atoms and bonds alone"
+    ]
+    data = payments()
+    stated = Tables(data.nodes.assign(fold=np.resize(["train", "val", "test"], len(data.nodes))), data.edges)
+    prepared = prepare(stated, "node:vip", "strong", asked, 0)
+    assert not [name for name in prepared.data.schema.nodes.names if "fold" in name]
+    assert prepared.splits["node"].source == "column fold of nodes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from training.samples import payments, quick, shapes
 
+from censnet.data.tables.files import Tables
 from censnet.estimators import CensNetRegressor
 from censnet.training import train
 from censnet.training.config import SettingsError
@@ -40,6 +41,61 @@ def test_a_setting_that_nothing_reads_is_refused(data, target, preset, name, val
     with pytest.raises(SettingsError, match=rf"{name} is .*, expected .*, as it is: nothing reads it, since {why}"):
         prepare(data(), target, preset, settings | {name: value})
     prepare(data(), target, preset, settings)
+
+
+UNREAD = [
+    (
+        "node:vip",
+        {"data.split_file": "splits.csv"},
+        "data.split_file is splits.csv, .*data.split is auto, and file would",
+    ),
+    ("node:vip", {"data.split_column": "age"}, "data.split_column is age, .*, and time and column would read it"),
+    (
+        "node:vip",
+        {"data.split": "ratio", "data.split_column": "age"},
+        "data.split_column is age, .*data.split is ratio",
+    ),
+    (
+        "node:vip",
+        {"data.label_rate": 0.1},
+        "data.label_rate is 0.1, .*data.split is auto, and label-rate would read it",
+    ),
+    (
+        "node:vip",
+        {"data.split_index": 1},
+        "data.split_index is 1, .*the split does not come from masks that have several",
+    ),
+    (
+        "node:vip",
+        {"data.split": "label-rate", "data.fractions": (0.5, 0.2, 0.3)},
+        "data.fractions is .*not by fractions",
+    ),
+    ("node:vip", {"data.features": "paper"}, "data.features is paper, .*neither molecules nor vectors"),
+    ("link", {"data.split": "time"}, "data.split is time, .*links alone are predicted"),
+    ("link", {"data.split": "ratio", "data.split_file": "splits.csv"}, "data.split_file is splits.csv"),
+    ("link", {"data.fractions": (0.5, 0.2, 0.3)}, "data.fractions is .*links alone are predicted"),
+]
+
+
+@pytest.mark.parametrize(("target", "settings", "message"), UNREAD)
+def test_a_setting_of_the_split_that_nothing_reads_is_refused(target, settings, message):
+    with pytest.raises(SettingsError, match=message):
+        prepare(payments(), target, "strong", settings)
+
+
+def test_fractions_are_refused_where_every_row_is_stated_and_read_where_some_are_drawn(tmp_path):
+    data = payments()
+    stated = Tables(data.nodes.assign(split=["train", "val", "test"] * 10), data.edges)
+    fractions = {"data.fractions": (0.5, 0.2, 0.3)}
+    with pytest.raises(SettingsError, match=r"data\.fractions is .* not by fractions: column split of nodes"):
+        prepare(stated, "node:vip", "strong", fractions)
+    some = Tables(data.nodes.assign(split=["train", "train", "test"] * 10), data.edges)
+    assert len(prepare(some, "node:vip", "strong", fractions).splits["node"].validation) == 6  # 2/7 of 20
+    train(data, ["node:vip", "link"], tmp_path / "run", settings=quick(training__epochs=1))
+    again = {"data.split": "file", "data.split_file": str(tmp_path / "run" / "splits.csv")}
+    prepare(data, ["node:vip", "link"], "strong", again)
+    with pytest.raises(SettingsError, match=r"data\.link_fractions is .* data\.split is file"):
+        prepare(data, ["node:vip", "link"], "strong", again | {"data.link_fractions": (0.5, 0.2, 0.3)})
 
 
 def test_what_is_read_is_not_refused():

@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from censnet.data.arguments import check_arguments
 from censnet.data.errors import DataError
 from censnet.data.molecules.smiles import assemble_molecules, find_molecule_keys, smiles_of
 from censnet.data.molecules.structure_files import is_structure_file, read_structures
@@ -26,7 +27,8 @@ from censnet.data.tables.assemble import assemble, describe_columns
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.doubts import tell_notations
 from censnet.data.tables.files import Tables, as_tables, read_tables
-from censnet.data.tables.keys import LEVELS, table_overrides
+from censnet.data.tables.keys import LEVELS, says_split, table_overrides
+from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.packing import Assembled, Fitted
 from censnet.data.tables.saturated import tell_saturated
 from censnet.data.tables.schema import Features, Schema, Standardize, find_roles
@@ -150,6 +152,7 @@ class Dataset:
             a frame with the user's columns, those of `values`, and, if some rows cannot be used, `error`. A column of
             the user's that has the name of another one here gets a `_` behind it.
         """
+        check_arguments(Dataset.results, locals())
         table = table_of(level)
         frame, rows = self.tables.frames().get(table), self.rows(level).numpy()
         if frame is None:
@@ -165,7 +168,8 @@ class Dataset:
         """The columns that say who a row is: its keys, and what the schema took for ids."""
         table = table_of(level)
         schema, frame = self.schema.table(table), self.tables.frames()[table]
-        named = {*schema.keys.values(), *(column.name for column in schema.columns if column.kind == "id")}
+        ids = (column.name for column in schema.columns if column.kind == "id" and not says_split(column.name))
+        named = {*schema.keys.values(), *ids}
         return [column for column in frame.columns if column in named] or list(frame.columns[:1])
 
     def count(self, level: str) -> int:
@@ -208,6 +212,7 @@ def load_data(
         standardize: what rdkit's MolStandardize does to molecules: `none`, `fragment` (the largest), `parent` (that
             without charges) or `tautomer` (the canonical one of that); a given schema says so itself.
     """
+    check_arguments(load_data, locals())
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[str]()
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
@@ -229,10 +234,12 @@ def load_data(
         return Dataset("graph", **vars(from_tensors(data)), problems={}, notes=[])
     tables = _as_tables(data, find_roles(overrides, schema))
     specs = parse_targets(target)[0] if as_items(target) else []
+    asked = find_targets(specs, tables, required=False) if schema is None else schema.targets
+    tables = spread_list_targets(tables, asked)
     if schema is None:
         specs, said = expand_targets(specs, tables, overrides)
         notes += said
-    targets = find_targets(specs, tables, required=False)
+    targets = with_siblings(find_targets(specs, tables, required=False), tables)
     rows = find_training_rows(train_rows, targets, tables)
     problems, smiles = Problems(tables, strict), None
     if tables.nodes is None and tables.edges is None:

@@ -101,6 +101,8 @@ class CensNet(nn.Module):
             raise ValueError(f"layers is {layers!r}, expected a word of N and E, such as 'NEN'")
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
+        if residual not in (False, True, "rising"):
+            raise ValueError(f"residual is {residual!r}, expected True, False or 'rising'")
         check_norm(norm)
         self.word, self.variant, self.residual, self.activation = layers, variant, residual, activation
         self.members, self.steps = members, make_kernel(kernel).steps  # how often a layer's kernel multiplies

@@ -51,10 +51,12 @@ def parse_overrides(texts: Sequence[str]) -> dict[str, str]:
     >>> parse_overrides(["amount=number", "edges.memo=drop"])
     {'amount': 'number', 'edges.memo': 'drop'}
     """
-    found = {}
+    found: dict[str, str] = {}
     for text in texts:
-        column, _, kind = text.rpartition("=")
+        column, kind = (part.strip() for part in text.rpartition("=")[::2])
         if not column or not kind:
             raise DataError(f"--column has {text!r}, expected COLUMN=KIND, such as amount=number or memo=drop")
-        found[column.strip()] = kind.strip()
+        if column in found:
+            raise DataError(f"--column has {column}={found[column]} and {column}={kind}, expected each column once")
+        found[column] = kind
     return found

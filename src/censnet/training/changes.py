@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from censnet.data.arguments import check_arguments
 from censnet.data.errors import quote
 from censnet.training.config import (
     OF_LINKS,
@@ -63,6 +64,7 @@ def make_settings(
         Traceback (most recent call last):
         censnet.training.config.SettingsError: unknown setting model.widht: ...
     """
+    check_arguments(make_settings, {"changes": changes, "seed": seed, "link": link})
     values = _load_preset(preset, section, (changes or {}).get("training.labels") == "many")
     if link:
         alone = _load_preset(preset, "link")
@@ -88,12 +90,14 @@ def parse_changes(texts: Sequence[str]) -> dict[str, str]:
     >>> parse_changes(["model.hidden=64", "training.schedule = cosine"])
     {'model.hidden': '64', 'training.schedule': 'cosine'}
     """
-    found = {}
+    found: dict[str, str] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
+        name, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
             raise SettingsError(f"--set has {text!r}, expected NAME=VALUE, such as model.hidden=64")
-        found[name.strip()] = value.strip()
+        if found.get(name, value) != value:
+            raise SettingsError(f"--set has {name}={found[name]} and {name}={value}, expected one of them")
+        found[name] = value
     return found
 
 

@@ -253,6 +253,9 @@ class DataSettings(_Settings):
         "auto", description="how rows are shared out among training, validation and test"
     )
     split_column: str | None = Field(None, description="the column of a split by time or by column")
+    split_index: int | None = Field(
+        None, ge=0, description="which of several splits, from 0, where masks of the data have a column for each"
+    )
     split_file: str | None = Field(None, description="a splits.csv to take the parts from")
     split_seed: int | None = Field(
         None, ge=0, lt=2**31, description="the seed of the split, if not that of the training"

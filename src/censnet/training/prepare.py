@@ -66,6 +66,15 @@ class Prepared:
         return self.networks[0]
 
     @property
+    def split_sources(self) -> dict[str, str]:
+        """Level -> where its split came from, and how many rows are in each part, for the user."""
+        splits = self.splits if self.links is None else {**self.splits, "link": self.links.rows}
+        return {
+            level: f"{split.source} ({', '.join(f'{len(rows):,} {name}' for name, rows in split.parts.items())})"
+            for level, split in splits.items()
+        }
+
+    @property
     def fingerprint(self) -> str:
         """What tells these data, labels and parts from others."""
         found = hashlib.sha256(fingerprint(self.data.graph).encode())
@@ -102,19 +111,28 @@ def prepare(
         target=asked,
         strict=strict,
         features=settings.data.features,
-        overrides=overrides,
+        overrides=_without_split_column(overrides, settings, asked),
         descriptors=settings.data.descriptors,
         standardize=settings.data.standardize,
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
-    if len(given) < len(asked):
-        asked = expand_targets(asked, dataset.tables, overrides)[0]
+    asked = expand_targets(asked, dataset.tables, overrides)[0]
     try:
         return prepare_dataset(dataset, asked, link, settings, texts, set(changes or {}))
     except DataError as error:
         if error.column is None or error.column in given or error.column not in [item.column for item in asked]:
             raise
         raise DataError(f"{error}; --column {error.column}=drop leaves it out of {', '.join(texts)}") from None
+
+
+def _without_split_column(
+    overrides: Mapping[str, str] | None, settings: Settings, asked: Sequence[TargetSpec]
+) -> Mapping[str, str] | None:
+    """What the user says of columns, and that the one that states the split is no feature."""
+    name = settings.data.split_column
+    if settings.data.split != "column" or name is None or any(item.column == name for item in asked):
+        return overrides
+    return {name: "drop", **(overrides or {})}
 
 
 def _section(asked: Sequence[TargetSpec]) -> Section:
@@ -178,7 +196,8 @@ def prepare_dataset(
     ]
     lesson = make_lesson(dataset, targets, [splits], links)
     section = _section(asked)
-    refuse_unread(lesson, settings, make_settings(settings.preset, section, None, settings.seed, link))
+    usual = make_settings(settings.preset, section, None, settings.seed, link)
+    refuse_unread(lesson, settings, usual, dataset, list(splits.values()))
     networks = [
         settle(lesson, settings if network == "few" else _for_many(settings, section, changed, link), changed)
         for network in choose_networks(lesson, settings)
@@ -259,4 +278,5 @@ def fingerprint(graph: Graph | GraphSet) -> str:
 
 
 def _without(split: Split, hidden: Tensor) -> Split:
-    return Split(*(part[~hidden[part]] for part in split.parts.values()))
+    rest = Split(*(part[~hidden[part]] for part in split.parts.values()))
+    return replace(rest, source=split.source, by_fractions=split.by_fractions)

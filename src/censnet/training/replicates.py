@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import torch
 
+from censnet.data.arguments import check_arguments
 from censnet.data.tables.target_spec import Targets
 from censnet.training.changes import make_settings
 from censnet.training.loop.devices import make_accelerator
@@ -78,6 +79,7 @@ def replicate(
         vary: what they decide: the split, where the training starts (weights, dropout, order), or both.
         data, target, preset, settings, device, strict, overrides, resume, overwrite, progress: as in `train`.
     """
+    check_arguments(replicate, locals())
     if replicates < 2:
         raise ValueError(f"replicates is {replicates}, expected at least 2")
     asked, link = read_targets(data, target)

@@ -20,10 +20,12 @@ from censnet.text import count
 from censnet.training.loop.judge import Mark
 from censnet.training.replicates import Replicates
 from censnet.training.run.directory import Try
+from censnet.training.run.known import COUNTS
 from censnet.training.run.run import Run
 
 MOST_COLUMNS = 12
 LOSS = "validation_loss"
+DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
 
@@ -78,10 +80,11 @@ def _positives(run: Run) -> Iterable[RenderableType]:
 
 def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
     """For each level the metrics by part, the one that decides first; then that one of each column, if a mean."""
-    parts = [part for part in (*PARTS, "all") if part in scores]
+    parts = [part for part in (*PARTS, "all", "new") if part in scores]
     for level in dict.fromkeys(level for part in parts for level in scores[part]):
         mine = {part: scores[part].get(level, {}) for part in parts}
         every = list(dict.fromkeys(name for values in mine.values() for name in values))
+        every = [name for name in every if name not in COUNTS]
         plain = sorted((name for name in every if "/" not in name), key=lambda name: _rank(name, decides))
         columns = list(dict.fromkeys(name.rpartition("/")[0] for name in every if "/" in name))
         of = {name: [column for column in columns if f"{column}/{name}" in every] for name in plain}
@@ -157,7 +160,10 @@ def _add_targets(facts: Table, run: Run) -> None:
     if len(targets) > MOST_COLUMNS:
         facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
     for level, frame in run.predictions.items():
-        facts.add_row("rows", _rows(level, frame))
+        facts.add_row("rows", _rows(level, frame, run.config.split.get(level, "")))
+    for level, source in run.config.split.items():
+        of = f"{'links' if level == 'link' else table_of(level)}: " if len(run.config.split) > 1 else ""
+        facts.add_row("split", Text(f"{of}{source}"))
 
 
 def _add_findings(facts: Table, run: Run) -> None:
@@ -166,8 +172,8 @@ def _add_findings(facts: Table, run: Run) -> None:
         facts.add_row(Text("leak?", "yellow"), Text(finding, "yellow"))
 
 
-def _rows(level: str, frame: pd.DataFrame) -> Text:
-    """How many rows are in which part; which have no label or cannot be used."""
+def _rows(level: str, frame: pd.DataFrame, source: str) -> Text:
+    """How many rows are in which part; which have no label, are in none by a split that was stated, or are bad."""
     counts = frame["split"].value_counts()
     parts = ", ".join(f"{int(counts.get(part, 0)):,} {part}" for part in PARTS if part in counts)
     if level == "link":
@@ -176,7 +182,8 @@ def _rows(level: str, frame: pd.DataFrame) -> Text:
     free = len(frame) - int(counts.sum()) - bad
     text = Text(f"{count(len(frame), level)}: {parts}")
     if free:
-        text.append(f"; {free:,} without a label")
+        stated = source and not source.startswith(DRAWN)
+        text.append(f"; {free:,} in no part or without a label" if stated else f"; {free:,} without a label")
     if bad:
         text.append(f"; {bad:,} cannot be used: see error in the predictions", "red")
     return text

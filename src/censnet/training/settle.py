@@ -10,10 +10,13 @@ from collections.abc import Collection, Iterator
 
 import torch
 
+from censnet.data.dataset import Dataset
+from censnet.data.splits.split import Split
+from censnet.data.splits.stated import has_wide_masks
 from censnet.ops.graph import Graph
 from censnet.text import count, plural
 from censnet.training.changes import has_network_for_many
-from censnet.training.config import MANY, OF_LINKS, WALKS, Labels, Settings, SettingsError
+from censnet.training.config import MANY, OF_LINKS, WALKS, DataSettings, Labels, Settings, SettingsError
 from censnet.training.lesson import Lesson
 
 MOST = 2**24  # numbers in one activation up to which gates at rest and further rounds are tried unasked: they take time
@@ -43,9 +46,17 @@ def choose_networks(lesson: Lesson, settings: Settings) -> list[Labels]:
     return ["few", "many"] if lesson.has("validation") else ["few"]
 
 
-def refuse_unread(lesson: Lesson, settings: Settings, usual: Settings) -> None:
-    """Raise where a setting differs from the usual one of the preset, and nothing reads it here."""
-    for name, why in _unread(lesson, settings):
+def refuse_unread(lesson: Lesson, settings: Settings, usual: Settings, dataset: Dataset, splits: list[Split]) -> None:
+    """Raise where a setting differs from the usual one of the preset, and nothing reads it here.
+
+    Args:
+        lesson: what is learnt from.
+        settings: as they were asked for.
+        usual: those of the preset.
+        dataset: what was read.
+        splits: how its rows were shared out, level by level.
+    """
+    for name, why in (*_unread(lesson, settings), *_unread_of_data(lesson, settings.data, dataset, splits)):
         group, _, key = name.partition(".")
         value, left = (getattr(getattr(each, group), key) for each in (settings, usual))
         if value != left:
@@ -79,6 +90,31 @@ def _unread(lesson: Lesson, settings: Settings) -> Iterator[tuple[str, str]]:
         )
     if model.feature_dropout and lesson.graph.nodes.layout == torch.strided:
         yield "model.feature_dropout", "it takes out words of nodes, and these have features that are not sparse"
+
+
+def _unread_of_data(
+    lesson: Lesson, settings: DataSettings, dataset: Dataset, splits: list[Split]
+) -> Iterator[tuple[str, str]]:
+    """The settings of the data that nothing reads here, and why."""
+    way = settings.split
+    if way != "file":
+        yield "data.split_file", f"data.split is {way}, and file would read it"
+    if way not in ("time", "column"):
+        yield "data.split_column", f"data.split is {way}, and time and column would read it"
+    if way != "label-rate":
+        yield "data.label_rate", f"data.split is {way}, and label-rate would read it"
+    if way != "auto" or not any(has_wide_masks(frame) for frame in dataset.tables.frames().values()):
+        yield "data.split_index", "the split does not come from masks that have several columns"
+    if not any(split.by_fractions for split in splits):
+        sources = " and ".join(dict.fromkeys(split.source for split in splits))
+        yield "data.fractions", f"the split is not by fractions: {sources}" if sources else "links alone are predicted"
+    if lesson.links is not None and way == "file":
+        yield "data.link_fractions", "data.split is file"
+    if not splits and way != "file":
+        yield "data.split", "links alone are predicted, and are hidden at random or as in a file"
+    vectors = any(column.kind == "vector" for column in dataset.schema.nodes.columns)
+    if dataset.schema.smiles is None and not vectors:
+        yield "data.features", "there are neither molecules nor vectors of counts, such as words"
 
 
 def _settle_walks(lesson: Lesson, settings: Settings) -> Settings:

@@ -13,8 +13,10 @@ from pathlib import Path
 import pandas as pd
 from accelerate import Accelerator
 
+from censnet.data.arguments import check_arguments
+from censnet.data.row_digests import row_digests, spell_digests
 from censnet.data.splits.links import link_rows
-from censnet.data.splits.split import split_rows
+from censnet.data.splits.split import DIGEST, RESERVED, split_rows
 from censnet.data.tables.target_spec import Targets
 from censnet.data.tables.targets import table_of
 from censnet.ops.graph import Graph
@@ -43,7 +45,6 @@ from censnet.training.run.opening import (
     open_directory,
     read_start,
 )
-from censnet.training.run.predictor import is_split
 from censnet.training.run.run import Run, load_run
 from censnet.training.run.start import Start
 from censnet.training.tries import keep_network, tried
@@ -99,6 +100,7 @@ def train(
         >>> run
         Run(node:faction on karate)
     """
+    check_arguments(train, locals())
     if ensemble < 1:
         raise ValueError(f"ensemble is {ensemble}, expected at least 1")
     if out is None and (resume or tensorboard or finish):
@@ -179,6 +181,8 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
         logger.info("%s is %s: %s", target.name, target.kind, target.reason)
     if len(prepared.targets) > MOST_TOLD:
         logger.info("... and %d more targets", len(prepared.targets) - MOST_TOLD)
+    for level, source in prepared.split_sources.items():
+        logger.info("split of %s: %s", "links" if level == "link" else table_of(level), source)
     for finding in prepared.findings:
         logger.warning("%s", finding)
     if folder is not None:
@@ -203,6 +207,7 @@ def resume_run(
         progress, device, tensorboard: as in `train`.
         finish: whether to close it with its best epoch so far instead of going on.
     """
+    check_arguments(resume_run, locals())
     folder = named_folder(out)
     if is_finished(folder):
         config = read_config(folder)
@@ -272,6 +277,7 @@ def make_run(
         graph_size=GraphSize.of(data.graph),
         targets=prepared.targets,
         link=prepared.links is not None,
+        split=prepared.split_sources,
         node_width=data.graph.node_width,
         edge_width=data.graph.edge_width,
         graph_width=data.graph.graph_width,
@@ -303,11 +309,11 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
     frames = []
     for level, split in prepared.splits.items():
         frame = split_rows(table_of(level), split)
-        names = [name for name in data.id_columns(level) if not is_split(data, level, name)]
-        ids = data.tables.frames()[table_of(level)][names]
-        ids = ids.rename(columns={name: f"{name}_" for name in ("table", "row", "split")})
+        ids = data.tables.frames()[table_of(level)][data.id_columns(level)]
+        ids = ids.rename(columns={name: f"{name}_" for name in RESERVED})
         ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
-        frames.append(pd.concat([frame, ids], axis=1))
+        digests = spell_digests(row_digests(data, level)[frame["row"] - 1])
+        frames.append(pd.concat([frame, ids, pd.Series(digests, name=DIGEST, dtype="string")], axis=1))
     if prepared.links is not None:
         assert isinstance(data.graph, Graph)
         frames.append(link_rows(prepared.links, data.graph, data.edge_rows, pd.Series(node_names(data))))

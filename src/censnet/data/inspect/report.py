@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from censnet.data.inspect.giveaway import as_labels, as_numbers, is_quantity
 from censnet.data.inspect.structure import LineGraph, Structure, measure_structure
 from censnet.data.sets.sources import DATASETS, is_built_in
 from censnet.data.splits.links import LinkSplit, read_links
-from censnet.data.splits.rules import by_column
 from censnet.data.splits.split import Split, read_splits
+from censnet.data.splits.stated import find_stated, has_wide_masks
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.doubts import tell_notations
@@ -187,9 +188,10 @@ def _splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple[dict
     if path is None:
         found = {}
         for table, frame in frames.items():
-            column = next((name for name in frame.columns if name.strip().lower() == "split"), None)
-            if column is not None and frame[column].notna().all():
-                found[table] = by_column(frame[column], dataset.tables.name(table), column)
+            if not has_wide_masks(frame):  # then data.split_index chooses one
+                stated = find_stated(frame, dataset.schema.table(table), dataset.tables.name(table))
+                if stated is not None:
+                    found[table] = replace(Split.of(stated.codes), source=stated.source)
         return found, None
     ids = {table: frame[dataset.id_columns(LEVEL_OF[table])] for table, frame in frames.items()}
     splits = read_splits(path, ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,23 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
+from torch_geometric.data.data import BaseData
 
+from censnet.data.errors import DataError
+from censnet.data.interop.check_pyg import (
+    OF_NODES,
+    check_pyg,
+    check_within,
+    describe_unused,
+    num_nodes,
+    refuse_other_objects,
+    refuse_unused,
+)
 from censnet.data.interop.networkx import FromNetworkx, from_networkx, is_networkx, to_networkx
 from censnet.data.interop.pandas import from_pandas, to_pandas
 from censnet.data.interop.pyg import Imported, as_one, from_pyg, to_pyg
-from censnet.data.splits.split import PARTS
 from censnet.data.tables.files import Tables
+from censnet.data.tables.keys import mask_part
 
 __all__ = [
     "FromNetworkx",
@@ -31,7 +43,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def to_tables(data: object) -> Tables | None:
@@ -39,43 +50,72 @@ def to_tables(data: object) -> Tables | None:
 
     A PyG graph has a row for each node and for each column of `edge_index`. `x`, `edge_attr` and every attribute with
     more than one number in a row are columns of lists. An attribute belongs to the edges if "edge" is in its name, else
-    to the graphs of a batch if it has a value for each, else to the nodes if it has one for each. Masks become `split`.
+    to the graphs of a batch if it has a value for each, else to the nodes, or to the edges, if it has one for each of
+    them. Masks are columns like others; `stated.find_stated` reads them as a split. An attribute that belongs nowhere
+    is not used, and a note says so, but for single values and texts.
     """
     if is_networkx(data):
         found = from_networkx(data)
         for note in found.notes:
             logger.warning(note)
         return _plain_names(found.tables)
-    if isinstance(data, list | tuple) and data and all(isinstance(item, Data) for item in data):
-        data = as_one(data)
+    refuse_other_objects(data)
+    if isinstance(data, list | tuple) and any(isinstance(item, BaseData) for item in data):
+        data = as_one([_check_item(item, number) for number, item in enumerate(data)])
     if not isinstance(data, Data):
         return None
-    num_nodes, columns = int(data.num_nodes or 0), data.edge_index
+    graph: Any = check_pyg(data)
+    columns = graph.get("edge_index")
+    if columns is None:
+        logger.warning("there is no edge_index, so the graph has no edges")
     columns = torch.empty(2, 0, dtype=torch.long) if columns is None else columns.cpu()
-    nodes: dict[str, Any] = {"id": np.arange(num_nodes)}
-    edges: dict[str, Any] = {"source": columns[0].numpy(), "target": columns[1].numpy()}
-    graphs: dict[str, Any] = {}
-    if isinstance(data, Batch):
-        owner = data.batch.cpu().numpy()
-        graphs["graph"] = np.arange(data.num_graphs)
-        nodes["graph"], edges["graph"] = owner, owner[columns[0].numpy()]
-    for name, value in data.to_dict().items():
-        if name in ("edge_index", "batch", "ptr", "num_nodes", *MASKS):
+    count = {"nodes": num_nodes(graph), "edges": int(columns.shape[1])}
+    tables: dict[str, dict[str, Any]] = {
+        "nodes": {"id": np.arange(count["nodes"])},
+        "edges": {"source": columns[0].numpy(), "target": columns[1].numpy()},
+    }
+    if graph.get("batch") is not None:
+        owner = graph["batch"].cpu().numpy()
+        count["graphs"] = int(graph.num_graphs) if isinstance(graph, Batch) else int(owner.max(initial=-1)) + 1
+        tables["graphs"] = {"graph": np.arange(count["graphs"])}
+        tables["nodes"]["graph"] = owner
+        tables["edges"]["graph"] = owner[columns[0].numpy().clip(0, max(len(owner) - 1, 0))]
+    unused = dict[str, Any]()
+    for name, value in graph.to_dict().items():
+        if name in ("edge_index", "batch", "ptr", "num_nodes", "_num_nodes"):
             continue
-        table, count = nodes, num_nodes
-        if "edge" in name:
-            table, count = edges, columns.shape[1]
-        elif graphs and name not in ("x", "pos") and _length(value) == len(graphs["graph"]):
-            table, count = graphs, len(graphs["graph"])
-        if _length(value) == count and name not in table:
-            column = _column(value)
-            if column is not None:
-                table[name] = column
-    masks = [data.get(name) for name in MASKS]
-    if all(isinstance(mask, Tensor) and mask.shape == (num_nodes,) for mask in masks):
-        part = np.select([mask.cpu().numpy() for mask in masks], PARTS, default="")
-        nodes["split"] = pd.Series(part, dtype=object).replace("", None)
-    return Tables(pd.DataFrame(nodes), pd.DataFrame(edges), pd.DataFrame(graphs) if graphs else None)
+        table = _table_of(name, value, count)
+        column = None if table is None or name in tables[table] else _column(value)
+        if table is not None and column is not None:
+            tables[table][name] = column
+        elif _length(value) >= 0:
+            unused[name] = value
+    refuse_unused(unused, count)
+    if unused:
+        logger.warning(describe_unused(unused, count))
+    graphs = pd.DataFrame(tables["graphs"]) if "graphs" in tables else None
+    return Tables(pd.DataFrame(tables["nodes"]), pd.DataFrame(tables["edges"]), graphs)
+
+
+def _check_item(item: object, number: int) -> Data:
+    """A graph of a list, whose edges end in it."""
+    if not isinstance(item, Data):
+        raise DataError(f"item {number} of the list is a {type(item).__name__}, expected Data")
+    graph: Any = check_pyg(item, f"graph {number}")
+    check_within(graph, f"graph {number}")
+    graph.num_nodes = num_nodes(graph)
+    return graph
+
+
+def _table_of(name: str, value: Any, count: Mapping[str, int]) -> str | None:
+    """The table that an attribute belongs to, by its name and its length."""
+    length = _length(value)
+    order = ["edges"] if "edge" in name else ["graphs", "nodes", "edges"]
+    if name in OF_NODES:
+        order = ["nodes"]
+    elif mask_part(name) is not None and "edge" not in name:
+        order = ["nodes", "edges", "graphs"]
+    return next((table for table in order if count.get(table) == length), None)
 
 
 def _plain_names(tables: Tables) -> Tables:

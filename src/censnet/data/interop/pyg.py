@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData
 
+from censnet.data.interop.check_pyg import check_pyg
+from censnet.data.interop.check_pyg import num_nodes as count_nodes
 from censnet.data.splits.pairs import number_each
 from censnet.data.tables.doubled import find_doubled
 from censnet.ops.graph import Graph, GraphSet
@@ -74,7 +76,8 @@ def from_pyg(data: Data | Batch | Sequence[Data]) -> Imported:
         )
     if data.edge_index is None and "adj_t" in data:
         raise ValueError("data has adj_t and no edge_index, expected edge_index: the two rows of source and target")
-    num_nodes = int(data.num_nodes or 0)
+    read, data = data, check_pyg(data)
+    num_nodes = count_nodes(data)
     columns = torch.empty(2, 0, dtype=torch.long) if data.edge_index is None else data.edge_index
     nodes = _features(data.x, num_nodes, "x", columns.device)
     given = data.edge_attr if data.edge_attr is not None else data.get("edge_weight")
@@ -89,8 +92,8 @@ def from_pyg(data: Data | Batch | Sequence[Data]) -> Imported:
     keep, rows = torch.from_numpy(first).to(columns.device), torch.from_numpy(edge_rows).to(columns.device)
     graph = Graph(nodes, edges[keep], columns[:, keep], data.get("batch"), _num_graphs(data))
     if isinstance(data, Batch):
-        return Imported(*_set(graph, rows, data.ptr), extra, notes, data)
-    return Imported(graph, rows, extra, notes, data)
+        return Imported(*_set(graph, rows, data.ptr), extra, notes, read)
+    return Imported(graph, rows, extra, notes, read)
 
 
 def to_pyg(graph: Graph | GraphSet, **extra: Any) -> Data:

@@ -168,8 +168,10 @@ def scaffold(
     return _spread(part, group)
 
 
-def by_column(values: Any, file: str = "the table", column: str = "split") -> Split:
+def by_column(values: Any, file: str = "the table", column: str = "split", gaps: bool = False) -> Split:
     """The split a user wrote into a column: train, val, valid, validation or test, in any case.
+
+    With `gaps`, a row without a value is in no part; otherwise that is an error.
 
     Example:
         >>> by_column(["train", "Valid", "TEST", "train"])
@@ -178,12 +180,13 @@ def by_column(values: Any, file: str = "the table", column: str = "split") -> Sp
     series = pd.Series(values)
     text = series.astype("string").str.strip().str.lower()
     part = text.map(SPELLINGS)
-    bad = np.flatnonzero(part.isna().to_numpy())
+    blank = text.isna() | (text == "") if gaps else pd.Series(False, index=text.index)
+    bad = np.flatnonzero((part.isna() & ~blank).to_numpy(dtype=bool))
     if len(bad):
         found = series.iloc[bad[0]]
         what = "no split" if pd.isna(found) else f"the split {quote(str(found))}"
         raise DataError(f"{what}, expected train, validation or test", file=file, row=int(bad[0]), column=column)
-    return Split.of(part.to_numpy(dtype=np.int64))
+    return Split.of(part.fillna(-1).to_numpy(dtype=np.int64))
 
 
 def by_time(

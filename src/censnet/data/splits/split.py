@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,18 @@ from censnet.text import count
 PARTS = ("train", "validation", "test")
 SPELLINGS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 COLUMNS = ("table", "row", "split")
+DIGEST = "digest"  # of what a row is, in the splits.csv of a run
+RESERVED = (*COLUMNS, DIGEST)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
     """Rows of one table in three parts, each in rising order. A row may be in none, never in two.
+
+    Args:
+        train, validation, test: the rows of each part.
+        source: where the split came from, for the user: a column, a file, masks, or chance.
+        by_fractions: whether rows were shared out in fractions, rather than all of them being stated.
 
     Shape:
         train, validation, test (n,), of any sizes.
@@ -42,6 +49,8 @@ class Split:
     train: Tensor
     validation: Tensor
     test: Tensor
+    source: str = field(default="", kw_only=True)
+    by_fractions: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in PARTS:
@@ -130,7 +139,7 @@ def write_splits(
     for table, split in splits.items():
         frame = split_rows(table, split)
         if ids is not None and table in ids:
-            names = ids[table].rename(columns={name: f"{name}_" for name in COLUMNS})
+            names = ids[table].rename(columns={name: f"{name}_" for name in RESERVED})
             names = names.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
             frame = pd.concat([frame, names], axis=1)
         frames.append(frame)
@@ -229,7 +238,7 @@ def _check_ids(part: pd.DataFrame, ids: pd.DataFrame, file: str, table: str) -> 
             column="row",
         )
     for name in ids.columns:
-        column = f"{name}_" if name in COLUMNS else str(name)
+        column = f"{name}_" if name in RESERVED else str(name)
         if column not in part:
             continue
         now = ids[name].iloc[part["row"].to_numpy() - 1].astype("string").reset_index(drop=True)

@@ -16,7 +16,7 @@ from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, check_names
-from censnet.data.tables.keys import check_keys, find_keys, table_overrides
+from censnet.data.tables.keys import check_keys, find_keys, says_split, table_overrides
 from censnet.data.tables.numbering import Keys, Numbered, number_rows
 from censnet.data.tables.ordering import order_by_end, places, put_in_order
 from censnet.data.tables.packing import Assembled, Fitted, Whole, pack
@@ -209,14 +209,19 @@ def describe_columns(tables: Tables, schema: Schema) -> list[str]:
     notes = []
     for table in ("nodes", "edges") if schema.smiles is None else ():
         fitted, file = schema.table(table), tables.name(table)
-        if fitted.left_out:
-            notes.append(f"{file}: left out {_by_reason(fitted.left_out)}")
+        left_out = [column for column in fitted.left_out if not _says_split(column)]
+        if left_out:
+            notes.append(f"{file}: left out {_by_reason(left_out)}")
         notes += [f"{file}: {told}" for told in _of_values(fitted.columns)]
         if fitted.structure == "degree":
             notes.append(f"{file}: no column gives a feature, so each node has its degree and a constant")
         if fitted.structure == "constant":
             notes.append(f"{file}: no column gives a feature, so each edge has a constant")
-    unused = [column.name for column in schema.graphs.columns if column.name not in schema.chosen]
+    unused = [
+        column.name
+        for column in schema.graphs.columns
+        if column.name not in schema.chosen and not (column.kind == "drop" or _says_split(column))
+    ]
     if unused:
         columns = first_few(unused)
         whole = "a graph is described by its nodes and edges"
@@ -250,3 +255,8 @@ def _of_values(columns: Sequence[Column]) -> list[str]:
 
 def _count(names: Sequence[str]) -> str:
     return f"column {names[0]}" if len(names) == 1 else f"{len(names):,} columns ({first_few(names)})"
+
+
+def _says_split(column: Column) -> bool:
+    """Whether a column may be the split, of which the training says where it came from."""
+    return column.kind == "id" and says_split(column.name)

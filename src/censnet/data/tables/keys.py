@@ -22,6 +22,7 @@ TABLE_ROLES: dict[str, tuple[str, ...]] = {
 }
 TABLES = tuple(TABLE_ROLES)
 _SMILES = re.compile(r"(?<![a-z])smiles(?![a-z])")
+_MASK = re.compile(r"(?:(?:node|edge|graph)_)?(train|val|valid|validation|test)(?:_(?:node|edge|graph))?_mask")
 LEVELS = {"node": "nodes", "edge": "edges", "graph": "graphs"}
 
 
@@ -44,10 +45,36 @@ def names_smiles(column: object) -> bool:
     return _SMILES.search(str(column).lower()) is not None
 
 
+def is_split(column: str) -> bool:
+    """Whether a column is called `split`, and so says which part each row is in."""
+    return column.strip().lower() == "split"
+
+
+def mask_part(column: str) -> str | None:
+    """The part that a column is a mask of by its name, as a split spells it; None if it is no such mask.
+
+    >>> mask_part("train_mask"), mask_part("edge_val_mask"), mask_part("attention_mask")
+    ('train', 'val', None)
+    """
+    found = _MASK.fullmatch(column.strip().lower())
+    return None if found is None else found[1]
+
+
+def says_split(column: str) -> bool:
+    """Whether a column says by its name which part each row is in, or whether it is in one."""
+    return is_split(column) or mask_part(column) is not None
+
+
 def find_keys(table: str, columns: Iterable[str], overrides: Mapping[str, str]) -> dict[str, str]:
     """Role -> column of one table, by the user's choice or by the names; a role nobody plays is absent."""
     columns = list(columns)
-    chosen = {overrides[column]: column for column in columns if overrides.get(column) in TABLE_ROLES[table]}
+    chosen: dict[str, str] = {}
+    for column in columns:
+        role = overrides.get(column, "")
+        if role in TABLE_ROLES[table] or (table == "graphs" and role == "id"):
+            if role in chosen:
+                raise DataError(f"{chosen[role]} and {column} are both said to be the {role}, expected one", table)
+            chosen[role] = column
     free = [column for column in columns if column not in overrides]
     keys = {}
     for role in TABLE_ROLES[table]:
@@ -90,5 +117,9 @@ def table_overrides(
             hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(every[:20])}"
             raise DataError(f"no table has this column: {hint}", column=name)
         for holder in holders:
+            if decided[holder].get(name, kind) != kind:
+                raise DataError(
+                    f"is said to be {decided[holder][name]} and {kind}, expected one of them", holder, column=name
+                )
             decided[holder][name] = kind
     return decided

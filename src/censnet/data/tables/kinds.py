@@ -18,6 +18,7 @@ from censnet.data.tables.columns import (
     read_numbers,
     share_of_lists,
 )
+from censnet.data.tables.keys import says_split
 from censnet.data.tables.notations import find_notation
 from censnet.text import plural
 
@@ -34,7 +35,7 @@ def find_kind(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
     >>> find_kind("city", pa.chunked_array([["Oslo", "Rome", "Oslo", "Rome", "Oslo"]]))
     ('category', '2 categories')
     """
-    if name.strip().lower() == "split":
+    if says_split(name):
         return "id", "says which rows train, and is not a feature"
     values = values.drop_null()
     if len(values) == 0:

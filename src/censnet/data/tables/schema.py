@@ -242,6 +242,11 @@ class Schema(BaseModel):
         keys = {column for fitted in tables for column in fitted.keys.values()}
         return keys | {column.name for fitted in tables for column in fitted.columns if column.kind == "id"}
 
+    @property
+    def targets(self) -> dict[str, list[str]]:
+        """Table -> the columns that are predicted."""
+        return {table: self.table(table).targets for table in ("nodes", "edges", "graphs")}
+
     def table(self, name: str) -> TableSchema:
         """The schema of `nodes`, `edges` or `graphs`."""
         found: TableSchema = getattr(self, name)

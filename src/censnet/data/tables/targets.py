@@ -17,6 +17,7 @@ from censnet.data.tables.columns import CHOICES, as_arrow
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import LEVELS, find_keys, table_overrides
 from censnet.data.tables.kinds import find_kind
+from censnet.data.tables.list_targets import entry_columns
 from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets, quote_name
 
 Rows = Tensor | np.ndarray[Any, Any] | Sequence[int]
@@ -49,15 +50,23 @@ def find_targets(
 def expand_targets(
     specs: Sequence[TargetSpec], tables: Tables, overrides: Mapping[str, str] | None = None
 ) -> tuple[list[TargetSpec], list[str]]:
-    """One target for each column, `*` written out, and notes of what it stands for; a column that is missing raises.
+    """One target for each column, `*` and lists written out, and notes of what `*` stands for.
+
+    A column that is missing raises. One whose lists have become columns (`list_targets`) is a target for each of them.
 
     `*` is every column that is no key, not named beside it, and of which the user says nothing by `overrides`. One that
-    says which rows train, that is an id, or that holds one value alone, is left out, and said.
+    says which rows train, that is an id, that holds lists or one value alone, is left out, and said.
     """
     found, notes = list[TargetSpec](), list[str]()
     for spec in specs:
         table = LEVELS[spec.level]
         frame = tables.frames().get(table)
+        entries = (
+            [] if frame is None or spec.column in frame.columns else entry_columns(list(frame.columns), spec.column)
+        )
+        if entries:
+            found += [replace(spec, column=entry) for entry in entries]
+            continue
         if frame is None or (not spec.every and spec.column not in frame.columns):
             there = "there is no such table" if frame is None else _near(spec, list(map(str, frame.columns)))
             others = [level for level, name in LEVELS.items() if spec.column in tables.frames().get(name, ())]
@@ -86,6 +95,7 @@ def _sort_out(frame: pd.DataFrame) -> tuple[list[str], dict[str, str]]:
     """The columns that can be learnt, and those that cannot, with the reason."""
     kinds = {column: find_kind(str(column), as_arrow(frame[column])) for column in frame.columns}
     odd = {column: reason for column, (kind, reason) in kinds.items() if kind in ("id", "constant")}
+    odd |= {column: "lists of numbers" for column, (kind, _) in kinds.items() if kind == "vector"}
     return [column for column in kinds if column not in odd], odd
 
 

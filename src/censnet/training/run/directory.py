@@ -110,6 +110,7 @@ class RunConfig(BaseModel):
         graph_size: of the data.
         targets: what is predicted.
         link: whether links are.
+        split: level -> where its split came from, and how many rows are in each part.
         node_width, edge_width, graph_width: channels of the features.
         node_features: whether the nodes have features of their own, and none that stand in for them.
         members: networks whose answers are averaged.
@@ -131,6 +132,7 @@ class RunConfig(BaseModel):
     graph_size: GraphSize | None = None
     targets: list[Target]
     link: bool
+    split: dict[str, str] = Field(default_factory=dict)
     node_width: int = Field(ge=0, lt=2**31)
     edge_width: int = Field(ge=0, lt=2**31)
     graph_width: int = Field(0, ge=0, lt=2**31)

@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from censnet.data.arguments import check_arguments
 from censnet.data.dataset import Dataset, load_data
 from censnet.data.errors import DataError
 from censnet.data.molecules.given import given_smiles
@@ -71,6 +72,7 @@ class Predictor:
             device: where to compute; the best there is if None.
             progress: whether to show a bar.
         """
+        check_arguments(Predictor.predict, locals())
         level = self._level(level)
         if level != "link" and (pairs is not None or top is not None):
             raise ValueError(f"pairs and top are for links, but {level} is asked for")
@@ -85,6 +87,7 @@ class Predictor:
         self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
     ) -> Embeddings:
         """The embeddings of nodes, edges and, for many graphs, graphs; of an ensemble, its members' side by side."""
+        check_arguments(Predictor.embed, locals())
         if self.config.at_rest:
             logger.warning(
                 "validation kept gates at rest, so that nothing was learnt of edges, and their embeddings say little: "
@@ -169,8 +172,7 @@ class Predictor:
             codes: the part of each input row, -1 for none.
         """
         table, ids = self.table(dataset, level, outputs, "ids"), dataset.id_columns(level)
-        named = [number for number, name in enumerate(ids) if not is_split(dataset, level, name)]
-        found: dict[str, pd.Series[Any]] = {str(table.columns[number]): table.iloc[:, number] for number in named}
+        found: dict[str, pd.Series[Any]] = {str(name): table[name] for name in table.columns[: len(ids)]}
         found["split"] = pd.Series([PARTS[code] if code >= 0 else None for code in codes], dtype=object)
         observed = {f"{target.column}_predicted": target.column for target in self.learners[0].targets[level]}
         for name in map(str, table.columns[len(ids) :]):
@@ -214,8 +216,3 @@ def _computed(members: Sequence[ChunkedOutputs]) -> Iterator[Tensor]:
     """The outputs of all members, some rows at a time. -> (members, k, width) each"""
     for chunk in zip(*(rows.split() for rows in members), strict=True):
         yield torch.stack([one.compute().float().cpu() for one in chunk])
-
-
-def is_split(dataset: Dataset, level: str, column: str) -> bool:
-    """Whether a column of the user's is called `split`: a run's own tables have one column of that name, their own."""
-    return column.strip().lower() == "split" and column not in dataset.schema.table(table_of(level)).keys.values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import tempfile
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 from safetensors.torch import save
 
+from censnet.data.arguments import check_arguments
 from censnet.data.dataset import Dataset
 from censnet.data.errors import DataError
 from censnet.data.splits.links import LinkSplit, links, read_links
@@ -33,12 +35,15 @@ from censnet.training.run.directory import (
 )
 from censnet.training.run.embedding import Embeddings
 from censnet.training.run.history import history_csv
+from censnet.training.run.known import count_known, count_known_links, describe_known, known_rows, split_texts
 from censnet.training.run.links import link_scores, one_graph
 from censnet.training.run.lock import check_folder, named_folder
 from censnet.training.run.predictor import Keep, Predictor
 from censnet.training.run.reading import read_learners, read_metrics, read_schema, read_table_file
 
 __all__ = ["Embeddings", "Keep", "Run", "load_run"]
+
+logger = logging.getLogger("censnet")
 
 
 @dataclass(eq=False)
@@ -76,15 +81,18 @@ class Run(Predictor):
     ) -> dict[str, Scores]:
         """Part -> level -> metric -> value, from the labels of the data.
 
-        On the data of the training, each part has its own scores; on others there is one part, `all`. Links are judged
-        by hiding some: those hidden in training, or on another graph as many drawn by the run's seed.
+        On the data of the training, each part has its own scores. On others there is one part, `all`, with the number
+        of `rows` that have labels, and how many of these are known from training (`known_train`, `known_validation`);
+        where some are and some are not, a part `new` has the scores of those that are not. Links are judged by hiding
+        some: those hidden in training, or on another graph as many drawn by the run's seed.
         """
+        check_arguments(Run.evaluate, locals())
         dataset = self.read(data, strict=strict)
         same = fingerprint(dataset.graph) == self.config.fingerprint
         if same:
             return self.judge(dataset, device, progress)
         targets = self.config.targets
-        scores: Scores = {}
+        scores, fresh, told = Scores(), Scores(), split_texts(self.splits, self.written)
         if targets:
             outputs = self.outputs(dataset, device, progress)
             for level in self.learners[0].targets:
@@ -101,10 +109,21 @@ class Run(Predictor):
                 if not bool(labelled.any()):
                     raise DataError(f"no {level} has a label that the run knows, expected some to judge by")
                 scores[level] = score_rows(mine, answer, labels, labelled.nonzero().squeeze(1), censoring)
+                known = known_rows(told, dataset, level)
+                if known is not None:
+                    scores[level] |= count_known(labelled, known)
+                    others = labelled & ~known["train"] & ~known["validation"]
+                    if 0 < int(others.sum()) < int(labelled.sum()):
+                        fresh[level] = score_rows(mine, answer, labels, others.nonzero().squeeze(1), censoring)
         if self.config.link:
             hidden = links(one_graph(dataset), self.config.settings.data.link_fractions, self.config.settings.seed)
             scores["link"] = self._judge_links(dataset, hidden, device)["test"]["link"]
-        return {"all": scores}
+            scores["link"] |= count_known_links(told, dataset, hidden.test_links)
+        for level, found in scores.items():
+            note = describe_known(found, "links" if level == "link" else table_of(level))
+            if note is not None:
+                logger.warning("%s", note)
+        return {"all": scores, "new": fresh} if fresh else {"all": scores}
 
     # -- pieces that training uses too --------------------------------------------------------------------------------
 
@@ -137,6 +156,7 @@ class Run(Predictor):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run directory; `load_run` reads it back."""
+        check_arguments(Run.save, locals())
         path = named_folder(path)
         check_folder(path)
         tensors = {
@@ -185,6 +205,7 @@ class Run(Predictor):
 
 def load_run(path: str | os.PathLike[str]) -> Run:
     """Read a run directory. One that is damaged, unfinished or not a run is refused; nothing in it is executed."""
+    check_arguments(load_run, locals())
     path = Path(path)
     config = read_config(path)
     schema = read_schema(path, config)
