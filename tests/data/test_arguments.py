@@ -16,9 +16,9 @@ from censnet.estimators import CensNetClassifier
 from censnet.training import Run, make_settings, resume_run
 
 WRONG = [
-    ("target", 3, "target is 3, expected text or a list of texts, such as node:COLUMN"),
+    ("target", 3, "target is 3, expected text, a TargetSpec, a tuple or a list, such as node:COLUMN"),
     ("target", None, "target is None, expected text"),
-    ("target", ["node:vip", 3], "expected text or a list of texts"),
+    ("target", ["node:vip", 3], "target is 3, expected node:COLUMN, edge:COLUMN"),
     ("settings", ["model.hidden=3"], "settings is .*, expected a dictionary or None, such as"),
     ("settings", {3: 4}, "settings is {3: 4}, expected a dictionary"),
     ("ensemble", 1.5, "ensemble is 1.5, expected a whole number"),

@@ -265,7 +265,7 @@ def test_several_processes_give_the_same_in_the_same_order(features, monkeypatch
 
 def test_a_progress_bar_changes_nothing(capsys):
     assert same(featurize(DRUGS, progress=True), featurize(DRUGS))
-    assert "molecules" in capsys.readouterr().out
+    assert "molecules" in capsys.readouterr().err
 
 
 def test_canonical_texts_are_equal_for_one_molecule():

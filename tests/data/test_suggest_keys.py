@@ -47,8 +47,8 @@ def test_ends_are_suggested_by_the_ids_of_the_nodes():
 def test_where_nothing_is_likely_the_option_is_named_all_the_same():
     with pytest.raises(DataError, match=r"columns a, b, expected .* --column COLUMN=source --column COLUMN=target"):
         load_data(pd.DataFrame({"a": [1.5], "b": [2.5]}))
-    with pytest.raises(DataError, match="--column 'The SMILES=smiles'"):
-        load_data(pd.DataFrame({"The SMILES": ["CCO"], "b": [2.5]}))
+    with pytest.raises(DataError, match="--column COLUMN=source"):
+        load_data(pd.DataFrame({"compound": ["CCO"], "b": [2.5]}))
 
 
 def test_a_table_of_nodes_whose_id_has_another_name_says_which_option_would_do():

@@ -35,7 +35,10 @@ def test_peak_memory_counts_what_is_alive_at_once() -> None:
     assert memory.peak == 12_000
 
 
-def test_the_estimate_of_a_large_graph_grows_with_its_rows_and_is_measured_on_few() -> None:
+def test_the_estimate_of_a_large_graph_grows_with_its_rows_and_is_measured_on_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cost, "peak_memory", lambda: 0)  # what other tests took is not of this one
     settings = make_settings("paper", "node")
     small, large = (estimate_cost(ring(size), settings) for size in (100_000, 400_000))
     assert large.measured_edges == small.measured_edges == cost.MOST_EDGES
@@ -85,7 +88,7 @@ def test_a_training_that_does_not_fit_is_refused_before_it_begins(tmp_path, monk
 
 @pytest.mark.parametrize("name", ["model.hidden", "model.latent", "training.epochs", "training.fanout", "model.lift"])
 def test_settings_have_an_upper_bound(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name} is .*less than or equal to"):
+    with pytest.raises(SettingsError, match=f"{name} is .*, expected at most"):
         make_settings("strong", "node", {name: 10**12})
 
 

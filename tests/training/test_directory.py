@@ -237,5 +237,5 @@ def test_a_long_table_whose_errors_are_few_is_read_without_a_word(recwarn):
 def test_what_was_kept_is_one_of_the_tries() -> None:
     tries = [Try(round=1, gates="plain", unlabelled=0.0)]
     for kept in ([1], [-1], [0, 7]):
-        with pytest.raises(ValidationError, match="expected numbers of 1 tries"):
+        with pytest.raises(ValidationError, match="expected numbers of 1 try"):
             Tried(tries=tries, sharpness=[], best=[[0.5]], kept=kept)

@@ -248,7 +248,7 @@ def test_other_settings_may_not_change_on_the_way(tmp_path):
     with pytest.raises(ValueError, match=r"another settings model\.hidden: it was 8, now it is 9: give the same"):
         train(data, "node:wealth", folder, settings=quick(model__hidden=9), resume=True)
     other = Tables(data.nodes.assign(age=1 + data.nodes["age"].round()), data.edges)
-    with pytest.raises(ValueError, match="was started with another fingerprint"):
+    with pytest.raises(ValueError, match="was started on other data: values of column"):
         train(other, "node:wealth", folder, settings=quick(training__patience=None), resume=True)
 
 
@@ -355,7 +355,7 @@ def test_every_network_has_curves_of_its_own_in_tensorboard(tmp_path):
 
 
 def test_settings_without_a_directory_to_write_to_are_refused():
-    with pytest.raises(ValueError, match="resume and tensorboard need a run directory: give out"):
+    with pytest.raises(ValueError, match="resume, finish and tensorboard need a run directory: give out"):
         train(payments(), "node:vip", settings=quick(), tensorboard=True)
     with pytest.raises(ValueError, match="ensemble is 0, expected at least 1"):
         train(payments(), "node:vip", settings=quick(), ensemble=0)
@@ -387,7 +387,7 @@ def test_members_on_the_same_batches_of_graphs_are_those_alone():
         found = fit(learner, lesson, settings.training, 5, device="cpu")
         assert found.best_epoch == [fitted.best_epoch[number]]
         theirs = [row for row in fitted.history if row["member"] == number]
-        for name, share in (("loss", 1e-5), ("validation_loss", 3e-3)):
+        for name, share in (("loss", 1e-5), ("validation_loss", 5e-3)):
             assert [row[name] for row in theirs] == pytest.approx([row[name] for row in found.history], rel=share)
         assert torch.allclose(member(graph).rows["graph"], learner(graph).rows["graph"], rtol=1e-2, atol=1e-3)
 

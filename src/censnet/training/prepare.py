@@ -31,6 +31,7 @@ from censnet.training.settle import choose_networks, refuse_unread, settle
 logger = logging.getLogger("censnet")
 
 MOST_FINDINGS = 8
+LEAST_MEASURED = 20  # training nodes from which on their columns give means and scales
 TRIED = {"training.unlabelled", "training.gates", "training.rounds"}
 
 
@@ -135,6 +136,17 @@ def _without_split_column(
     return {name: "drop", **(overrides or {})}
 
 
+def _rows_to_measure(dataset: Dataset, splits: Mapping[str, Split]) -> dict[str, Tensor]:
+    """Level -> the input rows whose columns give means and scales: training rows, unless these are too few.
+
+    A network sees the columns of every node of its graph, so that few nodes with labels need not speak for all.
+    """
+    rows = {level: split.train for level, split in splits.items()}
+    if isinstance(dataset.graph, Graph) and len(rows.get("node", ())) < LEAST_MEASURED and "node" in rows:
+        rows["node"] = (dataset.rows("node") >= 0).nonzero().squeeze(1)
+    return rows
+
+
 def _section(asked: Sequence[TargetSpec]) -> Section:
     """Which part of a preset is for these targets: that of the first."""
     return asked[0].level if asked else "link"
@@ -180,7 +192,7 @@ def prepare_dataset(
     for level, split in splits.items():
         if len(split.train) == 0:
             raise DataError(f"no {level} row with a label is for training, expected some: see data.split")
-    dataset = dataset.refit({level: split.train for level, split in splits.items()}, links)
+    dataset = dataset.refit(_rows_to_measure(dataset, splits), links)
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [
         Target.fit(

@@ -27,7 +27,7 @@ from censnet.training.loop.learner import Learner
 from censnet.training.loop.optimisation import make_optimizer
 from censnet.training.members import fit_members, make_learner
 from censnet.training.prepare import prepare
-from censnet.training.train import finish
+from censnet.training.train import make_run
 
 PLAIN: dict[str, object] = {"model.lift": 0, "model.residual": False}  # what the peers have none of
 
@@ -228,7 +228,7 @@ def test_a_peer_is_trained_and_judged_where_censnet_is(name: PeerName, members: 
     for fitted in fits:
         losses = [row["loss"] for row in fitted.history]
         assert losses[-1] < 0.8 * losses[0]
-    run = finish(prepared, learners, fits, 0.0, "cpu")
+    run = make_run(prepared, learners, fits, 0.0, "cpu")
     assert run.metrics["train"]["node"]["accuracy"] > 0.6
     assert run.config.tried is not None
 

@@ -75,7 +75,7 @@ def from_pandas(nodes: pd.DataFrame, edges: pd.DataFrame) -> Graph | GraphSet:
 
     Example:
         >>> from_pandas(pd.DataFrame({"id": ["a", "b"]}), pd.DataFrame({"source": ["b"], "target": ["a"]}))
-        Graph(2 nodes x 0, 1 edges x 0)
+        Graph(2 nodes x 0, 1 edge x 0)
     """
     for table, frame, keys in (("nodes", nodes, ("id",)), ("edges", edges, ("source", "target"))):
         for key in keys:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
+from censnet.data.arguments import ArgumentError
 from censnet.data.errors import DataError, quote
 from censnet.data.tables.keys import LEVELS
 
@@ -113,7 +114,7 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
         elif isinstance(item, tuple):
             found.append(_from_tuple(item))
         elif not isinstance(item, str):
-            raise DataError(f"target is {quote(item)}, {_FORM}")
+            raise ArgumentError(f"target is {quote(item)}, {_FORM}")
         elif item.strip() == "link":
             link = True
         else:

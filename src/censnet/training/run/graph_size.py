@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from censnet.ops.graph import Graph, GraphSet
+from censnet.text import count
 
 FACTOR = 2.0  # between mean degrees, from which a graph is unlike the one that was trained on
 
@@ -38,9 +39,11 @@ class GraphSize(BaseModel):
 
     def __str__(self) -> str:
         if self.graphs == 1:
-            return f"{self.nodes:,} nodes, {self.edges:,} edges, mean degree {self.mean_degree:.1f}"
-        nodes, edges = (count / max(self.graphs, 1) for count in (self.nodes, self.edges))
-        return f"{self.graphs:,} graphs of {nodes:.1f} nodes and {edges:.1f} edges, mean degree {self.mean_degree:.1f}"
+            nodes, edges = count(self.nodes, "node"), count(self.edges, "edge")
+            return f"{nodes}, {edges}, mean degree {self.mean_degree:.1f}"
+        each = [total / max(self.graphs, 1) for total in (self.nodes, self.edges)]
+        size = f"{each[0]:.1f} nodes and {each[1]:.1f} edges"
+        return f"{count(self.graphs, 'graph')} of {size}, mean degree {self.mean_degree:.1f}"
 
 
 def compare_sizes(found: GraphSize, trained: GraphSize) -> tuple[str, bool]:

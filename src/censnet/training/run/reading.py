@@ -40,6 +40,7 @@ from censnet.training.run.directory import (
 
 MOST = {SCHEMA: 2**28, METRICS: 2**26}  # bytes
 LONGEST_NAME = 1024  # bytes of the name of a column, in the mean
+PRECISION = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}  # of numbers
 IDS = 64  # columns of a table that are not answers: ids, parts of a split, an error
 KINDS = {  # of tensors in a safetensors file
     torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
@@ -180,6 +181,7 @@ def read_frame(content: bytes, path: Path, ids: Collection[str] = ()) -> pd.Data
         own = [name for name in names if name in ids]
         gaps = {name: list(MISSING) for name in names if name not in ids}
         options: dict[str, Any] = {"keep_default_na": False, "na_values": gaps, "dtype": dict.fromkeys(own, "string")}
+        options |= PRECISION
         frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), low_memory=False, **options)
         for name in own:
             text = as_arrow(frame[name])
@@ -199,7 +201,7 @@ def read_table_file(path: Path, config: RunConfig, name: str, ids: Collection[st
     expected = {HISTORY: {"epoch", "loss", "learning_rate"}, SPLITS: {"table", "row", "split"}}.get(name, set())
 
     def check(path: Path, part: bytes, content: bytearray) -> None:
-        if b"\0" in part:
+        if name == HISTORY and b"\0" in part:
             raise RunError(f"{path} is not a table: it has a byte of value 0")
         head = content.find(b"\n")
         if head > most * LONGEST_NAME or (head < 0 and len(content) > most * LONGEST_NAME):
