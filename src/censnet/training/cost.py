@@ -35,7 +35,7 @@ from censnet.training.prepare import prepare_dataset
 
 logger = logging.getLogger("censnet")
 
-MOST_EDGES = 12_000  # of one graph that a step is measured on
+MOST_EDGES = 8_000  # of one graph that a step is measured on
 CLASSES = [str(number) for number in range(8)]  # a usual number of them, where no target is asked for
 PATIENCE = 2.0  # seconds, after which a step is not measured again
 OF_A_WEIGHT = 16  # bytes: the weight, its gradient, and what the optimizer keeps of both
@@ -161,7 +161,7 @@ def _measure_pass(learner: Learner, graph: Any) -> tuple[float, float]:
 
 def _fastest(work: Any) -> float:
     begin, taken = time.perf_counter(), list[float]()
-    while len(taken) < 5 and (not taken or time.perf_counter() - begin < PATIENCE / 4):
+    while len(taken) < 20 and (not taken or time.perf_counter() - begin < PATIENCE / (2 if len(taken) < 3 else 4)):
         start = time.perf_counter()
         work()
         taken.append(time.perf_counter() - start)
