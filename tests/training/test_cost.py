@@ -62,8 +62,8 @@ import numpy as np, pandas as pd, censnet
 from censnet.training.cost import estimate_for, peak_memory
 from censnet.data.dataset import load_data
 draw = np.random.default_rng(0)
-rows = 20_000
-ends = {"source": draw.integers(0, 4000, rows), "target": draw.integers(0, 4000, rows)}
+rows = 12_000
+ends = {"source": draw.integers(0, 3000, rows), "target": draw.integers(0, 3000, rows)}
 table = pd.DataFrame({**ends, "x": draw.normal(size=rows), "late": draw.integers(0, 2, rows)})
 before = peak_memory()
 said = estimate_for(load_data(table, target="edge:late"), "edge:late").bytes

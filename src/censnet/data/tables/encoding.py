@@ -79,15 +79,6 @@ class Column(BaseModel):
     shares: bool = False
     notation: Notation = "point"
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_older(cls, given: Any) -> Any:
-        """Schemas of earlier runs say of text with both notations that it has a decimal comma somewhere."""
-        if isinstance(given, dict) and "decimal_comma" in given:
-            given = {**given, "notation": "mixed" if given["decimal_comma"] else "point"}
-            del given["decimal_comma"]
-        return given
-
     @model_validator(mode="after")
     def _check_entries(self) -> Self:
         every = range(len(self.mean))
