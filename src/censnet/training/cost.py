@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+import statistics
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,7 @@ CLASSES = [str(number) for number in range(8)]  # a usual number of them, where 
 PATIENCE = 2.0  # seconds, after which a step is not measured again
 OF_A_WEIGHT = 16  # bytes: the weight, its gradient, and what the optimizer keeps of both
 LOOP_BYTES = 100 * 2**20  # what the loop itself brings in: the optimizer's code, metrics, tables of results
+LOOP_SECONDS = 1.3  # times a step and a pass: the optimizer, metrics, checkpoints; fitted on trainings of each kind
 SLACK = 1.15  # of the memory that tensors take, what the allocator takes: fitted on trainings of each kind
 UNSURE = 1.25  # estimates are this much too high at times, so that no more than that over what is free is refused
 UNASKED = 1 / 8  # of the free memory: less by a rough count is not measured before a training
@@ -98,9 +102,8 @@ def estimate_cost(lesson: Lesson, settings: Settings) -> Cost:
     whole = isinstance(lesson.graph, Graph) and not sampled
     batches = make_batches(few if whole else lesson, training, learner.reach, learner.learns_pairs)
     plan = batches.plan(torch.Generator().manual_seed(0))
-    batch = batches.make(plan[0], torch.Generator().manual_seed(0))
-    step = _Step(few if whole else lesson, settings, learner)
-    memory, seconds = step.measure(batch)
+    draw = partial(batches.make, plan[0], torch.Generator().manual_seed(0))
+    memory, seconds = _Step(few if whole else lesson, settings, learner).measure(draw)
     own = sum(weight.numel() for weight in learner.parameters()) * OF_A_WEIGHT
     memory, seconds = (memory * scale, seconds * scale) if whole else (memory, seconds * len(plan))
     pass_memory, pass_seconds = (value * scale for value in _measure_pass(learner, few.graph))
@@ -108,9 +111,9 @@ def estimate_cost(lesson: Lesson, settings: Settings) -> Cost:
     return Cost(
         network=f"{settings.model.layers} with {settings.model.hidden} units",
         bytes=max(before, held + LOOP_BYTES + round(SLACK * memory) + own),
-        seconds=seconds + pass_seconds / training.validate_every,
+        seconds=LOOP_SECONDS * (seconds + pass_seconds / training.validate_every),
         batches=len(plan),
-        measured_edges=batch.graph.num_edges,
+        measured_edges=draw().graph.num_edges,
     )
 
 
@@ -130,24 +133,17 @@ class _Step:
         self.learner = learner
         self.objective = Objective(lesson, settings.training, learner)
 
-    def measure(self, batch: Batch) -> tuple[float, float]:
-        """The bytes that grow with the rows, and the seconds of the fastest of a few steps."""
+    def measure(self, draw: Callable[[], Batch]) -> tuple[float, float]:
+        """The bytes that grow with the rows, and the seconds of a usual step."""
         with PeakMemory() as memory:
-            self(batch)
+            self(draw())
         gradients = sum(weight.numel() * weight.element_size() for weight in self.learner.parameters())
-        return max(0, memory.peak - gradients), _fastest(lambda: self(batch))
+        return max(0, memory.peak - gradients), _usual(lambda: self(draw()))
 
     def __call__(self, batch: Batch) -> None:
         self.learner.train()
-        graph = batch.graph
-        fresh = replace(batch, graph=Graph(graph.nodes, graph.edges, graph.ends, graph.owner, graph.num_graphs,
-                                           graph.graphs)) if self._draws(batch) else batch  # fmt: skip
         self.learner.zero_grad()
-        self.objective(self.learner(fresh.graph), fresh).sum().backward()  # type: ignore[no-untyped-call]
-
-    def _draws(self, batch: Batch) -> bool:
-        """Whether each step has a graph of its own, whose edges are put in order first."""
-        return batch.links is not None or batch.graph.num_graphs > 1
+        self.objective(self.learner(batch.graph), batch).sum().backward()  # type: ignore[no-untyped-call]
 
 
 def _measure_pass(learner: Learner, graph: Any) -> tuple[float, float]:
@@ -156,16 +152,17 @@ def _measure_pass(learner: Learner, graph: Any) -> tuple[float, float]:
         graph = graph.subset(torch.arange(min(len(graph), 64)))
     with PeakMemory() as memory:
         infer(learner, graph)
-    return memory.peak, _fastest(lambda: infer(learner, graph))
+    return memory.peak, _usual(lambda: infer(learner, graph))
 
 
-def _fastest(work: Any) -> float:
+def _usual(work: Callable[[], object]) -> float:
+    """The median of the seconds that some work takes."""
     begin, taken = time.perf_counter(), list[float]()
     while len(taken) < 20 and (not taken or time.perf_counter() - begin < PATIENCE / (2 if len(taken) < 3 else 4)):
         start = time.perf_counter()
         work()
         taken.append(time.perf_counter() - start)
-    return min(taken)
+    return statistics.median(taken)
 
 
 def _shrink(lesson: Lesson) -> tuple[Lesson, float]:
@@ -210,7 +207,8 @@ def estimate_for(dataset: Dataset, target: Targets | None) -> Cost | str:
         asked, link = parse_targets(target)
         settings = make_settings("strong", asked[0].level if asked else "link", link=link)
         prepared = prepare_dataset(dataset, asked, link, settings, as_texts(target))
-        return estimate_cost(prepared.lesson, prepared.settings)
+        costs = [estimate_cost(prepared.lesson, network) for network in prepared.networks]
+        return max(costs, key=lambda cost: cost.bytes)
     except (DataError, SettingsError) as error:
         return str(error)
 
