@@ -43,7 +43,8 @@ class Dialect:
 
     def text(self, table: Mapping[str, Sequence[str]]) -> str:
         file = io.StringIO(newline="")
-        quoting = csv.QUOTE_ALL if self.quoting == "all" else csv.QUOTE_MINIMAL
+        broken = any("\r" in cell for column in table.items() for cell in (column[0], *column[1]))
+        quoting = csv.QUOTE_ALL if self.quoting == "all" or broken else csv.QUOTE_MINIMAL
         writer = csv.writer(file, delimiter=self.delimiter, lineterminator=self.newline, quoting=quoting)
         writer.writerow(table)
         writer.writerows(zip(*table.values(), strict=True))
