@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -193,7 +194,9 @@ def add_component(state: Changed, rng: random.Random, targets: tuple[str, ...]) 
 def _add(state: Changed, rng: random.Random, count: int) -> Changed:
     frames = dict(state.frames)
     if "edges" not in frames:  # molecules
-        frames["graphs"] = _more(frames["graphs"], [{"smiles": rng.choice(["CCO", "c1ccccc1", "CC(=O)O", "C1CC1"])}], rng)
+        frames["graphs"] = _more(
+            frames["graphs"], [{"smiles": rng.choice(["CCO", "c1ccccc1", "CC(=O)O", "C1CC1"])}], rng
+        )
         return replace(state, frames=frames)
     tag = f"new{rng.randrange(10**9)}"
     ids: list[Any] = [f"{tag}-{number}" for number in range(count)]
@@ -203,7 +206,7 @@ def _add(state: Changed, rng: random.Random, count: int) -> Changed:
         frames["graphs"] = _more(frames["graphs"], [{"graph": tag}], rng)
     if "nodes" in frames:
         frames["nodes"] = _more(frames["nodes"], [{"id": name, **extra} for name in ids], rng)
-    pairs = list(zip(ids, ids[1:], strict=False))
+    pairs = list(pairwise(ids))
     if is_twice(state.frames["edges"]):
         pairs = [pair for one, other in pairs for pair in ((one, other), (other, one))]
     drawn = rng.randrange(len(frames["edges"]))
@@ -214,7 +217,7 @@ def _add(state: Changed, rng: random.Random, count: int) -> Changed:
 
 
 def add_lone_direction(state: Changed, rng: random.Random, targets: tuple[str, ...]) -> Changed:
-    """Where each edge is there twice, one that is there once, between two new nodes: it gets an error, no other moves."""
+    """Where edges are there twice, one that is there once, between two new nodes: it gets an error, no other moves."""
     if "nodes" not in state.frames or "graphs" in state.frames or not is_twice(state.frames["edges"]):
         return state
     frames, tag = dict(state.frames), f"lone{rng.randrange(10**9)}"

@@ -166,7 +166,7 @@ def pyg_run(twice: bool, target: str) -> tuple[Run, Any]:
 @QUICKLY
 @given(seed=st.integers(0, 2**16))
 def test_no_answer_of_a_pyg_graph_moves_by_what_is_done_to_others(twice: bool, target: str, seed: int) -> None:
-    """Nodes and columns permuted, an isolated node and an unconnected pair added, labels changed, an attribute added."""
+    """Nodes and columns permuted, an isolated node and an unconnected pair added, a label and an attribute changed."""
     run, data = pyg_run(twice, target)
     rng = torch.Generator().manual_seed(seed)
     base = numbers(run.predict(data))

@@ -1,4 +1,4 @@
-"""What holds of data that were accepted: every row is there, in order, with its id as it was written, joined as written."""
+"""What holds of accepted data: every row is there, in order, under its id as it was written, joined as written."""
 
 from __future__ import annotations
 
@@ -84,8 +84,12 @@ def _joined(dataset: Dataset, written: Mapping[str, Cells]) -> None:
     for line, (source, target, row) in enumerate(pairs, start=1):
         if row < 0:
             continue
-        assert {source, target} <= named, f"edges, row {line}: {source!r} - {target!r} is an edge, but no such node is known"
-        if source in number and target in number:  # a node whose features cannot be read is a node without a number here
+        assert {source, target} <= named, (
+            f"edges, row {line}: {source!r} - {target!r} is an edge, but no such node is known"
+        )
+        if (
+            source in number and target in number
+        ):  # a node whose features cannot be read is a node without a number here
             found = {ends[0][row], ends[1][row]}
             assert found == {number[source], number[target]}, f"edges, row {line} joins other nodes than it says"
 

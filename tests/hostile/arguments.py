@@ -18,17 +18,32 @@ from hostile.place import Place, Refusal
 from hostile.runs import QUICK, data_of, trained
 
 ODD: dict[str, Any] = {
-    "none": None, "int": 3, "minus": -1, "float": 1.5, "nan": float("nan"), "text": "banana", "bytes": b"x", "ints": [1, 2], "dict": {"a": 1}, "object": object(), "array": np.eye(2), "tensor": torch.ones(3), "frame": pd.DataFrame({"a": [1]}),
+    "none": None, "int": 3, "minus": -1, "float": 1.5, "nan": float("nan"), "text": "banana", "bytes": b"x",
+    "ints": [1, 2], "dict": {"a": 1}, "object": object(), "array": np.eye(2), "tensor": torch.ones(3),
+    "frame": pd.DataFrame({"a": [1]}),
     "true": True, "path": Path("nowhere"), "huge": 10**30, "empty": "",
 }  # fmt: skip
 # argument of `train` -> those of ODD that it may have
 TRAIN: dict[str, set[str]] = {
-    "target": set(), "out": {"none"}, "preset": set(), "settings": {"none", "empty"}, "seed": {"int"}, "ensemble": {"int"}, "device": {"none"}, "strict": {"true"}, "overrides": {"none", "empty"},
+    "target": set(), "out": {"none"}, "preset": set(), "settings": {"none", "empty"}, "seed": {"int"},
+    "ensemble": {"int"}, "device": {"none"}, "strict": {"true"}, "overrides": {"none", "empty"},
     "resume": set(), "overwrite": {"true"}, "progress": {"true"}, "tensorboard": set(),
 }  # fmt: skip
 FLAGS = {"strict", "resume", "overwrite", "progress", "tensorboard"}  # whatever is true or not may be given
-PREDICT: dict[str, set[str]] = {"level": {"none"}, "keep": set(), "pairs": {"none"}, "top": {"none"}, "device": {"none"}}
-LOAD: dict[str, set[str]] = {"schema": {"none"}, "target": {"none", "empty"}, "train_rows": {"none", "empty"}, "features": set(), "overrides": {"none", "empty"}}
+PREDICT: dict[str, set[str]] = {
+    "level": {"none"},
+    "keep": set(),
+    "pairs": {"none"},
+    "top": {"none"},
+    "device": {"none"},
+}
+LOAD: dict[str, set[str]] = {
+    "schema": {"none"},
+    "target": {"none", "empty"},
+    "train_rows": {"none", "empty"},
+    "features": set(),
+    "overrides": {"none", "empty"},
+}
 
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
@@ -52,7 +67,13 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
 
 def _named(found: Any, argument: str, name: str) -> None:
     assert isinstance(found, Refusal), f"{argument}={ODD[name]!r} was taken: {found!r}"[:300]
-    words = {"train_rows": ("train_rows", "rows"), "settings": ("setting", "changes"), "overrides": ("overrides", "column"), "keep": ("keep",), "pairs": ("pairs", "table", "columns")}
+    words = {
+        "train_rows": ("train_rows", "rows"),
+        "settings": ("setting", "changes"),
+        "overrides": ("overrides", "column"),
+        "keep": ("keep",),
+        "pairs": ("pairs", "table", "columns"),
+    }
     names = words.get(argument, (argument,))
     value = str(ODD[name])[:20]
     assert any(word in found for word in names) or (value and value in found), f"{argument} is not named: {found}"

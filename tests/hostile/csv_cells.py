@@ -41,8 +41,9 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
         yield f"decimal-commas-mixed-{column}", partial(_mixed_commas, table, column)
         for sign in ("<", ">", "<=", ">=", "< ", "> "):
             for count in (1, 9):
-                yield f"censored-{sign.strip()}-{count}-{column}{'-space' * sign.endswith(' ')}", partial(
-                    _censored, table, column, sign, count
+                yield (
+                    f"censored-{sign.strip()}-{count}-{column}{'-space' * sign.endswith(' ')}",
+                    partial(_censored, table, column, sign, count),
                 )
     for name, cells in NOTATIONS.items():
         for table in ("nodes", "edges"):
@@ -238,5 +239,3 @@ def _split(words: tuple[str, ...], place: Place) -> None:
             assert codes[row] != 0, f"row {row + 1} is {cell!r}, and it is trained on"
         if word.startswith("test"):
             assert codes[row] == 2, f"row {row + 1} is {cell!r}, and it is not under test"
-
-

@@ -23,8 +23,9 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
             yield f"ragged-{name}-{row}", partial(_ragged, row, line)
     for delimiter in (";", "\t"):
         for row in (2, 20):
-            yield f"ragged-{'tab' if delimiter == chr(9) else 'semicolon'}-{row}", partial(
-                _ragged, row, "1,2", dialect=Dialect(delimiter)
+            yield (
+                f"ragged-{'tab' if delimiter == chr(9) else 'semicolon'}-{row}",
+                partial(_ragged, row, "1,2", dialect=Dialect(delimiter)),
             )
     for name, (text, words) in REFUSED.items():
         yield f"refused-{name}", partial(_refused, text, words)
@@ -100,7 +101,8 @@ SOUND: dict[str, bytes] = {
         line + "".join(f",{'c' if n == 0 else ''}{k}" for k in range(3000))
         for n, line in enumerate(EDGES.strip().split("\n"))
     ).encode(),
-    "unnamed-column": "\n".join(f"{n},{line}" if n else f",{line}" for n, line in enumerate(EDGES.split("\n")[:-1])).encode(),
+    "unnamed-column": "\n".join(f"{n or ''},{line}" for n, line in enumerate(EDGES.split("\n")[:-1])).encode(),
+
     "trailing-comma": "\n".join(line + "," for line in EDGES.strip().split("\n")).encode(),
 }  # fmt: skip
 
@@ -135,7 +137,9 @@ def _encoding(encoding: str, cell: str, place: Place) -> None:
         raw = COMMA.text(written["nodes"]).encode(encoding)
     except UnicodeEncodeError:
         raw = COMMA.text(written["nodes"]).encode(encoding, "replace")
-        written["nodes"]["city"] = [text.encode(encoding, "replace").decode(encoding) for text in written["nodes"]["city"]]
+        written["nodes"]["city"] = [
+            text.encode(encoding, "replace").decode(encoding) for text in written["nodes"]["city"]
+        ]
     _write(place, EDGES.encode(), raw)
     found = place.load()
     if isinstance(found, Refusal):
@@ -200,7 +204,9 @@ def _damage(number: int, place: Place) -> None:
     for _ in range(rng.randint(1, 4)):
         spot, what = rng.randrange(len(data) + 1), rng.randrange(5)
         if what == 0:
-            data[spot:spot] = rng.choice([b"\0", b'"', b"'", b",", b"\n", b"\xff", b"\r", b";", b"\t", rng.randbytes(3)])
+            data[spot:spot] = rng.choice(
+                [b"\0", b'"', b"'", b",", b"\n", b"\xff", b"\r", b";", b"\t", rng.randbytes(3)]
+            )
         elif what == 1:
             del data[spot : spot + rng.randint(1, 30)]
         elif what == 2:

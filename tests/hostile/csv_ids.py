@@ -144,4 +144,3 @@ def _plain(dialect: Dialect, place: Place) -> None:
     all_used(found)
     same_ids(found, written)
     assert found.labels("edge", "amount").tolist() == [float(cell) for cell in written["edges"]["amount"]]
-

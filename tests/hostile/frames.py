@@ -73,13 +73,17 @@ def _dtypes(count: int) -> dict[str, pd.Series[Any]]:
         "none": lambda k: None, "some-none": lambda k: None if k % 7 == 3 else f"k{k}", "na": lambda k: pd.NA,
         "nat": lambda k: pd.NaT, "bytes": lambda k: b"k%d" % k, "decimal": decimal.Decimal,
         "decimal-nan": lambda k: decimal.Decimal("NaN") if k % 7 == 3 else decimal.Decimal(k),
-        "fraction": lambda k: fractions.Fraction(k, 3), "uuid": lambda k: uuid.UUID(int=k), "path": lambda k: PurePosixPath(f"k{k}"),
+        "fraction": lambda k: fractions.Fraction(k, 3), "uuid": lambda k: uuid.UUID(int=k),
+        "path": lambda k: PurePosixPath(f"k{k}"),
         "list": lambda k: [1.0, float(k)], "ragged": lambda k: [1.0] * (k % 3), "array": lambda k: np.array([1.0, k]),
         "matrix": lambda k: np.eye(2) * k, "tuple": lambda k: (1, k), "set": lambda k: {k}, "dict": lambda k: {"a": k},
-        "frame": lambda k: pd.DataFrame({"a": [k]}), "series": lambda k: pd.Series([k, 1]), "date": lambda k: dt.date(2024, 1, 1 + k % 28),
+        "frame": lambda k: pd.DataFrame({"a": [k]}), "series": lambda k: pd.Series([k, 1]),
+        "date": lambda k: dt.date(2024, 1, 1 + k % 28),
         "time": lambda k: dt.time(k % 24), "numpy-scalars": np.int64, "numpy-floats": lambda k: np.float32(k / 2),
-        "huge-int": lambda k: 10**30 + k, "function": lambda k: len, "object": lambda k: object(), "surrogate": lambda k: f"\ud800{k}", "nul": lambda k: f"a\0{k}", "truths": lambda k: bool(k % 2),
-        "numpy-truths": lambda k: np.bool_(k % 2), "text-numbers": str, "text-floats": lambda k: f"{k}.50", "complex-cells": lambda k: complex(k, 1),
+        "huge-int": lambda k: 10**30 + k, "function": lambda k: len, "object": lambda k: object(),
+        "surrogate": lambda k: f"\ud800{k}", "nul": lambda k: f"a\0{k}", "truths": lambda k: bool(k % 2),
+        "numpy-truths": lambda k: np.bool_(k % 2), "text-numbers": str, "text-floats": lambda k: f"{k}.50",
+        "complex-cells": lambda k: complex(k, 1),
         "zero-and-minus-zero": lambda k: (-1) ** k * 0.0, "nan-and-none": lambda k: float("nan") if k % 2 else None,
         "long-text": lambda k: "x" * 100_000, "enum-like": lambda k: "abc"[k % 3],
     }  # fmt: skip
@@ -132,7 +136,9 @@ def _target(name: str, place: Place) -> None:
     made = place.prepare("node:odd", Tables(tables.nodes.assign(odd=column), tables.edges))
     if isinstance(made, Refusal):
         says(made, "odd")
-        assert not name.startswith(("numpy-", "bool", "category-", "masked-I", "string", "arrow-int")), f"refused: {made}"
+        assert not name.startswith(("numpy-", "bool", "category-", "masked-I", "string", "arrow-int")), (
+            f"refused: {made}"
+        )
         return
     sound(made.data)
     labelled = int(column.notna().sum())
@@ -144,7 +150,9 @@ def _id(name: str, place: Place) -> None:
     """As many nodes as different ids, and edges between those that they name; or a line."""
     tables = _tables()
     ids = _dtypes(ROWS)[name]
-    edges = tables.edges.assign(**{end: ids.iloc[tables.edges[end]].reset_index(drop=True) for end in ("source", "target")})
+    edges = tables.edges.assign(
+        **{end: ids.iloc[tables.edges[end]].reset_index(drop=True) for end in ("source", "target")}
+    )
     data = Tables(tables.nodes.assign(id=ids), edges)
     found = place.load(data)
     if isinstance(found, Refusal):
@@ -167,20 +175,27 @@ def _named(name: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 
 ODD: dict[str, Callable[[pd.DataFrame], Any]] = {
-    "empty": lambda frame: frame.iloc[:0], "no-columns": lambda frame: frame[[]], "one-row": lambda frame: frame.iloc[:1],
+    "empty": lambda frame: frame.iloc[:0], "no-columns": lambda frame: frame[[]],
+    "one-row": lambda frame: frame.iloc[:1],
     "index-of-text": lambda frame: frame.set_axis([f"r{k}" for k in range(len(frame))]),
     "index-twice": lambda frame: frame.set_axis([0] * len(frame)), "index-backwards": lambda frame: frame.iloc[::-1],
     "index-of-two": lambda frame: frame.set_index(["source", "target"], drop=False),
-    "index-dropped": lambda frame: frame.set_index("source"), "columns-of-two": lambda frame: pd.concat({"a": frame}, axis=1),
+    "index-dropped": lambda frame: frame.set_index("source"),
+    "columns-of-two": lambda frame: pd.concat({"a": frame}, axis=1),
     "columns-twice": lambda frame: pd.concat([frame, frame], axis=1), "transposed": lambda frame: frame.T,
-    "named-columns": lambda frame: frame.rename_axis(columns="x"), "number-as-name": _named(7), "none-as-name": _named(None),
-    "nan-as-name": _named(float("nan")), "tuple-as-name": _named(("a", "b")), "empty-name": _named(""), "space-as-name": _named(" "),
+    "named-columns": lambda frame: frame.rename_axis(columns="x"), "number-as-name": _named(7),
+    "none-as-name": _named(None),
+    "nan-as-name": _named(float("nan")), "tuple-as-name": _named(("a", "b")), "empty-name": _named(""),
+    "space-as-name": _named(" "),
     "newline-in-name": _named("a\nb"), "escape-in-name": _named("\x1b[31m"), "markup-in-name": _named("[/x]"),
     "long-name": _named("x" * 100_000), "flags": lambda frame: frame.set_flags(allows_duplicate_labels=False),
-    "read-only": lambda frame: _read_only(frame), "a-view": lambda frame: frame[::2], "a-series": lambda frame: frame["source"],
-    "grouped": lambda frame: frame.groupby("source"), "sparse": lambda frame: frame.astype(pd.SparseDtype("float64", 0)),
+    "read-only": lambda frame: _read_only(frame), "a-view": lambda frame: frame[::2],
+    "a-series": lambda frame: frame["source"],
+    "grouped": lambda frame: frame.groupby("source"),
+    "sparse": lambda frame: frame.astype(pd.SparseDtype("float64", 0)),
     "categories-of-both": lambda frame: frame.astype("category"), "attributes": lambda frame: _with_attrs(frame),
-    "ends-as-float": lambda frame: frame.astype({"source": float}), "ends-as-text": lambda frame: frame.astype({"source": str}),
+    "ends-as-float": lambda frame: frame.astype({"source": float}),
+    "ends-as-text": lambda frame: frame.astype({"source": str}),
     "ends-with-gaps": lambda frame: frame.assign(source=frame["source"].where(frame["source"] != 3)),
 }  # fmt: skip
 
@@ -205,14 +220,21 @@ def _odd_frame(change: Callable[[pd.DataFrame], Any], place: Place) -> None:
     sound(found)
     back = found.results("edge", pd.DataFrame({"value_": range(found.count("edge"))}))
     assert len(back) == len(frame)
-    assert back["source"].astype("string").fillna("").tolist() == pd.Series(frame["source"].to_numpy()).astype("string").fillna("").tolist()
+    assert (
+        back["source"].astype("string").fillna("").tolist()
+        == pd.Series(frame["source"].to_numpy()).astype("string").fillna("").tolist()
+    )
 
 
 NO_DATA: dict[str, Any] = {
-    "none": None, "number": 3, "text": "", "space": " ", "bytes": b"x", "list": [], "texts": ["a"], "dict": {}, "dict-of-frames": {"edges": 1},
-    "array": np.eye(3), "set": {1}, "function": len, "class": int, "path": Path(), "no-tables": Tables(), "tuple": (), "nan": float("nan"),
-    "generator": (each for each in ()), "series": pd.Series([1, 2]), "index": pd.Index([1]), "arrow": pa.table({"source": [1], "target": [2]}),
-    "nodes-alone": Tables(nodes=pd.DataFrame({"id": [1, 2]})), "no-rows": Tables(nodes=pd.DataFrame({"id": []}), edges=pd.DataFrame({"source": [], "target": []})),
+    "none": None, "number": 3, "text": "", "space": " ", "bytes": b"x", "list": [], "texts": ["a"], "dict": {},
+    "dict-of-frames": {"edges": 1},
+    "array": np.eye(3), "set": {1}, "function": len, "class": int, "path": Path(), "no-tables": Tables(), "tuple": (),
+    "nan": float("nan"),
+    "generator": (each for each in ()), "series": pd.Series([1, 2]), "index": pd.Index([1]),
+    "arrow": pa.table({"source": [1], "target": [2]}),
+    "nodes-alone": Tables(nodes=pd.DataFrame({"id": [1, 2]})),
+    "no-rows": Tables(nodes=pd.DataFrame({"id": []}), edges=pd.DataFrame({"source": [], "target": []})),
     "tables-of-none": Tables(None, None, None), "tables-of-text": Tables(nodes="x"), "true": True, "newline": "a\nb",
 }  # fmt: skip
 

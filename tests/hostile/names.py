@@ -13,14 +13,21 @@ from hostile.tables import world, write_all
 CONTROLS = {f"U+{number:04X}": chr(number) for number in [*range(1, 0x20), 0x7F, *range(0x80, 0xA0)]}
 FORMATS = {
     f"U+{number:04X}": chr(number)
-    for number in (0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF, 0xFFF9, 0xE0001)
+    for number in (
+        0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF, 0xFFF9, 0xE0001,
+    )
 }  # fmt: skip
 MARKUP = {
-    "close": "[/x]", "close-all": "[/]", "red": "[red]", "bold": "[bold]x[/bold]", "link": "[link=file:///etc/passwd]x", "open": "[", "shut": "]", "backslash": "\\[red]",
-    "emoji": ":smile:", "percent": "%s%d%n", "percent-alone": "100%", "braces": "{}", "brace-name": "{0.__class__}", "dollar": "${HOME}", "backquote": "`id`", "escape-text": "\\x1b[31m",
-    "csi": "\x1b[2J\x1b[H", "title": "\x1b]0;owned\x07", "hyperlink": "\x1b]8;;http://x\x1b\\x", "eight-bit-csi": "\x9b31m", "carriage": "fine\rerror: gone", "backspaces": "abc\b\b\bxyz",
-    "bell": "\x07\x07", "bidi": "\u202egnp.exe", "isolate": "\u2067abc\u2069", "zalgo": "a" + "\u0301" * 50, "html": "<script>alert(1)</script>", "at-repr": "@repr", "hash": "#ff0000", "tilde": "~", "star": "*",
-    "quote": '"', "apostrophe": "'", "wide": "\uff21" * 60, "long": "x" * 3000, "markdown": "**x**", "null-word": "None", "comma": "a, b", "equals": "a=b", "colon": "a:b",
+    "close": "[/x]", "close-all": "[/]", "red": "[red]", "bold": "[bold]x[/bold]", "link": "[link=file:///etc/passwd]x",
+    "open": "[", "shut": "]", "backslash": "\\[red]",
+    "emoji": ":smile:", "percent": "%s%d%n", "percent-alone": "100%", "braces": "{}", "brace-name": "{0.__class__}",
+    "dollar": "${HOME}", "backquote": "`id`", "escape-text": "\\x1b[31m",
+    "csi": "\x1b[2J\x1b[H", "title": "\x1b]0;owned\x07", "hyperlink": "\x1b]8;;http://x\x1b\\x",
+    "eight-bit-csi": "\x9b31m", "carriage": "fine\rerror: gone", "backspaces": "abc\b\b\bxyz",
+    "bell": "\x07\x07", "bidi": "\u202egnp.exe", "isolate": "\u2067abc\u2069", "zalgo": "a" + "\u0301" * 50,
+    "html": "<script>alert(1)</script>", "at-repr": "@repr", "hash": "#ff0000", "tilde": "~", "star": "*",
+    "quote": '"', "apostrophe": "'", "wide": "\uff21" * 60, "long": "x" * 3000, "markdown": "**x**",
+    "null-word": "None", "comma": "a, b", "equals": "a=b", "colon": "a:b",
 }  # fmt: skip
 
 

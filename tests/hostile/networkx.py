@@ -20,27 +20,46 @@ from hostile.place import Place, Refusal
 CLASSES = {"graph": nx.Graph, "digraph": nx.DiGraph, "multigraph": nx.MultiGraph, "multidigraph": nx.MultiDiGraph}
 N = 12
 NAMES: dict[str, list[Any]] = {
-    "int": list(range(N)), "negative": [-k - 1 for k in range(N)], "text": [f"n{k}" for k in range(N)], "float": [k + 0.5 for k in range(N)],
-    "whole-floats": [float(k) for k in range(N)], "tuple": [(k, k + 1) for k in range(N)], "mixed": [0, "0", 1, "1", 2, "2", "a", "b", "c", "d", "e", "f"],
-    "int-and-float-text": [1, "1.0", 2, "2.0", "01", "02", "3", 4, 5, 6, 7, 8], "frozenset": [frozenset({k}) for k in range(N)],
-    "bytes": [b"n%d" % k for k in range(N)], "dates": [dt.date(2024, 1, k + 1) for k in range(N)], "uuid": [uuid.UUID(int=k) for k in range(N)],
-    "paths": [PurePosixPath(f"n{k}") for k in range(N)], "decimals": [decimal.Decimal(k) / 4 for k in range(N)], "truths": [True, False, "True", "False", 2, 3, 4, 5, 6, 7, 8, 9],
-    "numpy": [np.int64(k) for k in range(N)], "huge": [2**70 + k for k in range(N)], "padded": [f"{k:03d}" if k % 2 else str(k) for k in range(N)],
-    "spaces": ["x" + " " * k for k in range(N)], "empty-text": ["", *(f"n{k}" for k in range(N - 1))], "missing-words": ["NA", "nan", "None", "null", *(f"n{k}" for k in range(N - 4))],
-    "line-breaks": ["a\nb", "a\rb", "a\tb", *(f"n{k}" for k in range(N - 3))], "controls": ["\x1b[31m", "\x07", "\x00", *(f"n{k}" for k in range(N - 3))],
-    "unicode": ["caf\u00e9", "cafe\u0301", "\U0001f469", *(f"n{k}" for k in range(N - 3))], "objects": [object() for _ in range(N)], "types": [int, str, float, list, dict, set, bool, bytes, tuple, object, type, complex],
-    "nan": [float("nan"), *range(N - 1)], "none-like": [pd.NA, *range(N - 1)], "infinite": [float("inf"), float("-inf"), *range(N - 2)], "complex": [complex(k, 1) for k in range(N)],
-    "markup": ["[/x]", "[red]", "{0}", "%s", *(f"n{k}" for k in range(N - 4))], "long": [f"{'x' * 5000}{k}" for k in range(N)],
+    "int": list(range(N)), "negative": [-k - 1 for k in range(N)], "text": [f"n{k}" for k in range(N)],
+    "float": [k + 0.5 for k in range(N)],
+    "whole-floats": [float(k) for k in range(N)], "tuple": [(k, k + 1) for k in range(N)],
+    "mixed": [0, "0", 1, "1", 2, "2", "a", "b", "c", "d", "e", "f"],
+    "int-and-float-text": [1, "1.0", 2, "2.0", "01", "02", "3", 4, 5, 6, 7, 8],
+    "frozenset": [frozenset({k}) for k in range(N)],
+    "bytes": [b"n%d" % k for k in range(N)], "dates": [dt.date(2024, 1, k + 1) for k in range(N)],
+    "uuid": [uuid.UUID(int=k) for k in range(N)],
+    "paths": [PurePosixPath(f"n{k}") for k in range(N)], "decimals": [decimal.Decimal(k) / 4 for k in range(N)],
+    "truths": [True, False, "True", "False", 2, 3, 4, 5, 6, 7, 8, 9],
+    "numpy": [np.int64(k) for k in range(N)], "huge": [2**70 + k for k in range(N)],
+    "padded": [f"{k:03d}" if k % 2 else str(k) for k in range(N)],
+    "spaces": ["x" + " " * k for k in range(N)], "empty-text": ["", *(f"n{k}" for k in range(N - 1))],
+    "missing-words": ["NA", "nan", "None", "null", *(f"n{k}" for k in range(N - 4))],
+    "line-breaks": ["a\nb", "a\rb", "a\tb", *(f"n{k}" for k in range(N - 3))],
+    "controls": ["\x1b[31m", "\x07", "\x00", *(f"n{k}" for k in range(N - 3))],
+    "unicode": ["caf\u00e9", "cafe\u0301", "\U0001f469", *(f"n{k}" for k in range(N - 3))],
+    "objects": [object() for _ in range(N)],
+    "types": [int, str, float, list, dict, set, bool, bytes, tuple, object, type, complex],
+    "nan": [float("nan"), *range(N - 1)], "none-like": [pd.NA, *range(N - 1)],
+    "infinite": [float("inf"), float("-inf"), *range(N - 2)], "complex": [complex(k, 1) for k in range(N)],
+    "markup": ["[/x]", "[red]", "{0}", "%s", *(f"n{k}" for k in range(N - 4))],
+    "long": [f"{'x' * 5000}{k}" for k in range(N)],
 }  # fmt: skip
 ATTRIBUTES: dict[str, Callable[[int], Any]] = {
-    "int": lambda k: k, "float": lambda k: k / 3, "text": lambda k: "abc"[k % 3], "truth": lambda k: bool(k % 2), "none": lambda k: None, "some-none": lambda k: None if k % 3 else 1.0,
-    "list": lambda k: [1.0, float(k)], "ragged": lambda k: [1.0] * (k % 3), "array": lambda k: np.array([1.0, k]), "dict": lambda k: {"a": k}, "set": lambda k: {k}, "object": lambda k: object(),
-    "mixed": lambda k: k if k % 2 else "a", "date": lambda k: dt.date(2024, 1, 1 + k % 28), "nan": lambda k: float("nan"), "infinite": lambda k: float("inf") if k == 3 else 1.0,
-    "decimal": decimal.Decimal, "huge": lambda k: 10**30 + k, "complex": lambda k: complex(k, 1), "bytes": lambda k: b"x", "function": lambda k: len, "graph": lambda k: nx.path_graph(2), "numpy": lambda k: np.float32(k),
+    "int": lambda k: k, "float": lambda k: k / 3, "text": lambda k: "abc"[k % 3], "truth": lambda k: bool(k % 2),
+    "none": lambda k: None, "some-none": lambda k: None if k % 3 else 1.0,
+    "list": lambda k: [1.0, float(k)], "ragged": lambda k: [1.0] * (k % 3), "array": lambda k: np.array([1.0, k]),
+    "dict": lambda k: {"a": k}, "set": lambda k: {k}, "object": lambda k: object(),
+    "mixed": lambda k: k if k % 2 else "a", "date": lambda k: dt.date(2024, 1, 1 + k % 28),
+    "nan": lambda k: float("nan"), "infinite": lambda k: float("inf") if k == 3 else 1.0,
+    "decimal": decimal.Decimal, "huge": lambda k: 10**30 + k, "complex": lambda k: complex(k, 1),
+    "bytes": lambda k: b"x", "function": lambda k: len, "graph": lambda k: nx.path_graph(2),
+    "numpy": lambda k: np.float32(k),
 }  # fmt: skip
 KEYS: dict[str, Any] = {
-    "id": "id", "source": "source", "target": "target", "key": "key", "graph": "graph", "split": "split", "number": 7, "none": None, "tuple": ("a", "b"),
-    "empty": "", "space": " ", "line-break": "a\nb", "escape": "\x1b[31m", "markup": "[/x]", "twice": "w", "label": "label", "error": "error",
+    "id": "id", "source": "source", "target": "target", "key": "key", "graph": "graph", "split": "split", "number": 7,
+    "none": None, "tuple": ("a", "b"),
+    "empty": "", "space": " ", "line-break": "a\nb", "escape": "\x1b[31m", "markup": "[/x]", "twice": "w",
+    "label": "label", "error": "error",
 }  # fmt: skip
 
 
@@ -140,7 +159,21 @@ def _key(name: str, side: str, place: Place) -> None:
     _read(place, graph)
 
 
-SHAPES = ("empty", "no-edges", "one-node", "one-loop", "loops", "two-parts", "star", "complete", "bipartite", "frozen", "view", "subgraph-view", "int-names-out-of-order")
+SHAPES = (
+    "empty",
+    "no-edges",
+    "one-node",
+    "one-loop",
+    "loops",
+    "two-parts",
+    "star",
+    "complete",
+    "bipartite",
+    "frozen",
+    "view",
+    "subgraph-view",
+    "int-names-out-of-order",
+)
 
 
 def _shape(shape: str, kind: str, place: Place) -> None:

@@ -46,7 +46,8 @@ TYPES: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
     "decimal256": (pa.decimal256(50, 3), lambda n: decimal.Decimal(n) / 8),
     "string": (pa.string(), _text), "large_string": (pa.large_string(), _text),
     "string-padded": (pa.string(), lambda n: f"{n:03d}"), "string-spaces": (pa.string(), lambda n: " " * n + "x"),
-    "binary": (pa.binary(), lambda n: _text(n).encode()), "large_binary": (pa.large_binary(), lambda n: bytes([n, 255])),
+    "binary": (pa.binary(), lambda n: _text(n).encode()),
+    "large_binary": (pa.large_binary(), lambda n: bytes([n, 255])),
     "fixed-binary": (pa.binary(4), lambda n: f"{n:04d}".encode()),
     "date32": (pa.date32(), _days), "date64": (pa.date64(), _days),
     "timestamp-s": (pa.timestamp("s"), _moment), "timestamp-ms": (pa.timestamp("ms"), _moment),
@@ -214,7 +215,8 @@ def _split(name: str, place: Place) -> None:
 def _edges(name: str, place: Place) -> None:
     """One file of edges, its ends and a column of the type."""
     count = 2 * ROWS
-    tables = {"edges": {"source": _column(name, count), "target": _column(name, count).take(pa.array(range(count)[::-1])),
+    back = _column(name, count).take(pa.array(range(count)[::-1]))
+    tables = {"edges": {"source": _column(name, count), "target": back,
                         "odd": _column(name, count)}}  # fmt: skip
     if not _written(place, tables):
         return

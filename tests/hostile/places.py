@@ -12,7 +12,11 @@ from censnet import load_run
 from hostile.place import Place, Refusal, says, snapshot
 from hostile.runs import QUICK, copied, data_of, trained
 
-FLAGS = [part for name, value in QUICK.items() for part in ("--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}")]
+FLAGS = [
+    part
+    for name, value in QUICK.items()
+    for part in ("--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+]
 
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
@@ -21,10 +25,28 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
         yield f"refused-{name}", partial(_refused, out)
     for name, out in FINE.items():
         yield f"fine-{name}", partial(_fine, out)
-    for file in ("config.json", "predictions.csv", "splits.csv", "history.csv", "metrics.json", "schema.json", "model.safetensors", "notes.txt", "data.csv"):
+    for file in (
+        "config.json",
+        "predictions.csv",
+        "splits.csv",
+        "history.csv",
+        "metrics.json",
+        "schema.json",
+        "model.safetensors",
+        "notes.txt",
+        "data.csv",
+    ):
         for overwrite in (False, True):
             yield f"own-{file}{'-overwrite' * overwrite}", partial(_own_file, file, overwrite)
-    for link in (".saving", "checkpoint", "config.json", "model.safetensors", ".config.json.part", "tensorboard", "predictions.csv"):
+    for link in (
+        ".saving",
+        "checkpoint",
+        "config.json",
+        "model.safetensors",
+        ".config.json.part",
+        "tensorboard",
+        "predictions.csv",
+    ):
         for overwrite in (False, True):
             yield f"link-{link}{'-overwrite' * overwrite}", partial(_link, link, overwrite)
     for name, flags in FAILS.items():
@@ -56,9 +78,14 @@ REFUSED: dict[str, Callable[[Place], object]] = {
     "loop": lambda place: _linked(place.folder / "loop", "loop"),
 }
 FINE: dict[str, Callable[[Place], object]] = {
-    "plain": lambda place: place.out, "nested": lambda place: place.out / "a" / "b" / "c", "dots": lambda place: f"{place.folder}/x/../out", "slash": lambda place: f"{place.out}/", "spaces": lambda place: place.folder / "two words",
-    "markup": lambda place: place.folder / "[red]x", "percent": lambda place: place.folder / "%s{}", "escape": lambda place: place.folder / "a\x1b[31mb", "newline": lambda place: place.folder / "a\nb", "bidi": lambda place: place.folder / "a\u202eb", "emoji": lambda place: place.folder / "\U0001f600",
-    "empty-folder": lambda place: _made(place.out), "tilde": lambda place: place.folder / "~", "dash": lambda place: place.folder / "-x", "dot-first": lambda place: place.folder / ".hidden",
+    "plain": lambda place: place.out, "nested": lambda place: place.out / "a" / "b" / "c",
+    "dots": lambda place: f"{place.folder}/x/../out", "slash": lambda place: f"{place.out}/",
+    "spaces": lambda place: place.folder / "two words",
+    "markup": lambda place: place.folder / "[red]x", "percent": lambda place: place.folder / "%s{}",
+    "escape": lambda place: place.folder / "a\x1b[31mb", "newline": lambda place: place.folder / "a\nb",
+    "bidi": lambda place: place.folder / "a\u202eb", "emoji": lambda place: place.folder / "\U0001f600",
+    "empty-folder": lambda place: _made(place.out), "tilde": lambda place: place.folder / "~",
+    "dash": lambda place: place.folder / "-x", "dot-first": lambda place: place.folder / ".hidden",
 }  # fmt: skip
 
 
@@ -133,7 +160,9 @@ def _link(link: str, overwrite: bool, place: Place) -> None:
 
 
 FAILS = {
-    "target": ["--target", "node:nope"], "setting": ["--set", "model.hidden=x"], "kernel": ["--set", "model.kernel=banana"], "heads": ["--set", "model.heads=3"], "device": ["--device", "banana"], "monitor": ["--set", "training.monitor=banana"],
+    "target": ["--target", "node:nope"], "setting": ["--set", "model.hidden=x"],
+    "kernel": ["--set", "model.kernel=banana"], "heads": ["--set", "model.heads=3"], "device": ["--device", "banana"],
+    "monitor": ["--set", "training.monitor=banana"],
     "huge": ["--set", "model.hidden=1000000000"], "rate": ["--set", "training.learning_rate=1e30"],
 }  # fmt: skip
 
@@ -166,9 +195,13 @@ def _overwrite(place: Place) -> None:
 
 
 TO: dict[str, Callable[[Place], object]] = {
-    "null": lambda place: "/dev/null", "empty": lambda place: "", "fifo": lambda place: _fifo(place.folder / "fifo.csv"),
-    "link": lambda place: _linked(place.folder / "x.csv", str(_touched(place.folder / "secret"))), "dangling": lambda place: _linked(place.folder / "x.csv", "nowhere/x.csv"), "long": lambda place: place.folder / ("x" * 300 + ".csv"),
-    "escape": lambda place: place.folder / "a\x1b[31mb.csv", "markup": lambda place: place.folder / "[red].csv", "no-suffix": lambda place: place.folder / "x",
+    "null": lambda place: "/dev/null", "empty": lambda place: "",
+    "fifo": lambda place: _fifo(place.folder / "fifo.csv"),
+    "link": lambda place: _linked(place.folder / "x.csv", str(_touched(place.folder / "secret"))),
+    "dangling": lambda place: _linked(place.folder / "x.csv", "nowhere/x.csv"),
+    "long": lambda place: place.folder / ("x" * 300 + ".csv"),
+    "escape": lambda place: place.folder / "a\x1b[31mb.csv", "markup": lambda place: place.folder / "[red].csv",
+    "no-suffix": lambda place: place.folder / "x",
 }  # fmt: skip
 
 
@@ -190,7 +223,9 @@ def _script(script: str, place: Place) -> None:
     here, mark = Path.cwd(), place.folder / "executed"
     (here / script).write_text(f"open({str(mark)!r}, 'w').write('x')\n")
     try:
-        place.command("train", data_of("node"), "--target", "node:label", "--out", place.out, "--bf16", "--quiet", *FLAGS)
+        place.command(
+            "train", data_of("node"), "--target", "node:label", "--out", place.out, "--bf16", "--quiet", *FLAGS
+        )
         place.command("inspect", data_of("node"))
         place.command("datasets")
         assert not mark.exists(), f"{script} of the working directory was executed"

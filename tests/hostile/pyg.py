@@ -65,13 +65,27 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
             yield f"list-of-graphs-{given}-{shape}", partial(_list_masks, given, shape)
 
 
-SHAPES = ("column", "several", "short", "long", "overlap", "none-true", "all-true", "empty", "scalar", "list", "numpy", "index")
+SHAPES = (
+    "column",
+    "several",
+    "short",
+    "long",
+    "overlap",
+    "none-true",
+    "all-true",
+    "empty",
+    "scalar",
+    "list",
+    "numpy",
+    "index",
+)
 
 
 def _shaped(mask: Tensor, shape: str) -> Any:
     made: dict[str, Callable[[], Any]] = {
         "flat": lambda: mask, "column": lambda: mask.unsqueeze(1), "short": lambda: mask[:-1],
-        "several": lambda: torch.stack([mask, mask.roll(3), mask.roll(7)], 1), "long": lambda: torch.cat([mask, mask[:1]]),
+        "several": lambda: torch.stack([mask, mask.roll(3), mask.roll(7)], 1),
+        "long": lambda: torch.cat([mask, mask[:1]]),
         "overlap": lambda: mask | (torch.arange(N) < 20), "none-true": lambda: torch.zeros_like(mask),
         "all-true": lambda: torch.ones_like(mask), "empty": lambda: mask[:0], "scalar": lambda: torch.tensor(True),
         "list": lambda: mask.tolist(), "numpy": lambda: mask.numpy(), "index": lambda: mask.nonzero().squeeze(1),
@@ -111,35 +125,53 @@ def _masks(given: tuple[str, ...], dtype: str, shape: str, place: Place) -> None
 
 X, EDGES = torch.ones(N, 4), torch.ones(2 * N, 3)
 RING = graph().edge_index
+TWICE = torch.cat([RING, RING.flip(0)], 1)
 # form -> the value, and "used", "refused" or "either"
 ATTRIBUTES: dict[str, dict[str, tuple[Any, str]]] = {
     "x": {
-        "none": (None, "absent"), "missing": (..., "absent"), "numpy": (X.numpy(), "either"), "list": (X.tolist(), "either"),
+        "none": (None, "absent"), "missing": (..., "absent"), "numpy": (X.numpy(), "either"),
+        "list": (X.tolist(), "either"),
         "complex": (X.to(torch.complex64), "refused"), "half": (X.half(), "used"), "bfloat16": (X.bfloat16(), "used"),
-        "double": (X.double(), "used"), "int": (X.long(), "used"), "bool": (X.bool(), "used"), "uint8": (X.byte(), "used"),
+        "double": (X.double(), "used"), "int": (X.long(), "used"), "bool": (X.bool(), "used"),
+        "uint8": (X.byte(), "used"),
         "flat": (X[:, 0], "used"), "cube": (torch.ones(N, 2, 2), "either"), "short": (X[:-1], "refused"),
         "long": (torch.ones(N + 1, 4), "either"), "no-columns": (X[:, :0], "either"), "no-rows": (X[:0], "refused"),
         "sparse": (torch.eye(N).to_sparse(), "used"), "sparse-csr": (torch.eye(N).to_sparse_csr(), "used"),
-        "nan": (torch.full((N, 4), torch.nan), "either"), "one-nan": (X.masked_fill(torch.arange(N)[:, None] == 3, torch.nan), "either"),
-        "infinite": (X.masked_fill(torch.arange(N)[:, None] == 3, torch.inf), "either"), "gradient": (X.clone().requires_grad_(), "used"),
-        "transposed": (X.t(), "refused"), "scalar": (torch.tensor(1.0), "refused"), "text": ("x", "refused"), "number": (3, "refused"),
-        "texts": (["a"] * N, "either"), "not-contiguous": (torch.ones(4, N).t(), "used"), "huge": (X * 1e38, "either"), "wide": (torch.ones(N, 3000), "used"),
+        "nan": (torch.full((N, 4), torch.nan), "either"),
+        "one-nan": (X.masked_fill(torch.arange(N)[:, None] == 3, torch.nan), "either"),
+        "infinite": (X.masked_fill(torch.arange(N)[:, None] == 3, torch.inf), "either"),
+        "gradient": (X.clone().requires_grad_(), "used"),
+        "transposed": (X.t(), "refused"), "scalar": (torch.tensor(1.0), "refused"), "text": ("x", "refused"),
+        "number": (3, "refused"),
+        "texts": (["a"] * N, "either"), "not-contiguous": (torch.ones(4, N).t(), "used"), "huge": (X * 1e38, "either"),
+        "wide": (torch.ones(N, 3000), "used"),
     },
     "edge_attr": {
-        "none": (None, "absent"), "missing": (..., "absent"), "numpy": (EDGES.numpy(), "either"), "list": (EDGES.tolist(), "either"),
-        "complex": (EDGES.to(torch.complex64), "refused"), "half": (EDGES.half(), "used"), "int": (EDGES.long(), "used"), "bool": (EDGES.bool(), "used"),
+        "none": (None, "absent"), "missing": (..., "absent"), "numpy": (EDGES.numpy(), "either"),
+        "list": (EDGES.tolist(), "either"),
+        "complex": (EDGES.to(torch.complex64), "refused"), "half": (EDGES.half(), "used"),
+        "int": (EDGES.long(), "used"), "bool": (EDGES.bool(), "used"),
         "flat": (EDGES[:, 0], "used"), "cube": (torch.ones(2 * N, 2, 2), "either"), "short": (EDGES[:-1], "refused"),
-        "half-as-many": (EDGES[:N], "refused"), "twice-as-many": (torch.ones(4 * N, 3), "refused"), "no-columns": (EDGES[:, :0], "either"),
-        "no-rows": (EDGES[:0], "refused"), "sparse": (EDGES.to_sparse(), "either"), "nan": (EDGES * torch.nan, "either"),
-        "scalar": (torch.tensor(1.0), "refused"), "text": ("x", "refused"), "transposed": (EDGES.t(), "refused"), "texts": (["a"] * 2 * N, "either"),
+        "half-as-many": (EDGES[:N], "refused"), "twice-as-many": (torch.ones(4 * N, 3), "refused"),
+        "no-columns": (EDGES[:, :0], "either"),
+        "no-rows": (EDGES[:0], "refused"), "sparse": (EDGES.to_sparse(), "either"),
+        "nan": (EDGES * torch.nan, "either"),
+        "scalar": (torch.tensor(1.0), "refused"), "text": ("x", "refused"), "transposed": (EDGES.t(), "refused"),
+        "texts": (["a"] * 2 * N, "either"),
     },
     "edge_index": {
-        "transposed": (RING.t(), "refused"), "flat": (RING[0], "refused"), "three": (torch.cat([RING, RING[:1]]), "refused"), "one": (RING[:1], "refused"),
-        "float": (RING.float(), "either"), "int32": (RING.int(), "used"), "bool": (RING.bool(), "refused"), "negative": (RING - 1, "refused"),
-        "out-of-range": (RING + 1, "either"), "far-out": (RING + 10**6, "refused"), "empty": (RING[:, :0], "either"), "numpy": (RING.numpy(), "either"),
-        "list": (RING.tolist(), "either"), "none": (None, "either"), "missing": (..., "either"), "cube": (RING.unsqueeze(0), "refused"),
-        "scalar": (torch.tensor(3), "refused"), "halves": (RING.float() + 0.5, "refused"), "nan": (RING.float() * torch.nan, "refused"),
-        "sparse": (torch.eye(N).to_sparse(), "refused"), "dense-adjacency": (torch.eye(N).long(), "refused"), "text": ("x", "refused"),
+        "transposed": (RING.t(), "refused"), "flat": (RING[0], "refused"),
+        "three": (torch.cat([RING, RING[:1]]), "refused"), "one": (RING[:1], "refused"),
+        "float": (RING.float(), "either"), "int32": (RING.int(), "used"), "bool": (RING.bool(), "refused"),
+        "negative": (RING - 1, "refused"),
+        "out-of-range": (RING + 1, "either"), "far-out": (RING + 10**6, "refused"), "empty": (RING[:, :0], "either"),
+        "numpy": (RING.numpy(), "either"),
+        "list": (RING.tolist(), "either"), "none": (None, "either"), "missing": (..., "either"),
+        "cube": (RING.unsqueeze(0), "refused"),
+        "scalar": (torch.tensor(3), "refused"), "halves": (RING.float() + 0.5, "refused"),
+        "nan": (RING.float() * torch.nan, "refused"),
+        "sparse": (torch.eye(N).to_sparse(), "refused"), "dense-adjacency": (torch.eye(N).long(), "refused"),
+        "text": ("x", "refused"),
         "two-edges": (torch.tensor([[0, 1], [1, 2]]), "either"), "huge-numbers": (RING + 2**60, "refused"),
     },
 }  # fmt: skip
@@ -182,10 +214,14 @@ def _attribute(name: str, value: Any, verdict: str, place: Place) -> None:
 
 Y = torch.arange(N) % 2
 LABELS: dict[str, Any] = {
-    "int": Y, "int32": Y.int(), "bool": Y.bool(), "float-classes": Y.float(), "float": torch.arange(N) / 3, "column": Y.unsqueeze(1), "two-columns": torch.stack([Y, 1 - Y], 1),
-    "many-columns": torch.rand(N, 5), "short": Y[:-1], "long": torch.cat([Y, Y[:1]]), "nan": torch.full((N,), torch.nan), "some-nan": torch.where(torch.arange(N) % 7 == 3, torch.nan, Y.float()),
-    "minus-one": Y - 1, "complex": Y.to(torch.complex64), "one-class": torch.zeros(N, dtype=torch.long), "texts": ["ab"[int(k)] for k in Y], "list": Y.tolist(), "numpy": Y.numpy(),
-    "none": None, "scalar": torch.tensor(1), "text": "y", "cube": torch.ones(N, 2, 2), "sparse": Y.float().to_sparse(), "infinite": torch.where(torch.arange(N) == 3, torch.inf, torch.arange(N) / 3),
+    "int": Y, "int32": Y.int(), "bool": Y.bool(), "float-classes": Y.float(), "float": torch.arange(N) / 3,
+    "column": Y.unsqueeze(1), "two-columns": torch.stack([Y, 1 - Y], 1),
+    "many-columns": torch.rand(N, 5), "short": Y[:-1], "long": torch.cat([Y, Y[:1]]),
+    "nan": torch.full((N,), torch.nan), "some-nan": torch.where(torch.arange(N) % 7 == 3, torch.nan, Y.float()),
+    "minus-one": Y - 1, "complex": Y.to(torch.complex64), "one-class": torch.zeros(N, dtype=torch.long),
+    "texts": ["ab"[int(k)] for k in Y], "list": Y.tolist(), "numpy": Y.numpy(),
+    "none": None, "scalar": torch.tensor(1), "text": "y", "cube": torch.ones(N, 2, 2), "sparse": Y.float().to_sparse(),
+    "infinite": torch.where(torch.arange(N) == 3, torch.inf, torch.arange(N) / 3),
     "huge-int": Y * 2**60, "half": Y.half(), "missing": ..., "one-hot": torch.nn.functional.one_hot(Y),
 }  # fmt: skip
 
@@ -233,7 +269,8 @@ OBJECTS: dict[str, tuple[Callable[[], tuple[Any, str]], str]] = {
     "other-width": (lambda: ([*_several(), graph(8, x=torch.ones(8, 5), y=torch.tensor([1]))], "graph:y"), "refused"),
     "hetero": (lambda: (HeteroData(), "node:y"), "refused"),
     "empty-data": (lambda: (Data(), "node:y"), "refused"),
-    "no-nodes": (lambda: (Data(x=torch.ones(0, 3), edge_index=torch.zeros(2, 0, dtype=torch.long)), "node:y"), "refused"),
+    "no-nodes": (lambda: (Data(x=torch.ones(0, 3), edge_index=RING[:, :0]), "node:y"), "refused"),
+
     "one-node": (lambda: (Data(x=torch.ones(1, 3), y=torch.tensor([1])), "node:y"), "refused"),
     "no-x-no-count": (lambda: (Data(edge_index=RING, y=Y), "node:y"), "fine"),
     "isolated": (lambda: (Data(edge_index=RING[:, :10], y=Y, num_nodes=N), "node:y"), "fine"),
@@ -242,7 +279,8 @@ OBJECTS: dict[str, tuple[Callable[[], tuple[Any, str]], str]] = {
     "batch-vector": (lambda: (graph(batch=torch.arange(N) // 10), "node:y"), "either"),
     "loops": (lambda: (graph(edge_index=torch.stack([torch.arange(N)] * 2), edge_attr=...), "node:y"), "fine"),
     "parallel": (lambda: (graph(edge_index=torch.cat([RING, RING], 1), edge_attr=...), "node:y"), "fine"),
-    "both-ways": (lambda: (graph(edge_index=torch.cat([RING, RING.flip(0)], 1), edge_attr=torch.cat([EDGES, EDGES])), "node:y"), "fine"),
+    "both-ways": (lambda: (graph(edge_index=TWICE, edge_attr=torch.cat([EDGES, EDGES])), "node:y"), "fine"),
+
     "edge-target": (lambda: (graph(edge_label=torch.arange(2 * N) % 2), "edge:edge_label"), "fine"),
     "edge-target-short": (lambda: (graph(edge_label=torch.arange(N) % 2), "edge:edge_label"), "refused"),
     "graph-target-of-one": (lambda: (graph(), "graph:y"), "refused"),

@@ -69,7 +69,13 @@ def _copy(place: Place) -> Path:
 
 
 def _resumed(place: Place, **changes: Any) -> Any:
-    arguments: dict[str, Any] = {"data": place.data, "target": "node:label", "settings": SETTINGS, "device": "cpu", "resume": True} | changes
+    arguments: dict[str, Any] = {
+        "data": place.data,
+        "target": "node:label",
+        "settings": SETTINGS,
+        "device": "cpu",
+        "resume": True,
+    } | changes
     return place.attempt(lambda: train(out=place.folder / "run", **arguments))
 
 
@@ -84,11 +90,26 @@ def _cell(table: str, column: str, value: str) -> Callable[[dict[str, Table]], N
     return lambda tables: tables[table][column].__setitem__(0, value)
 
 
+def _append(table: Table) -> None:
+    for name, cells in table.items():
+        cells.append("far" if name == "id" else cells[0])
+
+
+def _swap(table: Table) -> None:
+    for cells in table.values():
+        cells[0], cells[1] = cells[1], cells[0]
+
+
 DATA: dict[str, tuple[Callable[[dict[str, Table]], None], tuple[str, ...]]] = {
-    "label": (_cell("nodes", "label", "b"), ("data",)), "feature": (_cell("nodes", "age", "1"), ("data",)), "edge-feature": (_cell("edges", "amount", "999"), ("data",)), "edge": (_cell("edges", "target", "n7"), ("data",)),
-    "row-added": (lambda t: [cells.append("far" if name == "id" else cells[0]) for name, cells in t["nodes"].items()], ("data",)), "row-removed": (lambda t: [cells.pop() for cells in t["edges"].values()], ("data",)),
-    "rows-swapped": (lambda t: t["nodes"].update({name: [cells[1], cells[0], *cells[2:]] for name, cells in t["nodes"].items()}), ("data",)), "column-added": (lambda t: t["nodes"].update(new=[str(k) for k in range(len(IDS))]), ("data",)),
-    "column-removed": (lambda t: t["nodes"].pop("age"), ("data",)), "split-added": (lambda t: t["nodes"].update(split=["train", "validation", "test"] * (len(IDS) // 3)), ("data",)), "label-missing": (_cell("nodes", "label", ""), ("data",)),
+    "label": (_cell("nodes", "label", "b"), ("data",)), "feature": (_cell("nodes", "age", "1"), ("data",)),
+    "edge-feature": (_cell("edges", "amount", "999"), ("data",)), "edge": (_cell("edges", "target", "n7"), ("data",)),
+    "row-added": (lambda t: _append(t["nodes"]), ("data",)),
+    "row-removed": (lambda t: [cells.pop() for cells in t["edges"].values()], ("data",)),
+    "rows-swapped": (lambda t: _swap(t["nodes"]), ("data",)),
+    "column-added": (lambda t: t["nodes"].update(new=[str(k) for k in range(len(IDS))]), ("data",)),
+    "column-removed": (lambda t: t["nodes"].pop("age"), ("data",)),
+    "split-added": (lambda t: t["nodes"].update(split=["train", "validation", "test"] * (len(IDS) // 3)), ("data",)),
+    "label-missing": (_cell("nodes", "label", ""), ("data",)),
 }  # fmt: skip
 
 
@@ -106,8 +127,13 @@ def _data(change: Callable[[dict[str, Table]], None], words: tuple[str, ...], pl
 
 
 CALLS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
-    "target": ({"target": "node:score"}, ("node:score",)), "hidden": ({"settings": SETTINGS | {"model.hidden": 16}}, ("hidden",)), "seed": ({"seed": 5}, ("seed",)), "ensemble": ({"ensemble": 2}, ("ensemble",)), "preset": ({"preset": "paper"}, ("preset",)),
-    "overrides": ({"overrides": {"age": "category"}}, ()), "split": ({"settings": SETTINGS | {"data.split": "ratio"}}, ("split",)), "no-data": ({"data": "nowhere"}, ("nowhere",)), "fewer-epochs": ({"settings": SETTINGS | {"training.epochs": 0}}, ("epochs",)),
+    "target": ({"target": "node:score"}, ("node:score",)),
+    "hidden": ({"settings": SETTINGS | {"model.hidden": 16}}, ("hidden",)), "seed": ({"seed": 5}, ("seed",)),
+    "ensemble": ({"ensemble": 2}, ("ensemble",)), "preset": ({"preset": "paper"}, ("preset",)),
+    "overrides": ({"overrides": {"age": "category"}}, ()),
+    "split": ({"settings": SETTINGS | {"data.split": "ratio"}}, ("split",)),
+    "no-data": ({"data": "nowhere"}, ("nowhere",)),
+    "fewer-epochs": ({"settings": SETTINGS | {"training.epochs": 0}}, ("epochs",)),
 }  # fmt: skip
 
 
@@ -123,7 +149,26 @@ def _fields() -> list[str]:
     return sorted(unseal(path.read_bytes(), path))
 
 
-START = ("asked", "changed", "data", "ensemble", "fingerprint", "others", "overrides", "settings", "all", "list", "extra", "settings-empty", "asked-number", "ensemble-text", "data-number", "overrides-list", "others-number", "settings-text")
+START = (
+    "asked",
+    "changed",
+    "data",
+    "ensemble",
+    "fingerprint",
+    "others",
+    "overrides",
+    "settings",
+    "all",
+    "list",
+    "extra",
+    "settings-empty",
+    "asked-number",
+    "ensemble-text",
+    "data-number",
+    "overrides-list",
+    "others-number",
+    "settings-text",
+)
 
 
 def _start(name: str, place: Place) -> None:
@@ -131,7 +176,15 @@ def _start(name: str, place: Place) -> None:
     run = _copy(place)
     path = run / "checkpoint" / "start.json"
     content: Any = unseal(path.read_bytes(), path)
-    odd = {"settings-empty": ("settings", {}), "asked-number": ("asked", 3), "ensemble-text": ("ensemble", "two"), "data-number": ("data", 7), "overrides-list": ("overrides", [1]), "others-number": ("others", 3), "settings-text": ("settings", "x")}
+    odd = {
+        "settings-empty": ("settings", {}),
+        "asked-number": ("asked", 3),
+        "ensemble-text": ("ensemble", "two"),
+        "data-number": ("data", 7),
+        "overrides-list": ("overrides", [1]),
+        "others-number": ("others", 3),
+        "settings-text": ("settings", "x"),
+    }
     if name == "all":
         content = {}
     elif name == "list":

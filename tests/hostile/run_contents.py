@@ -18,7 +18,24 @@ from censnet.training.run.directory import seal, unseal
 from hostile.place import Place, Refusal, says
 from hostile.runs import copied, data_of, trained
 
-VALUES: tuple[Any, ...] = (None, True, -1, 0, 10**30, 1e308, "", "x", "x" * 10**5, [], [[]] * 100, {}, {"a": {"b": 1}}, [1, "2", None], "\x1b[31m", "../x")
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    10**30,
+    1e308,
+    "",
+    "x",
+    "x" * 10**5,
+    [],
+    [[]] * 100,
+    {},
+    {"a": {"b": 1}},
+    [1, "2", None],
+    "\x1b[31m",
+    "../x",
+)
 
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
@@ -87,7 +104,9 @@ def _judge(place: Place, run: Path, name: str = "number") -> None:
         return
     assert len(answers) == len(trained(name).predict(data_of(name))), "rows are lost"
     for column in answers.select_dtypes("number"):
-        bad = answers[column].isin([float("inf"), float("-inf")]) | (answers[column].isna() & answers.get("error", answers[column]).isna())
+        bad = answers[column].isin([float("inf"), float("-inf")]) | (
+            answers[column].isna() & answers.get("error", answers[column]).isna()
+        )
         assert not bool(bad.any()) or "error" in answers, f"{column} is not finite"
     screen = place.command("evaluate", run, data_of(name))
     assert screen.code in (0, 2)
@@ -119,7 +138,22 @@ def _field(file: str, number: int, value: Any, place: Place) -> None:
         raise AssertionError(f"{'.'.join(map(str, where))} is {what}: {error}") from None
 
 
-WEIGHTS = ("nan", "one-nan", "infinite", "zeros", "huge", "double", "half", "int", "empty", "renamed", "extra", "transposed", "flat", "none")
+WEIGHTS = (
+    "nan",
+    "one-nan",
+    "infinite",
+    "zeros",
+    "huge",
+    "double",
+    "half",
+    "int",
+    "empty",
+    "renamed",
+    "extra",
+    "transposed",
+    "flat",
+    "none",
+)
 
 
 def _weights(name: str, place: Place) -> None:
@@ -131,7 +165,9 @@ def _weights(name: str, place: Place) -> None:
     one = value.clone()
     one.view(-1)[0] = torch.nan
     made: dict[str, Any] = {
-        "nan": value * torch.nan, "one-nan": one, "infinite": value + torch.inf, "zeros": value * 0, "huge": value * 0 + 3e38, "double": value.double(), "half": value.half(), "int": value.long(), "empty": value[:0],
+        "nan": value * torch.nan, "one-nan": one, "infinite": value + torch.inf, "zeros": value * 0,
+        "huge": value * 0 + 3e38, "double": value.double(), "half": value.half(), "int": value.long(),
+        "empty": value[:0],
         "transposed": value.t().contiguous(), "flat": value.reshape(-1),
     }  # fmt: skip
     if name in made:
@@ -151,7 +187,10 @@ def _weights(name: str, place: Place) -> None:
 
 
 TEXTS: dict[str, tuple[str, Callable[[], bytes]]] = {
-    "history-many-columns": ("history.csv", lambda: b",".join(b"c%d" % k for k in range(200_000)) + b"\n" + b",".join([b"1"] * 200_000)),
+    "history-many-columns": (
+        "history.csv",
+        lambda: b",".join(b"c%d" % k for k in range(200_000)) + b"\n" + b",".join([b"1"] * 200_000),
+    ),
     "history-many-rows": ("history.csv", lambda: b"epoch\n" + b"1\n" * 3_000_000),
     "history-one-field": ("history.csv", lambda: b"epoch\n" + b"9" * 10**7),
     "history-quotes": ("history.csv", lambda: b'"' * 10**6),
@@ -166,7 +205,10 @@ TEXTS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "splits-negative": ("splits.csv", lambda: b"table,row,split\nnodes,-1,train\n"),
     "splits-no-columns": ("splits.csv", lambda: b"\n\n\n"),
     "metrics-deep": ("metrics.json", lambda: b"[" * 10**5),
-    "metrics-long": ("metrics.json", lambda: b'{"test": {"node": {' + b",".join(b'"m%d": 1' % k for k in range(300_000)) + b"}}}"),
+    "metrics-long": (
+        "metrics.json",
+        lambda: b'{"test": {"node": {' + b",".join(b'"m%d": 1' % k for k in range(300_000)) + b"}}}",
+    ),
     "metrics-text": ("metrics.json", lambda: b'{"test": {"node": {"rmse": "good"}}}'),
     "metrics-nan": ("metrics.json", lambda: b'{"test": {"node": {"rmse": NaN}}}'),
     "metrics-huge-number": ("metrics.json", lambda: b'{"test": {"node": {"rmse": ' + b"9" * 10**5 + b"}}}"),
@@ -193,9 +235,14 @@ def _file(name: str, place: Place) -> None:
 
 
 TARGETS: dict[str, dict[str, Any]] = {
-    "scale-zero": {"scale": 0.0}, "scale-negative": {"scale": -1.0}, "scale-tiny": {"scale": 1e-320}, "scale-huge": {"scale": 1e308}, "mean-huge": {"mean": 1e308}, "level": {"level": "edge"}, "level-unknown": {"level": "banana"},
-    "classes-none": {"classes": []}, "classes-twice": {"classes": ["a", "a"]}, "classes-many": {"classes": [str(k) for k in range(1000)]}, "kind": {"kind": "classes"}, "kind-unknown": {"kind": "banana"}, "column-empty": {"column": ""},
-    "column-other": {"column": "nope"}, "column-controls": {"column": "\x1b[31m"}, "form": {"form": "banana"}, "extra": {"extra": 1},
+    "scale-zero": {"scale": 0.0}, "scale-negative": {"scale": -1.0}, "scale-tiny": {"scale": 1e-320},
+    "scale-huge": {"scale": 1e308}, "mean-huge": {"mean": 1e308}, "level": {"level": "edge"},
+    "level-unknown": {"level": "banana"},
+    "classes-none": {"classes": []}, "classes-twice": {"classes": ["a", "a"]},
+    "classes-many": {"classes": [str(k) for k in range(1000)]}, "kind": {"kind": "classes"},
+    "kind-unknown": {"kind": "banana"}, "column-empty": {"column": ""},
+    "column-other": {"column": "nope"}, "column-controls": {"column": "\x1b[31m"}, "form": {"form": "banana"},
+    "extra": {"extra": 1},
 }  # fmt: skip
 
 

@@ -13,7 +13,15 @@ from censnet import load_run
 from hostile.place import Place, Refusal, snapshot
 from hostile.runs import copied, data_of, trained
 
-FILES = ("config.json", "history.csv", "metrics.json", "model.safetensors", "predictions.csv", "schema.json", "splits.csv")
+FILES = (
+    "config.json",
+    "history.csv",
+    "metrics.json",
+    "model.safetensors",
+    "predictions.csv",
+    "schema.json",
+    "splits.csv",
+)
 
 
 def _cut(path: Path, rng: random.Random) -> None:
@@ -94,7 +102,24 @@ def _unreadable(path: Path, rng: random.Random) -> None:
     path.chmod(0)
 
 
-DAMAGES = (_cut, _flip, _insert, _append, _empty, _remove, _link, _dangling, _folder, _fifo, _device, _sparse, _other, _swap, _text, _unreadable)
+DAMAGES = (
+    _cut,
+    _flip,
+    _insert,
+    _append,
+    _empty,
+    _remove,
+    _link,
+    _dangling,
+    _folder,
+    _fifo,
+    _device,
+    _sparse,
+    _other,
+    _swap,
+    _text,
+    _unreadable,
+)
 
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
@@ -127,7 +152,24 @@ def _damaged(file: str, damage: Callable[[Path, random.Random], None], place: Pl
     _refused(place, run)
 
 
-WHOLE = ("empty", "config-alone", "no-config", "file", "link", "dangling", "loop", "saving-link", "saving-empty", "saving-other", "checkpoint-alone", "nested", "extra-files", "extra-links", "deep", "unfinished")
+WHOLE = (
+    "empty",
+    "config-alone",
+    "no-config",
+    "file",
+    "link",
+    "dangling",
+    "loop",
+    "saving-link",
+    "saving-empty",
+    "saving-other",
+    "checkpoint-alone",
+    "nested",
+    "extra-files",
+    "extra-links",
+    "deep",
+    "unfinished",
+)
 
 
 def _whole(name: str, place: Place) -> None:

@@ -37,7 +37,11 @@ TARGETS: dict[str, tuple[str, list[str]]] = {  # name of a run -> its data, and 
     "acid": ("smiles.csv", ["graph:acid"]),
     "link": ("folder", ["link"]),
 }
-CHAINS = [("C" * length + end, int(end == "O"), length + len(end) / 10) for length in range(1, 9) for end in ("O", "N", "F", "Cl", "S")]
+CHAINS = [
+    ("C" * length + end, int(end == "O"), length + len(end) / 10)
+    for length in range(1, 9)
+    for end in ("O", "N", "F", "Cl", "S")
+]
 
 
 @cache

@@ -15,24 +15,66 @@ from hostile.runs import IDS, QUICK
 from hostile.tables import world, write_all
 
 VALUES = (
-    "-1", "0", "1", "0.5", "64.5", "1e9", "1e30", "1e999", "nan", "-inf", "true", "yes", "banana", "[]", "[1,2]", "{}", '{"a": 1}', '"8"', "8 ", "0x10", "1_000", "None", "a,b", "-0", "9" * 50, "[[[[1]]]]", "\u0661",
+    "-1", "0", "1", "0.5", "64.5", "1e9", "1e30", "1e999", "nan", "-inf", "true", "yes", "banana", "[]", "[1,2]", "{}",
+    '{"a": 1}', '"8"', "8 ", "0x10", "1_000", "None", "a,b", "-0", "9" * 50, "[[[[1]]]]", "\u0661",
     "\x1b[31m", "[/x]", "x" * 5000, "{", "1e-400", "1,5",
 )  # fmt: skip
-TYPED: tuple[Any, ...] = (True, 3.0, 3.5, -1, 10**30, float("nan"), float("inf"), b"8", [8], {"a": 1}, object(), (1, 2), {1}, "8", complex(1), len)
+TYPED: tuple[Any, ...] = (
+    True,
+    3.0,
+    3.5,
+    -1,
+    10**30,
+    float("nan"),
+    float("inf"),
+    b"8",
+    [8],
+    {"a": 1},
+    object(),
+    (1, 2),
+    {1},
+    "8",
+    complex(1),
+    len,
+)
 TEXTS = (
-    "", "=", "model.hidden", "model.hidden=", "=8", "model=8", "hidden=8", "model.hiden=8", "MODEL.hidden=8", "model.hidden==8", "model.hidden.x=8", "model..hidden=8", ".hidden=8", "model.=8", "seed=3", "preset=paper",
-    "settings.model.hidden=8", "model.__class__=1", "model.hidden=8=9", " model.hidden = 8 ", "model.hidden=8;model.heads=2", "model.hidden=8,model.heads=2", "model-hidden=8", "model.hidden:8", "\x1b[31m=1", "[/x]=1", "x" * 5000 + "=1",
+    "", "=", "model.hidden", "model.hidden=", "=8", "model=8", "hidden=8", "model.hiden=8", "MODEL.hidden=8",
+    "model.hidden==8", "model.hidden.x=8", "model..hidden=8", ".hidden=8", "model.=8", "seed=3", "preset=paper",
+    "settings.model.hidden=8", "model.__class__=1", "model.hidden=8=9", " model.hidden = 8 ",
+    "model.hidden=8;model.heads=2", "model.hidden=8,model.heads=2", "model-hidden=8", "model.hidden:8", "\x1b[31m=1",
+    "[/x]=1", "x" * 5000 + "=1",
 )  # fmt: skip
 TOGETHER: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
-    "split-file-alone": ({"data.split_file": "x.csv"}, ("data.split_file",)), "split-column-alone": ({"data.split_column": "age"}, ("data.split_column",)), "file-without-name": ({"data.split": "file"}, ("data.split_file",)),
-    "column-without-name": ({"data.split": "column"}, ("split",)), "time-without-name": ({"data.split": "time"}, ("data.split_column",)), "scaffold-of-no-molecules": ({"data.split": "scaffold"}, ("scaffold",)),
-    "no-such-file": ({"data.split": "file", "data.split_file": "nowhere.csv"}, ("nowhere.csv",)), "no-such-column": ({"data.split": "column", "data.split_column": "nowhere"}, ("nowhere",)), "descriptors-of-no-molecules": ({"data.descriptors": True}, ("descriptors",)),
-    "fractions-beyond-one": ({"data.fractions": [0.9, 0.9, 0.9]}, ("fractions",)), "fractions-negative": ({"data.fractions": [-1, 1, 1]}, ("fractions",)), "fractions-nothing": ({"data.fractions": [0, 0, 0]}, ("fractions",)),
-    "fractions-nan": ({"data.fractions": [float("nan")] * 3}, ("fractions",)), "split-seed-negative": ({"data.split_seed": -1}, ("data.split_seed", "-1")),
-    "heads-that-do-not-divide": ({"model.hidden": 8, "model.heads": 3}, ("heads",)), "unknown-kernel": ({"model.kernel": "banana"}, ("kernel",)), "kernel-options-of-another": ({"model.kernel": "hop", "model.kernel_options": {"steps": 3}}, ("kernel",)),
-    "unknown-activation": ({"model.activation": "banana"}, ("activation",)), "unknown-monitor": ({"training.monitor": "banana"}, ("monitor",)), "unknown-preset": ({"preset": "banana"}, ("preset",)),
+    "split-file-alone": ({"data.split_file": "x.csv"}, ("data.split_file",)),
+    "split-column-alone": ({"data.split_column": "age"}, ("data.split_column",)),
+    "file-without-name": ({"data.split": "file"}, ("data.split_file",)),
+    "column-without-name": ({"data.split": "column"}, ("split",)),
+    "time-without-name": ({"data.split": "time"}, ("data.split_column",)),
+    "scaffold-of-no-molecules": ({"data.split": "scaffold"}, ("scaffold",)),
+    "no-such-file": ({"data.split": "file", "data.split_file": "nowhere.csv"}, ("nowhere.csv",)),
+    "no-such-column": ({"data.split": "column", "data.split_column": "nowhere"}, ("nowhere",)),
+    "descriptors-of-no-molecules": ({"data.descriptors": True}, ("descriptors",)),
+    "fractions-beyond-one": ({"data.fractions": [0.9, 0.9, 0.9]}, ("fractions",)),
+    "fractions-negative": ({"data.fractions": [-1, 1, 1]}, ("fractions",)),
+    "fractions-nothing": ({"data.fractions": [0, 0, 0]}, ("fractions",)),
+    "fractions-nan": ({"data.fractions": [float("nan")] * 3}, ("fractions",)),
+    "split-seed-negative": ({"data.split_seed": -1}, ("data.split_seed", "-1")),
+    "heads-that-do-not-divide": ({"model.hidden": 8, "model.heads": 3}, ("heads",)),
+    "unknown-kernel": ({"model.kernel": "banana"}, ("kernel",)),
+    "kernel-options-of-another": ({"model.kernel": "hop", "model.kernel_options": {"steps": 3}}, ("kernel",)),
+    "unknown-activation": ({"model.activation": "banana"}, ("activation",)),
+    "unknown-monitor": ({"training.monitor": "banana"}, ("monitor",)),
+    "unknown-preset": ({"preset": "banana"}, ("preset",)),
 }  # fmt: skip
-HUGE = {"model.hidden": 10**9, "model.layers": "NE" * 10**6, "training.batch_size": 10**15, "model.lift": 10**9, "model.head": [10**9], "model.latent": 10**9, "model.heads": 10**9}
+HUGE = {
+    "model.hidden": 10**9,
+    "model.layers": "NE" * 10**6,
+    "training.batch_size": 10**15,
+    "model.lift": 10**9,
+    "model.head": [10**9],
+    "model.latent": 10**9,
+    "model.heads": 10**9,
+}
 
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
@@ -49,7 +91,20 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
         yield f"together-{name}", partial(_together, changes, words)
     for name, value in HUGE.items():
         yield f"huge-{name}", partial(_huge, name, value)
-    for number, value in enumerate((None, [], ["model.hidden=8"], "model.hidden=8", 3, {"model.hidden"}, {3: 4}, {None: 1}, {"model": {"hidden": 8}}, object())):
+    for number, value in enumerate(
+        (
+            None,
+            [],
+            ["model.hidden=8"],
+            "model.hidden=8",
+            3,
+            {"model.hidden"},
+            {3: 4},
+            {None: 1},
+            {"model": {"hidden": 8}},
+            object(),
+        )
+    ):
         yield f"settings-{number}-{type(value).__name__}", partial(_mapping, value)
 
 
@@ -79,7 +134,9 @@ def _same(found: Any, written: Any) -> bool:
 
 def _text(name: str, value: str, place: Place) -> None:
     for section in ("node", "graph", "link"):
-        made = place.attempt(lambda section=section: make_settings("strong", section, parse_changes([f"{name}={value}"])))
+        made = place.attempt(
+            lambda section=section: make_settings("strong", section, parse_changes([f"{name}={value}"]))
+        )
         if isinstance(made, Refusal):
             says(made, name)
             continue
@@ -118,8 +175,15 @@ def _huge(name: str, value: Any, place: Place) -> None:
     write_all(place.data, world(IDS))
     text = json.dumps(value) if not isinstance(value, str) else value
     level = "link" if name == "model.latent" else "node:label"
-    quick = [part for key, each in QUICK.items() if key != name and key.startswith("training.epochs") for part in ("--set", f"{key}={each}")]
-    screen = place.command("train", place.data, "--target", level, "--out", place.out, "--set", f"{name}={text}", *quick, "--quiet")
+    quick = [
+        part
+        for key, each in QUICK.items()
+        if key != name and key.startswith("training.epochs")
+        for part in ("--set", f"{key}={each}")
+    ]
+    screen = place.command(
+        "train", place.data, "--target", level, "--out", place.out, "--set", f"{name}={text}", *quick, "--quiet"
+    )
     if screen.code == 0:
         assert name == "training.batch_size", f"{name}={text[:40]} was trained"
         return

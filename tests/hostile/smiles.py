@@ -14,29 +14,56 @@ from hostile.place import Place, Refusal, heard
 from hostile.runs import trained
 
 GOOD = {
-    "aspirin": "CC(=O)Oc1ccccc1C(=O)O", "alanine": "C[C@H](N)C(=O)O", "maleic": "OC(=O)/C=C\\C(=O)O", "nitro": "[O-][N+](=O)c1ccc(Cl)cc1",
-    "methane": "C", "water": "O", "ammonia": "N", "ring-numbers": "C%10CCCCC%10", "big-ring": "C1CCCCCCCCCCC1", "carbon-13": "[13CH4]", "caffeine": "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
-    "salt": "[Na+].[Cl-]", "sodium-acetate": "CC(=O)[O-].[Na+]", "hydrochloride": "CCN.Cl", "zwitterion": "[NH3+]CC(=O)[O-]", "triple": "C#N", "cumulene": "C=C=C", "spiro": "C1CCC2(CC1)CCCC2",
-    "boron": "OB(O)c1ccccc1", "silicon": "C[Si](C)(C)C", "selenium": "C[Se]C", "iodine": "CI", "radical": "[CH3]", "explicit-hydrogens": "[CH3][CH2][OH]", "hydrogens-as-atoms": "[H]O[H]",
-    "two-parts": "CCO.CCO", "kekule": "C1=CC=CC=C1", "pyrrole": "c1cc[nH]c1", "charged": "[NH4+]", "metal": "[Fe]", "atom-maps": "[CH3:1][OH:2]", "long-chain": "C" * 300, "both-bonds": "C-C=C-C",
+    "aspirin": "CC(=O)Oc1ccccc1C(=O)O", "alanine": "C[C@H](N)C(=O)O", "maleic": "OC(=O)/C=C\\C(=O)O",
+    "nitro": "[O-][N+](=O)c1ccc(Cl)cc1",
+    "methane": "C", "water": "O", "ammonia": "N", "ring-numbers": "C%10CCCCC%10", "big-ring": "C1CCCCCCCCCCC1",
+    "carbon-13": "[13CH4]", "caffeine": "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
+    "salt": "[Na+].[Cl-]", "sodium-acetate": "CC(=O)[O-].[Na+]", "hydrochloride": "CCN.Cl",
+    "zwitterion": "[NH3+]CC(=O)[O-]", "triple": "C#N", "cumulene": "C=C=C", "spiro": "C1CCC2(CC1)CCCC2",
+    "boron": "OB(O)c1ccccc1", "silicon": "C[Si](C)(C)C", "selenium": "C[Se]C", "iodine": "CI", "radical": "[CH3]",
+    "explicit-hydrogens": "[CH3][CH2][OH]", "hydrogens-as-atoms": "[H]O[H]",
+    "two-parts": "CCO.CCO", "kekule": "C1=CC=CC=C1", "pyrrole": "c1cc[nH]c1", "charged": "[NH4+]", "metal": "[Fe]",
+    "atom-maps": "[CH3:1][OH:2]", "long-chain": "C" * 300, "both-bonds": "C-C=C-C",
 }  # fmt: skip
 BAD = {
-    "open-ring": "C1CCC", "open-branch": "C(C", "closed-branch": "CC)C", "open-bracket": "[Fe", "closed-bracket": "Fe]", "no-element": "Xx", "valence": "CC(C)(C)(C)C", "not-aromatic": "c1cccc1",
-    "no-atom": "[#200]", "nul": "C\0C", "accent": "C\u00e9", "emoji": "\U0001f9ea", "name": "aspirin", "cas": "50-78-2", "inchi": "InChI=1S/CH4/h1H4", "inchi-key": "VNWKTOKETHGBQD-UHFFFAOYSA-N",
-    "formula": "C2H6O", "mol-block": "\n  x\n\n  0  0", "question": "?", "dashes": "--", "number-text": "123", "unclosed-stereo": "C[C@", "bond-first": "=C", "bond-last": "C=", "dot-only": ".", "two-bonds": "C==C",
-    "html": "<b>C</b>", "formula-cell": "=CONCAT(A1)", "escape": "C\x1b[31m", "line-break": "CC\nO", "too-long": "C" * 100_000, "too-many-parts": "C." * 5000 + "C", "brackets": "[" * 5000, "branches": "C(" * 5000,
-    "reaction": "CC>>CO", "reaction-agents": "CC>O>CO", "comma": "C,C", "semicolon": "C;C", "percent": "C%", "isotope-huge": "[999999999999C]", "surrogate-like": "\\ud800", "ring-99": "C%99",
+    "open-ring": "C1CCC", "open-branch": "C(C", "closed-branch": "CC)C", "open-bracket": "[Fe", "closed-bracket": "Fe]",
+    "no-element": "Xx", "valence": "CC(C)(C)(C)C", "not-aromatic": "c1cccc1",
+    "no-atom": "[#200]", "nul": "C\0C", "accent": "C\u00e9", "emoji": "\U0001f9ea", "name": "aspirin", "cas": "50-78-2",
+    "inchi": "InChI=1S/CH4/h1H4", "inchi-key": "VNWKTOKETHGBQD-UHFFFAOYSA-N",
+    "formula": "C2H6O", "mol-block": "\n  x\n\n  0  0", "question": "?", "dashes": "--", "number-text": "123",
+    "unclosed-stereo": "C[C@", "bond-first": "=C", "bond-last": "C=", "dot-only": ".", "two-bonds": "C==C",
+    "html": "<b>C</b>", "formula-cell": "=CONCAT(A1)", "escape": "C\x1b[31m", "line-break": "CC\nO",
+    "too-long": "C" * 100_000, "too-many-parts": "C." * 5000 + "C", "brackets": "[" * 5000, "branches": "C(" * 5000,
+    "reaction": "CC>>CO", "reaction-agents": "CC>O>CO", "comma": "C,C", "semicolon": "C;C", "percent": "C%",
+    "isotope-huge": "[999999999999C]", "surrogate-like": "\\ud800", "ring-99": "C%99",
 }  # fmt: skip
 QUERIES = {
-    "any-bond": "C~C", "atomic-number": "[#6]", "star": "*", "star-bonded": "C*", "star-mapped": "[*:1]C", "or-atoms": "[C,N]", "any-aliphatic": "A", "not-carbon": "[!C]", "ring-atom": "[R]", "degree": "[CX4]",
-    "recursive": "[$(CO)]", "and-atoms": "[C;H1]", "ring-bond": "C@C", "dummy-isotope": "[1*]C", "r-group": "[R1]C", "any-aromatic": "a", "hydrogen-count": "[CH2,CH3]", "two-stars": "*C*", "wild": "[*]",
+    "any-bond": "C~C", "atomic-number": "[#6]", "star": "*", "star-bonded": "C*", "star-mapped": "[*:1]C",
+    "or-atoms": "[C,N]", "any-aliphatic": "A", "not-carbon": "[!C]", "ring-atom": "[R]", "degree": "[CX4]",
+    "recursive": "[$(CO)]", "and-atoms": "[C;H1]", "ring-bond": "C@C", "dummy-isotope": "[1*]C", "r-group": "[R1]C",
+    "any-aromatic": "a", "hydrogen-count": "[CH2,CH3]", "two-stars": "*C*", "wild": "[*]",
 }  # fmt: skip
-MISSING: dict[str, Any] = {"empty": "", "space": " ", "none": None, "nan": float("nan"), "na": pd.NA, "number": 7, "list": ["CCO"], "true": True, "word-nan": "nan", "word-na": "NA"}
+MISSING: dict[str, Any] = {
+    "empty": "",
+    "space": " ",
+    "none": None,
+    "nan": float("nan"),
+    "na": pd.NA,
+    "number": 7,
+    "list": ["CCO"],
+    "true": True,
+    "word-nan": "nan",
+    "word-na": "NA",
+}
 ODD = {
-    "space-before": " CCO", "space-after": "CCO ", "tab-after": "CCO\t", "name-after": "CCO ethanol", "cx": "CCO |$a;b;c$|", "no-break-space": "CCO\u00a0", "zero-width": "CCO\u200b", "quotes": '"CCO"',
-    "line-break-after": "CCO\n", "mark": "\ufeffCCO", "lower": "cco", "deuterium": "[2H]O[2H]", "tritium": "[3H]C", "deuteromethane": "[2H]C([2H])([2H])[2H]", "hydrogen": "[H][H]", "proton": "[H+]", "bare-hydrogen": "[H]",
-    "dative": "[Fe]->[O]", "quadruple": "C$C", "isotope-zero": "[0C]", "trailing-dot": "C.", "leading-dot": ".C", "branch-first": "(C)C", "empty-branch": "C()C", "double-dots": "C..C", "hydride": "[H-]",
-    "stereo-lost": "C[C@](C)(C)C", "ring-zero": "C0CC0", "lone-pair": "[He]", "heavy": "[U]", "wild-charge": "[O-3]", "charge-huge": "[C+9999]", "explicit-zero": "[CH0]", "aromatic-dash": "c1ccc-cc1",
+    "space-before": " CCO", "space-after": "CCO ", "tab-after": "CCO\t", "name-after": "CCO ethanol",
+    "cx": "CCO |$a;b;c$|", "no-break-space": "CCO\u00a0", "zero-width": "CCO\u200b", "quotes": '"CCO"',
+    "line-break-after": "CCO\n", "mark": "\ufeffCCO", "lower": "cco", "deuterium": "[2H]O[2H]", "tritium": "[3H]C",
+    "deuteromethane": "[2H]C([2H])([2H])[2H]", "hydrogen": "[H][H]", "proton": "[H+]", "bare-hydrogen": "[H]",
+    "dative": "[Fe]->[O]", "quadruple": "C$C", "isotope-zero": "[0C]", "trailing-dot": "C.", "leading-dot": ".C",
+    "branch-first": "(C)C", "empty-branch": "C()C", "double-dots": "C..C", "hydride": "[H-]",
+    "stereo-lost": "C[C@](C)(C)C", "ring-zero": "C0CC0", "lone-pair": "[He]", "heavy": "[U]", "wild-charge": "[O-3]",
+    "charge-huge": "[C+9999]", "explicit-zero": "[CH0]", "aromatic-dash": "c1ccc-cc1",
 }  # fmt: skip
 KNOWN = ["CCO", "CCCN", "CCCCF"]
 
@@ -49,10 +76,14 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
     for name, text in {**BAD, **QUERIES, **ODD}.items():
         if isinstance(text, str) and len(text) < 1000:
             yield f"file-{name}", partial(_file, text)
-    for name, texts in {"bad": list(BAD.values())[:20], "queries": list(QUERIES.values()), "empty": [None, "", " "]}.items():
+    for name, texts in {
+        "bad": list(BAD.values())[:20],
+        "queries": list(QUERIES.values()),
+        "empty": [None, "", " "],
+    }.items():
         yield f"all-{name}", partial(_all_bad, texts)
     for name in ("C1CCC", "aspirin", "C~C", "*", "", "CCO\x1b[31m"):
-        yield f"list-{ascii(name)}", partial(_list, name)
+        yield f"list-{name!a}", partial(_list, name)
     for name in ("good", "bad", "query"):
         yield f"training-with-{name}", partial(_training, name)
 
@@ -83,26 +114,32 @@ def _among(group: str, text: Any, where: int, place: Place) -> None:
     if reason is not None:
         assert f"row {where + 1}" in reason, f"no row in {reason!r}"
         assert "smiles" in reason, f"no column in {reason!r}"
-        assert "\n" not in reason and len(reason) < 500, f"not one line: {reason!r}"
+        assert "\n" not in reason, f"not one line: {reason!r}"
+        assert len(reason) < 500, f"a reason of {len(reason)} characters"
     assert group != "good" or reason is None, f"a molecule was refused: {reason}"
     assert group not in ("bad", "missing", "query") or reason is not None, f"{text!r} was answered as a molecule"
     if isinstance(text, str) and group == "odd" and ("[2H]" in text or "[3H]" in text) and reason is None:
         bare = text.replace("[2H]", "[H]").replace("[3H]", "[H]")
         plain = trained("smiles").predict(pd.DataFrame({"id": ["x"], "smiles": [bare]}))
         same = abs(float(plain["size_predicted"].iloc[0]) - float(answer)) < 1e-5
-        assert same or any("isotop" in line for line in lines), "an isotope of hydrogen became an atom, and nothing says so"
+        assert same or any("isotop" in line for line in lines), (
+            "an isotope of hydrogen became an atom, and nothing says so"
+        )
 
 
 def _file(text: str, place: Place) -> None:
     """The same through the command: a row for each row, the text as it is written."""
     cells = ["CCO", text, "CCCN"]
     file = io.StringIO(newline="")
-    csv.writer(file, lineterminator="\n").writerows([("id", "smiles"), *((f"x{n}", cell) for n, cell in enumerate(cells))])
+    csv.writer(file, lineterminator="\n").writerows(
+        [("id", "smiles"), *((f"x{n}", cell) for n, cell in enumerate(cells))]
+    )
     (place.data / "m.csv").write_text(file.getvalue(), newline="")
     screen = place.command("predict", trained("smiles").path, place.data / "m.csv", "--to", place.folder / "p.csv")
     if screen.code == 2:
         line = place.refusal(screen)
-        assert "m.csv" in line and "\0" in text, f"one molecule refuses a file: {line}"
+        assert "m.csv" in line, f"the file is not named: {line}"
+        assert "\0" in text, f"one molecule refuses a file: {line}"
         return
     with (place.folder / "p.csv").open(newline="", encoding="utf-8") as written:
         rows = list(csv.DictReader(written))
