@@ -11,12 +11,8 @@ from hostile.runs import IDS, trained
 from hostile.tables import world, write_all
 
 CONTROLS = {f"U+{number:04X}": chr(number) for number in [*range(1, 0x20), 0x7F, *range(0x80, 0xA0)]}
-FORMATS = {
-    f"U+{number:04X}": chr(number)
-    for number in (
-        0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF, 0xFFF9, 0xE0001,
-    )
-}  # fmt: skip
+_NUMBERS = [*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF, 0xFFF9, 0xE0001]
+FORMATS = {f"U+{number:04X}": chr(number) for number in (0xAD, 0x61C, 0x180E, *_NUMBERS)}
 MARKUP = {
     "close": "[/x]", "close-all": "[/]", "red": "[red]", "bold": "[bold]x[/bold]", "link": "[link=file:///etc/passwd]x",
     "open": "[", "shut": "]", "backslash": "\\[red]",
