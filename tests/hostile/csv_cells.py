@@ -98,17 +98,18 @@ def _commas(table: str, column: str, dialect: Dialect, share: float, place: Plac
     sound(found)
     same_ids(found, written)
     assert not found.problems.get(table), f"numbers with decimal commas are bad rows: {found.problems[table]}"
-    assert any("comma" in line for line in [*found.notes, *lines]), "nothing says that commas were read as decimal"
     if column in TARGETS:
         made = place.prepare(TARGETS[column])
         assert not isinstance(made, Refusal), f"decimal commas are refused: {made}"
         assert made.targets[0].kind == "number", f"{column} is {made.targets[0].kind}"
+        assert "comma" in made.targets[0].reason, "nothing says that commas were read as decimal"
         level = TARGETS[column].partition(":")[0]
         values = made.targets[0].encode(made.data.labels(level, column)) if level == "node" else None
         assert values is None or not bool(values.isnan().any()), "labels with decimal commas are lost"
     else:
         kind = next(one.kind for one in found.schema.table(table).columns if one.name == column)
         assert kind == "number", f"{column} with decimal commas became {kind}"
+        assert any("comma" in line for line in [*found.notes, *lines]), "nothing says that commas were read as decimal"
 
 
 def _mixed_commas(table: str, column: str, place: Place) -> None:
