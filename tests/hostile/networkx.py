@@ -40,7 +40,7 @@ NAMES: dict[str, list[Any]] = {
     "objects": [object() for _ in range(N)],
     "types": [int, str, float, list, dict, set, bool, bytes, tuple, object, type, complex],
     "nan": [float("nan"), *range(N - 1)], "none-like": [pd.NA, *range(N - 1)],
-    "infinite": [float("inf"), float("-inf"), *range(N - 2)], "complex": [complex(k, 1) for k in range(N)],
+    "complex": [complex(k, 1) for k in range(N)],
     "markup": ["[/x]", "[red]", "{0}", "%s", *(f"n{k}" for k in range(N - 4))],
     "long": [f"{'x' * 5000}{k}" for k in range(N)],
 }  # fmt: skip

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.data.errors import DataError, first_few, quote
+from censnet.data.errors import DataError, first_few, name_columns, quote
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.rules import Fractions, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits
@@ -131,9 +131,7 @@ def _stated(draw: _Draw) -> Split | None:
         name = settings.split_column or ("split" if settings.split == "column" else None)
         if name is None or name not in frame.columns:
             found = "not set" if name is None else quote(name)
-            raise DataError(
-                f"data.split_column is {found}, expected a column of {file}: {', '.join(frame.columns[:20])}"
-            )
+            raise DataError(f"data.split_column is {found}, expected a column of {file}: {name_columns(frame.columns)}")
         if settings.split == "time":
             split = by_time(frame[name], settings.fractions, file=file, column=name)
             return replace(split, source=f"by time, column {name} of {file}", by_fractions=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from censnet.data.errors import DataError, quote
+from censnet.data.errors import DataError, name_columns, quote
 from censnet.data.tables.assemble import TrainRows
 from censnet.data.tables.columns import CHOICES, as_arrow
 from censnet.data.tables.files import Tables
@@ -105,7 +105,7 @@ def _near(spec: TargetSpec, columns: Sequence[str]) -> str:
     close = split or difflib.get_close_matches(spec.column, columns, n=3)
     if close:
         return f"did you mean {' or '.join(replace(spec, column=name).name for name in close[:3])}?"
-    return f"it has {', '.join(columns[:20])}"
+    return f"it has {name_columns(columns)}"
 
 
 def _few(names: Sequence[str]) -> str:
@@ -127,7 +127,13 @@ def find_training_rows(
     for level, some in rows.items():
         table = table_of(level)
         frame = tables.frames().get(table)
-        chosen = np.asarray(some, dtype=np.int64)
+        try:
+            given = np.asarray(some)
+            chosen = given.astype(np.int64)
+        except (TypeError, ValueError, OverflowError):
+            given = chosen = np.empty((0, 0), np.int64)
+        if chosen.ndim != 1 or given.dtype.kind not in "iu":
+            raise DataError(f"train_rows of {level} is {quote(some)}, expected a list of whole numbers, from 0")
         count = 0 if frame is None else len(frame)
         if len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= count:
             raise DataError(
