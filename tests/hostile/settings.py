@@ -127,8 +127,8 @@ def _same(found: Any, written: Any) -> bool:
         return len(parts) == len(found) and all(_same(one, other) for one, other in zip(found, parts, strict=True))
     if found is None:
         return str(written).lower() in ("none", "null", "")
-    if isinstance(found, int | float) and isinstance(written, str):
-        return written.strip('"') == f"{found:g}"
+    if isinstance(found, int | float) and isinstance(written, str | bytes):
+        return (written.decode() if isinstance(written, bytes) else written.strip('"')) == f"{found:g}"
     return found == written or str(found).lower() == str(written).lower()
 
 

@@ -87,10 +87,21 @@ class _Draw:
         """Which input rows can be used and have a label."""
         return np.asarray((self.rows >= 0) & self.labels.notna().any(axis=1).to_numpy())
 
+    def _count_classes(self, column: str) -> int:
+        """How many different labels a column has."""
+        try:
+            return int(self.labels[column].nunique())
+        except TypeError:  # arrays, frames and the like
+            kind = type(self.labels[column].dropna().iloc[0]).__name__
+            file = self.data.tables.name(table_of(self.level))
+            raise DataError(
+                f"holds {kind}, expected one number or one class in each row", file, column=column
+            ) from None
+
     def at_random(self, chosen: NDArray[np.bool_], fractions: Fractions) -> tuple[Split, str]:
         """Some of the input rows, at random in these shares, and how it was done."""
         groups = self.rows if self.level == "edge" else None
-        few = all(self.labels[name].nunique() <= 20 for name in self.labels)
+        few = all(self._count_classes(str(name)) <= 20 for name in self.labels)
         if self.settings.split == "stratified" or (self.settings.split != "ratio" and few and self.level != "graph"):
             labels = self.labels.where(pd.Series(chosen, index=self.labels.index), None)
             return stratified(labels, fractions, self.seed, groups=groups), f"stratified, seed {self.seed}"

@@ -158,7 +158,9 @@ def _rows(value: Any) -> int | None:
 
 
 def _shape(value: Any) -> str:
-    return f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"{len(value):,} entries"
+    if isinstance(value, Tensor):
+        return f"shape {tuple(value.shape)}"
+    return f"{len(value):,} entries" if isinstance(value, list) else f"the value {quote(value)}"
 
 
 def _dtype(value: Tensor) -> str:

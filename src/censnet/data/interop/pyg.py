@@ -152,8 +152,8 @@ def as_one(graphs: Sequence[Data]) -> Batch:
             widths = [value.shape[1:] for value in (graph[name], graphs[0][name]) if isinstance(value, Tensor)]
             if name != "edge_index" and len(widths) == 2 and widths[0] != widths[1]:
                 raise ValueError(
-                    f"{name} of graph {number} has shape {tuple(graph[name].shape)}, expected as many columns as in graph "
-                    f"0, which has {tuple(graphs[0][name].shape)}"
+                    f"{name} of graph {number} has shape {tuple(graph[name].shape)}, expected as many columns as in "
+                    f"graph 0, which has {tuple(graphs[0][name].shape)}"
                 )
     return Batch.from_data_list(list(graphs))
 

@@ -74,11 +74,15 @@ def expand_targets(
                 meant = (replace(spec, level=cast(Level, level)).name for level in others)
                 there = f"did you mean {' or '.join(meant)}?"
             raise DataError(f"is the target, but missing: {there}", tables.name(table), column=spec.column)
-        if not spec.every:
-            found.append(spec)
-            continue
         columns = {name: list(frame.columns) for name, frame in tables.frames().items()}
         decided = table_overrides(overrides, columns, CHOICES).get(table, {})
+        if not spec.every:
+            keys = find_keys(table, frame.columns, decided)
+            if spec.column in keys.values():
+                role = next(role for role, column in keys.items() if column == spec.column)
+                raise DataError(f"is the {role} of each row, expected labels", tables.name(table), column=spec.column)
+            found.append(spec)
+            continue
         named = {other.column for other in specs if other.level == spec.level and not other.every}
         taken = {*find_keys(table, frame.columns, decided).values(), *decided, *named, *spec.without}
         left, odd = _sort_out(frame[[column for column in frame.columns if column not in taken]])

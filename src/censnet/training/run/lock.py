@@ -35,8 +35,9 @@ def locked(folder: Path) -> Iterator[None]:
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{folder} cannot be made: {error.strerror}: choose another --out") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise RunError(f"{folder} cannot be made: {why}: choose another --out") from None
     path = folder.resolve() / LOCK  # of which only the folder is resolved: the file could be a link
     _take(path, folder)
     _held.add(path)
