@@ -25,7 +25,7 @@ KINDS = (
     "targets", "settings", "flags", "arguments", "run_files", "run_contents", "answers", "places", "resuming",
 )  # fmt: skip
 logging.getLogger("censnet").addHandler(logging.NullHandler())  # what is logged is heard by those who listen
-SECONDS = 20  # that a case may take
+SECONDS = 20  # of computing that a case may take, and three times as many of waiting
 MEGABYTES = 1500  # by which the process may grow in one
 
 
@@ -113,13 +113,16 @@ def _at_most(seconds: int) -> Iterator[None]:
     def ring(number: int, frame: FrameType | None) -> None:
         raise AssertionError(f"no answer within {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
+    timers = ((signal.ITIMER_PROF, signal.SIGPROF, seconds), (signal.ITIMER_REAL, signal.SIGALRM, 3 * seconds))
+    before = [signal.signal(number, ring) for _, number, _ in timers]
+    for timer, _, limit in timers:
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for (timer, number, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 def _twice(names: list[str]) -> str:

@@ -98,7 +98,7 @@ SOUND: dict[str, bytes] = {
     "single-quotes": EDGES.replace("card", "'card'").encode(),
     "backslashes": EDGES.replace("card", "a\\").encode(),
     "many-columns": "\n".join(
-        line + "".join(f",{'c' if n == 0 else ''}{k}" for k in range(3000))
+        line + "".join(f",{'c' if n == 0 else ''}{k}" for k in range(1000))
         for n, line in enumerate(EDGES.strip().split("\n"))
     ).encode(),
     "unnamed-column": "\n".join(f"{n or ''},{line}" for n, line in enumerate(EDGES.split("\n")[:-1])).encode(),

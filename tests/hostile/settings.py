@@ -82,11 +82,11 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
     rng = random.Random(2)
     for name in setting_names():
         for value in rng.sample(VALUES, 5):
-            yield f"{name}={ascii(value)[1:40]}", partial(_text, name, value)
+            yield f"{name}={ascii(value)[1:-1][:38]}", partial(_text, name, value)
         number = rng.randrange(len(TYPED))
         yield f"{name}-typed-{number}", partial(_typed, name, TYPED[number])
     for text in TEXTS:
-        yield f"text-{ascii(text)[1:40]}", partial(_whole_text, text)
+        yield f"text-{ascii(text)[1:-1][:38]}", partial(_whole_text, text)
     for name, (changes, words) in TOGETHER.items():
         yield f"together-{name}", partial(_together, changes, words)
     for name, value in HUGE.items():

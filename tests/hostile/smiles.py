@@ -83,7 +83,7 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
     }.items():
         yield f"all-{name}", partial(_all_bad, texts)
     for name in ("C1CCC", "aspirin", "C~C", "*", "", "CCO\x1b[31m"):
-        yield f"list-{name!a}", partial(_list, name)
+        yield f"list-{ascii(name)[1:-1]}", partial(_list, name)
     for name in ("good", "bad", "query"):
         yield f"training-with-{name}", partial(_training, name)
 
