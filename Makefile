@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: install demo test bench lint clean
+.PHONY: install demo test hostile bench lint clean
 
 install: $(VENV)/.installed
 
@@ -17,6 +17,10 @@ demo: install
 
 test: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+
+# every case of the corpus; `make hostile ONLY=pyg` one kind, `make hostile CASE=pyg/x-complex` one case
+hostile: install
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m hostile $(if $(ONLY),--only $(ONLY)) $(if $(CASE),--case '$(CASE)')
 
 bench: install .bench-chemprop/.installed
 	$(BIN)/python -m benchmarks

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from censnet.data.arguments import check_arguments
 from censnet.data.dataset import Dataset, load_data
-from censnet.data.errors import DataError, quote
+from censnet.data.errors import DataError, name_columns, quote
 from censnet.data.tables.censoring import is_limit
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
@@ -308,7 +308,7 @@ def _as_graphs(X: object) -> GraphSet | list[str]:
     if isinstance(X, pd.DataFrame):
         name = find_key(X.columns, SMILES) or (X.columns[0] if X.shape[1] == 1 else None)
         if name is None:
-            raise DataError(f"has the columns {', '.join(map(str, X.columns[:20]))}, expected smiles", "X")
+            raise DataError(f"has the columns {name_columns(X.columns)}, expected smiles", "X")
         X = X[name]
     if isinstance(X, str | bytes | Graph) or not hasattr(X, "__len__"):
         raise ValueError(f"X is {quote(X)}, expected a list of SMILES, a table with a column smiles, or a GraphSet")

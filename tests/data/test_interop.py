@@ -399,3 +399,25 @@ def test_what_is_not_networkx_is_refused():
         from_networkx([1, 2])
     with pytest.raises(ValueError, match="the tables have no edges"):
         to_networkx(Tables(nodes=pd.DataFrame({"id": [1]})))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("x", torch.tensor(1.0), "x is one number, expected a row for each of"),
+        ("x", "all", "x is a str, expected a row for each of"),
+        ("edge_attr", torch.tensor(1.0), "edge_attr is one number, expected a row for each of 2 edges"),
+        ("train_mask", torch.tensor(True), r"train_mask has shape \(\), expected a row for each row"),
+    ],
+)
+def test_an_attribute_without_rows_is_refused(name, value, said):
+    data = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), y=torch.tensor([0, 1, 0]), num_nodes=3)
+    data[name] = value
+    with pytest.raises(DataError, match=said):
+        load_data(data)
+
+
+def test_graphs_of_a_list_have_features_of_one_width():
+    ends = torch.tensor([[0], [1]])
+    with pytest.raises(ValueError, match=r"x of graph 1 has shape \(2, 4\), expected as many columns as in graph 0"):
+        load_data([Data(x=torch.ones(2, 3), edge_index=ends), Data(x=torch.ones(2, 4), edge_index=ends)])

@@ -309,3 +309,9 @@ def test_the_vocabularies_of_the_paper(real_data):
     assert int((graphs.edge_offset.diff() == 0).sum()) == 19
     assert graphs.nodes.shape[1] == 25
     assert_close(graphs.edges.sum(1), torch.ones(len(graphs.edges)))
+
+
+def test_a_text_of_two_lines_is_no_molecule():
+    read = featurize(["CC\nO", "CCO\n"])
+    assert "more than one line" in read.problems[0]
+    assert read.rows.tolist() == [1]

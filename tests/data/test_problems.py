@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from censnet.data import Tables, load_data
-from censnet.data.errors import place
+from censnet.data.errors import name_columns, place, quote
 from censnet.data.inspect.audit import audit
 from censnet.data.problems import tell_causes
 
@@ -55,3 +56,19 @@ def test_what_is_constant_in_a_message_stays() -> None:
     assert said.startswith(
         ": 1 by column x2 (the id ... is in row ... already), 1 by column x2 (is not a date such as 2024-01-31);"
     )
+
+
+def test_what_is_shown_of_a_value_or_a_name_fits_on_a_line() -> None:
+    assert quote(np.eye(3)) == "array([[1., 0., 0.], [0., 1., 0.], [0., ..."
+    assert quote(object()) == "<object object>"
+    assert len(place("t.csv", 3, "x" * 10_000)) < 150
+    assert len(name_columns(["x" * 10_000] * 100)) < 1000
+
+
+def test_cells_and_categories_that_arrow_cannot_hold_are_text() -> None:
+    tables = payments()
+    nodes = tables.nodes.assign(
+        half=pd.Series(["\ud800", "b", "\ud800", "b"], dtype=object), age_group=pd.cut(tables.nodes["age"], 2)
+    )
+    data = load_data(Tables(nodes, tables.edges))
+    assert {"half", "age_group"} <= {column.name for column in data.schema.nodes.columns}

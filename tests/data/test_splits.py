@@ -505,3 +505,9 @@ def test_rows_of_one_edge_in_two_parts_are_an_error():
 def test_a_split_does_not_hold_a_row_twice():
     with pytest.raises(ValueError, match="row 4 is in a split twice"):
         Split(torch.tensor([4, 1]), torch.tensor([4]), torch.tensor([2]))
+
+
+@pytest.mark.parametrize("values", [[[1, 2], [3]], [b"\xff", b"\xfe"], [{"a": 1}, {"a": 2}]])
+def test_a_column_called_split_that_holds_something_else_is_refused_by_its_row(values):
+    with pytest.raises(DataError, match=r"t\.csv, row 1, column split: the split .*, expected train"):
+        by_column(pd.Series(values, dtype=object), "t.csv")

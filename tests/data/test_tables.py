@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.csv
 import pytest
 
-from censnet.data import DataError, read_table, write_table
+from censnet.data import DataError, load_data, read_table, write_table
 from censnet.data.tables.files import read_tables
 
 
@@ -200,3 +200,17 @@ def test_columns_after_a_short_row_are_read_as_written(tmp_path: Path) -> None:
     path = write(tmp_path, 'w,source,target\n1,007,"a\nb"\n2,7,8\n')
     assert read_table(path)["source"].tolist() == ["007", "7"]
     assert read_table(path)["target"].tolist() == ["a\nb", "8"]
+
+
+def test_a_folder_in_the_place_of_a_table_is_no_missing_table(tmp_path: Path) -> None:
+    write(tmp_path, "source,target\na,b\n", "edges.csv")
+    (tmp_path / "nodes.parquet").mkdir()  # as other tools write a table in pieces
+    with pytest.raises(DataError, match=r"nodes\.parquet: is a folder, expected a file"):
+        read_tables(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x/" * 3000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_a_file_that_is_not_there(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file") as error:
+        load_data(tmp_path / name)
+    assert len(str(error.value)) < 300

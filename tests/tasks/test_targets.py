@@ -490,7 +490,7 @@ def test_targets_are_read(target: Any, expected: tuple[list[TargetSpec], bool]) 
     ],
 )
 def test_targets_that_are_none_are_named(target: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(ValueError, match=message):
         parse_targets(target)
 
 

@@ -120,3 +120,10 @@ def test_small_sets_of_graphs_have_small_batches_by_themselves(count, steps):
     prepared = prepare(shapes(count), "graph:ring", changes={"model.hidden": 8})
     batches = make_batches(prepared.lesson, prepared.settings.training, 1)
     assert len(batches.plan(torch.Generator())) == steps
+
+
+def test_an_unknown_setting_is_told_in_a_short_line():
+    for name in ("x", "y" * 5000):
+        with pytest.raises(SettingsError, match=r"unknown setting .*censnet settings` lists all") as error:
+            make_settings("strong", "node", {name: 1})
+        assert len(str(error.value)) < 200

@@ -8,6 +8,7 @@ import pytest
 import torch
 from training.samples import payments, quick, shapes, smiles
 
+from censnet.data.errors import DataError
 from censnet.data.tables.files import Tables
 from censnet.training import load_run, train
 from censnet.training.prepare import prepare
@@ -194,3 +195,24 @@ def test_a_column_that_is_the_split_is_neither_a_feature_nor_called_unused():
     prepared = prepare(stated, "node:vip", "strong", asked, 0)
     assert not [name for name in prepared.data.schema.nodes.names if "fold" in name]
     assert prepared.splits["node"].source == "column fold of nodes"
+
+
+def test_an_error_of_a_target_names_its_file(tmp_path):
+    for table, frame in payments().frames().items():
+        frame.assign(day="2024-01-31").to_csv(tmp_path / f"{table}.csv", index=False)
+    with pytest.raises(DataError, match=r"nodes\.csv, column day: holds dates"):
+        prepare(tmp_path, "node:day")
+
+
+@pytest.mark.parametrize("target", ["node:id", "edge:source", "edge:target"])
+def test_what_says_who_a_row_is_is_no_target(target):
+    column = target.partition(":")[2]
+    with pytest.raises(DataError, match=f"column {column}: is the {column} of each row, expected labels"):
+        prepare(payments(), target)
+
+
+def test_labels_that_are_arrays_are_refused_by_their_column():
+    data = payments()
+    nodes = data.nodes.assign(odd=pd.Series([np.eye(2)] * len(data.nodes), dtype=object))
+    with pytest.raises(DataError, match="column odd: holds ndarray, expected one number or one class in each row"):
+        prepare(Tables(nodes, data.edges), "node:odd")

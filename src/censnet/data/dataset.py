@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.arguments import check_arguments
-from censnet.data.errors import DataError
+from censnet.data.errors import DataError, name_columns, shorten
 from censnet.data.molecules.smiles import assemble_molecules, find_molecule_keys, smiles_of
 from censnet.data.molecules.structure_files import is_structure_file, read_structures
 from censnet.data.problems import Problems
@@ -26,7 +26,7 @@ from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.assemble import assemble, describe_columns
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.doubts import tell_notations
-from censnet.data.tables.files import Tables, as_tables, read_tables
+from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import LEVELS, says_split, table_overrides
 from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.packing import Assembled, Fitted
@@ -136,7 +136,7 @@ class Dataset:
         table = table_of(level)
         frame = self.tables.frames().get(table)
         if frame is None or column not in frame.columns:
-            there = "no such table" if frame is None else f"it has {', '.join(map(str, frame.columns[:20]))}"
+            there = "no such table" if frame is None else f"it has {name_columns(frame.columns)}"
             raise DataError(f"is missing: {there}", self.tables.name(table), column=column)
         return frame[column].reset_index(drop=True)
 
@@ -293,9 +293,9 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
         tables = as_tables(data, "the table", roles)
     elif isinstance(data, str | os.PathLike):
         path = Path(data)
-        if not path.exists():
+        if not is_there(path):
             raise DataError(
-                f"there is no such file, folder or data set (sets: {', '.join(sources.DATASETS)})", str(data)
+                f"there is no such file, folder or data set (sets: {', '.join(sources.DATASETS)})", shorten(data)
             )
         is_file_of_molecules = path.is_file() and is_structure_file(path)
         tables = read_structures(path) if is_file_of_molecules else read_tables(path, roles)
@@ -312,4 +312,7 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
         tables = found
     if not tables.frames():
         raise DataError("there is no table, expected nodes, edges or graphs")
+    for table, frame in tables.frames().items():
+        if not isinstance(frame, pd.DataFrame):
+            raise DataError(f"is a {type(frame).__name__}, expected a frame", table)
     return tables

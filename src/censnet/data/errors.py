@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from itertools import islice
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class DataError(ValueError):
@@ -22,7 +26,7 @@ class DataError(ValueError):
 
     def __init__(self, found: str, file: str | None = None, row: int | None = None, column: str | None = None) -> None:
         super().__init__(place(file, row, column) + found)
-        self.file, self.row, self.column = file, row, column
+        self.found, self.file, self.row, self.column = found, file, row, column
 
 
 def place(file: str | None = None, row: int | None = None, column: str | None = None) -> str:
@@ -35,8 +39,27 @@ def place(file: str | None = None, row: int | None = None, column: str | None = 
     if row is not None:
         parts.append(f"row {row + 1}")
     if column is not None:
-        parts.append(f"column {column}")
+        parts.append(f"column {shorten(column)}")
     return ", ".join(parts) + ": " if parts else ""
+
+
+def shorten(name: object, longest: int = 100) -> str:
+    """A name as it is shown in a message: cut when it is longer than any name that a person gave.
+
+    >>> shorten("amount"), shorten("x" * 1000, 10)
+    ('amount', 'xxxxxxxxxx...')
+    """
+    text = str(name)
+    return text[:longest] + "..." if len(text) > longest else text
+
+
+def name_columns(names: Iterable[object], most: int = 20) -> str:
+    """The columns of a table in a message that lacks one: the first of them.
+
+    >>> name_columns(["source", "target", "amount"])
+    'source, target, amount'
+    """
+    return ", ".join(" ".join(shorten(name, 40).split("\n")) for name in islice(names, most))
 
 
 def first_few(names: Iterable[object], most: int = 5) -> str:
@@ -58,5 +81,5 @@ def quote(value: object, longest: int = 40) -> str:
     """
     if isinstance(value, str):
         return ascii(value[:longest])[:-1] + "...'" if len(value) > longest else repr(value[:longest])
-    text = repr(value)
+    text = _ADDRESS.sub("", " ".join(repr(value).split()))
     return text[:longest] + "..." if len(text) > longest else text

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from censnet.data.arguments import check_arguments
-from censnet.data.errors import quote
+from censnet.data.errors import quote, shorten
 from censnet.training.config import (
     OF_LINKS,
     PRESETS,
@@ -75,8 +75,8 @@ def make_settings(
         known = setting_names()
         if name not in known:
             near = difflib.get_close_matches(name, known, 1, 0.6) or [n for n in known if n.endswith(f".{name}")]
-            hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
-            raise SettingsError(f"unknown setting {name}: {hint}")
+            hint = f"did you mean {near[0]}?" if near else "`censnet settings` lists all"
+            raise SettingsError(f"unknown setting {shorten(name)}: {hint}")
         values.setdefault(group, {})[key] = _parse(value, name in NAMES) if isinstance(value, str) else value
     try:
         return Settings.model_validate({**values, "preset": preset, "seed": seed})

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from censnet.data.errors import quote
 from censnet.data.tables.schema import Features, Standardize
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
@@ -137,7 +138,7 @@ class ModelSettings(_Settings):
     def _known_names(self) -> ModelSettings:
         for name, value, known in (("activation", self.activation, ACTIVATIONS), ("kernel", self.kernel, KERNELS)):
             if value not in known:
-                raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
+                raise ValueError(f"{name} is {quote(value)}, expected one of {', '.join(known)}")
         if self.hidden % self.num_heads:
             raise ValueError(f"heads is {self.heads}, expected all, or a divisor of hidden, which is {self.hidden}")
         return self

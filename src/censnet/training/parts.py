@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.data.errors import DataError, first_few, quote
+from censnet.data.errors import DataError, first_few, name_columns, quote
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.rules import Fractions, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits
@@ -87,10 +87,21 @@ class _Draw:
         """Which input rows can be used and have a label."""
         return np.asarray((self.rows >= 0) & self.labels.notna().any(axis=1).to_numpy())
 
+    def _count_classes(self, column: str) -> int:
+        """How many different labels a column has."""
+        try:
+            return int(self.labels[column].nunique())
+        except TypeError:  # arrays, frames and the like
+            kind = type(self.labels[column].dropna().iloc[0]).__name__
+            file = self.data.tables.name(table_of(self.level))
+            raise DataError(
+                f"holds {kind}, expected one number or one class in each row", file, column=column
+            ) from None
+
     def at_random(self, chosen: NDArray[np.bool_], fractions: Fractions) -> tuple[Split, str]:
         """Some of the input rows, at random in these shares, and how it was done."""
         groups = self.rows if self.level == "edge" else None
-        few = all(self.labels[name].nunique() <= 20 for name in self.labels)
+        few = all(self._count_classes(str(name)) <= 20 for name in self.labels)
         if self.settings.split == "stratified" or (self.settings.split != "ratio" and few and self.level != "graph"):
             labels = self.labels.where(pd.Series(chosen, index=self.labels.index), None)
             return stratified(labels, fractions, self.seed, groups=groups), f"stratified, seed {self.seed}"
@@ -131,9 +142,7 @@ def _stated(draw: _Draw) -> Split | None:
         name = settings.split_column or ("split" if settings.split == "column" else None)
         if name is None or name not in frame.columns:
             found = "not set" if name is None else quote(name)
-            raise DataError(
-                f"data.split_column is {found}, expected a column of {file}: {', '.join(frame.columns[:20])}"
-            )
+            raise DataError(f"data.split_column is {found}, expected a column of {file}: {name_columns(frame.columns)}")
         if settings.split == "time":
             split = by_time(frame[name], settings.fractions, file=file, column=name)
             return replace(split, source=f"by time, column {name} of {file}", by_fractions=True)

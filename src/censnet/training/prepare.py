@@ -6,7 +6,9 @@ import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -194,18 +196,7 @@ def prepare_dataset(
             raise DataError(f"no {level} row with a label is for training, expected some: see data.split")
     dataset = dataset.refit(_rows_to_measure(dataset, splits), links)
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
-    targets = [
-        Target.fit(
-            labels[item.level][item.column],
-            item.level,
-            item.column,
-            splits[item.level].train,
-            item.kind,
-            dataset.schema.table(table_of(item.level)).notations.get(item.column),
-            item.positive,
-        )
-        for item in asked
-    ]
+    targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
     lesson = make_lesson(dataset, targets, [splits], links)
     section = _section(asked)
     usual = make_settings(settings.preset, section, None, settings.seed, link)
@@ -233,6 +224,18 @@ def find_leaks(prepared: Prepared) -> list[str]:
     more = len(lines) - MOST_FINDINGS
     lines = [printable(line, longest=500) for line in lines[:MOST_FINDINGS]]
     return lines + ([f"{count(more, 'more finding')} like these, which censnet inspect shows"] if more > 0 else [])
+
+
+def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tensor) -> Target:
+    """What is learnt of a column; an error names its file."""
+    table = table_of(item.level)
+    notation = dataset.schema.table(table).notations.get(item.column)
+    try:
+        return Target.fit(labels, item.level, item.column, rows, item.kind, notation, item.positive)
+    except DataError as error:
+        if error.file != table:
+            raise
+        raise DataError(error.found, dataset.tables.name(table), error.row, error.column) from None
 
 
 def _for_many(settings: Settings, section: Section, changed: Collection[str], link: bool) -> Settings:

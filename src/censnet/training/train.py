@@ -14,6 +14,7 @@ import pandas as pd
 from accelerate import Accelerator
 
 from censnet.data.arguments import check_arguments
+from censnet.data.errors import quote
 from censnet.data.row_digests import row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split import DIGEST, RESERVED, split_rows
@@ -31,7 +32,7 @@ from censnet.training.members import close_networks, fit_networks, make_learner
 from censnet.training.prepare import Prepared, find_leaks, fingerprint, prepare
 from censnet.training.progress import Board, show
 from censnet.training.run.checkpoint import RunError, WriteError
-from censnet.training.run.directory import RunConfig, made_now, read_config, settle
+from censnet.training.run.directory import MOST_MEMBERS, RunConfig, made_now, read_config, settle
 from censnet.training.run.graph_size import GraphSize
 from censnet.training.run.history import history_table
 from censnet.training.run.links import node_names, pair_probability
@@ -101,8 +102,8 @@ def train(
         Run(node:faction on karate)
     """
     check_arguments(train, locals())
-    if ensemble < 1:
-        raise ValueError(f"ensemble is {ensemble}, expected at least 1")
+    if not 1 <= ensemble <= MOST_MEMBERS:
+        raise ValueError(f"ensemble is {quote(ensemble)}, expected 1 to {MOST_MEMBERS:,}")
     if out is None and (resume or tensorboard or finish):
         raise ValueError("resume, finish and tensorboard need a run directory: give out")
     started = time.monotonic()

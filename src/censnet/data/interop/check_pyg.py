@@ -64,6 +64,9 @@ def check_pyg(data: Data, name: str = "") -> Data:
     counts = {"nodes": num_nodes(found), "edges": num_edges(found)}
     for keys, table in ((OF_NODES, "nodes"), (OF_EDGES, "edges")):
         for key in keys:
+            if found.get(key) is not None and _rows(found[key]) is None:
+                what = "one number" if isinstance(found[key], Tensor) else f"a {type(found[key]).__name__}"
+                raise DataError(f"{key}{of} is {what}, expected a row for each of {counts[table]:,} {table}")
             length = _rows(found.get(key))
             if length is not None and length != counts[table]:
                 raise DataError(
@@ -155,7 +158,9 @@ def _rows(value: Any) -> int | None:
 
 
 def _shape(value: Any) -> str:
-    return f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"{len(value):,} entries"
+    if isinstance(value, Tensor):
+        return f"shape {tuple(value.shape)}"
+    return f"{len(value):,} entries" if isinstance(value, list) else f"the value {quote(value)}"
 
 
 def _dtype(value: Tensor) -> str:

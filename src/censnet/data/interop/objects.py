@@ -88,7 +88,7 @@ def to_tables(data: object) -> Tables | None:
         column = None if table is None or name in tables[table] else _column(value)
         if table is not None and column is not None:
             tables[table][name] = column
-        elif _length(value) >= 0:
+        elif _length(value) >= 0 or (mask_part(name) is not None and value is not None):
             unused[name] = value
     refuse_unused(unused, count)
     if unused:

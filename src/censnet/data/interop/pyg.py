@@ -148,6 +148,13 @@ def as_one(graphs: Sequence[Data]) -> Batch:
         if set(graph.keys()) != set(graphs[0].keys()):
             odd = ", ".join(sorted(set(graph.keys()) ^ set(graphs[0].keys())))
             raise ValueError(f"graph {number} and graph 0 do not have the same attributes ({odd}), expected all to")
+        for name in graph.keys():  # noqa: SIM118
+            widths = [value.shape[1:] for value in (graph[name], graphs[0][name]) if isinstance(value, Tensor)]
+            if name != "edge_index" and len(widths) == 2 and widths[0] != widths[1]:
+                raise ValueError(
+                    f"{name} of graph {number} has shape {tuple(graph[name].shape)}, expected as many columns as in "
+                    f"graph 0, which has {tuple(graphs[0][name].shape)}"
+                )
     return Batch.from_data_list(list(graphs))
 
 

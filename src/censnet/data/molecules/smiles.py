@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import torch
 
-from censnet.data.errors import DataError, place, quote
+from censnet.data.errors import DataError, name_columns, place, quote
 from censnet.data.molecules.featurize import FeatureSet, featurize
 from censnet.data.problems import Problems
 from censnet.data.tables.assemble import TrainRows, describe_columns, find_table_keys
@@ -58,7 +58,7 @@ def assemble_molecules(
     frame, file = tables.frames()["graphs"], tables.name("graphs")
     column = keys.get("smiles")
     if column is None:
-        known = ", ".join(frame.columns[:20])
+        known = name_columns(frame.columns)
         raise DataError(f"has the columns {known}, expected smiles, or tables of nodes and edges beside it", file)
     smiles = smiles_of(frame, column)
     features, vocabulary = _atoms_and_bonds(described), None

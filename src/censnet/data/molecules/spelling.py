@@ -50,6 +50,8 @@ def read_spelling(text: object, isotopes: bool) -> Spelling:
     if not isinstance(text, str) or not text.strip():
         raise MoleculeError("no SMILES given")
     text = text.strip()
+    if "\n" in text or "\r" in text:
+        raise refusal(text, "more than one line, expected one SMILES")
     if _UNUSUAL.search(text) is None:
         _check_text(text)
         return Spelling(text)

@@ -14,7 +14,7 @@ from censnet.data.molecules.chemistry import PLAIN
 from censnet.data.molecules.featurize import canonical, scaffolds
 from censnet.data.splits.pairs import number_each
 from censnet.data.splits.split import SPELLINGS, Split
-from censnet.data.tables.columns import as_arrow, is_number, read_dates, read_numbers
+from censnet.data.tables.columns import as_arrow, as_text, is_missing, is_number, read_dates, read_numbers
 from censnet.data.tables.schema import MoleculeReading
 
 __all__ = ["Split", "by_column", "by_time", "label_rate", "ratio", "scaffold", "stratified"]
@@ -178,13 +178,13 @@ def by_column(values: Any, file: str = "the table", column: str = "split", gaps:
         Split(2 train, 1 validation, 1 test)
     """
     series = pd.Series(values)
-    text = series.astype("string").str.strip().str.lower()
+    text = as_text(as_arrow(series)).to_pandas().astype("string").str.strip().str.lower().set_axis(series.index)
     part = text.map(SPELLINGS)
     blank = text.isna() | (text == "") if gaps else pd.Series(False, index=text.index)
     bad = np.flatnonzero((part.isna() & ~blank).to_numpy(dtype=bool))
     if len(bad):
         found = series.iloc[bad[0]]
-        what = "no split" if pd.isna(found) else f"the split {quote(str(found))}"
+        what = "no split" if is_missing(found) else f"the split {quote(str(found))}"
         raise DataError(f"{what}, expected train, validation or test", file=file, row=int(bad[0]), column=column)
     return Split.of(part.fillna(-1).to_numpy(dtype=np.int64))
 

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.errors import DataError, first_few
+from censnet.data.errors import DataError, first_few, name_columns
 from censnet.data.problems import Problems
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
@@ -122,7 +122,7 @@ def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str,
         else:
             keys[table] = find_keys(table, frame.columns, decided.get(table, {}))
         if table == "edges" and not {"source", "target"} <= keys[table].keys():
-            columns = ", ".join(frame.columns[:20])
+            columns = name_columns(frame.columns)
             ids = None if tables.nodes is None or "id" not in keys["nodes"] else tables.nodes[keys["nodes"]["id"]]
             hint = tell_ends(frame, keys[table], ids)
             raise DataError(f"has the columns {columns}, expected source and target {hint}", tables.name(table))

@@ -46,10 +46,15 @@ def as_arrow(series: pd.Series) -> pa.ChunkedArray:
     try:
         values = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        text = [None if is_missing(value) else str(value) for value in series]
+        text = [None if is_missing(value) else _writable(str(value)) for value in series]
         values = pa.array(text, pa.string())
     chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
     return _plain(chunked)
+
+
+def _writable(text: str) -> str:
+    """Text that can be written as UTF-8; half of a surrogate pair, which no text has, is shown by its number."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -192,6 +197,8 @@ def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
         values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=kind.storage_type)
         return _plain(values)
     if pa.types.is_dictionary(kind):
+        if isinstance(kind.value_type, pa.BaseExtensionType):  # as intervals, which Arrow does not look up
+            return _plain(pa.chunked_array([pa.array([str(value) for value in values.to_pylist()])]))
         return _plain(pc.cast(values, kind.value_type))
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         values = pc.cast(values, pa.string())

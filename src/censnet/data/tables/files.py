@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from censnet.data.errors import DataError, quote
+from censnet.data.errors import DataError, name_columns, quote
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.keys import TABLES, find_key
 from censnet.data.tables.suggest_keys import tell_ends
@@ -82,11 +82,19 @@ def check_file(path: Path, folder: bool = False) -> None:
     """Raise unless this is a file, or a folder where one may be. A pipe or a device, which may have no end, is not."""
     if path.is_file() or (folder and path.is_dir()):
         return
-    if not path.exists():
+    if not is_there(path):
         raise DataError(f"there is no such file{' or folder' if folder else ''}", str(path))
     what, found = "a file or a folder" if folder else "a file", describe_file(path)
     hint = "" if path.is_dir() else ": write what comes out of it to a file first"
     raise DataError(f"is {found}, expected {what}{hint}", str(path))
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path exists; one that no file can have, since it is too long or holds a NUL, does not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def describe_file(path: Path) -> str:
@@ -188,7 +196,7 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
     for path in inside:
         table = path.name.split(".")[0].lower()
         table = table if table in TABLES else table + "s"
-        if table in TABLES and _suffix(path) is not None and not path.is_dir():
+        if table in TABLES and _suffix(path) is not None:
             if table in names:
                 raise DataError(f"stands beside {names[table]}, expected one file of {table}", path.name)
             frames[table], names[table] = read_table(path, keys), path.name
@@ -210,7 +218,7 @@ def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = 
     elif "smiles" in played:
         table = "graphs"
     else:
-        columns = ", ".join(map(str, frame.columns[:20]))
+        columns = name_columns(frame.columns)
         known = {role: column for role in ("source", "target") if (column := _played(frame, role, roles)) is not None}
         hint = tell_ends(frame, known)
         raise DataError(f"has the columns {columns}, expected source and target, or smiles {hint}", name)

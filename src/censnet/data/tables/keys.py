@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
-from censnet.data.errors import DataError, quote
+from censnet.data.errors import DataError, name_columns, quote
 
 ROLES: dict[str, tuple[str, ...]] = {
     "id": ("id", "node", "node_id", "nodeid", "name"),
@@ -114,7 +114,7 @@ def table_overrides(
         if not holders:
             every = [str(column) for names in columns.values() for column in names]
             near = difflib.get_close_matches(name, every, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(every[:20])}"
+            hint = f"did you mean {near[0]}?" if near else f"expected one of {name_columns(every)}"
             raise DataError(f"no table has this column: {hint}", column=name)
         for holder in holders:
             if decided[holder].get(name, kind) != kind:

@@ -116,6 +116,8 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
         elif not isinstance(item, str):
             raise ArgumentError(f"target is {quote(item)}, {_FORM}")
         elif item.strip() == "link":
+            if link:
+                raise DataError("target link is given twice, expected each once")
             link = True
         else:
             level, _, columns = item.strip().partition(":")

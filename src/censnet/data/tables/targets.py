@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from censnet.data.errors import DataError, quote
+from censnet.data.errors import DataError, name_columns, quote
 from censnet.data.tables.assemble import TrainRows
 from censnet.data.tables.columns import CHOICES, as_arrow
 from censnet.data.tables.files import Tables
@@ -74,11 +74,15 @@ def expand_targets(
                 meant = (replace(spec, level=cast(Level, level)).name for level in others)
                 there = f"did you mean {' or '.join(meant)}?"
             raise DataError(f"is the target, but missing: {there}", tables.name(table), column=spec.column)
-        if not spec.every:
-            found.append(spec)
-            continue
         columns = {name: list(frame.columns) for name, frame in tables.frames().items()}
         decided = table_overrides(overrides, columns, CHOICES).get(table, {})
+        if not spec.every:
+            keys = find_keys(table, frame.columns, decided)
+            if spec.column in keys.values():
+                role = next(role for role, column in keys.items() if column == spec.column)
+                raise DataError(f"is the {role} of each row, expected labels", tables.name(table), column=spec.column)
+            found.append(spec)
+            continue
         named = {other.column for other in specs if other.level == spec.level and not other.every}
         taken = {*find_keys(table, frame.columns, decided).values(), *decided, *named, *spec.without}
         left, odd = _sort_out(frame[[column for column in frame.columns if column not in taken]])
@@ -105,7 +109,7 @@ def _near(spec: TargetSpec, columns: Sequence[str]) -> str:
     close = split or difflib.get_close_matches(spec.column, columns, n=3)
     if close:
         return f"did you mean {' or '.join(replace(spec, column=name).name for name in close[:3])}?"
-    return f"it has {', '.join(columns[:20])}"
+    return f"it has {name_columns(columns)}"
 
 
 def _few(names: Sequence[str]) -> str:
@@ -127,7 +131,13 @@ def find_training_rows(
     for level, some in rows.items():
         table = table_of(level)
         frame = tables.frames().get(table)
-        chosen = np.asarray(some, dtype=np.int64)
+        try:
+            given = np.asarray(some)
+            chosen = given.astype(np.int64)
+        except (TypeError, ValueError, OverflowError):
+            given = chosen = np.empty((0, 0), np.int64)
+        if chosen.ndim != 1 or given.dtype.kind not in "iu":
+            raise DataError(f"train_rows of {level} is {quote(some)}, expected a list of whole numbers, from 0")
         count = 0 if frame is None else len(frame)
         if len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= count:
             raise DataError(

@@ -12,6 +12,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 
+from censnet.data.errors import quote
 from censnet.data.isolated import isolated_python
 from censnet.ops.graph import Graph
 from censnet.training.config import SettingsError, TrainingSettings
@@ -27,8 +28,8 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
     """
     try:
         asked = None if device is None else torch.device(device)
-    except RuntimeError:
-        raise ValueError(f"device is {device!r}, expected cpu, cuda or another that torch knows") from None
+    except (RuntimeError, TypeError, ValueError):
+        raise ValueError(f"device is {quote(device)}, expected cpu, cuda or another that torch knows") from None
     AcceleratorState._reset_state(reset_partial_state=True)
     # a last layer may renew a side that no head reads, and then has no gradient
     several = DistributedDataParallelKwargs(find_unused_parameters=True)

@@ -38,6 +38,7 @@ LEFT = re.compile(  # by a training that was killed, or by nobody in particular
     r"\.lock(\.\d+)?|\.saving|checkpoint|tensorboard|\..*\.part|\.DS_Store|\.git(keep|ignore)|lost\+found"
 )
 _SEAL = re.compile(rb'"sha256": "([0-9a-f]{64})"\n}\n?\Z')
+MOST_MEMBERS = 10_000
 MOST_CONFIG = 64 * 2**20
 PIECE = 2**20  # bytes of a file that are read, and checked, at a time
 Kind = TypeVar("Kind", bound=BaseModel)
@@ -137,7 +138,7 @@ class RunConfig(BaseModel):
     edge_width: int = Field(ge=0, lt=2**31)
     graph_width: int = Field(0, ge=0, lt=2**31)
     node_features: bool
-    members: int = Field(ge=1, le=10_000)
+    members: int = Field(ge=1, le=MOST_MEMBERS)
     tried: Tried | None = None
     start: Start | None = None
     closed: bool = False

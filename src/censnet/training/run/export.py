@@ -9,8 +9,9 @@ from typing import Literal, cast
 
 import pandas as pd
 
+from censnet.data.errors import shorten
 from censnet.data.sets.sources import is_built_in
-from censnet.data.tables.files import SUFFIXES, describe_file, read_table, write_table
+from censnet.data.tables.files import SUFFIXES, describe_file, is_there, read_table, write_table
 from censnet.data.tables.keys import TABLES
 from censnet.data.tables.targets import table_of
 from censnet.training.run.checkpoint import RunError
@@ -54,9 +55,13 @@ def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path |
     source = Path(cast("str", data)).resolve() if named else None
     read = {path.resolve() for path in (source, *others) if path is not None}
     for path in paths:
-        if path.is_symlink():
+        try:
+            is_link, there = path.is_symlink(), path.exists()
+        except OSError as error:
+            raise RunError(f"{shorten(path)} cannot be written: {error.strerror}: give another name") from None
+        if is_link:
             raise RunError(f"{path} is a link to {os.readlink(path)}, expected a file of its own: give another name")
-        if path.exists() and not path.is_file():
+        if there and not path.is_file():
             raise RunError(f"{path} is {describe_file(path)}, expected a file, or none yet: give another name")
         place = path.resolve()
         if place in read:
@@ -108,7 +113,7 @@ def write_embeddings(
     progress: bool = False,
 ) -> dict[Path, pd.DataFrame]:
     """Write the tables `nodes`, `edges` and, for many graphs, `graphs` to a folder."""
-    if to.exists() and not to.is_dir():
+    if is_there(to) and not to.is_dir():
         raise RunError(f"{to} is a file, expected a folder for nodes.{form}, edges.{form} and the like")
     check_outputs([to / f"{table}.{form}" for table in TABLES], run, data)
     found = run.embed(data, strict=strict, device=device, progress=progress)
@@ -121,5 +126,8 @@ def write_embeddings(
 def write_tables(files: dict[Path, pd.DataFrame]) -> None:
     """Write tables, and the folders they are to be in."""
     for path, frame in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{path.parent} cannot be made: {error.strerror}: give another folder") from None
         write_table(frame, path)

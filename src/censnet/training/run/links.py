@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.data.errors import DataError, quote
+from censnet.data.errors import DataError, name_columns, quote
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.pairs import find_sides
 from censnet.data.tables.ids import Numbering, as_ids, find_alike, read_ids
@@ -104,9 +104,7 @@ def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str |
         own[role] if own.get(role) in pairs.columns else find_key(pairs.columns, role) for role in ("source", "target")
     ]
     if None in ends:
-        raise DataError(
-            f"has the columns {', '.join(map(str, pairs.columns[:20]))}, expected source and target", "pairs"
-        )
+        raise DataError(f"has the columns {name_columns(pairs.columns)}, expected source and target", "pairs")
     good = np.flatnonzero(data.node_rows.numpy() >= 0)
     known = Numbering(as_ids(_ids(data).iloc[good]))
     nodes = np.append(data.node_rows.numpy()[good[known.rows]], -1)  # the last is of an id that is missing or unknown

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from censnet.data.errors import shorten
 from censnet.training.run.checkpoint import RunError
 
 LOCK = ".lock"
@@ -32,7 +33,11 @@ def locked(folder: Path) -> Iterator[None]:
     """
     check_folder(folder)
     made = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise RunError(f"{folder} cannot be made: {why}: choose another --out") from None
     path = folder.resolve() / LOCK  # of which only the folder is resolved: the file could be a link
     _take(path, folder)
     _held.add(path)
@@ -54,9 +59,14 @@ def named_folder(out: str | os.PathLike[str]) -> Path:
 
 def check_folder(folder: Path) -> None:
     """Raise unless this can be a run directory: a folder, or nothing yet. A link is not written through."""
-    if folder.is_symlink():
+    try:
+        is_link, is_file = folder.is_symlink(), folder.exists() and not folder.is_dir()
+    except (OSError, ValueError) as error:  # too long, or with a NUL
+        why = getattr(error, "strerror", None) or error
+        raise RunError(f"{shorten(folder)} cannot be a folder: {why}: choose another --out") from None
+    if is_link:
         raise RunError(f"{folder} is a link to {os.readlink(folder)}, expected a folder: give that one as --out")
-    if folder.exists() and not folder.is_dir():
+    if is_file:
         raise RunError(f"{folder} is a file, expected a directory for the run")
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from censnet.data.arguments import check_arguments
 from censnet.data.dataset import Dataset, load_data
-from censnet.data.errors import DataError
+from censnet.data.errors import DataError, quote
 from censnet.data.molecules.given import given_smiles
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.schema import Schema
@@ -193,7 +193,7 @@ class Predictor:
             return self.levels[0]
         if level not in self.levels:
             raise ValueError(
-                f"level is {level!r}, expected {' or '.join(self.levels)}: that is what this run answers for"
+                f"level is {quote(level)}, expected {' or '.join(self.levels)}: that is what this run answers for"
             )
         return level
 

@@ -89,7 +89,7 @@ def _describe_network(config: RunConfig, path: Path) -> Learner:
                 features=config.node_features,
                 graph_width=config.graph_width,
             )
-    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
+    except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise RunError(f"{path / CONFIG} describes no network: {_line(error)}") from None
 
 
@@ -201,7 +201,7 @@ def read_table_file(path: Path, config: RunConfig, name: str, ids: Collection[st
     expected = {HISTORY: {"epoch", "loss", "learning_rate"}, SPLITS: {"table", "row", "split"}}.get(name, set())
 
     def check(path: Path, part: bytes, content: bytearray) -> None:
-        if name == HISTORY and b"\0" in part:
+        if b"\0" in part and (name == HISTORY or not part.strip(b"\0")):  # an id may have one, but nothing else
             raise RunError(f"{path} is not a table: it has a byte of value 0")
         head = content.find(b"\n")
         if head > most * LONGEST_NAME or (head < 0 and len(content) > most * LONGEST_NAME):
@@ -252,7 +252,9 @@ def read_metrics(path: Path, config: RunConfig) -> dict[str, Scores]:
     try:
         return TypeAdapter(dict[str, Scores]).validate_json(content)
     except ValidationError as error:
-        raise RunError(f"{path / METRICS} has no scores: {_line(error)}") from None
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))[:100]
+        raise RunError(f"{path / METRICS} has no scores: {where or 'all of it'}: {first['msg'][:200]}") from None
 
 
 def _line(error: Exception) -> str:
