@@ -357,7 +357,7 @@ def test_every_network_has_curves_of_its_own_in_tensorboard(tmp_path):
 def test_settings_without_a_directory_to_write_to_are_refused():
     with pytest.raises(ValueError, match="resume, finish and tensorboard need a run directory: give out"):
         train(payments(), "node:vip", settings=quick(), tensorboard=True)
-    with pytest.raises(ValueError, match="ensemble is 0, expected at least 1"):
+    with pytest.raises(ValueError, match="ensemble is 0, expected 1 to 10,000"):
         train(payments(), "node:vip", settings=quick(), ensemble=0)
 
 

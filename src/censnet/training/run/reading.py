@@ -40,7 +40,8 @@ from censnet.training.run.directory import (
 
 MOST = {SCHEMA: 2**28, METRICS: 2**26}  # bytes
 LONGEST_NAME = 1024  # bytes of the name of a column, in the mean
-PRECISION = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}  # of numbers
+_EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # whether numbers are read to the last digit unasked
+PRECISION = {} if _EXACT else {"float_precision": "round_trip"}
 IDS = 64  # columns of a table that are not answers: ids, parts of a split, an error
 KINDS = {  # of tensors in a safetensors file
     torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
