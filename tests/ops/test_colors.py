@@ -11,7 +11,8 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.ops import Incidence
-from censnet.ops.colors import hash_rows, mix, node_colors, random_signs
+from censnet.ops.colors import hash_graphs, hash_rows, mix, node_colors, random_signs
+from censnet.ops.graph import Graph, GraphSet
 
 
 def test_the_hash_is_splitmix64() -> None:
@@ -77,3 +78,19 @@ def test_signs_are_as_if_drawn(width: int) -> None:
     assert signs.abs().unique().tolist() == [1]
     together = signs.float().t() @ signs.float() / 4000
     assert (together - torch.eye(width)).abs().max() < 6 / 4000**0.5
+
+
+def test_graphs_have_one_hash_in_any_order_and_another_with_other_edges() -> None:
+    draw = torch.Generator().manual_seed(0)
+    nodes, edges, ends = (
+        torch.ones(6, 2),
+        torch.randn(5, 1, generator=draw),
+        torch.tensor([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]),
+    )
+    order, rows = torch.randperm(6, generator=draw), torch.randperm(5, generator=draw)
+    path = Graph(nodes, edges, ends)
+    again = Graph(nodes, edges[rows], order[ends][:, rows].flip(0))
+    other = Graph(nodes, edges.flip(0).roll(1, 0), ends)
+    first, second, third = hash_graphs(GraphSet.pack([path, again, other])).tolist()
+    assert first == second
+    assert first != third

@@ -14,6 +14,7 @@ from training.samples import payments, quick, shapes, smiles
 from censnet.data import Dataset, load_data
 from censnet.data.row_digests import row_digests
 from censnet.data.tables.files import Tables
+from censnet.ops.graph import Graph
 from censnet.training import Run, load_run, train
 from censnet.training.run.known import COUNTS
 from censnet.training.screen import scores_screen
@@ -131,3 +132,14 @@ def test_a_digest_is_of_the_row_and_not_of_its_place():
     one, two = (row_digests(read(order), "graph") for order in ([0, 1, 2], [2, 0, 1]))
     assert one.tolist() == two.tolist()
     assert len({*one.tolist()}) == 1
+
+
+def test_rows_with_sparse_features_have_digests() -> None:
+    """The words of the built-in citations are sparse: each paper is its words."""
+    words = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
+    ends = torch.tensor([[0, 1], [1, 2]])
+    dense, sparse = (load_data(Graph(rows, torch.ones(2, 1), ends)) for rows in (words, words.to_sparse_csr()))
+    for data in (dense, sparse):
+        first, second, third = row_digests(data, "node").tolist()
+        assert first != second
+        assert first != third, "an id tells them apart"

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
+from censnet.ops.graph import GraphSet
 from censnet.ops.incidence import Incidence
 
 ROUNDS = 4
@@ -94,6 +95,21 @@ def node_colors(features: Tensor, incidence: Incidence, rounds: int = ROUNDS) ->
         around = around.index_add(0, low, passed[high] * other).index_add(0, high, passed[low] * other)
         color = mix(color + mix(around))
     return color if not _has_ties(color) else mix(color + mix(_occurrence(color)))
+
+
+def hash_graphs(graphs: GraphSet, rounds: int = ROUNDS) -> Tensor:
+    """A hash of each graph with all its features, the same for any order of its nodes and edges. -> (graphs,)
+
+    Graphs that differ only in what is farther apart than `rounds` hops have the same.
+    """
+    node, edge = hash_rows(graphs.nodes), hash_rows(graphs.edges)
+    every = torch.arange(len(graphs), device=node.device)
+    owner, edge_owner = (every.repeat_interleave(offset.diff()) for offset in (graphs.node_offset, graphs.edge_offset))
+    low, high = graphs.ends + graphs.node_offset[edge_owner]
+    for _ in range(rounds):
+        around = torch.zeros_like(node).index_add(0, low, mix(edge + mix(node[high])))
+        node = mix(3 * node + around.index_add(0, high, mix(edge + mix(node[low]))))
+    return mix(torch.zeros_like(every).index_add(0, owner, mix(node)).index_add(0, edge_owner, mix(edge)))
 
 
 def _has_ties(color: Tensor) -> bool:

@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict
 from censnet.data.dataset import Dataset
 from censnet.data.inspect.cross_table import Grouping, find_groupings, leaks_across
 from censnet.data.inspect.giveaway import Labels, Values, as_labels, follows, gives_away, sample_rows, telling_features
-from censnet.data.inspect.structure import node_numbers, pair_ends, unordered_hashes
+from censnet.data.inspect.structure import node_numbers, pair_ends
 from censnet.data.molecules.featurize import canonical
 from censnet.data.problems import tell_causes
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import PARTS, Split
 from censnet.data.tables.keys import LEVELS
+from censnet.ops.colors import hash_graphs
 from censnet.ops.graph import GraphSet
 from censnet.text import count, plural
 
@@ -209,7 +210,7 @@ def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:
     Only molecules whose tensors are alike, in whatever order, are compared by their canonical spelling.
     """
     place, rows = data.graph_rows.numpy(), data.tables.frames()["graphs"][smiles].astype("string").fillna("")
-    group = np.where(place >= 0, unordered_hashes(graphs)[place], 0)
+    group = np.where(place >= 0, hash_graphs(graphs).cpu().numpy()[place], 0)
     group = np.where(place >= 0, np.unique(group, return_inverse=True)[1], -1)
     alike = np.flatnonzero((group >= 0) & (np.bincount(group + 1)[group + 1] > 1))
     names = canonical(rows.iloc[alike].tolist(), reading=data.schema.reading)

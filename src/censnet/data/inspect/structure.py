@@ -116,33 +116,3 @@ def node_numbers(graph: Graph | GraphSet) -> Array:
     if isinstance(graph, GraphSet):
         ends = ends + graph.node_offset[:-1].cpu().repeat_interleave(graph.edge_offset.diff().cpu())
     return ends.numpy()
-
-
-def unordered_hashes(graphs: GraphSet) -> Array:
-    """A whole number for each graph, the same for graphs that differ in nothing but the order of nodes and edges.
-
-    Two rounds of neighborhood hashing (Weisfeiler-Lehman) in integers that wrap, so that no order of sums matters.
-    """
-    rng = np.random.default_rng(0)
-    start, end = node_numbers(graphs)
-    with np.errstate(over="ignore"):
-        nodes, edges = (_hash_rows(rows.cpu().numpy(), rng) for rows in (graphs.nodes, graphs.edges))
-        for _ in range(2):
-            of_edge, of_node = rng.integers(1, 2**62, 2) | 1
-            heard = np.zeros_like(nodes)
-            np.add.at(heard, start, _scramble(edges * of_edge + nodes[end] * of_node))
-            np.add.at(heard, end, _scramble(edges * of_edge + nodes[start] * of_node))
-            nodes = _scramble(nodes * of_node + heard)
-        found = np.zeros(len(graphs), np.int64)
-        np.add.at(found, np.repeat(np.arange(len(graphs)), graphs.node_offset.diff().cpu().numpy()), nodes)
-    return found
-
-
-def _hash_rows(rows: Array, rng: np.random.Generator, block: int = 65_536) -> Array:
-    weight = rng.integers(1, 2**62, rows.shape[1]) | 1
-    parts = [np.rint(rows[at : at + block] * 1024).astype(np.int64) @ weight for at in range(0, len(rows), block)]
-    return _scramble(np.concatenate([np.zeros(0, np.int64), *parts]))
-
-
-def _scramble(hashes: Array) -> Array:
-    return np.asarray((hashes ^ (hashes >> 29)) * np.int64(0x3F58476D1CE4E5B9))
