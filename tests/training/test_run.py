@@ -513,3 +513,14 @@ def test_an_answer_that_is_clipped_says_so_and_its_spread_is_that_of_the_members
     assert "weight_clipped" in run.predictions["graph"]
     free = train(data, "graph:weight", settings=settings | {"model.within": False})
     assert not [name for name in free.predict(data) if name.endswith(("_clipped", "_raw"))]
+
+
+def test_answers_that_are_no_numbers_are_refused_and_not_given_out():
+    run = train(payments(), "edge:fee", settings=quick(training__epochs=1))
+    with torch.no_grad():
+        for weight in run.learners[0].parameters():
+            weight.fill_(3e38)
+    with pytest.raises(
+        ValueError, match=r"fee_predicted is (inf|-inf|nan) for \d+ of 90 rows, expected finite numbers"
+    ):
+        run.predict(payments())

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -22,6 +23,7 @@ from censnet.data.tables.targets import table_of
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.answers import answer_table, answers
+from censnet.text import count
 from censnet.training.loop.devices import make_accelerator
 from censnet.training.loop.infer import infer
 from censnet.training.loop.learner import Learner, Outputs
@@ -160,6 +162,7 @@ class Predictor:
         else:
             clipped = torch.stack([dense(rows) for rows in raw]) if raw else None
             values = answers(targets, torch.stack([dense(rows) for rows in members]), taken, clipped)
+        check_finite(values)
         return dataset.results(level, values, keep)
 
     def training_table(
@@ -205,6 +208,20 @@ class Predictor:
         where = make_accelerator(device=device).device
         placed = graph.to(where)
         return [(learner.to(where).eval(), placed) for learner in self.learners]
+
+
+def check_finite(values: pd.DataFrame) -> None:
+    """Raise where an answer is no finite number: the weights were damaged, or the features are far beyond training's.
+
+    >>> check_finite(pd.DataFrame({"fee_predicted": [1.0, np.inf]}))
+    Traceback (most recent call last):
+    ValueError: fee_predicted is inf for 1 of 2 rows, expected finite numbers: train again, or look at the features
+    """
+    for name in values.select_dtypes("number"):
+        bad = ~np.isfinite(values[name].to_numpy(np.float64))
+        if bad.any():
+            found = f"{values[name].to_numpy()[bad][0]} for {int(bad.sum()):,} of {count(len(bad), 'row')}"
+            raise ValueError(f"{name} is {found}, expected finite numbers: train again, or look at the features")
 
 
 def _on_cpu(rows: Mapping[str, HeadOutputs]) -> dict[str, HeadOutputs]:
