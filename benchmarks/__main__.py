@@ -18,8 +18,8 @@ from benchmarks.epochs import epochs
 from benchmarks.explicit import LineGraph, dense_rule
 from benchmarks.graphs import power_law, ring, star
 from benchmarks.records import take_turns, write_record
+from censnet.cli.heap import keep_heap
 from censnet.ops import Incidence, propagate_edges, propagate_nodes
-from censnet.ops.memory import keep_heap
 
 WIDTH = 32
 console = Console(width=120)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from censnet.experiments.peers import add_answers, write_cells
+from censnet_experiments.external import add_answers, write_cells
 
 PEER = Path(__file__).parent / "peers" / "chemprop_splits.py"
 console = Console(width=120)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from benchmarks.graphs import power_law
 from censnet import Graph
-from censnet.data.sets.citation import read_citation
+from censnet.data.datasets.citation import read_citation
 
 
 def citation(name: str) -> tuple[Graph, Tensor, str]:

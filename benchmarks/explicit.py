@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from censnet.ops import Incidence, textbook
-from censnet.ops.sums import Bags, offsets, sum_bags
+from censnet.ops.segments import Segments, offsets, sum_bags
 
 
 class LineGraph:
@@ -33,7 +33,7 @@ class LineGraph:
         scale = incidence.edge_degree.float().rsqrt()
         self.scale = scale[self.row] * scale[self.column]
         self.num_edges = incidence.num_edges
-        self.bags = Bags(self.column.int(), offsets(lengths.view(-1, 2).sum(1)).int())
+        self.bags = Segments(self.column.int(), offsets(lengths.view(-1, 2).sum(1)).int())
 
     def plain(self, edges: Tensor, u: Tensor) -> Tensor:
         """As it is written down first: gather every entry, weigh it, index_add."""

@@ -32,7 +32,8 @@ from rich.table import Table
 
 from benchmarks.records import write_record
 from censnet.data.tables.files import Tables
-from censnet.training import load_run, train
+from censnet.pipeline import train
+from censnet.runs import load_run
 
 SETTINGS: dict[str, object] = {
     "training.epochs": 10,
@@ -71,7 +72,7 @@ def payments() -> Tables:
 KINDS: dict[str, dict[str, Any]] = {
     "molecules": {"data": molecules, "target": "graph:acid", "settings": {}},
     "graph": {"data": payments, "target": "edge:fraud", "settings": {}},
-    "neighbours": {"data": payments, "target": "edge:fraud", "settings": {"training.sampling": "neighbours"}},
+    "neighbours": {"data": payments, "target": "edge:fraud", "settings": {"training.sampling": "neighbors"}},
     "side by side": {"data": payments, "target": "edge:fraud", "settings": {}, "ensemble": 3},
     "one by one": {"data": molecules, "target": "graph:acid", "settings": {"training.epochs": 5}, "ensemble": 2},
 }

@@ -24,10 +24,10 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import from_smiles, to_undirected
 
 from benchmarks.records import take_turns, write_record
+from censnet.cli.heap import keep_heap
+from censnet.data.datasets.download import find
 from censnet.data.molecules.featurize import featurize
-from censnet.data.sets.sources import find
 from censnet.ops.graph import Graph, GraphSet
-from censnet.ops.memory import keep_heap
 
 BATCH = 256
 TARGETS = {"reading": 2.0, "batch": 8.0}

@@ -23,7 +23,8 @@ import torch
 
 from benchmarks.records import write_record
 from censnet.data.tables.files import write_table
-from censnet.training import load_run, train
+from censnet.pipeline import train
+from censnet.runs import load_run
 
 MOST_GIB = 4.0
 SMALL = 2_000  # rows that are trained on

@@ -29,9 +29,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.records import write_record
-from censnet.experiments.peers import SPLITS, write_cells
-from censnet.training.members import fit_members
-from censnet.training.prepare import prepare
+from censnet.pipeline.prepare import prepare
+from censnet.selection.recipes import fit_ensemble
+from censnet_experiments.external import SPLITS, write_cells
 
 AIM = 0.62
 TARGET = 0.5
@@ -75,7 +75,7 @@ def train_ours(seed: int, aim: float, epochs: int | None) -> dict[str, Any]:
     course = Course(aim)
     prepared = prepare("lipophilicity", "graph:exp", "strong", changes, seed)
     with suppress(ReachedError):
-        fit_members(prepared.lesson, prepared.settings, None, False, "cpu", [course], 1)
+        fit_ensemble(prepared.task_data, prepared.settings, None, False, "cpu", [course], 1)
     return find_aim(course.errors, course.seconds, aim)
 
 

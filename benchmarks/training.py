@@ -30,10 +30,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.records import write_record
-from censnet.data.sets.sources import find
-from censnet.training.loop.fit import fit
-from censnet.training.loop.learner import Learner
-from censnet.training.prepare import Prepared, prepare
+from censnet.data.datasets.download import find
+from censnet.nn.model import Model
+from censnet.pipeline.prepare import Prepared, prepare
+from censnet.training.trainer import fit
 
 TARGETS = {"molecules": 1.3, "loop": 1.25}
 PEER = Path(__file__).parent / "peers" / "chemprop_speed.py"
@@ -88,16 +88,16 @@ def molecules_per_second(prepared: Prepared, steps: int, warm: int = 5) -> float
     """Through the loop of `censnet train`, validation excluded: it comes after the epoch's last step."""
     settings = prepared.settings.training.model_copy(update={"epochs": 1, "patience": None})
     clock = Clock()
-    fit(make(prepared), prepared.lesson, settings, 0, device="cpu", listeners=[clock])
+    fit(make(prepared), prepared.task_data, settings, 0, device="cpu", callbacks=[clock])
     counted = clock.steps[warm : warm + steps + 1]
     return settings.batch_size * (len(counted) - 1) / (counted[-1] - counted[0])
 
 
-def make(prepared: Prepared) -> Learner:
+def make(prepared: Prepared) -> Model:
     """The network of a training, from its seed."""
     torch.manual_seed(prepared.settings.seed)
-    graph = prepared.lesson.graph
-    return Learner(graph.node_width, graph.edge_width, prepared.targets, False, prepared.settings.model)
+    graph = prepared.task_data.graph
+    return Model(graph.node_width, graph.edge_width, prepared.targets, False, prepared.settings.model)
 
 
 def measure_loop(epochs: int, rounds: int) -> dict[str, Any]:
@@ -123,14 +123,14 @@ def measure_loop(epochs: int, rounds: int) -> dict[str, Any]:
 
 def _through_fit(prepared: Prepared) -> list[float]:
     clock = Clock()
-    fit(make(prepared), prepared.lesson, prepared.settings.training, 0, device="cpu", listeners=[clock])
+    fit(make(prepared), prepared.task_data, prepared.settings.training, 0, device="cpu", callbacks=[clock])
     return clock.epochs
 
 
 def _bare(prepared: Prepared, epochs: int, validate: bool) -> list[float]:
-    model, lesson, settings = make(prepared), prepared.lesson, prepared.settings.training
-    graph, part = lesson.graph, lesson.parts["node"][:, 0]
-    labels = lesson.labels["node"][:, 0].nan_to_num(-1).long()
+    model, task_data, settings = make(prepared), prepared.task_data, prepared.settings.training
+    graph, part = task_data.graph, task_data.parts["node"][:, 0]
+    labels = task_data.labels["node"][:, 0].nan_to_num(-1).long()
     train, validation = (part == 0).nonzero().squeeze(1), (part == 1).nonzero().squeeze(1)
     optimizer = torch.optim.Adam(
         model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True

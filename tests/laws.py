@@ -13,7 +13,8 @@ import pandas as pd
 from training.samples import payments, shapes, smiles
 
 from censnet.data.tables.files import Tables
-from censnet.training import Run, train
+from censnet.pipeline import train
+from censnet.runs import Run
 
 SMALL: dict[str, object] = {"training.epochs": 3, "model.hidden": 8, "training.checkpoint_seconds": 1000}
 LEVELS = {"node": "nodes", "edge": "edges", "graph": "graphs"}
@@ -91,7 +92,7 @@ TASKS: dict[str, Task] = {
     "molecules, two classes": Task(_molecules, ("graph:acid",), {"data.descriptors": True}),
     "links": Task(_payments, ("link",)),
     "links, edges twice": Task(_twice, ("link",)),
-    "links by an inner product": Task(_payments, ("link",), {"model.decoder": "inner"}),
+    "links by an inner product": Task(_payments, ("link",), {"model.decoder": "inner_product"}),
     "joint heads": Task(_payments, ("node:vip", "edge:fee")),
     "joint heads and links": Task(_payments, ("edge:sort", "link")),
     "ensemble": Task(_payments, ("node:tier",), ensemble=2),

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from typer.testing import CliRunner
 
-from censnet.cli import app
+from censnet.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 RUN = ("python", "sh")

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import censnet
-from censnet.cli import app
+from censnet.cli.app import app
 
 
 def run(*arguments: str) -> Result:
@@ -134,7 +134,7 @@ def test_help_waits_for_nothing_heavy():
 import sys
 from typer.testing import CliRunner
 import censnet
-from censnet.cli import app
+from censnet.cli.app import app
 for command in ([], ["train"], ["predict"], ["settings"]):
     assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0
 print(*sorted({"torch", "pandas", "numpy", "sklearn", "matplotlib"} & set(sys.modules)))

@@ -21,14 +21,15 @@ import torch
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from censnet.cli import app
-from censnet.training import load_run, train
-from censnet.training.changes import make_settings, setting_names
-from censnet.training.config import PRESETS, Section
-from censnet.training.loop.listener import Listener
-from censnet.training.manual import entries
-from censnet.training.progress import Bar, Lines, Voice
-from censnet.training.screen import best_epochs
+from censnet.cli.app import app
+from censnet.cli.progress import Bar, ConsoleHandler, LineProgress
+from censnet.cli.render_run import best_epochs
+from censnet.cli.settings import entries
+from censnet.pipeline import train
+from censnet.runs import load_run
+from censnet.settings.presets import make_settings, setting_names
+from censnet.settings.schema import PRESETS, Section
+from censnet.training.callbacks import Callback
 
 SMALL = ["--set", "model.hidden=8", "--set", "model.dropout=0.2", "--set", "training.patience=none", "--device", "cpu"]
 SMILES = ["CO", "CCO", "CCCO", "CC(C)O", "OCC=C", "OC1CCCC1", "OCCO", "CCCCO", "OCC#C", "CC(O)CC"]
@@ -258,9 +259,9 @@ class _Impatient:
 
 
 def _interrupt(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
-    listener: Listener = _Impatient(epoch)
+    callback: Callback = _Impatient(epoch)
     for module in ("train", "replicates"):
-        monkeypatch.setattr(sys.modules[f"censnet.training.{module}"], "show", lambda: listener)
+        monkeypatch.setattr(sys.modules[f"censnet.training.{module}"], "show", lambda: callback)
 
 
 def test_ctrl_c_says_how_to_go_on_and_that_ends_with_the_same_bits(
@@ -300,7 +301,7 @@ def test_a_training_that_diverges_fails_in_one_line(place: Path) -> None:
 
 
 def test_one_real_process(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "censnet.cli", "train", "karate", "--json", *epochs(2)]
+    command = [sys.executable, "-m", "censnet", "train", "karate", "--json", *epochs(2)]
     found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
     assert json.loads(found.stdout).keys() == {"train", "validation", "test"}
     assert "Sparse" not in found.stderr
@@ -451,13 +452,13 @@ def test_settings_are_shown_with_their_choices() -> None:
 # -- while it goes -----------------------------------------------------------------------------------------------------
 
 
-def _train(listener: Listener, last: int) -> None:
-    listener.begin(5, 0, 2, "auc")
+def _train(callback: Callback, last: int) -> None:
+    callback.begin(5, 0, 2, "auc")
     for epoch in range(1, last + 1):
-        listener.step()
-        listener.step()
-        listener.epoch([{"epoch": epoch, "loss": 0.5, "validation_auc": epoch / 10}], [0.9])
-    listener.end()
+        callback.step()
+        callback.step()
+        callback.epoch([{"epoch": epoch, "loss": 0.5, "validation_auc": epoch / 10}], [0.9])
+    callback.end()
 
 
 def test_the_bar_shows_metric_and_time_on_one_line_of_a_narrow_terminal() -> None:
@@ -470,14 +471,14 @@ def test_the_bar_shows_metric_and_time_on_one_line_of_a_narrow_terminal() -> Non
 
 def test_lines_are_few_and_the_last_epoch_is_always_said() -> None:
     file = io.StringIO()
-    _train(Lines(Console(file=file, width=20)), 3)
+    _train(LineProgress(Console(file=file, width=20)), 3)
     assert file.getvalue() == "epoch 3/5  loss 0.5000  auc 0.3000 (best 0.9000)\n"
-    _train(Lines(Console(file=file), seconds=0.0), 2)
+    _train(LineProgress(Console(file=file), seconds=0.0), 2)
     assert re.search(r"\nepoch 2/5 .* \d+ s left\n$", file.getvalue())
 
 
 def test_a_sentence_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    voice = Voice()
+    voice = ConsoleHandler()
     for level, text in ((logging.INFO, "a [note]"), (logging.WARNING, "beware"), (logging.INFO, "a [note]")):
         voice.emit(logging.LogRecord("censnet", level, "", 0, text, None, None))
     assert capsys.readouterr().err == "· a [note]\n! beware\n"

@@ -23,8 +23,8 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 import censnet
-from censnet.cli import app
-from censnet.console import Console, Text
+from censnet.cli.app import app
+from censnet.cli.terminal import Console, Text
 from censnet.text import LONGEST, count, plural, printable
 
 BLINK = "\x1b[5m"  # which nothing of ours ever writes
@@ -39,7 +39,7 @@ SMALL = [
     "--set",
     "model.head=[]",
     "--set",
-    "training.rounds=1",
+    "training.self_training_rounds=1",
 ]
 
 
@@ -68,8 +68,8 @@ def terminal() -> Iterator[Any]:
             while more := os.read(master, 65536):
                 found.append(more)
 
-    reader = threading.Thread(target=drain)
-    reader.start()
+    gate_weight = threading.Thread(target=drain)
+    gate_weight.start()
     stream = os.fdopen(slave, "w", encoding="utf-8")
     before = sys.stdout, sys.stderr
     sys.stdout = sys.stderr = stream
@@ -78,7 +78,7 @@ def terminal() -> Iterator[Any]:
     finally:
         sys.stdout, sys.stderr = before
         stream.close()
-        reader.join(10)
+        gate_weight.join(10)
         os.close(master)
 
 

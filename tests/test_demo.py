@@ -15,14 +15,14 @@ from matplotlib.image import imread
 
 from censnet import demo, figures
 from censnet.data.dataset import load_data
-from censnet.data.errors import DataError
 from censnet.data.splits.split import Split
 from censnet.data.tables.files import Tables
-from censnet.figures import Cloud, Contender
+from censnet.errors import DataError
+from censnet.figures import EmbeddingPanel, MethodScores
 from censnet.ops.graph import Graph
 
-ONE = Contender("one", [[0.2, 0.8, 0.7], [0.3, 0.6, 0.9]], [2, 3], [0.75, 0.85], (79.4, 1.0))
-OTHER = Contender("other", [[0.4, 0.5], [0.5, 0.4]], [2, 1], [0.5, 0.52])
+ONE = MethodScores("one", [[0.2, 0.8, 0.7], [0.3, 0.6, 0.9]], [2, 3], [0.75, 0.85], (79.4, 1.0))
+OTHER = MethodScores("other", [[0.4, 0.5], [0.5, 0.4]], [2, 1], [0.5, 0.52])
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_the_title_says_who_is_ahead_or_that_it_is_luck(tmp_path: Path, monkeypa
     titles: list[str] = []
     monkeypatch.setattr(demo, "draw_curves", lambda contenders, title, *rest: titles.append(title))
     split = Split.of([0, 1, 2])
-    near = Contender("near", OTHER.curves, OTHER.kept, [0.74, 0.84])
+    near = MethodScores("near", OTHER.curves, OTHER.kept, [0.74, 0.84])
     demo.draw_accuracy([OTHER, ONE], demo.make_karate(), split, tmp_path / "a.png")
     demo.draw_accuracy([near, ONE], demo.make_karate(), split, tmp_path / "a.png")
     assert titles == ["one is 29.0 points ahead of other", "one and near are within a split's luck of each other"]
@@ -120,7 +120,9 @@ def test_figures_are_drawn_without_a_display(tmp_path: Path) -> None:
     figures.draw_curves([ONE, OTHER], "title", "subtitle", tmp_path / "deep" / "curves.png")
     rng = np.random.default_rng(0)
     values, labels = rng.normal(size=(40, 5)).astype(np.float32), rng.integers(-1, 3, 40)
-    figures.draw_clouds([Cloud("cloud", values, labels)], ["a", "b", "c"], "title", "subtitle", tmp_path / "cloud.png")
+    figures.draw_clouds(
+        [EmbeddingPanel("cloud", values, labels)], ["a", "b", "c"], "title", "subtitle", tmp_path / "cloud.png"
+    )
     assert imread(tmp_path / "deep" / "curves.png").std() > 0
     assert imread(tmp_path / "cloud.png").std() > 0
 

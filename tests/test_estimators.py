@@ -30,8 +30,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from censnet.data.molecules.featurize import canonical, featurize
 from censnet.estimators import CensNetClassifier, CensNetRegressor
 from censnet.ops.graph import GraphSet
-from censnet.training.changes import make_settings
-from censnet.training.config import Settings
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import Settings
 
 TINY = {
     "model.layers": "N",
@@ -40,11 +40,11 @@ TINY = {
     "model.norm": None,
     "model.dropout": 0.0,
     "model.pool": ["sum"],
-    "model.pool_over": "nodes",
+    "model.pool_from": "nodes",
     "training.epochs": 20,
     "training.learning_rate": 0.03,
     "training.schedule": "constant",
-    "training.warm_up": 0.0,
+    "training.warmup": 0.0,
     "training.batch_size": 1000,
 }
 QUICK = {"training.epochs": 10, "training.learning_rate": 0.1}
@@ -288,9 +288,9 @@ def test_the_same_seed_gives_the_same_model_and_another_another() -> None:
 def test_an_ensemble_averages_its_members() -> None:
     model = classifier(ensemble=2, settings={**TINY, "training.epochs": 1}).fit(SMILES, KIND)
     mean = model.predict_proba(SMILES)
-    learners, alone = model.run_.learners, []
-    for learner in learners:
-        model.run_.learners = [learner]
+    models, alone = model.run_.models, []
+    for model in models:
+        model.run_.models = [model]
         alone.append(model.predict_proba(SMILES))
     np.testing.assert_allclose(mean, np.mean(alone, axis=0), atol=1e-6)
     assert np.abs(alone[0] - alone[1]).max() > 1e-3

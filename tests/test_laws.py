@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from laws import CHANGES, LEVELS, TASKS, Changed, Frames, is_twice, permute, trained
 
 from censnet.data.tables.files import Tables
-from censnet.training import Run, train
+from censnet.pipeline import train
+from censnet.runs import Run
 
 NEAR = 1e-5
 QUICKLY = settings(max_examples=6, phases=[Phase.generate])  # of each task; what fails is small already

@@ -234,9 +234,9 @@ def test_an_edge_mask_of_zero_cuts_the_edge_out() -> None:
     ends, edges = ends[:, keep], edges[keep]
     edge_index, edge_attr = doubled(ends, edges, 6)
     conv = CensNetConv(5, 4, edge_dim=3, normalization="row", update="node", gate="bounded", self_weight="learned")
-    nn.init.normal_(conv.node_layer.reader)
+    nn.init.normal_(conv.node_layer.gate_weight)
     conv.explain = True
     conv._edge_mask = torch.zeros(edge_index.shape[1])
     conv._apply_sigmoid = False
     masked = conv(nodes, edge_index, edge_attr)[0]
-    torch.testing.assert_close(masked, nodes @ conv.node_layer.self_map + conv.node_layer.bias)
+    torch.testing.assert_close(masked, nodes @ conv.node_layer.root_weight + conv.node_layer.bias)

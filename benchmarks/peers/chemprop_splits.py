@@ -2,7 +2,7 @@
 
     python chemprop_splits.py CELL.json.gz --to CELL.jsonl [--seeds 0,1,2,3,4] [--device cpu|cuda]
 
-CELL.json.gz is written by `censnet.experiments.peers`: SMILES, labels (null where there is none) and, for each seed,
+CELL.json.gz is written by `censnet_experiments.external`: SMILES, labels (null where there is none) and, for each seed,
 the part of each molecule: 0 train, 1 validation, 2 test. Each seed gives one line of JSON: the metric on validation and
 test molecules, seconds, the course of validation. A seed that has its line already is left out, so a run that was
 stopped goes on where it was.
@@ -57,7 +57,7 @@ OTHERS = re.compile(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="chemprop by its defaults on given splits")
-    parser.add_argument("cell", type=Path, help="a CELL.json.gz, as censnet.experiments.peers writes it")
+    parser.add_argument("cell", type=Path, help="a CELL.json.gz, as censnet_experiments.external writes it")
     parser.add_argument("--to", type=Path, required=True, help="where the lines are added")
     parser.add_argument("--seeds", help="such as 0,1,2; all that the file has by default")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")

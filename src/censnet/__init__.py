@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from censnet.nn import CensNet, CensNetVAE, EdgeLayer, NodeLayer
     from censnet.ops.graph import Graph, GraphSet
-    from censnet.training import Run, load_run, replicate, train
+    from censnet.pipeline import replicate, train
+    from censnet.runs import Run, load_run
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,9 +28,10 @@ __all__ = [
 _HOMES = {
     "censnet.nn": ("CensNet", "CensNetVAE", "EdgeLayer", "NodeLayer"),
     "censnet.ops.graph": ("Graph", "GraphSet"),
-    "censnet.training": ("Run", "load_run", "replicate", "train"),
+    "censnet.pipeline": ("replicate", "train"),
+    "censnet.runs": ("Run", "load_run"),
 }
-_PARTS = ("data", "estimators", "experiments", "nn", "ops", "pyg", "tasks", "training")
+_PARTS = ("data", "estimators", "inspection", "nn", "ops", "pipeline", "pyg", "runs", "settings", "tasks", "training")
 
 
 def __getattr__(name: str) -> Any:

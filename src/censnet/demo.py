@@ -18,19 +18,20 @@ import torch.nn.functional as F
 from rich.table import Table
 from torch import Tensor
 
-from censnet.console import Console
+from censnet.cli.render_run import best_epochs
+from censnet.cli.terminal import Console
 from censnet.data.dataset import Dataset
-from censnet.data.errors import DataError
-from censnet.data.sets.karate import read_karate
-from censnet.data.sets.sources import find
+from censnet.data.datasets.download import find
+from censnet.data.datasets.karate import read_karate
 from censnet.data.splits.split import Split
 from censnet.data.tables.files import Tables, write_table
-from censnet.experiments.baselines.convolutions import GCN
-from censnet.experiments.spec import find_spec
-from censnet.figures import Cloud, Contender, draw_clouds, draw_curves, neighbour_share
-from censnet.training import Run, replicate, train
-from censnet.training.run.embedding import Embeddings
-from censnet.training.screen import best_epochs
+from censnet.errors import DataError
+from censnet.figures import EmbeddingPanel, MethodScores, draw_clouds, draw_curves, neighbour_share
+from censnet.pipeline import replicate, train
+from censnet.runs import Run
+from censnet.runs.embedding import Embeddings
+from censnet_experiments.baselines.convolutions import GCN
+from censnet_experiments.spec import find_spec
 
 OUT = Path("runs/demo")
 SPLITS = 3
@@ -40,7 +41,7 @@ SHOWN_EDGES = 3000  # t-SNE of more takes long and shows no more
 
 
 @dataclass(frozen=True)
-class Subject:
+class DemoData:
     """What is learnt.
 
     Args:
@@ -63,10 +64,10 @@ class Subject:
         return self.target.partition(":")[2]
 
 
-CORA = Subject("cora", "cora", "node:label", rate=0.03, cell="cora-3")
+CORA = DemoData("cora", "cora", "node:label", rate=0.03, cell="cora-3")
 
 
-def choose_subject(console: Console) -> Subject:
+def choose_subject(console: Console) -> DemoData:
     """Cora, or where it cannot be had the karate club, which comes with the library."""
     try:
         find(CORA.name)
@@ -78,7 +79,7 @@ def choose_subject(console: Console) -> Subject:
     return CORA
 
 
-def make_karate() -> Subject:
+def make_karate() -> DemoData:
     """Zachary's karate club: each member has a name of its own, each friendship its share of common friends."""
     karate = read_karate()
     friends = np.zeros((len(karate.labels),) * 2, bool)
@@ -88,10 +89,10 @@ def make_karate() -> Subject:
     faction = [karate.classes[label] for label in karate.labels.tolist()]
     members = pd.DataFrame({"id": range(len(faction)), "name": np.eye(len(faction)).tolist(), "faction": faction})
     friendships = pd.DataFrame({"source": one, "target": other, "common": common / either})
-    return Subject("karate", Tables(members, friendships), "node:faction", rate=0.12)
+    return DemoData("karate", Tables(members, friendships), "node:faction", rate=0.12)
 
 
-def make_changes(subject: Subject, epochs: int) -> dict[str, object]:
+def make_changes(subject: DemoData, epochs: int) -> dict[str, object]:
     """Few labels, and the same patience for every method; all else is as the preset has it."""
     return {
         "data.split": "label-rate",
@@ -102,7 +103,7 @@ def make_changes(subject: Subject, epochs: int) -> dict[str, object]:
     }
 
 
-def train_censnet(subject: Subject, preset: str, out: Path, epochs: int = MOST_EPOCHS) -> list[Run]:
+def train_censnet(subject: DemoData, preset: str, out: Path, epochs: int = MOST_EPOCHS) -> list[Run]:
     """A run for each split."""
     return replicate(
         subject.data, subject.target, out,
@@ -110,25 +111,25 @@ def train_censnet(subject: Subject, preset: str, out: Path, epochs: int = MOST_E
     ).runs  # fmt: skip
 
 
-def train_pictured(subject: Subject, out: Path, epochs: int = MOST_EPOCHS) -> Run:
+def train_pictured(subject: DemoData, out: Path, epochs: int = MOST_EPOCHS) -> Run:
     """The default network, trained once, with a gate for each channel, all learnt.
 
     Through one gate little of a node's class gets to its edges, and through gates at rest nothing.
     """
-    changes = {**make_changes(subject, min(epochs, PICTURED_EPOCHS)), "model.heads": "all"}
+    changes = {**make_changes(subject, min(epochs, PICTURED_EPOCHS)), "model.heads": "per_channel"}
     changes["model.kernel_options"] = {"steps": 5, "teleport": 0.1}  # half as far, in half the time
-    changes |= {"training.gates": "learnt", "training.rounds": 1, "training.unlabelled": 1.0}
+    changes |= {"training.gates": "learned", "training.self_training_rounds": 1, "training.pseudo_label_weights": 1.0}
     return train(subject.data, subject.target, out, settings=changes, overwrite=True, progress=True)
 
 
-def describe_runs(name: str, runs: Sequence[Run], published: tuple[float, float] | None) -> Contender:
+def describe_runs(name: str, runs: Sequence[Run], published: tuple[float, float] | None) -> MethodScores:
     """A preset as a contender."""
     curves = [run.history["validation_accuracy"].tolist() for run in runs]
     kept = [best_epochs(run)[0] for run in runs]
-    return Contender(name, curves, kept, [run.metrics["test"]["node"]["accuracy"] for run in runs], published)
+    return MethodScores(name, curves, kept, [run.metrics["test"]["node"]["accuracy"] for run in runs], published)
 
 
-def train_gcn(dataset: Dataset, labels: Tensor, split: Split, seed: int, epochs: int = MOST_EPOCHS) -> Contender:
+def train_gcn(dataset: Dataset, labels: Tensor, split: Split, seed: int, epochs: int = MOST_EPOCHS) -> MethodScores:
     """Two layers of PyTorch Geometric's GCN on one split, with the settings of its own paper and 32 units."""
     graph = dataset.graph
     torch.manual_seed(seed)
@@ -150,13 +151,13 @@ def train_gcn(dataset: Dataset, labels: Tensor, split: Split, seed: int, epochs:
         curve.append(float(right[split.validation].mean()))
         tested.append(float(right[split.test].mean()))
     kept = int(np.argmax(curve)) + 1
-    return Contender("GCN", [curve], [kept], [tested[kept - 1]])
+    return MethodScores("GCN", [curve], [kept], [tested[kept - 1]])
 
 
-def join_splits(ones: Sequence[Contender], published: tuple[float, float] | None) -> Contender:
+def join_splits(ones: Sequence[MethodScores], published: tuple[float, float] | None) -> MethodScores:
     """The same method on several splits as one contender."""
     curves, kept, tested = ([getattr(one, name)[0] for one in ones] for name in ("curves", "kept", "tested"))
-    return Contender(ones[0].name, curves, kept, tested, published)
+    return MethodScores(ones[0].name, curves, kept, tested, published)
 
 
 def find_published(method: str, cell: str | None) -> tuple[float, float] | None:
@@ -164,7 +165,7 @@ def find_published(method: str, cell: str | None) -> tuple[float, float] | None:
     return None if cell is None else find_spec("table1", method).published[cell]["test"]
 
 
-def show_scores(contenders: Sequence[Contender], subject: Subject, split: Split, console: Console) -> None:
+def show_scores(contenders: Sequence[MethodScores], subject: DemoData, split: Split, console: Console) -> None:
     """The table, and what makes the paper's figures others than these."""
     count = len(split.train) + len(split.validation) + len(split.test)
     title = f"{subject.name}: {len(split.train)} of {count:,} labels, {len(split.test):,} test rows, {SPLITS} splits"
@@ -186,7 +187,7 @@ def show_scores(contenders: Sequence[Contender], subject: Subject, split: Split,
         )
 
 
-def write_scores(contenders: Sequence[Contender], path: Path) -> None:
+def write_scores(contenders: Sequence[MethodScores], path: Path) -> None:
     """A row for each method and split."""
     rows = [
         {"method": one.name, "split": number, "epoch": kept, "validation": one.curves[number][kept - 1], "test": test}
@@ -196,7 +197,7 @@ def write_scores(contenders: Sequence[Contender], path: Path) -> None:
     write_table(pd.DataFrame(rows), path)
 
 
-def draw_accuracy(contenders: Sequence[Contender], subject: Subject, split: Split, path: Path) -> None:
+def draw_accuracy(contenders: Sequence[MethodScores], subject: DemoData, split: Split, path: Path) -> None:
     """Learning curves and test accuracy, under a title that says who is ahead."""
     first, second = sorted(contenders, key=lambda one: -one.mean)[:2]
     gap = 100 * (first.mean - second.mean)
@@ -219,12 +220,12 @@ def draw_embeddings(name: str, found: Embeddings, codes: Tensor, classes: list[s
     some = np.random.default_rng(0).permutation(len(lines))[:SHOWN_EDGES]
     shown = "" if len(some) == len(lines) else f", {len(some):,} of them shown"
     clouds = [
-        Cloud(
+        EmbeddingPanel(
             f"{len(points):,} nodes. Of the {len(unseen):,} without a label in training,\n"
             f"{near[0]:.0%} are nearest to a node of their class",
             points, labels,
         ),
-        Cloud(
+        EmbeddingPanel(
             f"{len(lines):,} edges{shown}. Of those within a class,\n"
             f"{near[1]:.0%} are nearest to an edge of that class",
             lines[some], kinds[some],

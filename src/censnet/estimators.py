@@ -22,25 +22,25 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from censnet.data.arguments import check_arguments
+from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset, load_data
-from censnet.data.errors import DataError, name_columns, quote
 from censnet.data.tables.censoring import is_limit
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
+from censnet.errors import DataError, name_columns, quote
 from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph, GraphSet
-from censnet.tasks.answers import probabilities
-from censnet.tasks.infer import read_finite
+from censnet.pipeline.prepare import prepare_dataset
+from censnet.pipeline.train import make_run
+from censnet.runs.run import Run
+from censnet.selection.recipes import fit_ensemble
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import Settings
+from censnet.tasks.predictions import probabilities
+from censnet.tasks.target_type import read_finite
 from censnet.tasks.targets import output_slices
-from censnet.training.changes import make_settings
-from censnet.training.config import Settings
-from censnet.training.loop.judge import average
-from censnet.training.members import fit_members
-from censnet.training.prepare import prepare_dataset
-from censnet.training.run.run import Run
-from censnet.training.train import make_run
+from censnet.training.evaluator import average
 
 Array = NDArray[Any]
 SMILES = "smiles"
@@ -79,8 +79,8 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled is on the CPU, so that it can be read where there is no GPU."""
-        for learner in self.run_.learners if hasattr(self, "run_") else ():
-            learner.cpu()
+        for model in self.run_.models if hasattr(self, "run_") else ():
+            model.cpu()
         state: dict[str, Any] = super().__getstate__()
         return state
 
@@ -104,10 +104,10 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         prepared = prepare_dataset(
             dataset, asked, False, settings, [item.name for item in asked], set(self.settings or {})
         )
-        parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.lesson.parts.items()}
-        lesson = replace(prepared.lesson, parts=parts)
-        learners, fits = fit_members(lesson, settings, None, False, self.device, [], self.ensemble)
-        self.run_ = make_run(prepared, learners, fits, time.monotonic() - started, self.device)
+        parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.task_data.parts.items()}
+        task_data = replace(prepared.task_data, parts=parts)
+        models, fit_results = fit_ensemble(task_data, settings, None, False, self.device, [], self.ensemble)
+        self.run_ = make_run(prepared, models, fit_results, time.monotonic() - started, self.device)
         self.n_outputs_ = len(labels)
 
     def _make_settings(self, split: str) -> Settings:
@@ -262,7 +262,7 @@ class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
     X, the parameters and the attributes are those of `CensNetClassifier`, but for `pos_label` and `classes_`. y has a
     number for each graph; with several columns NaN is no label. A number that is known by a limit alone is written as
     text, `"<-5"` or `">10"`, and only an answer on the wrong side of it costs. Answers stay within the range of the
-    numbers in y unless settings has {"model.within": False}; `run_.predict` marks those that were clipped.
+    numbers in y unless settings has {"model.clip_to_label_range": False}; `run_.predict` marks those that were clipped.
 
     Example:
         >>> model = CensNetRegressor(settings={"training.epochs": 2, "model.hidden": 8}, random_state=0)

@@ -28,7 +28,7 @@ DOTS_PER_INCH = 160
 
 
 @dataclass(frozen=True)
-class Contender:
+class MethodScores:
     """A method on several splits.
 
     Args:
@@ -52,7 +52,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Cloud:
+class EmbeddingPanel:
     """Rows of an embedding with the class of each; a row without a class, between two of them, has -1.
 
     Args:
@@ -69,7 +69,7 @@ class Cloud:
     labels: NDArray[np.int64]
 
 
-def draw_curves(contenders: Sequence[Contender], title: str, subtitle: str, path: Path) -> None:
+def draw_curves(contenders: Sequence[MethodScores], title: str, subtitle: str, path: Path) -> None:
     """Validation accuracy by epoch on the left, test accuracy of the kept epochs on the right."""
     figure = _figure(11.5, 5.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1), gridspec_kw={"wspace": 0.08})
@@ -80,7 +80,9 @@ def draw_curves(contenders: Sequence[Contender], title: str, subtitle: str, path
     _save(figure, path)
 
 
-def draw_clouds(clouds: Sequence[Cloud], classes: Sequence[str], title: str, subtitle: str, path: Path) -> None:
+def draw_clouds(
+    clouds: Sequence[EmbeddingPanel], classes: Sequence[str], title: str, subtitle: str, path: Path
+) -> None:
     """Embeddings in two dimensions, side by side, each row in the colour of its class, each class with its name."""
     figure = _figure(5.75 * len(clouds), 6.9)
     panels = np.atleast_1d(figure.subplots(1, len(clouds)))
@@ -113,7 +115,7 @@ def neighbour_share(values: NDArray[np.float32], labels: NDArray[np.int64], rows
     return float((labels[other] == labels[rows]).mean())
 
 
-def _draw_epochs(axes: Axes, contenders: Sequence[Contender]) -> None:
+def _draw_epochs(axes: Axes, contenders: Sequence[MethodScores]) -> None:
     _clean(axes, "validation accuracy after each epoch, %", "y")
     names = []
     for contender, colour in zip(contenders, COLOURS, strict=False):
@@ -131,7 +133,7 @@ def _draw_epochs(axes: Axes, contenders: Sequence[Contender]) -> None:
     _spread(axes, names)
 
 
-def _draw_tests(axes: Axes, contenders: Sequence[Contender]) -> None:
+def _draw_tests(axes: Axes, contenders: Sequence[MethodScores]) -> None:
     _clean(axes, "test accuracy of the kept epoch, %", "x")
     places = np.arange(len(contenders), 0, -1)
     for place, contender, colour in zip(places, contenders, COLOURS, strict=False):
@@ -151,7 +153,7 @@ def _draw_tests(axes: Axes, contenders: Sequence[Contender]) -> None:
     axes.set_xlabel("a dot: one split;  a bar: their mean", color=FAINT)
 
 
-def _draw_cloud(axes: Axes, cloud: Cloud, classes: Sequence[str]) -> None:
+def _draw_cloud(axes: Axes, cloud: EmbeddingPanel, classes: Sequence[str]) -> None:
     flat = flatten(cloud.values)
     size = float(np.clip(14000 / len(flat), 4, 60))
     order = np.random.default_rng(0).permutation(len(flat))  # no class lies on top of the others

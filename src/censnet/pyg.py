@@ -18,8 +18,8 @@ from censnet.nn.kernels import Kernel
 from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, SelfWeight, Variant
 from censnet.nn.lazy import LazyEdgeLayer, LazyNodeLayer
 from censnet.ops.checks import check_numbering, check_shape
-from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
+from censnet.ops.normalization import Normalization
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ import pytest
 from training.samples import payments, quick
 
 from censnet import load_run, replicate, train
+from censnet.arguments import ArgumentError
 from censnet.data import load_data
-from censnet.data.arguments import ArgumentError
 from censnet.estimators import CensNetClassifier
-from censnet.training import Run, make_settings, resume_run
+from censnet.pipeline import resume_run
+from censnet.runs import Run
+from censnet.settings import make_settings
 
 WRONG = [
     ("target", 3, "target is 3, expected text, a TargetSpec, a tuple or a list, such as node:COLUMN"),

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from censnet.data import Tables, load_data
-from censnet.data.inspect.audit import audit, find_leaks
-from censnet.data.inspect.cross_table import edge_ends
-from censnet.data.inspect.giveaway import follows, gives_away, telling_features
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split import Split
+from censnet.inspection.audit import audit, find_leaks
+from censnet.inspection.cross_table import edge_ends
+from censnet.inspection.leakage import follows, leaking_features, leaks_target
 from censnet.ops.colors import hash_graphs
 
 ROWS = 400
@@ -87,22 +87,22 @@ def test_chance_gives_nothing_away(seed, kinds, rate):
     rng = np.random.default_rng(seed)
     labels = pd.Series((rng.random(300) < rate).astype(int))
     for values in (rng.normal(size=300), rng.integers(0, kinds, 300), rng.integers(0, 10**9, 300).astype(str)):
-        assert gives_away(pd.Series(values), labels) is None
+        assert leaks_target(pd.Series(values), labels) is None
 
 
 def test_nearly_all_labels_alike_is_not_purity():
     labels = pd.Series([0] * 995 + [1] * 5)
-    assert gives_away(pd.Series(np.arange(1000) % 10).astype(str), labels) is None
+    assert leaks_target(pd.Series(np.arange(1000) % 10).astype(str), labels) is None
 
 
 def test_unique_values_are_not_purity():
     labels = pd.Series([0, 1] * 100)
-    assert gives_away(pd.Series([f"name {n}" for n in range(200)]), labels) is None
+    assert leaks_target(pd.Series([f"name {n}" for n in range(200)]), labels) is None
 
 
 def test_three_classes_are_told_by_a_code():
     labels = pd.Series(["red", "green", "blue"] * 40)
-    sure, how = gives_away(labels.map({"red": 7, "green": 1, "blue": 4}), labels)
+    sure, how = leaks_target(labels.map({"red": 7, "green": 1, "blue": 4}), labels)
     assert sure
     assert "3 values tell 100% of the labels" in how
 
@@ -111,7 +111,7 @@ def test_a_number_that_sorts_the_classes_apart_is_suspicious():
     rng = np.random.default_rng(0)
     labels = pd.Series([0] * 200 + [1] * 20)
     values = pd.Series(np.r_[rng.exponential(1, 200), 100 * rng.exponential(5, 20) + 8])
-    sure, how = gives_away(values, labels)
+    sure, how = leaks_target(values, labels)
     assert not sure
     assert "separates the two classes" in how
 
@@ -135,9 +135,9 @@ def test_an_entry_of_a_vector_that_is_the_class_is_found():
     rng = np.random.default_rng(0)
     labels = pd.Series(rng.integers(0, 3, 200))
     features = rng.normal(size=(200, 5))
-    assert telling_features(features, labels) == []
+    assert leaking_features(features, labels) == []
     features[:, 3] = (labels == 2) * 4.0
-    assert [column for column, _ in telling_features(features, labels)] == [3]
+    assert [column for column, _ in leaking_features(features, labels)] == [3]
     nodes = pd.DataFrame({"id": range(200), "x": features.tolist(), "label": labels})
     edges = pd.DataFrame({"source": range(199), "target": range(1, 200)})
     findings = found(Tables(nodes, edges), "node:label")
@@ -227,7 +227,7 @@ def test_a_link_split_of_ours_is_clean_and_a_naive_one_is_not():
     split = links(data.graph)
     assert audit(data, {}, links=split) == []
     shown = data.graph.ends[:, split.rows.train[:2]].sort(dim=0).values
-    naive = LinkSplit(split.rows, shown, shown, split.test_links, split.test_non_links)
+    naive = LinkSplit(split.rows, shown, shown, split.test_links, split.test_negatives)
     whats = [finding.what for finding in audit(data, {}, links=naive)]
     assert whats == [
         "2 of 2 validation links are joined by an edge of training, parallel or reverse",

@@ -11,8 +11,8 @@ from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset, Tempo
 from torch_geometric.transforms import ToSparseTensor
 
 from censnet.data import load_data
-from censnet.data.errors import DataError
-from censnet.data.interop.objects import from_pyg
+from censnet.data.interop.convert import from_pyg
+from censnet.errors import DataError
 
 ENDS = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 4, 2]])
 

@@ -18,12 +18,12 @@ from torch.testing import assert_close
 from torch_geometric.datasets import Planetoid
 from torch_geometric.utils import is_undirected
 
-from censnet.data.errors import DataError
-from censnet.data.sets import citation
-from censnet.data.sets.catalogue import DATASETS
-from censnet.data.sets.citation import Citation, cosine, normalize_rows, read_citation
-from censnet.data.sets.karate import read_karate
-from censnet.data.sets.planetoid import read_planetoid, unpickle
+from censnet.data.datasets import citation
+from censnet.data.datasets.catalogue import DATASETS
+from censnet.data.datasets.citation import Citation, cosine, normalize_rows, read_citation
+from censnet.data.datasets.karate import read_karate
+from censnet.data.datasets.planetoid import read_planetoid, unpickle
+from censnet.errors import DataError
 from censnet.ops.graph import Graph
 
 NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}

@@ -373,7 +373,7 @@ def test_molecules_keep_their_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         graphs = GraphSet.pack([dot] * len(good)) if good else None
         return Molecules(graphs, torch.tensor(good, dtype=torch.long), problems, ["bond"], [], [])
 
-    monkeypatch.setattr("censnet.data.molecules.smiles.featurize", featurize)
+    monkeypatch.setattr("censnet.data.molecules.assemble.featurize", featurize)
     path = tmp_path / "mols.csv"
     path.write_text("mol_id,canonical_smiles,exp\nm1,C,1\nm2,C1CC,2\nm3,,3\nm4,C,4\n")
     data = load_data(path, target="graph:exp")

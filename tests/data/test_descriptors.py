@@ -10,7 +10,7 @@ from rdkit import Chem
 from rdkit.Chem import Descriptors
 
 from censnet.data import DataError, Dataset, Tables, load_data
-from censnet.data.molecules import chemistry
+from censnet.data.molecules import rdkit_reader as chemistry
 from censnet.data.molecules.descriptors import FARTHEST, describe, encode_descriptors, fit_descriptors
 from censnet.data.tables.schema import Schema
 from censnet.ops.graph import GraphSet

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from censnet.data.dataset import Dataset, load_data
-from censnet.data.errors import DataError
-from censnet.data.tables.doubled import find_doubled, match_reverses
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
+from censnet.data.tables.undirected import find_reverse_duplicates, match_reverses
+from censnet.errors import DataError
 
 
 def once() -> pd.DataFrame:
@@ -272,5 +272,5 @@ def test_a_reverse_is_mutual_and_none_is_left_that_could_be_matched(rows: list, 
         assert tuple(table[row]) == (table[other][1], table[other][0], table[other][2])
         assert (row == other) == (table[row][0] == table[row][1])
     assert not {(target, source, value) for source, target, value in alone} & set(alone)
-    doubled = find_doubled(ends, 5, features)
+    doubled = find_reverse_duplicates(ends, 5, features)
     assert (doubled is not None) == (not alone and bool((ends[0] != ends[1]).any()))

@@ -14,9 +14,9 @@ from torch_geometric.data import Batch, Data, HeteroData
 from torch_geometric.utils import to_undirected
 
 from censnet.data import load_data
-from censnet.data.errors import DataError
-from censnet.data.interop.objects import from_networkx, from_pandas, from_pyg, to_networkx, to_pandas, to_pyg, to_tables
+from censnet.data.interop.convert import from_networkx, from_pandas, from_pyg, to_networkx, to_pandas, to_pyg, to_tables
 from censnet.data.tables.files import Tables
+from censnet.errors import DataError
 from censnet.ops.graph import Graph, GraphSet
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import censnet
-from censnet.data.isolated import isolated_python
-from censnet.data.molecules import workers
-from censnet.data.sets import sources
-from censnet.training.loop import devices
+from censnet.data.datasets import download as sources
+from censnet.data.molecules import parallel as workers
+from censnet.isolated import isolated_python
+from censnet.training import devices
 
 SOURCE = Path(censnet.__file__).parent
 NAMES = (
@@ -82,9 +82,10 @@ def test_no_command_executes_a_file_of_the_working_directory(trapped: Path, tmp_
     script.write_text(
         "import sys\n"
         "from typer.testing import CliRunner\n"
-        "from censnet.cli import app\n"
+        "from censnet.cli.app import app\n"
         "out = sys.argv[1]\n"
-        "small = ['--set', 'training.epochs=1', '--set', 'model.hidden=4', '--set', 'training.rounds=1']\n"
+        "small = ['--set', 'training.epochs=1', '--set', 'model.hidden=4',\n"
+        "  '--set', 'training.self_training_rounds=1']\n"
         "for words in (['datasets'], ['settings'], ['inspect', 'karate'],\n"
         "              ['train', 'karate', '--out', out + '/run', *small], ['predict', out + '/run', 'karate'],\n"
         "              ['embed', out + '/run', 'karate', '--to', out + '/e'], ['evaluate', out + '/run', 'karate']):\n"

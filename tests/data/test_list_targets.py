@@ -11,8 +11,8 @@ from training.samples import payments, quick
 
 from censnet import load_run, train
 from censnet.data import load_data
-from censnet.data.errors import DataError
 from censnet.data.tables.files import Tables, write_table
+from censnet.errors import DataError
 
 
 def with_labels(labels: object) -> Tables:

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from censnet.data import DataError, Tables, load_data
-from censnet.data.inspect.report import inspect_data
+from censnet.inspection.report import inspect_data
+from censnet.pipeline.prepare import prepare
 from censnet.tasks.targets import Target
-from censnet.training.prepare import prepare
 
 AMOUNTS = np.round(np.random.default_rng(0).normal(20, 900, 97), 2)
 

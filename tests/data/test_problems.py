@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from censnet.data import Tables, load_data
-from censnet.data.errors import name_columns, place, quote
-from censnet.data.inspect.audit import audit
-from censnet.data.problems import tell_causes
+from censnet.data.tables.row_errors import summarize_errors
+from censnet.errors import name_columns, place, quote
+from censnet.inspection.audit import audit
 
 
 def payments() -> Tables:
@@ -46,13 +46,13 @@ def test_several_causes_are_counted_the_largest_first(caplog: pytest.LogCaptureF
 def test_one_cause_is_told_by_its_first_row() -> None:
     numbers = {7: "no node has the id 12 (nodes.csv has 1,204 ids)", 3: "no node has the id -3.5 (nodes.csv has 9 ids)"}
     rows = {row: place("edges.csv", row, "target") + message for row, message in numbers.items()}
-    assert tell_causes(rows, "edges.csv") == f"; the first: {rows[3]}"
+    assert summarize_errors(rows, "edges.csv") == f"; the first: {rows[3]}"
 
 
 def test_what_is_constant_in_a_message_stays() -> None:
     rows = {0: "the id 7 is in row 1 already", 1: "'?' is not a date such as 2024-01-31"}
     rows = {row: place("t.csv", row, "x2") + message for row, message in rows.items()}
-    said = tell_causes(rows, "t.csv")
+    said = summarize_errors(rows, "t.csv")
     assert said.startswith(
         ": 1 by column x2 (the id ... is in row ... already), 1 by column x2 (is not a date such as 2024-01-31);"
     )

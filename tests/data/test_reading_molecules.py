@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from censnet.data import Dataset, Tables, dataset, load_data
-from censnet.data.inspect.report import inspect_data
 from censnet.data.molecules.featurize import atom_positions, canonical, featurize
 from censnet.data.tables.schema import MoleculeReading, Schema
+from censnet.inspection.report import inspect_data
 from censnet.ops.graph import GraphSet
 
 USUAL = MoleculeReading(isotopes=False)

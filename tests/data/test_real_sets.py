@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from censnet.data import load_data
-from censnet.data.sets.citation import read_citation
+from censnet.data.datasets.citation import read_citation
 from censnet.data.splits.split import Split
-from censnet.experiments.classifiers import released_edges
-from censnet.experiments.prepare import lesson_data, link_data, node_data
-from censnet.training import load_run, train
+from censnet.pipeline import train
+from censnet.runs import load_run
+from censnet_experiments.classifiers import released_edges
+from censnet_experiments.prepare import lesson_data, link_data, node_data
 
 
 def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:
@@ -71,8 +72,8 @@ def test_links_of_the_papers_table_are_hidden_as_ours_are(real_data: Path) -> No
         split = ours.lessons["cora"][seed].links
         assert split is not None
         for links, others, pairs in (
-            (split.validation_links, split.validation_non_links, theirs.validation[seed][0]),
-            (split.test_links, split.test_non_links, theirs.test[seed][0]),
+            (split.validation_links, split.validation_negatives, theirs.validation[seed][0]),
+            (split.test_links, split.test_negatives, theirs.test[seed][0]),
         ):
             assert torch.cat([links, others], dim=1).equal(pairs)
 
@@ -80,7 +81,12 @@ def test_links_of_the_papers_table_are_hidden_as_ours_are(real_data: Path) -> No
 @pytest.mark.parametrize("target", ["node:label", "link"])
 def test_a_training_on_citations_ends_and_its_run_answers(real_data: Path, tmp_path: Path, target: str) -> None:
     """Their words are sparse, as no table gives them."""
-    small = {"training.epochs": 1, "model.hidden": 8, "training.rounds": 1, "training.unlabelled": 0.0}
+    small = {
+        "training.epochs": 1,
+        "model.hidden": 8,
+        "training.self_training_rounds": 1,
+        "training.pseudo_label_weights": 0.0,
+    }
     settings = {"training.epochs": 1, "model.hidden": 8} if target == "link" else small
     train("citeseer", target, tmp_path / "run", settings=settings)
     run = load_run(tmp_path / "run")

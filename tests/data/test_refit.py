@@ -204,7 +204,7 @@ def test_the_vocabulary_of_paper_bonds_is_learnt_again_without_reading_molecules
     frame = pd.DataFrame({"smiles": SMILES, "y": range(6)})
     data = load_data(frame, target="graph:y", features="paper")
     expected = load_data(frame, target="graph:y", features="paper", train_rows=[0, 3, 2])
-    monkeypatch.setattr("censnet.data.molecules.smiles.featurize", None)
+    monkeypatch.setattr("censnet.data.molecules.assemble.featurize", None)
     refitted = data.refit({"graph": torch.tensor([0, 3, 2])})
     assert refitted.schema.vocabulary == expected.schema.vocabulary == ["C-C", "C-O", "C=O", "C-Cl"]
     same(refitted, expected)
@@ -213,7 +213,7 @@ def test_the_vocabulary_of_paper_bonds_is_learnt_again_without_reading_molecules
 
 def test_rich_molecules_depend_on_no_training_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     data = load_data(pd.DataFrame({"smiles": SMILES, "y": range(6)}), target="graph:y")
-    monkeypatch.setattr("censnet.data.molecules.smiles.featurize", None)
+    monkeypatch.setattr("censnet.data.molecules.assemble.featurize", None)
     refitted = data.refit({"graph": torch.tensor([0, 3])})
     assert refitted.graph is data.graph
     assert refitted.schema == data.schema

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from censnet.cli.render_report import Screen
 from censnet.data import DataError, Tables, load_data, write_table
-from censnet.data.inspect.report import Report, inspect_data, make_report
-from censnet.data.inspect.screen import Screen
 from censnet.data.splits.links import link_rows, links
 from censnet.data.splits.split import Split, write_splits
+from censnet.inspection.cost import estimate_for
+from censnet.inspection.report import Report, inspect_data, make_report
 from censnet.ops.graph import Graph, GraphSet
 from censnet.tasks.targets import describe_target
-from censnet.training.cost import estimate_for
 
 
 def report_on(ends: list[tuple[int, int]], num_nodes: int) -> Report:

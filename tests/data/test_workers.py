@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from censnet.data import DataError
-from censnet.data.molecules import workers
-from censnet.data.molecules.workers import spread
+from censnet.data.molecules import parallel as workers
+from censnet.data.molecules.parallel import spread
 
 
 def squares(items: Sequence[int]) -> list[int]:
@@ -78,7 +78,7 @@ def test_a_child_or_one_of_several_on_the_machine_takes_its_share(monkeypatch: p
 
 
 SCRIPT = """
-from censnet.data.molecules import workers
+from censnet.data.molecules import parallel as workers
 workers.START = {start!r}
 print("read", sum(workers.spread(len, range(3000), processes=2)))
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from censnet.experiments.packed import NodeData
 from censnet.ops.graph import Graph
+from censnet_experiments.packed import NodeData
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from censnet.experiments.bars import best_since, to_pass
-from censnet.experiments.beyond import page
-from censnet.experiments.cells import TABLES
-from censnet.experiments.plots import depth_figure
-from censnet.experiments.records import Record, append, record_path
-from censnet.experiments.report import report
-from censnet.experiments.spec import load_specs
-from censnet.experiments.summary import summarize
+from censnet_experiments.cells import TABLES
+from censnet_experiments.pages import report
+from censnet_experiments.plots import depth_figure
+from censnet_experiments.records import Record, append, record_path
+from censnet_experiments.reference_scores import best_published, paper_best
+from censnet_experiments.results_page import page
+from censnet_experiments.spec import load_specs
+from censnet_experiments.summary import summarize
 
 BLANK = Record("nodes", "cora-1", "strong", 0, 0, {}, {}, 2, {}, 1.0, "cpu, 1 threads", {})
 
@@ -29,17 +29,17 @@ def judged(*values: float) -> list[dict[str, float]]:
 
 
 def test_what_is_to_be_passed_is_the_best_row_of_the_papers_own_table() -> None:
-    assert (to_pass("nodes", "cora-1", "test").value, to_pass("nodes", "cora-1", "test").by) == (67.5, "AdaLNet")
-    assert to_pass("nodes", "cora-3", "test").value == 79.4
-    assert to_pass("links", "pubmed", "ap").value == 95.9
-    assert to_pass("molecules", "tox21-random", "test").value == 0.829
+    assert (paper_best("nodes", "cora-1", "test").value, paper_best("nodes", "cora-1", "test").by) == (67.5, "AdaLNet")
+    assert paper_best("nodes", "cora-3", "test").value == 79.4
+    assert paper_best("links", "pubmed", "ap").value == 95.9
+    assert paper_best("molecules", "tox21-random", "test").value == 0.829
 
 
 @pytest.mark.parametrize("table", ["nodes", "molecules", "links"])
 def test_every_cell_has_a_number_that_was_published_since(table: str) -> None:
     for cell, about in TABLES[table].items():
         for metric in set(about.metrics) - {"validation"}:
-            since, least = best_since(table, cell, metric), to_pass(table, cell, metric)
+            since, least = best_published(table, cell, metric), paper_best(table, cell, metric)
             assert since.value < least.value if about.lower else since.value > least.value
             assert since.by
 
@@ -87,7 +87,7 @@ def test_fresh_splits_stand_beside_those_that_were_seen() -> None:
 def test_the_page_says_how_often_gates_and_a_later_round_were_kept() -> None:
     records = many("nodes", "cora-1", "strong", judged(0.7, 0.7, 0.7))
     assert "Validation rows kept" not in page(records, summarize(records), "depth.svg")
-    chosen = [{"plain": 0.0, "round": 3}, {"plain": 1.0, "round": 1}, {"plain": 0.0, "round": 1}]
+    chosen = [{"frozen_gates": 0.0, "round": 3}, {"frozen_gates": 1.0, "round": 1}, {"frozen_gates": 0.0, "round": 1}]
     records = [replace(record, chosen=one) for record, one in zip(records, chosen, strict=True)]
     records += many("nodes", "cora-1", "strong-hop", judged(0.7))
     text = page(records, summarize(records), "depth.svg")
@@ -115,7 +115,7 @@ def test_peers_on_fresh_splits_are_paired_with_strong_on_those() -> None:
     seen, fresh = page(records, summarize(records), "depth.svg").split("### Peers on fresh splits")
     assert "| cora-1 | 73.5 | 73.5 (+0.0, +0.0 to +0.0) |" in seen
     assert "| cora-1 | 76.5 | 74.5 (**+2.0, +2.0 to +2.0**) |" in fresh
-    doubt = load_specs("nodes")["gcn"].doubts[0]
+    doubt = load_specs("nodes")["gcn"].caveats[0]
     assert doubt in seen
     assert doubt not in fresh  # it is said once
     for peer in ("gcn", "appnp", "gat"):

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from censnet.cli import app
-from censnet.experiments import reproduce as module
-from censnet.experiments import speed
-from censnet.experiments.packed import NodeData
-from censnet.experiments.plan import Plan, Recipe
-from censnet.experiments.records import read
-from censnet.experiments.spec import Spec, find_spec
+from censnet.cli.app import app
+from censnet_experiments import reproduce as module
+from censnet_experiments import speed
+from censnet_experiments.packed import NodeData
+from censnet_experiments.plan import Plan, Recipe
+from censnet_experiments.records import read
+from censnet_experiments.spec import Spec, find_spec
 
 ONE = ["reproduce", "table1", "--cell", "cora-3", "--method", "gcn"]
 
@@ -40,7 +40,7 @@ def test_a_cell_is_trained_recorded_and_set_beside_the_published(small: Path) ->
     assert "74.0 ± 2.8" in found.stdout
     records = read(small / "results/table1/cora-3/gcn.jsonl")
     assert [record.seed for record in records] == [0, 1]
-    assert all(record.tried == 4 for record in records)
+    assert all(record.num_candidates == 4 for record in records)
     mean = 50 * sum(record.metrics["test"] for record in records)
     assert f"{mean:.1f}" in found.stdout
 

@@ -12,14 +12,14 @@ from training.samples import payments, quick, shapes, smiles
 
 from censnet import train
 from censnet.data.tables.files import Tables
-from censnet.experiments.learn import learn, run_cell
-from censnet.experiments.lessons import LessonData
-from censnet.experiments.packed import Pack, read_pack, write_pack
-from censnet.experiments.plan import Plan, Preset
-from censnet.experiments.records import read
 from censnet.ops.graph import Graph, GraphSet
-from censnet.training.lesson import Lesson
-from censnet.training.prepare import prepare
+from censnet.pipeline.prepare import prepare
+from censnet.training.task_data import TaskData
+from censnet_experiments.bundle import LessonData
+from censnet_experiments.packed import Pack, read_pack, write_pack
+from censnet_experiments.plan import Plan, Preset
+from censnet_experiments.records import read
+from censnet_experiments.runner import learn, run_cell
 
 CPU = torch.device("cpu")
 SHORT = quick(training__epochs=4)
@@ -31,12 +31,12 @@ def plan(table: str, method: str = "strong", **recipe: object) -> Plan[Preset]:
     return Plan(table, method, Preset("strong", changes, **recipe), runs=2)  # type: ignore[arg-type]
 
 
-def lesson_of(data: object, target: str, seed: int = 0) -> Lesson:
-    return prepare(data, target, "strong", SHORT, seed).lesson
+def lesson_of(data: object, target: str, seed: int = 0) -> TaskData:
+    return prepare(data, target, "strong", SHORT, seed).task_data
 
 
-def described(seed: int) -> Lesson:
-    return prepare(smiles(), "graph:size", "strong", SHORT | DESCRIBED, seed).lesson
+def described(seed: int) -> TaskData:
+    return prepare(smiles(), "graph:size", "strong", SHORT | DESCRIBED, seed).task_data
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_seeds_side_by_side_have_parts_of_their_own() -> None:
 
 
 def test_without_features_all_edges_are_alike() -> None:
-    lesson = lesson_of(payments(), "node:vip")
-    assert isinstance(lesson.graph, Graph)
-    alike = replace(lesson, graph=replace(lesson.graph, edges=torch.ones(lesson.graph.num_edges, 1)))
-    (found,) = learn(plan("nodes", edge_features=False), [lesson], [0], CPU)
+    task_data = lesson_of(payments(), "node:vip")
+    assert isinstance(task_data.graph, Graph)
+    alike = replace(task_data, graph=replace(task_data.graph, edges=torch.ones(task_data.graph.num_edges, 1)))
+    (found,) = learn(plan("nodes", edge_features=False), [task_data], [0], CPU)
     (expected,) = learn(plan("nodes"), [alike], [0], CPU)
     assert found.metrics == expected.metrics
 
@@ -105,7 +105,7 @@ def test_without_node_features_it_is_as_with_a_table_of_ids_and_edges() -> None:
 
 @pytest.mark.parametrize("encoder", ["gcn", "appnp", "gat"])
 def test_a_peer_stands_in_the_place_of_censnet(encoder: str) -> None:
-    changes = {"model.norm": None, "model.lift": 0, "model.residual": False, "model.hidden": 16}
+    changes = {"model.norm": None, "model.pre_layers": 0, "model.residual": False, "model.hidden": 16}
     (record,) = learn(plan("nodes", encoder=encoder, changes=changes), [lesson_of(payments(), "node:vip")], [0], CPU)
     assert 0 <= record.metrics["test"] <= 1
 
@@ -118,9 +118,9 @@ def test_a_cell_adds_the_seeds_that_are_missing(tmp_path: Path) -> None:
     records = read(tmp_path / "nodes" / "cora-3" / "strong.jsonl")
     assert [(record.cell, record.seed) for record in records] == [("cora-3", 0), ("cora-3", 2), ("cora-3", 1)]
     assert all(record.chosen["epoch"] >= 1 for record in records)
-    assert all({"round", "unlabelled", "plain"} <= record.chosen.keys() for record in records)
+    assert all({"round", "pseudo_label_weight", "frozen_gates"} <= record.chosen.keys() for record in records)
     # gates learnt or not, each without guessed classes and with the best of four guesses; then each in two rounds
-    assert {record.tried for record in records} == {2 * (1 + 4) + 2 + 2}
+    assert {record.num_candidates for record in records} == {2 * (1 + 4) + 2 + 2}
 
 
 def test_packed_lessons_come_back_whole_with_their_graph_in_common(tmp_path: Path) -> None:
@@ -143,27 +143,27 @@ def test_packed_lessons_come_back_whole_with_their_graph_in_common(tmp_path: Pat
     found = pack.data.lessons
     assert found["cora-3"][0].graph is found["cora-3"][1].graph
     for cell, lessons in data.lessons.items():
-        for lesson, back in zip(lessons, found[cell], strict=True):
-            _assert_same(lesson, back)
+        for task_data, back in zip(lessons, found[cell], strict=True):
+            _assert_same(task_data, back)
 
 
-def _assert_same(lesson: Lesson, back: Lesson) -> None:
-    assert list(back.targets) == list(lesson.targets)
-    assert back.node_features == lesson.node_features
-    torch.testing.assert_close(back.graph.nodes, lesson.graph.nodes)
-    torch.testing.assert_close(back.graph.edges, lesson.graph.edges)
-    torch.testing.assert_close(back.graph.ends, lesson.graph.ends)
-    if isinstance(lesson.graph, GraphSet):
+def _assert_same(task_data: TaskData, back: TaskData) -> None:
+    assert list(back.targets) == list(task_data.targets)
+    assert back.node_features == task_data.node_features
+    torch.testing.assert_close(back.graph.nodes, task_data.graph.nodes)
+    torch.testing.assert_close(back.graph.edges, task_data.graph.edges)
+    torch.testing.assert_close(back.graph.ends, task_data.graph.ends)
+    if isinstance(task_data.graph, GraphSet):
         assert isinstance(back.graph, GraphSet)
-        torch.testing.assert_close(back.graph.node_offset, lesson.graph.node_offset)
-        torch.testing.assert_close(back.graph.graphs, lesson.graph.graphs)
-    for level in lesson.parts:
-        torch.testing.assert_close(back.parts[level], lesson.parts[level].long())
-        torch.testing.assert_close(back.labels[level], lesson.labels[level], equal_nan=True)
-    assert (back.links is None) == (lesson.links is None)
-    if lesson.links is not None and back.links is not None:
-        torch.testing.assert_close(back.links.test_links, lesson.links.test_links)
-        torch.testing.assert_close(back.links.rows.train, lesson.links.rows.train)
+        torch.testing.assert_close(back.graph.node_offset, task_data.graph.node_offset)
+        torch.testing.assert_close(back.graph.graphs, task_data.graph.graphs)
+    for level in task_data.parts:
+        torch.testing.assert_close(back.parts[level], task_data.parts[level].long())
+        torch.testing.assert_close(back.labels[level], task_data.labels[level], equal_nan=True)
+    assert (back.links is None) == (task_data.links is None)
+    if task_data.links is not None and back.links is not None:
+        torch.testing.assert_close(back.links.test_links, task_data.links.test_links)
+        torch.testing.assert_close(back.links.rows.train, task_data.links.rows.train)
 
 
 def test_records_of_a_preset_that_has_changed_are_not_mixed_with_new_ones(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis.strategies import integers
 from sklearn.metrics import roc_auc_score
 
-from censnet.experiments.measures import area_under_curve, root_mean_square
+from censnet_experiments.measures import area_under_curve, root_mean_square
 
 
 @given(seed=integers(0, 2**16), levels=integers(2, 20))

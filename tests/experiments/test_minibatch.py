@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from censnet.experiments import minibatch
-from censnet.experiments.classifiers import build
-from censnet.experiments.minibatch import train_in_batches
-from censnet.experiments.packed import NodeData
-from censnet.experiments.plan import Recipe
-from censnet.experiments.together import Rows, train
+from censnet_experiments import minibatch
+from censnet_experiments.batched_trainer import Rows, train
+from censnet_experiments.classifiers import build
+from censnet_experiments.minibatch import train_in_batches
+from censnet_experiments.packed import NodeData
+from censnet_experiments.plan import Recipe
 
 
 def test_one_part_with_all_nodes_is_the_whole_graph(citations: NodeData) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from censnet.experiments.packed import LinkData, MoleculeData, NodeData, Pack, read_pack, write_pack
-from censnet.experiments.plan import Plan, Recipe
-from censnet.experiments.records import read
-from censnet.experiments.train_packed import main, train_packed
 from censnet.ops.graph import Graph, GraphSet
+from censnet_experiments.packed import LinkData, MoleculeData, NodeData, Pack, read_pack, write_pack
+from censnet_experiments.plan import Plan, Recipe
+from censnet_experiments.records import read
+from censnet_experiments.train_packed import main, train_packed
 
 PLAN = Plan("table1", "gcn", Recipe("gcn", {"hidden": 8}, (0.01, 0.005), epochs=3), runs=2)
 
@@ -59,7 +59,7 @@ def test_training_a_pack_adds_the_missing_records(tmp_path: Path, citations: Nod
     main(arguments)
     found = read(tmp_path / "results" / "table1" / "cora-3" / "gcn.jsonl")
     assert [record.seed for record in found] == [0, 1]
-    assert all(record.tried == 2 and record.chosen["learning_rate"] in (0.01, 0.005) for record in found)
+    assert all(record.num_candidates == 2 and record.chosen["learning_rate"] in (0.01, 0.005) for record in found)
     with pytest.raises(ValueError, match="has no method 'gat', expected some of gcn"):
         train_packed(tmp_path / "cora.safetensors", tmp_path, methods=["gat"])
 
@@ -67,5 +67,5 @@ def test_training_a_pack_adds_the_missing_records(tmp_path: Path, citations: Nod
 def test_training_needs_no_reader_of_data_or_specs() -> None:
     """The entry for a machine that only trains imports without what reads molecules and draws figures."""
     blocked = ["rdkit", "typer", "matplotlib"]
-    code = f"import sys\nfor name in {blocked}: sys.modules[name] = None\nimport censnet.experiments.train_packed\n"
+    code = f"import sys\nfor name in {blocked}: sys.modules[name] = None\nimport censnet_experiments.train_packed\n"
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 from censnet.data.dataset import load_data
-from censnet.experiments import peers
-from censnet.experiments.peers import SPLITS, TASKS, add_answers, describe_cell, write_cells
-from censnet.experiments.records import read, record_path
+from censnet.pipeline.prepare import prepare
 from censnet.tasks.metrics import score
 from censnet.tasks.targets import Target
-from censnet.training.prepare import prepare
+from censnet_experiments import external as peers
+from censnet_experiments.external import SPLITS, TASKS, add_answers, describe_cell, write_cells
+from censnet_experiments.records import read, record_path
 
 RINGS = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCNCC1", "c1ccoc1", "c1ccsc1", "C1CC1"]
 SMILES = ["C" * length + ring for ring in RINGS for length in range(6)]

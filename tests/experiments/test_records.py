@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from censnet.experiments.plan import Plan, Recipe
-from censnet.experiments.records import Record, append, missing_seeds, read, read_all, record_path
+from censnet_experiments.plan import Plan, Recipe
+from censnet_experiments.records import Record, append, missing_seeds, read, read_all, record_path
 
 PLAN = Plan("table1", "gcn", Recipe("gcn", {"hidden": 32}))
 
@@ -24,7 +24,7 @@ def record(seed: int, test: float = 0.75, **changes: object) -> Record:
         split_seed=seed,
         settings=PLAN.settings(),
         chosen={"learning_rate": 0.01, "epoch": 88},
-        tried=4,
+        num_candidates=4,
         metrics={"validation": 0.76, "test": test},
         seconds=1.25,
         device="cpu, 1 threads",

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from censnet.experiments.cells import TABLES, find_cell
-from censnet.experiments.page import TITLES
-from censnet.experiments.plots import figure2, save_figure
-from censnet.experiments.records import Record, append, record_path
-from censnet.experiments.report import report
-from censnet.experiments.spec import find_spec, load_specs
-from censnet.experiments.summary import Comparison, Summary, pair, summarize
-from censnet.experiments.tables import compare, latex_table, markdown_table
+from censnet_experiments.cells import TABLES, find_cell
+from censnet_experiments.pages import report
+from censnet_experiments.plots import figure2, save_figure
+from censnet_experiments.records import Record, append, record_path
+from censnet_experiments.reproduction_page import TITLES
+from censnet_experiments.spec import find_spec, load_specs
+from censnet_experiments.summary import Comparison, Summary, pair, summarize
+from censnet_experiments.tables import compare, latex_table, markdown_table
 
 TIMES = {"milliseconds": (10.0, 1.0)}  # of an epoch, of which nothing is published
 BLANK = Record("table1", "cora-3", "gcn", 0, 0, {}, {}, 4, {}, 1.0, "cpu, 1 threads", {})

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 import torch
 
-from censnet.experiments.cells import TABLES, find_cell
-from censnet.experiments.classifiers import build
-from censnet.experiments.learn import SECTIONS
-from censnet.experiments.link_models import LINK_MODELS
-from censnet.experiments.models import MODELS
-from censnet.experiments.molecule_networks import CLASSICAL, MOLECULE_NETWORKS
-from censnet.experiments.packed import NodeData
-from censnet.experiments.plan import Elsewhere, Plan, Preset
-from censnet.experiments.reproduce import reproduce
-from censnet.experiments.spec import Spec, find_spec, load_specs, read_spec
 from censnet.ops.graph import Graph, GraphSet
-from censnet.training.changes import make_settings
+from censnet.settings.presets import make_settings
+from censnet_experiments.cells import TABLES, find_cell
+from censnet_experiments.classifiers import build
+from censnet_experiments.link_models import LINK_MODELS
+from censnet_experiments.models import MODELS
+from censnet_experiments.molecule_networks import CLASSICAL, MOLECULE_NETWORKS
+from censnet_experiments.packed import NodeData
+from censnet_experiments.plan import External, Plan, Preset
+from censnet_experiments.reproduce import reproduce
+from censnet_experiments.runner import SECTIONS
+from censnet_experiments.spec import Spec, find_spec, load_specs, read_spec
 
 METHODS = {
     "table1": ["chebynet", "gcn", "graphsage", "gat", "lnet", "adalnet", "censnet", "censnet-released"],
@@ -29,7 +29,7 @@ OURS = [
     spec
     for table in TABLES
     for spec in load_specs(table).values()
-    if table not in METHODS and not isinstance(spec.recipe, Elsewhere)
+    if table not in METHODS and not isinstance(spec.recipe, External)
 ]
 
 
@@ -96,7 +96,7 @@ def test_every_spec_builds_its_model(spec: Spec, citations: NodeData) -> None:
         model = build(spec.recipe.model, graph, 3, options, seed=0)
         assert model(*model.inputs(graph)).shape == (60, 3)
     elif spec.recipe.model in CLASSICAL:
-        assert CLASSICAL[spec.recipe.model](**options).tried >= 1
+        assert CLASSICAL[spec.recipe.model](**options).num_candidates >= 1
     elif spec.table == "table2":
         dense = Graph(graph.nodes.to_dense(), graph.edges, graph.ends)
         batch = GraphSet.pack([dense, dense]).batch(torch.tensor([0, 1]))

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from censnet.experiments import table1, table2, table3
-from censnet.experiments.molecule_networks import MOLECULE_NETWORKS
-from censnet.experiments.packed import LinkData, MoleculeData, NodeData
-from censnet.experiments.plan import Plan, Recipe
-from censnet.experiments.records import read
-from censnet.experiments.table2 import train_molecules
 from censnet.ops.graph import Graph, GraphSet
+from censnet_experiments import table1, table2, table3
+from censnet_experiments.molecule_networks import MOLECULE_NETWORKS
+from censnet_experiments.packed import LinkData, MoleculeData, NodeData
+from censnet_experiments.plan import Plan, Recipe
+from censnet_experiments.records import read
+from censnet_experiments.table2 import train_molecules
 
 CPU = torch.device("cpu")
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from censnet.experiments.adam import Adam
-from censnet.experiments.classifiers import CLASSIFIERS, build
-from censnet.experiments.packed import NodeData
-from censnet.experiments.plan import Recipe
-from censnet.experiments.together import Outcome, Rows, gather, train
 from censnet.ops.graph import Graph
+from censnet_experiments.adam import Adam
+from censnet_experiments.batched_trainer import Outcome, Rows, gather, train
+from censnet_experiments.classifiers import CLASSIFIERS, build
+from censnet_experiments.packed import NodeData
+from censnet_experiments.plan import Recipe
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "adalnet": {"steps": 4, "long": [3, 6], "filter_width": 8, "embedding": 4},
@@ -127,7 +127,7 @@ def test_rows_without_labels_or_of_other_sizes_are_refused(citations: NodeData) 
 
 
 def test_a_trained_classifier_beats_chance(citations: NodeData) -> None:
-    models = make("censnet", citations, 2, hidden=32, readers="positive")
+    models = make("censnet", citations, 2, hidden=32, gate_init="positive")
     rows = Rows(citations.labels, citations.parts["cora-3"][:2])
     found: Outcome = train(models, citations.graph, rows, [0.02, 0.02], Recipe("censnet", epochs=40), at_once=2)
     assert float(found.test.min()) > 0.5

@@ -13,7 +13,7 @@ import torch
 
 from censnet import load_run, train
 from censnet.data import load_data
-from censnet.training import resume_run
+from censnet.pipeline import resume_run
 from hostile.place import Place, Refusal
 from hostile.runs import QUICK, data_of, trained
 

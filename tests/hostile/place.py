@@ -18,9 +18,9 @@ from typing import Any
 from typer.testing import CliRunner
 
 import censnet
-from censnet.cli import app
+from censnet.cli.app import app
 from censnet.data import Dataset, load_data
-from censnet.training.prepare import Prepared, prepare
+from censnet.pipeline.prepare import Prepared, prepare
 
 LIBRARY = Path(censnet.__file__).parent
 LONGEST_LINE = 900

@@ -8,14 +8,18 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import censnet.training.loop.fit as fit
-from censnet.training import resume_run, train
-from censnet.training.run.directory import seal, unseal
+import censnet.training.trainer as fit
+from censnet.pipeline import resume_run, train
+from censnet.runs.directory import dump_with_checksum, load_with_checksum
 from hostile.place import Place, Refusal, says, snapshot
 from hostile.runs import IDS, QUICK, home
 from hostile.tables import Table, world, write_all
 
-SETTINGS: dict[str, Any] = QUICK | {"training.epochs": 6, "training.checkpoint_seconds": 0, "training.labels": "few"}
+SETTINGS: dict[str, Any] = QUICK | {
+    "training.epochs": 6,
+    "training.checkpoint_seconds": 0,
+    "training.recipe": "low_label",
+}
 
 
 class _StopError(Exception):
@@ -146,7 +150,7 @@ def _call(changes: dict[str, Any], words: tuple[str, ...], place: Place) -> None
 
 def _fields() -> list[str]:
     path = _stopped() / "run" / "checkpoint" / "start.json"
-    return sorted(unseal(path.read_bytes(), path))
+    return sorted(load_with_checksum(path.read_bytes(), path))
 
 
 START = (
@@ -175,7 +179,7 @@ def _start(name: str, place: Place) -> None:
     """A resealed start.json without a field, or with one of another type, is refused or goes on; never a traceback."""
     run = _copy(place)
     path = run / "checkpoint" / "start.json"
-    content: Any = unseal(path.read_bytes(), path)
+    content: Any = load_with_checksum(path.read_bytes(), path)
     odd = {
         "settings-empty": ("settings", {}),
         "asked-number": ("asked", 3),
@@ -195,7 +199,7 @@ def _start(name: str, place: Place) -> None:
         content[odd[name][0]] = odd[name][1]
     else:
         content.pop(name, None)
-    path.write_bytes(seal(content))
+    path.write_bytes(dump_with_checksum(content))
     for found in (place.attempt(lambda: resume_run(run, device="cpu")), _resumed(place) if path.exists() else None):
         if isinstance(found, Refusal):
             assert "run" in found or "start.json" in found, f"the place is not named: {found}"

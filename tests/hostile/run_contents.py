@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load, save
 
 from censnet import load_run
-from censnet.training.run.directory import seal, unseal
+from censnet.runs.directory import dump_with_checksum, load_with_checksum
 from hostile.place import Place, Refusal, says
 from hostile.runs import copied, data_of, trained
 
@@ -60,7 +60,7 @@ _GONE = object()
 @cache
 def _content(file: str) -> Any:
     place = trained("number").path / file
-    return unseal(place.read_bytes(), place) if file == "config.json" else json.loads(place.read_bytes())
+    return load_with_checksum(place.read_bytes(), place) if file == "config.json" else json.loads(place.read_bytes())
 
 
 def _places(file: str) -> list[tuple[Any, ...]]:
@@ -83,9 +83,9 @@ def _places(file: str) -> list[tuple[Any, ...]]:
 
 
 def _reseal(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    config = unseal((run / "config.json").read_bytes(), run / "config.json")
+    config = load_with_checksum((run / "config.json").read_bytes(), run / "config.json")
     change(config)
-    (run / "config.json").write_bytes(seal(config))
+    (run / "config.json").write_bytes(dump_with_checksum(config))
 
 
 def _put(run: Path, name: str, text: bytes) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.training import Run, load_run, train
+from censnet.pipeline import train
+from censnet.runs import Run, load_run
 from hostile.tables import world, write_all
 
 QUICK: dict[str, object] = {
@@ -22,7 +23,7 @@ QUICK: dict[str, object] = {
     "model.heads": 1,
     "model.kernel": "hop",
     "model.kernel_options": {},
-    "training.weight_decay_of": {},
+    "training.weight_decay_by_name": {},
     "training.checkpoint_seconds": 1000,
 }
 IDS = [f"n{number}" for number in range(30)]
@@ -64,7 +65,7 @@ def trained(name: str) -> Run:
     torch.manual_seed(0)
     settings: dict[str, Any] = dict(QUICK)
     if targets[0].startswith("node:"):
-        settings["training.labels"] = "few"
+        settings["training.recipe"] = "few"
     place = home() / f"run-{name}"
     train(home() / data, targets, place, settings=settings, device="cpu")
     return load_run(place)

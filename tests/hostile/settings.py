@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from censnet.training import train
-from censnet.training.changes import make_settings, parse_changes, setting_names, values_of
+from censnet.pipeline import train
+from censnet.settings.presets import make_settings, parse_changes, setting_names, values_of
 from hostile.place import Place, Refusal, says
 from hostile.runs import IDS, QUICK
 from hostile.tables import world, write_all
@@ -70,7 +70,7 @@ HUGE = {
     "model.hidden": 10**9,
     "model.layers": "NE" * 10**6,
     "training.batch_size": 10**15,
-    "model.lift": 10**9,
+    "model.pre_layers": 10**9,
     "model.head": [10**9],
     "model.latent": 10**9,
     "model.heads": 10**9,

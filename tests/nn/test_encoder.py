@@ -45,9 +45,9 @@ def dense(model: CensNet, nodes: Tensor, edges: Tensor, incidence: Incidence, la
     for depth, (letter, layer) in enumerate(zip(model.word, model.layers, strict=True)):
         last = last_linear and depth == len(model.word) - 1
         if letter == "N":
-            nodes = node_rule(T, (edges @ layer.reader).squeeze(1)) @ nodes @ layer.weight + layer.bias
+            nodes = node_rule(T, (edges @ layer.gate_weight).squeeze(1)) @ nodes @ layer.weight + layer.bias
         else:
-            edges = edge_rule(T, (nodes @ layer.reader).squeeze(1)) @ edges @ layer.weight + layer.bias
+            edges = edge_rule(T, (nodes @ layer.gate_weight).squeeze(1)) @ edges @ layer.weight + layer.bias
         if not last and (released or letter == "N"):
             nodes = nodes.clamp(min=0)
         if not last and (released or letter == "E"):
@@ -193,11 +193,11 @@ def test_a_residual_is_added_only_where_widths_agree() -> None:
 
 def test_a_rising_residual_is_added_by_its_share_and_starts_at_nothing() -> None:
     nodes, edges = features(TANGLE, 4, 5)
-    model = shaken(CensNet(4, 5, 5, "NENEN", residual="rising", out_width=3))
-    assert model.rise is not None
-    assert len(model.rise) == 2  # the first of each side embeds it, whatever its width, and the last is linear
+    model = shaken(CensNet(4, 5, 5, "NENEN", residual="rezero", out_width=3))
+    assert model.rezero_gain is not None
+    assert len(model.rezero_gain) == 2  # the first of each side embeds it, whatever its width, and the last is linear
     with torch.no_grad():
-        model.rise.copy_(torch.tensor([0.5, -1.0]))
+        model.rezero_gain.copy_(torch.tensor([0.5, -1.0]))
     x = model.layers[0](nodes, edges, TANGLE).relu()
     z = model.layers[1](x, edges, TANGLE).relu()
     x = x + 0.5 * model.layers[2](x, z, TANGLE).relu()
@@ -205,15 +205,15 @@ def test_a_rising_residual_is_added_by_its_share_and_starts_at_nothing() -> None
     for found, expected in zip(model(nodes, edges, TANGLE), (model.layers[4](x, z, TANGLE), z), strict=True):
         assert_near(found, expected.detach(), 1e-12)
     model.reset_parameters()
-    assert not model.rise.any()
+    assert not model.rezero_gain.any()
     first = model.layers[0](nodes, edges, TANGLE).relu()  # deep, and yet what a shallow one gives
     second = model.layers[1](first, edges, TANGLE).relu()
     assert_near(model(nodes, edges, TANGLE)[0], model.layers[4](first, second, TANGLE).detach(), 1e-12)
     model(nodes, edges, TANGLE)[0].square().sum().backward()
-    assert bool((model.rise.grad != 0).all())  # and every layer may come to count
-    assert CensNet(5, 5, 5, "EN", residual="rising").rise is None
-    assert CensNet(5, 5, 5, "EN", residual=True).rise is None
-    lifted = CensNet(5, 5, 5, "EN", residual="rising", lift=1, lift_edges=True).rise
+    assert bool((model.rezero_gain.grad != 0).all())  # and every layer may come to count
+    assert CensNet(5, 5, 5, "EN", residual="rezero").rezero_gain is None
+    assert CensNet(5, 5, 5, "EN", residual=True).rezero_gain is None
+    lifted = CensNet(5, 5, 5, "EN", residual="rezero", pre_layers=1, edge_pre_layer=True).rezero_gain
     assert lifted is not None
     assert len(lifted) == 2
 
@@ -421,13 +421,13 @@ def test_a_saved_model_is_the_same_to_the_bit() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(("word", "lift"), [("EN", 1), ("NEN", 2), ("", 1)])
-def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, lift: int, sparse: bool) -> None:
+def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, pre_layers: int, sparse: bool) -> None:
     nodes, edges = features(TANGLE, 4, 2)
-    model = shaken(CensNet(4, 2, 8, word, lift=lift, residual=True)).eval()
+    model = shaken(CensNet(4, 2, 8, word, pre_layers=pre_layers, residual=True)).eval()
     rest = CensNet(8, 2, 8, word or "N", residual=True).double().eval()
     found = model(nodes.to_sparse_csr() if sparse else nodes, edges, TANGLE)
-    for number in range(lift):
-        own = dict(model.lift[number].named_parameters())
+    for number in range(pre_layers):
+        own = dict(model.pre_layers[number].named_parameters())
         nodes = F.relu(nodes @ own["weight"] + own["bias"])
     expected = nodes, edges
     if word:
@@ -439,13 +439,13 @@ def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, lift:
 
 
 @pytest.mark.parametrize("lift", [0, 1])
-def test_lifted_edges_hold_what_they_join(lift: int) -> None:
+def test_lifted_edges_hold_what_they_join(pre_layers: int) -> None:
     nodes, edges = features(TANGLE, 4, 2)
-    model = shaken(CensNet(4, 2, 8, "EN", lift=lift, lift_edges=True)).eval()
-    rest = CensNet(8 if lift else 4, 8, 8, "EN").double().eval()
+    model = shaken(CensNet(4, 2, 8, "EN", pre_layers=pre_layers, edge_pre_layer=True)).eval()
+    rest = CensNet(8 if pre_layers else 4, 8, 8, "EN").double().eval()
     rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("lift")})
     own = dict(model.named_parameters())
-    if lift:
+    if pre_layers:
         nodes, given = F.relu(nodes @ own["lift.0.weight"] + own["lift.0.bias"]), nodes
     else:
         given = nodes
@@ -458,7 +458,7 @@ def test_lifted_edges_hold_what_they_join(lift: int) -> None:
 
 def test_a_lift_of_wrong_features_is_named() -> None:
     with pytest.raises(ValueError, match=r"^features has shape \(5, 3\), expected \(\*, 4\): \(n, width\)$"):
-        CensNet(4, 2, 8, lift=1)(torch.ones(5, 3), torch.ones(7, 2), TANGLE)
+        CensNet(4, 2, 8, pre_layers=1)(torch.ones(5, 3), torch.ones(7, 2), TANGLE)
 
 
 # -- the door ---------------------------------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ def test_a_sum_is_in_units_of_a_usual_graph_and_others_are_as_they_were() -> Non
         torch.manual_seed(1)
         head = GraphHead(3, 2, 4, pool=pool, over="both")
         before = head.embed(nodes, edges, THREE)
-        head.set_usual(nodes=2.5, edges=0.5)
+        head.set_reference_size(nodes=2.5, edges=0.5)
         units = torch.tensor([2.5, 2.5, 2.5, 1.0, 1.0] if pool == "sum" else [1.0] * 5)  # less than one is none
         torch.testing.assert_close(head.embed(nodes, edges, THREE), before / units)
         again = GraphHead(3, 2, 4, pool=pool, over="both")

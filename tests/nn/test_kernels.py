@@ -78,12 +78,12 @@ def dense(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> T
     T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
     rows, read = (nodes, edges) if isinstance(layer, NodeLayer) else (edges, nodes)
     operator = textbook.node_operator if isinstance(layer, NodeLayer) else textbook.edge_operator
-    own = {"learned": 0.0, "both": "one"}.get(layer.self_weight, layer.self_weight)
+    own = {"learned": 0.0, "one_plus_learned": "one"}.get(layer.self_weight, layer.self_weight)
     each = [
         function_of(layer.kernel, operator(T, gate, own, layer.normalization)) for gate in layer.gates(read).unbind(1)
     ]
     out = textbook.multiply(torch.stack(each), rows @ layer.weight) + layer.bias
-    return out if layer.self_map is None else out + rows @ layer.self_map
+    return out if layer.root_weight is None else out + rows @ layer.root_weight
 
 
 def with_gradients(function: Callable[[Tensor, Tensor], Tensor], layer: Layer, *inputs: Tensor) -> list[Tensor]:
@@ -107,7 +107,7 @@ def check(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence, rela
 @pytest.mark.parametrize("make", POLYNOMIALS, ids=lambda make: repr(make()))
 @given(
     incidence=incidences(max_nodes=5),
-    own=st.sampled_from(["incident", "one", "learned", "both"]),
+    own=st.sampled_from(["incident", "one", "learned", "one_plus_learned"]),
     way=st.sampled_from(["symmetric", "row"]),
     heads=st.sampled_from([1, 2]),
     out=st.sampled_from([2, 6]),
@@ -124,7 +124,7 @@ def test_polynomials_are_those_of_the_matrix(
 
 @given(
     incidence=incidences(max_nodes=4),
-    own=st.sampled_from(["incident", "one", "learned", "both"]),
+    own=st.sampled_from(["incident", "one", "learned", "one_plus_learned"]),
     heads=st.sampled_from([1, 2]),
     seed=st.integers(0, 2**16),
 )

@@ -24,7 +24,7 @@ OUT = 4
 RULES: list[dict[str, str]] = [
     *(
         {"self_weight": own, "normalization": way}
-        for own in ("incident", "one", "learned", "both")
+        for own in ("incident", "one", "learned", "one_plus_learned")
         for way in ("symmetric", "row")
     ),
     {"variant": "released"},
@@ -57,18 +57,18 @@ def dense(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> T
     """S H W + H W_self + b with textbook.py's S, one for each head."""
     T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
     rows, read = (nodes, edges) if isinstance(layer, NodeLayer) else (edges, nodes)
-    gates = read @ layer.reader
+    gates = read @ layer.gate_weight
     gates = 2 / (1 + torch.exp(-gates)) if layer.gate == "bounded" else gates
     if layer.variant == "released":
         rule = textbook.released_node_operator if isinstance(layer, NodeLayer) else textbook.released_edge_operator
         S = [rule(T, gate) for gate in gates.unbind(1)]
     else:
         operator = textbook.node_operator if isinstance(layer, NodeLayer) else textbook.edge_operator
-        own = {"learned": 0.0, "both": "one"}.get(layer.self_weight, layer.self_weight)
+        own = {"learned": 0.0, "one_plus_learned": "one"}.get(layer.self_weight, layer.self_weight)
         S = [operator(T, gate, own, layer.normalization) for gate in gates.unbind(1)]
     out = textbook.multiply(torch.stack(S), rows @ layer.weight)
-    if layer.self_map is not None:
-        out = out + rows @ layer.self_map
+    if layer.root_weight is not None:
+        out = out + rows @ layer.root_weight
     return out if layer.bias is None else out + layer.bias
 
 
@@ -209,7 +209,7 @@ def test_a_bounded_gate_starts_at_exactly_one(kind: type[Layer], heads: int) -> 
 
 def test_a_bounded_gate_stays_between_0_and_2() -> None:
     layer = NodeLayer(2, 1, 2, gate="bounded")
-    torch.nn.init.ones_(layer.reader)
+    torch.nn.init.ones_(layer.gate_weight)
     torch.testing.assert_close(
         layer.gates(torch.tensor([[-100.0], [0.0], [100.0]])), torch.tensor([[0.0], [1.0], [2.0]])
     )
@@ -238,7 +238,9 @@ def test_reset_parameters_restarts(kind: type[Layer], rule: dict[str, str]) -> N
     torch.manual_seed(6)
     layer.reset_parameters()
     for name, value in layer.state_dict().items():
-        constant = name in ("bias", "kernel.coefficients") or (name == "self_map" and layer.self_weight == "both")
+        constant = name in ("bias", "kernel.coefficients") or (
+            name == "root_weight" and layer.self_weight == "one_plus_learned"
+        )
         assert value.equal(fresh[name]) == constant, name
         assert not (value == 7).any()
     torch.manual_seed(5)
@@ -249,13 +251,13 @@ def test_reset_parameters_restarts(kind: type[Layer], rule: dict[str, str]) -> N
 def test_weights_start_within_glorot_s_bound_and_the_released_reader_as_a_normal() -> None:
     torch.manual_seed(0)
     layer = NodeLayer(100, 50, 200, self_weight="learned")
-    for weight in (layer.weight, layer.self_map):
+    for weight in (layer.weight, layer.root_weight):
         bound = (6 / 300) ** 0.5
         assert 0.98 * bound < float(weight.detach().abs().max()) <= bound
-    assert float(layer.reader.detach().abs().max()) <= (6 / 51) ** 0.5
-    reader = EdgeLayer(4000, 3, 3, variant="released").reader.detach()
-    assert abs(float(reader.mean())) < 5 / 4000**0.5
-    assert abs(float(reader.std()) - 1) < 5 / 8000**0.5
+    assert float(layer.gate_weight.detach().abs().max()) <= (6 / 51) ** 0.5
+    gate_weight = EdgeLayer(4000, 3, 3, variant="released").gate_weight.detach()
+    assert abs(float(gate_weight.mean())) < 5 / 4000**0.5
+    assert abs(float(gate_weight.std()) - 1) < 5 / 8000**0.5
 
 
 # -- one number more for each edge ------------------------------------------------------------------------------------
@@ -308,7 +310,7 @@ def test_without_edges_there_is_the_bias_and_what_a_node_gives_itself(kind: type
         assert found[0].shape == (0, OUT)
     else:
         own = 0 * layer.weight if layer.self_weight in ("incident", "learned") else layer.weight
-        own = own if layer.self_map is None else own + layer.self_map
+        own = own if layer.root_weight is None else own + layer.root_weight
         assert_near(found[0], (nodes @ own + layer.bias).detach(), 1e-12)
     assert all(tensor.isfinite().all() for tensor in found)
 
@@ -322,12 +324,12 @@ def test_positive_readers_are_those_that_are_drawn_without_their_sign(
     torch.manual_seed(0)
     drawn = kind(40, 40, OUT, variant=variant, members=members)
     torch.manual_seed(0)
-    positive = kind(40, 40, OUT, variant=variant, members=members, readers="positive")
-    assert (drawn.reader < 0).any()
-    assert positive.reader.equal(drawn.reader.abs())
+    positive = kind(40, 40, OUT, variant=variant, members=members, gate_init="positive")
+    assert (drawn.gate_weight < 0).any()
+    assert positive.gate_weight.equal(drawn.gate_weight.abs())
     assert positive.weight.equal(drawn.weight)
     positive.reset_parameters()
-    assert (positive.reader > 0).all()
+    assert (positive.gate_weight > 0).all()
 
 
 # -- reprs and the door -----------------------------------------------------------------------------------------------
@@ -342,7 +344,7 @@ def test_positive_readers_are_those_that_are_drawn_without_their_sign(
         (EdgeLayer(4, 2, 8, self_weight="learned", heads=4), "EdgeLayer(2 -> 8, reads 4, 'learned', heads=4)"),
         (NodeLayer(4, 2, 8, normalization="row"), "NodeLayer(4 -> 8, reads 2, 'incident', normalization='row')"),
         (NodeLayer(4, 2, 8, variant="released"), "NodeLayer(4 -> 8, reads 2, 'released')"),
-        (NodeLayer(4, 2, 8, readers="positive"), "NodeLayer(4 -> 8, reads 2, 'incident', readers='positive')"),
+        (NodeLayer(4, 2, 8, gate_init="positive"), "NodeLayer(4 -> 8, reads 2, 'incident', readers='positive')"),
         (EdgeLayer(4, 2, 8, gate="bounded"), "EdgeLayer(2 -> 8, reads 4, 'incident', gate='bounded')"),
         (NodeLayer(4, 2, 8, kernel="power"), "NodeLayer(4 -> 8, reads 2, 'incident', kernel=Power(2))"),
         (

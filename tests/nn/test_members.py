@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn import CensNet, Chebyshev, EdgeLayer, GraphHead, Lanczos, NodeLayer, PageRank, RowHead
-from censnet.nn.members import count_members, split_members, stack_members
+from censnet.nn.ensemble import count_members, split_members, stack_members
+from censnet.nn.export import export
 from censnet.nn.norms import Norm
-from censnet.nn.trace import export
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 
@@ -175,13 +175,13 @@ SETTINGS: list[dict[str, object]] = [
     {"norm": "batch"},
     {"norm": "layer"},
     {"residual": True, "activation": "tanh"},
-    {"residual": "rising", "norm": "layer", "out_width": 2},
+    {"residual": "rezero", "norm": "layer", "out_width": 2},
     {"residual": True, "norm": "layer", "self_weight": "learned", "heads": 4, "gate": "bounded"},
     {"variant": "released", "activation": "elu", "residual": True},
     {"variant": "released", "norm": "batch", "out_width": 2},
     {"kernel": Chebyshev(2), "normalization": "row", "bias": False},
     {"kernel": Lanczos(2, (1, 2)), "out_width": 3},
-    {"lift": 2, "lift_edges": True, "self_weight": "both"},
+    {"lift": 2, "lift_edges": True, "self_weight": "one_plus_learned"},
 ]
 
 

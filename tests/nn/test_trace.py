@@ -13,14 +13,14 @@ from torch import Tensor
 from torch.export import ExportedProgram
 
 from censnet.nn import CensNet, CensNetVAE, Lanczos
-from censnet.nn.trace import FromEnds, export
+from censnet.nn.export import FromEnds, export
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 
 RECIPES: dict[str, dict[str, object]] = {
     "paper": {},
     "released": {"variant": "released"},
-    "rising": {"residual": "rising", "self_weight": "both", "gate": "bounded"},
+    "rezero": {"residual": "rezero", "self_weight": "one_plus_learned", "gate": "bounded"},
     "strong": {"norm": "layer", "residual": True, "gate": "bounded", "self_weight": "learned", "heads": 2},
     "row": {"self_weight": "one", "normalization": "row", "norm": "batch", "kernel": "chebyshev"},
 }

@@ -107,8 +107,8 @@ def test_the_divergence_is_that_of_gaussians() -> None:
     gaussian = torch.distributions.Normal(mean, log_std.exp())
     standard = torch.distributions.Normal(torch.zeros_like(mean), torch.ones_like(mean))
     expected = torch.distributions.kl_divergence(gaussian, standard).sum()
-    torch.testing.assert_close(Latent(mean, log_std).divergence(), expected)
-    assert Latent(torch.zeros(3, 2), torch.zeros(3, 2)).divergence() == 0
+    torch.testing.assert_close(Latent(mean, log_std).kl_divergence(), expected)
+    assert Latent(torch.zeros(3, 2), torch.zeros(3, 2)).kl_divergence() == 0
 
 
 def test_samples_differ_by_seed_and_have_the_right_mean_and_deviation() -> None:
@@ -170,10 +170,10 @@ def test_the_encoder_is_the_printed_equation(word: str, incidence: Incidence, se
     found = model(nodes, edges, incidence)
     for letter, layer in zip(word, model.encoder.layers, strict=True):
         if letter == "N":
-            S = textbook.node_operator(T, (edges @ layer.reader).squeeze(1))
+            S = textbook.node_operator(T, (edges @ layer.gate_weight).squeeze(1))
             nodes = (S @ nodes @ layer.weight + layer.bias).relu()
         else:
-            S = textbook.edge_operator(T, (nodes @ layer.reader).squeeze(1))
+            S = textbook.edge_operator(T, (nodes @ layer.gate_weight).squeeze(1))
             edges = (S @ edges @ layer.weight + layer.bias).relu()
     assert_near(found.mean.detach(), (A @ nodes @ model.weight[:, :3]).detach(), 1e-10)
     assert_near(found.log_std.detach(), (A @ nodes @ model.weight[:, 3:]).detach(), 1e-10)
@@ -192,7 +192,7 @@ def test_the_loss_is_the_negative_bound_of_one_sample_for_each_node() -> None:
     latent = model(*features(TANGLE, 4, 2), TANGLE)
     torch.manual_seed(1)
     M = latent.sample()
-    expected = (dense_reconstruction(M, TANGLE, 3.0) + latent.divergence()) / 5
+    expected = (dense_reconstruction(M, TANGLE, 3.0) + latent.kl_divergence()) / 5
     torch.manual_seed(1)
     torch.testing.assert_close(model.loss(latent, TANGLE, 3.0), expected)
 

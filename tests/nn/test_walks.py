@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from strategies import incidences
 from torch import Tensor
 
-from censnet.nn import walks
-from censnet.nn.walks import TELEPORT, WIDTH, neighbours, orth
+from censnet.nn import diffusion as diffusion_steps
+from censnet.nn.diffusion import TELEPORT, WIDTH, neighbours, orth
 from censnet.ops import Incidence
 
 
@@ -20,7 +20,7 @@ def walk(incidence: Incidence, steps: int, dtype: torch.dtype, features: Tensor 
     """Where walks lead, of nodes that have no features unless they are given."""
     if features is None:
         features = torch.zeros(incidence.num_nodes, 1, device=incidence.ends.device)
-    return walks.walk(features, incidence, steps, dtype)
+    return diffusion_steps.walk(features, incidence, steps, dtype)
 
 
 def slow_operator(incidence: Incidence) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from censnet.ops import Incidence, propagate_edges, propagate_nodes
 from censnet.ops.graph import Graph, GraphSet
-from censnet.ops.sums import PIECE, Bags
+from censnet.ops.segments import PIECE, Segments
 
 NO_ENDS = torch.empty(2, 0, dtype=torch.int64)
 
@@ -57,8 +57,8 @@ def assert_same(found: object, expected: object) -> None:
         assert isinstance(found, Tensor)
         assert found.dtype == expected.dtype
         assert found.equal(expected)
-    elif isinstance(expected, Bags):
-        assert isinstance(found, Bags)
+    elif isinstance(expected, Segments):
+        assert isinstance(found, Segments)
         for name in ("index", "offset"):
             assert_same(getattr(found, name), getattr(expected, name))
         assert (found.pieces is None) == (expected.pieces is None)

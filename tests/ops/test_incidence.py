@@ -11,7 +11,7 @@ from torch import Tensor
 
 from censnet.ops import textbook
 from censnet.ops.incidence import Incidence
-from censnet.ops.sums import PIECE, Bags
+from censnet.ops.segments import PIECE, Segments
 
 BY_HAND = {
     "path": {
@@ -69,7 +69,7 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def bag(bags: Bags, values: Tensor, row: int) -> list[int]:
+def bag(bags: Segments, values: Tensor, row: int) -> list[int]:
     """The values at the entries of one bag, its further pieces included."""
     found = values[bags.offset[row] : bags.offset[row + 1]].tolist()
     if bags.pieces is not None:

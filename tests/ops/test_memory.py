@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from censnet.ops.memory import keep_heap
+from censnet.cli.heap import keep_heap
 
 
 def test_the_c_library_is_told_to_keep_its_heap(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from censnet.ops.dictionary_rows import FEWEST, MOST_DISTINCT, DictionaryRows
 from censnet.ops.graph import Graph, GraphSet
-from censnet.ops.palette import FEWEST, MOST_DISTINCT, Palette
 
 
-def asked(table: Tensor) -> Palette:
+def asked(table: Tensor) -> DictionaryRows:
     """A palette of which every row was taken, so that it has looked."""
-    palette = Palette(table)
+    palette = DictionaryRows(table)
     for _ in range(2):
         assert palette.take(torch.arange(len(table))).equal(table)
     return palette
@@ -36,7 +36,7 @@ def test_few_kinds_are_found_and_taken_to_the_bit(dtype: torch.dtype) -> None:
 
 
 def test_before_every_row_was_asked_for_nothing_is_looked_for() -> None:
-    palette = Palette(kinds(3))
+    palette = DictionaryRows(kinds(3))
     palette.take(torch.arange(100))
     assert "distinct" not in repr(palette)
 
@@ -64,7 +64,7 @@ def test_what_equality_cannot_tell_apart_stays_apart() -> None:
     assert asked(zeros).take(torch.tensor([5, 6])).signbit().tolist() == [[True, True], [False, False]]
     table = kinds(4)
     table[3], table[8, 0], table[9, 0] = torch.nan, torch.inf, torch.inf
-    palette = Palette(table)
+    palette = DictionaryRows(table)
     for _ in range(2):
         torch.testing.assert_close(palette.take(torch.arange(len(table))), table, equal_nan=True, rtol=0, atol=0)
 

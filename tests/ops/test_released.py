@@ -24,7 +24,7 @@ from torch import Tensor
 
 from censnet.ops import Incidence, propagate_edges_released, propagate_nodes, textbook
 from censnet.ops.released import column_maximum
-from censnet.ops.sums import PIECE
+from censnet.ops.segments import PIECE
 
 
 def check_edges(sample: Sample, dtype: torch.dtype = torch.float64, relative: float = 1e-10) -> None:

@@ -13,8 +13,8 @@ from strategies import assert_near, value_and_gradients
 from torch import Tensor
 
 from censnet.ops import sparse
+from censnet.ops.segments import PIECE
 from censnet.ops.sparse import matmul
-from censnet.ops.sums import PIECE
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 

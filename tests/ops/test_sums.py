@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from censnet.ops.sums import PIECE, Bags, Pairs, cut, linear_map, offsets, ranges, sum_bags, sum_pairs
+from censnet.ops.segments import PIECE, Pairs, Segments, cut, linear_map, offsets, ranges, sum_bags, sum_pairs
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def cut_bags(index: Tensor, lengths: Tensor) -> tuple[Bags, Tensor]:
+def cut_bags(index: Tensor, lengths: Tensor) -> tuple[Segments, Tensor]:
     """Bags of these lengths, cut, and the order their entries are then in."""
     order, offset, pieces = cut(lengths)
     order = torch.arange(len(index)) if order is None else order
-    return Bags(index[order], offset, pieces), order
+    return Segments(index[order], offset, pieces), order
 
 
 def test_offsets_by_hand() -> None:
@@ -92,16 +92,16 @@ def test_a_million_equal_numbers_are_summed_closely_in_float32() -> None:
 
 
 def test_bags_without_entries_and_tables_without_columns_sum_to_zero() -> None:
-    nothing = Bags(torch.empty(0, dtype=torch.int32), torch.zeros(4, dtype=torch.int32))
+    nothing = Segments(torch.empty(0, dtype=torch.int32), torch.zeros(4, dtype=torch.int32))
     assert sum_bags(numbers(5, 2), nothing).equal(torch.zeros(3, 2, dtype=torch.float64))
     assert sum_bags(numbers(0, 2), nothing).equal(torch.zeros(3, 2, dtype=torch.float64))
-    one = Bags(torch.zeros(1, dtype=torch.int32), torch.tensor([0, 1], dtype=torch.int32))
+    one = Segments(torch.zeros(1, dtype=torch.int32), torch.tensor([0, 1], dtype=torch.int32))
     assert sum_bags(numbers(5, 0), one).shape == (1, 0)
 
 
 def test_a_table_that_is_not_contiguous_is_summed_alike() -> None:
     table = numbers(3, 4).t()
-    bags = Bags(torch.tensor([0, 3, 1]), torch.tensor([0, 2, 3]))
+    bags = Segments(torch.tensor([0, 3, 1]), torch.tensor([0, 2, 3]))
     torch.testing.assert_close(sum_bags(table, bags), torch.stack([table[0] + table[3], table[1]]))
 
 

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from censnet.tasks.answers import answers
+from censnet.tasks.predictions import answers
 from censnet.tasks.targets import Target
 
 COLOUR = Target.fit(pd.Series(["red", "green", "blue"]), "node", "colour")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from censnet.nn.graph_task import GraphTask
 from censnet.ops import Incidence
-from censnet.tasks.graphs import GraphTask
 from censnet.tasks.targets import Target
 
 TARGETS = [

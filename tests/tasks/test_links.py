@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from strategies import incidences
 from torch import Tensor
 
+from censnet.nn import variational_decoder as links
 from censnet.nn.vae import CensNetVAE, Latent
+from censnet.nn.variational_decoder import PairNumbers, VariationalDecoder, count_edges_between, has_edge, pair_loss
 from censnet.ops import Incidence, textbook
-from censnet.tasks import links
-from censnet.tasks.links import LinkTask, PairNumbers, count_joined, is_joined, pair_loss
 
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
 EMPTY = torch.zeros(2, 0, dtype=torch.long)
@@ -62,8 +62,8 @@ def test_joined_pairs_are_those_of_the_matrix(incidence: Incidence) -> None:
     A = adjacency(incidence)
     pairs = PairNumbers(incidence)
     first, second = pairs.pair(pairs.draw(pairs.count))
-    assert is_joined(incidence, first, second).double().equal(A[first, second])
-    assert count_joined(incidence) == int(A.sum())
+    assert has_edge(incidence, first, second).double().equal(A[first, second])
+    assert count_edges_between(incidence) == int(A.sum())
     assert pairs.count == int(within(incidence).sum())
 
 
@@ -112,7 +112,7 @@ def test_the_drawn_estimate_and_its_gradient_are_right_on_average(monkeypatch: p
 
 
 def test_the_loss_is_that_of_the_auto_encoder_for_each_pair() -> None:
-    model, task = CensNetVAE(4, 2, hidden=6, latent=3).double(), LinkTask(6, 3, 1.0).double()
+    model, task = CensNetVAE(4, 2, hidden=6, latent=3).double(), VariationalDecoder(6, 3, 1.0).double()
     task.head.load_state_dict(model.head.state_dict())
     nodes, edges = torch.randn(5, 4, dtype=torch.float64), torch.randn(7, 2, dtype=torch.float64)
     latent = model(nodes, edges, TANGLE)
@@ -128,7 +128,7 @@ def test_the_loss_is_that_of_the_auto_encoder_for_each_pair() -> None:
 @pytest.mark.parametrize("incidence", [TANGLE, UNION, SHUFFLED], ids=["one graph", "union", "shuffled"])
 @pytest.mark.parametrize("weight", [1.0, 4.0, "balanced"])
 def test_the_weights_of_the_pairs_have_mean_1(incidence: Incidence, weight: float | str) -> None:
-    task = LinkTask(6, 3, weight)  # type: ignore[arg-type]
+    task = VariationalDecoder(6, 3, weight)  # type: ignore[arg-type]
     M = embedding(incidence)
     latent = Latent(M, torch.zeros_like(M))
     torch.manual_seed(0)
@@ -139,7 +139,7 @@ def test_the_weights_of_the_pairs_have_mean_1(incidence: Incidence, weight: floa
     a = (pairs - joined) / joined if weight == "balanced" else float(weight)
     weights = (1 + (a - 1) * adjacency(incidence)) * within(incidence)
     scale = pairs / weights.sum()
-    expected = (scale * dense_loss(sample, incidence, a) + latent.divergence()) / pairs
+    expected = (scale * dense_loss(sample, incidence, a) + latent.kl_divergence()) / pairs
     torch.testing.assert_close(found, expected)
     if weight == "balanced":
         torch.testing.assert_close((weights * adjacency(incidence)).sum() * 2, weights.sum())
@@ -148,7 +148,7 @@ def test_the_weights_of_the_pairs_have_mean_1(incidence: Incidence, weight: floa
 @given(incidence=incidences(), weight=st.sampled_from([1.0, "balanced"]))
 @settings(max_examples=50)
 def test_any_graph_has_a_finite_loss_and_gradient(incidence: Incidence, weight: float) -> None:
-    task = LinkTask(4, 2, weight)
+    task = VariationalDecoder(4, 2, weight)
     nodes = torch.randn(incidence.num_nodes, 4, requires_grad=True)
     loss = task.loss(task(nodes, incidence), incidence)
     loss.backward()
@@ -159,7 +159,7 @@ def test_any_graph_has_a_finite_loss_and_gradient(incidence: Incidence, weight: 
 
 @pytest.mark.parametrize("num_nodes", [0, 1, 4])
 def test_graphs_without_links_have_a_loss(num_nodes: int) -> None:
-    task = LinkTask(4, 2, "balanced")
+    task = VariationalDecoder(4, 2, "balanced")
     empty = Incidence(EMPTY, num_nodes)
     assert task.loss(task(torch.randn(num_nodes, 4), empty), empty).isfinite()
 
@@ -167,7 +167,7 @@ def test_graphs_without_links_have_a_loss(num_nodes: int) -> None:
 def test_a_large_graph_is_estimated_from_drawn_pairs_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     count = 200_000
     ring = torch.stack([torch.arange(count), (torch.arange(count) + 1) % count])
-    incidence, task = Incidence(ring, count), LinkTask(4, 8, "balanced")
+    incidence, task = Incidence(ring, count), VariationalDecoder(4, 8, "balanced")
     monkeypatch.setattr(links, "reconstruction", lambda *_: pytest.fail("all pairs are decoded"))
     nodes = torch.randn(count, 4, requires_grad=True)
     start = time.perf_counter()
@@ -181,11 +181,11 @@ def test_drawn_and_all_pairs_agree_on_a_graph_of_some_size(monkeypatch: pytest.M
     torch.manual_seed(0)
     incidence = Incidence(torch.randint(600, (2, 4000)), 600)
     latent = frozen(0.3 * torch.randn(600, 4))
-    task = LinkTask(4, 4, "balanced")
-    expected = task.loss(latent, incidence) - latent.divergence() / 600**2
+    task = VariationalDecoder(4, 4, "balanced")
+    expected = task.loss(latent, incidence) - latent.kl_divergence() / 600**2
     monkeypatch.setattr(links, "ALL_PAIRS", 0)
     monkeypatch.setattr(links, "FEW_PAIRS", 0)
-    drawn = torch.stack([task.loss(latent, incidence) - latent.divergence() / 600**2 for _ in range(20)])
+    drawn = torch.stack([task.loss(latent, incidence) - latent.kl_divergence() / 600**2 for _ in range(20)])
     assert drawn.unique().numel() > 1
     torch.testing.assert_close(drawn.mean(), expected, rtol=0.01, atol=0)
 
@@ -193,17 +193,17 @@ def test_drawn_and_all_pairs_agree_on_a_graph_of_some_size(monkeypatch: pytest.M
 def test_scores_are_inner_products_of_the_means() -> None:
     M = embedding(TANGLE)
     pairs = torch.tensor([[0, 3, 2], [1, 3, 4]])
-    found = LinkTask(6, 3).score(Latent(M, torch.zeros_like(M)), pairs)
+    found = VariationalDecoder(6, 3).score(Latent(M, torch.zeros_like(M)), pairs)
     torch.testing.assert_close(found, (M @ M.t())[pairs[0], pairs[1]])
     with pytest.raises(ValueError, match=r"pairs\[0, 0\] is 9, expected a node from 0 to 4"):
-        LinkTask(6, 3).score(Latent(M, M), torch.tensor([[9], [0]]))
+        VariationalDecoder(6, 3).score(Latent(M, M), torch.tensor([[9], [0]]))
 
 
 def test_the_loss_falls_and_hidden_links_are_found() -> None:
     torch.manual_seed(0)
     ends = torch.randint(15, (2, 90))
     graph = Incidence(torch.cat([ends, ends + 15], dim=1), 30)
-    body, task = torch.nn.Linear(30, 16), LinkTask(16, 8, "balanced")
+    body, task = torch.nn.Linear(30, 16), VariationalDecoder(16, 8, "balanced")
     optimizer = torch.optim.Adam([*body.parameters(), *task.parameters()], lr=0.02)
     losses = []
     for _ in range(80):
@@ -222,8 +222,8 @@ def test_the_loss_falls_and_hidden_links_are_found() -> None:
 
 def test_reset_parameters_restarts() -> None:
     torch.manual_seed(0)
-    fresh = LinkTask(6, 3).state_dict()
-    task = LinkTask(6, 3)
+    fresh = VariationalDecoder(6, 3).state_dict()
+    task = VariationalDecoder(6, 3)
     torch.manual_seed(0)
     task.reset_parameters()
     assert list(fresh) == ["head.weight"]
@@ -233,4 +233,4 @@ def test_reset_parameters_restarts() -> None:
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan"), "even"])
 def test_a_weight_that_makes_no_sense_is_named(weight: object) -> None:
     with pytest.raises(ValueError, match=r"^positive_weight is .*, expected a number above 0 or 'balanced'"):
-        LinkTask(6, 3, weight)  # type: ignore[arg-type]
+        VariationalDecoder(6, 3, weight)  # type: ignore[arg-type]

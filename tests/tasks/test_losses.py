@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor
 
-from censnet.tasks.losses import balance, penalty, row_loss
+from censnet.tasks.losses import balanced_class_weights, penalty, row_loss
 from censnet.tasks.targets import Target
 
 NONE = float("nan")
@@ -137,7 +137,7 @@ def test_sure_and_wrong_answers_stay_finite() -> None:
 def test_gradients_pass_gradcheck() -> None:
     outputs, labels = draw(MIXED, 5, 2, 3, 0.3)
     weight = torch.rand(5, 2, dtype=torch.float64)
-    weights = balance(MIXED, labels)
+    weights = balanced_class_weights(MIXED, labels)
     assert torch.autograd.gradcheck(lambda x: row_loss(MIXED, x, labels, weight, weights), outputs.requires_grad_())
 
 
@@ -172,7 +172,7 @@ def test_class_weights_are_those_of_scikit_learn() -> None:
     signs = (torch.rand(200, generator=generator) < 0.1).float()
     labels = torch.stack([signs, codes, torch.randn(200), signs], dim=1)
     labels[::7] = NONE
-    found = balance(MIXED, labels)
+    found = balanced_class_weights(MIXED, labels)
     for column, classes in ((0, 2), (1, 3)):
         known = labels[:, column][~labels[:, column].isnan()].int().numpy()
         expected = compute_class_weight("balanced", classes=np.arange(classes), y=known)
@@ -185,7 +185,7 @@ def test_class_weights_are_those_of_scikit_learn() -> None:
 
 def test_a_class_without_rows_weighs_1_and_so_do_columns_without_labels() -> None:
     labels = torch.tensor([[0.0, NONE], [0.0, NONE], [2.0, NONE], [0.0, NONE]])
-    found = balance([CLASSES, BINARY], labels)
+    found = balanced_class_weights([CLASSES, BINARY], labels)
     assert found[0] is not None
     assert found[1] is not None
     torch.testing.assert_close(found[0], torch.tensor([4 / (2 * 3), 1.0, 4 / (2 * 1)]))
@@ -195,7 +195,7 @@ def test_a_class_without_rows_weighs_1_and_so_do_columns_without_labels() -> Non
 def test_balanced_classes_weigh_the_same_in_all() -> None:
     labels = torch.tensor([[0.0]] * 9 + [[1.0]])
     outputs = torch.zeros(10, 1, 1, requires_grad=True)
-    row_loss([BINARY], outputs, labels, None, balance([BINARY], labels)).sum().backward()
+    row_loss([BINARY], outputs, labels, None, balanced_class_weights([BINARY], labels)).sum().backward()
     assert outputs.grad is not None
     pull = outputs.grad.view(-1)
     torch.testing.assert_close(pull[:9].sum(), -pull[9])

@@ -14,12 +14,12 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.nn import CensNet
-from censnet.nn.walks import walk
+from censnet.nn import pair_decoder as module
+from censnet.nn.diffusion import walk
+from censnet.nn.pair_decoder import STEP, PairDecoder, PairInputs
 from censnet.ops import Incidence, textbook
 from censnet.ops.graph import Graph
 from censnet.ops.sparse import products_with_all, row_products, unit_rows
-from censnet.tasks import pairs as module
-from censnet.tasks.pairs import STEP, PairSides, PairTask
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 
@@ -31,11 +31,11 @@ def rows(count: int, width: int, seed: int = 0) -> Tensor:
 
 
 def make(
-    incidence: Incidence, seed: int = 0, features: bool = True, walks: int = 0
-) -> tuple[PairTask, Tensor, Tensor, Graph]:
+    incidence: Incidence, seed: int = 0, features: bool = True, diffusion_steps: int = 0
+) -> tuple[PairDecoder, Tensor, Tensor, Graph]:
     """A task whose every weight counts, embedded nodes and edges, and the graph with features of its own."""
     torch.manual_seed(seed)
-    task = PairTask(4, 3, 5, features, walks=walks).double()
+    task = PairDecoder(4, 3, 5, features, diffusion_steps=diffusion_steps).double()
     for parameter in task.parameters():
         torch.nn.init.normal_(parameter)
     nodes, edges = rows(incidence.num_nodes, 4, seed), rows(incidence.num_edges, 3, seed + 1)
@@ -47,21 +47,21 @@ def all_pairs(num_nodes: int) -> Tensor:
     return torch.combinations(torch.arange(num_nodes)).t()
 
 
-def slow_edge(task: PairTask, nodes: Tensor, edges: Tensor, incidence: Incidence, i: int, j: int) -> Tensor:
+def slow_edge(task: PairDecoder, nodes: Tensor, edges: Tensor, incidence: Incidence, i: int, j: int) -> Tensor:
     """The last row of the printed rule on the graph with an edge i-j more, which has nothing of its own."""
     T = textbook.incidence_matrix(torch.cat([incidence.ends, torch.tensor([[i], [j]])], dim=1), incidence.num_nodes)
-    u = 2 * torch.sigmoid(nodes @ task.reader)[:, 0]
+    u = 2 * torch.sigmoid(nodes @ task.gate_weight)[:, 0]
     H = torch.cat([edges @ task.weight, edges.new_zeros(1, task.weight.shape[1])])
     return (textbook.edge_operator(T, u) @ H)[-1]
 
 
-def slow_score(task: PairTask, nodes: Tensor, edges: Tensor, graph: Graph, i: int, j: int) -> Tensor:
+def slow_score(task: PairDecoder, nodes: Tensor, edges: Tensor, graph: Graph, i: int, j: int) -> Tensor:
     z, x = nodes @ task.place, graph.nodes
     score = STEP * task.scale * F.cosine_similarity(z[i], z[j], dim=0) + task.shift
     if task.features:
         score = score + STEP * task.likeness * F.cosine_similarity(x[i], x[j], dim=0)
-    if task.walks:
-        k = walk(graph.nodes, graph.incidence, task.walks, torch.float64)
+    if task.diffusion_steps:
+        k = walk(graph.nodes, graph.incidence, task.diffusion_steps, torch.float64)
         score = score + STEP * task.nearness * F.cosine_similarity(k[i], k[j], dim=0)
     e = slow_edge(task, nodes, edges, graph.incidence, i, j)
     return score + (task.edge_weight[:, 0] * (e + task.bias).relu()).sum()
@@ -75,11 +75,13 @@ def joined(incidence: Incidence) -> set[tuple[int, int]]:
 
 
 @settings(max_examples=40)
-@given(incidence=incidences(), seed=st.integers(0, 2**16), features=st.booleans(), walks=st.sampled_from([0, 3]))
+@given(
+    incidence=incidences(), seed=st.integers(0, 2**16), features=st.booleans(), diffusion_steps=st.sampled_from([0, 3])
+)
 def test_a_pair_without_an_edge_is_scored_as_if_it_were_appended(
-    incidence: Incidence, seed: int, features: bool, walks: int
+    incidence: Incidence, seed: int, features: bool, diffusion_steps: int
 ) -> None:
-    task, nodes, edges, graph = make(incidence, seed, features, walks)
+    task, nodes, edges, graph = make(incidence, seed, features, diffusion_steps)
     free = [pair for pair in all_pairs(incidence.num_nodes).t().tolist() if tuple(pair) not in joined(incidence)]
     if not free:
         return
@@ -102,7 +104,7 @@ def test_an_edge_that_is_there_already_is_left_out_of_the_degree_of_the_next() -
 def test_a_triangle_that_lacks_a_side_by_hand() -> None:
     """Edges 0-1 and 1-2 with one channel, 3 and 5; the pair 0-2 has both as neighbours, each then with two."""
     graph = Graph(torch.eye(3), torch.tensor([[3.0], [5.0]]), torch.tensor([[0, 1], [1, 2]]))
-    task = PairTask(1, 1, 1)
+    task = PairDecoder(1, 1, 1)
     with torch.no_grad():
         task.weight.fill_(1.0)
     sides = task(torch.ones(3, 1), graph.edges, graph)  # the reader starts at 0, and so every gate at 1
@@ -148,7 +150,7 @@ def test_links_and_other_pairs_weigh_the_same_however_many_there_are() -> None:
 def test_a_gradient_reaches_every_weight_and_the_edge_stream() -> None:
     torch.manual_seed(0)
     graph = Graph(torch.randn(6, 7), torch.randn(7, 2), TANGLE.ends)
-    encoder, task = CensNet(7, 2, 8, "NEN", gate="bounded"), PairTask(8, 8, 5, walks=2)
+    encoder, task = CensNet(7, 2, 8, "NEN", gate="bounded"), PairDecoder(8, 8, 5, diffusion_steps=2)
     nodes, edges = encoder(graph.nodes, graph.edges, graph.incidence)
     edges.retain_grad()
     task.loss(task(nodes, edges, graph), torch.tensor([[0, 3], [1, 4]]), torch.tensor([[0, 1], [4, 5]])).backward()
@@ -170,13 +172,13 @@ def test_where_nodes_have_no_features_their_likeness_counts_nothing_and_stays_so
 
 def test_walks_are_not_read_unless_asked_for() -> None:
     task, nodes, edges, graph = make(TANGLE)
-    assert task(nodes, edges, graph).walks is None
+    assert task(nodes, edges, graph).diffusion_steps is None
     task.reset_parameters()
     assert task.nearness == 0
     assert not task.nearness.requires_grad
-    assert repr(PairTask(4, 3, 5, walks=2)) == "PairTask(4, 3 -> 5, walks=2)"
+    assert repr(PairDecoder(4, 3, 5, diffusion_steps=2)) == "PairTask(4, 3 -> 5, walks=2)"
     with pytest.raises(ValueError, match="walks is -1"):
-        PairTask(4, 3, walks=-1)
+        PairDecoder(4, 3, diffusion_steps=-1)
 
 
 # -- size --------------------------------------------------------------------------------------------------------------
@@ -214,7 +216,7 @@ def test_unit_rows_are_kept_no_longer_than_the_features(layout: str) -> None:
 
 def test_pairs_that_are_none_are_refused() -> None:
     task, nodes, edges, graph = make(TANGLE)
-    sides: PairSides = task(nodes, edges, graph)
+    sides: PairInputs = task(nodes, edges, graph)
     with pytest.raises(ValueError, match=r"^pairs has shape \(3, 1\), expected \(2, \*\)"):
         task.score(sides, torch.zeros(3, 1, dtype=torch.long))
     with pytest.raises(ValueError, match=r"^pairs"):
@@ -223,8 +225,8 @@ def test_pairs_that_are_none_are_refused() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(("features", "edges", "walks"), [(True, True, 0), (False, True, 2), (True, False, 0)])
-def test_some_nodes_with_all_are_scored_as_pair_by_pair(sparse, features, edges, walks):
-    task, nodes, embedded, graph = make(TANGLE, features=features, walks=walks)
+def test_some_nodes_with_all_are_scored_as_pair_by_pair(sparse, features, edges, diffusion_steps):
+    task, nodes, embedded, graph = make(TANGLE, features=features, diffusion_steps=diffusion_steps)
     task.edges = edges
     graph = Graph(graph.nodes.relu().to_sparse_csr() if sparse else graph.nodes, graph.edges, graph.ends)
     sides = task(nodes, embedded, graph)
@@ -234,7 +236,7 @@ def test_some_nodes_with_all_are_scored_as_pair_by_pair(sparse, features, edges,
         (torch.arange(0), 1),
         (torch.tensor([1]), 6),
     ):
-        found = task.score_with_all(sides, some, start)
+        found = task.score_all_pairs(sides, some, start)
         pairs = torch.cartesian_prod(some, torch.arange(start, 6)).t()
         torch.testing.assert_close(found, task.score(sides, pairs).detach().view(len(some), 6 - start))
         assert not found.requires_grad

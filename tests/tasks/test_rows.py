@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.nn.members import stack_members
+from censnet.nn.ensemble import stack_members
+from censnet.nn.row_task import RowTask
 from censnet.ops import Incidence
-from censnet.tasks.rows import RowTask
 from censnet.tasks.targets import Target
 
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
@@ -38,7 +38,7 @@ def test_nodes_are_answered_from_nodes_and_edges_from_edges() -> None:
 
 def test_an_edge_reads_the_sum_over_its_ends() -> None:
     nodes, edges = features()
-    task = RowTask("edge", EDGES, 4, 3, read_ends=True)
+    task = RowTask("edge", EDGES, 4, 3, edge_head_reads_nodes=True)
     line = task.head.mlp[0]
     for edge, (first, second) in enumerate(TANGLE.ends.t().tolist()):
         ends = nodes[first] if first == second else nodes[first] + nodes[second]
@@ -48,7 +48,7 @@ def test_an_edge_reads_the_sum_over_its_ends() -> None:
 
 def test_swapping_the_ends_changes_nothing_and_parallel_edges_differ_by_their_rows() -> None:
     nodes, edges = features()
-    task = RowTask("edge", EDGES, 4, 3, hidden=[8], read_ends=True)
+    task = RowTask("edge", EDGES, 4, 3, hidden=[8], edge_head_reads_nodes=True)
     swapped = Incidence(TANGLE.ends.flip(0), 5)
     found = task(nodes, edges, TANGLE)
     torch.testing.assert_close(task(nodes, edges, swapped), found)
@@ -59,8 +59,8 @@ def test_swapping_the_ends_changes_nothing_and_parallel_edges_differ_by_their_ro
 
 @pytest.mark.parametrize("read_ends", [False, True])
 @pytest.mark.parametrize("shared", ["none", "nodes", "edges", "both"])
-def test_members_answer_as_each_alone(read_ends: bool, shared: str) -> None:
-    alone = [RowTask("edge", EDGES, 4, 3, hidden=[6], read_ends=read_ends) for _ in range(3)]
+def test_members_answer_as_each_alone(edge_head_reads_nodes: bool, shared: str) -> None:
+    alone = [RowTask("edge", EDGES, 4, 3, hidden=[6], edge_head_reads_nodes=edge_head_reads_nodes) for _ in range(3)]
     nodes, edges = features(3)
     nodes = nodes[:, :4] if shared in ("nodes", "both") else nodes
     edges = edges[:, :3] if shared in ("edges", "both") else edges
@@ -82,7 +82,7 @@ def test_members_can_be_made_at_once() -> None:
 
 def test_a_gradient_reaches_both_sides() -> None:
     nodes, edges = (side.requires_grad_() for side in features())
-    RowTask("edge", EDGES, 4, 3, read_ends=True)(nodes, edges, TANGLE).sum().backward()
+    RowTask("edge", EDGES, 4, 3, edge_head_reads_nodes=True)(nodes, edges, TANGLE).sum().backward()
     assert nodes.grad is not None
     assert edges.grad is not None
     assert nodes.grad[:4].count_nonzero() == 16
@@ -92,7 +92,10 @@ def test_a_gradient_reaches_both_sides() -> None:
 
 def test_a_graph_without_edges_has_no_answers() -> None:
     empty = Incidence(torch.zeros(2, 0, dtype=torch.long), 5)
-    assert RowTask("edge", EDGES, 4, 3, read_ends=True)(features()[0], torch.zeros(0, 3), empty).shape == (0, 1)
+    assert RowTask("edge", EDGES, 4, 3, edge_head_reads_nodes=True)(features()[0], torch.zeros(0, 3), empty).shape == (
+        0,
+        1,
+    )
 
 
 def test_reset_parameters_restarts() -> None:
@@ -124,10 +127,10 @@ def test_sparse_nodes_are_answered_but_not_summed() -> None:
     task = RowTask("node", NODES, 4, 3)
     torch.testing.assert_close(task(sparse, edges, TANGLE), task(nodes, edges, TANGLE))
     with pytest.raises(ValueError, match=r"nodes is sparse, expected dense: let a node layer \(N\) come before"):
-        RowTask("edge", EDGES, 4, 3, read_ends=True)(sparse, edges, TANGLE)
+        RowTask("edge", EDGES, 4, 3, edge_head_reads_nodes=True)(sparse, edges, TANGLE)
 
 
 def test_embeddings_of_another_width_are_named() -> None:
-    task = RowTask("edge", EDGES, 4, 3, read_ends=True)
+    task = RowTask("edge", EDGES, 4, 3, edge_head_reads_nodes=True)
     with pytest.raises(ValueError, match=r"shape \(7, 5\), expected \(7, 4\)|shape \(7, 5\), expected \(\*, 4\)"):
         task(torch.ones(5, 5), torch.ones(7, 3), TANGLE)

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from censnet.data.errors import DataError
 from censnet.data.tables.target_spec import TargetSpec, parse_targets
-from censnet.tasks.targets import Target, output_limits, output_slices
+from censnet.errors import DataError
+from censnet.tasks.targets import Target, output_slices, target_range
 
 NONE = float("nan")
 
@@ -338,7 +338,7 @@ def test_a_number_is_scaled_by_exact_labels_and_its_range_stays_open_where_a_lab
         target = fit(exact + limits)
         assert (target.mean, target.scale) == (plain.mean, plain.scale)
         assert (target.low, target.high) == ends
-    limits = output_limits([fit([*exact, ">10"]), plain])
+    limits = target_range([fit([*exact, ">10"]), plain])
     assert limits is not None
     assert limits[1].tolist() == [float("inf"), pytest.approx(1.2247, rel=1e-3)]
 

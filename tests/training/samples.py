@@ -18,7 +18,7 @@ QUICK: dict[str, object] = {
     "model.heads": 1,
     "model.kernel": "hop",
     "model.kernel_options": {},
-    "training.weight_decay_of": {},
+    "training.weight_decay_by_name": {},
     "training.checkpoint_seconds": 1000,
 }
 

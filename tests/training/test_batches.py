@@ -6,9 +6,9 @@ import pytest
 import torch
 from training.samples import payments, quick
 
-from censnet.training.loop.batches import choose_sampling, make_batches, whole_batches
-from censnet.training.loop.learner import Learner
-from censnet.training.prepare import Prepared, prepare
+from censnet.nn.model import Model
+from censnet.pipeline.prepare import Prepared, prepare
+from censnet.training.batches import choose_sampling, make_batches, whole_batches
 
 
 @pytest.fixture(scope="module")
@@ -16,32 +16,32 @@ def prepared() -> Prepared:
     return prepare(payments(), "edge:fraud", "strong", quick())
 
 
-def make(prepared: Prepared) -> Learner:
-    graph = prepared.lesson.graph
-    return Learner(graph.node_width, graph.edge_width, prepared.targets, False, prepared.settings.model)
+def make(prepared: Prepared) -> Model:
+    graph = prepared.task_data.graph
+    return Model(graph.node_width, graph.edge_width, prepared.targets, False, prepared.settings.model)
 
 
-@pytest.mark.parametrize(("memory", "expected"), [(2**30, "whole"), (2**14, "neighbours")])
+@pytest.mark.parametrize(("memory", "expected"), [(2**30, "full"), (2**14, "neighbors")])
 def test_a_graph_that_would_fill_the_memory_is_seen_in_parts(prepared: Prepared, memory: int, expected: str) -> None:
-    chosen = choose_sampling(prepared.lesson, prepared.settings.training, make(prepared), memory)
+    chosen = choose_sampling(prepared.task_data, prepared.settings.training, make(prepared), memory)
     assert chosen.sampling == expected
 
 
 def test_what_the_user_asks_for_is_not_overruled(prepared: Prepared) -> None:
-    asked = prepared.settings.training.model_copy(update={"sampling": "whole"})
-    assert choose_sampling(prepared.lesson, asked, make(prepared), 1).sampling == "whole"
+    asked = prepared.settings.training.model_copy(update={"sampling": "full"})
+    assert choose_sampling(prepared.task_data, asked, make(prepared), 1).sampling == "whole"
 
 
 def test_links_need_the_graph_whole() -> None:
     linked = prepare(payments(), "link", "strong", quick())
-    graph = linked.lesson.graph
-    learner = Learner(graph.node_width, graph.edge_width, [], True, linked.settings.model)
-    assert choose_sampling(linked.lesson, linked.settings.training, learner, 1).sampling == "whole"
+    graph = linked.task_data.graph
+    model = Model(graph.node_width, graph.edge_width, [], True, linked.settings.model)
+    assert choose_sampling(linked.task_data, linked.settings.training, model, 1).sampling == "whole"
 
 
 def test_an_epoch_of_parts_has_no_more_steps_than_asked_and_other_rows_each_time(prepared: Prepared) -> None:
-    changes = {"sampling": "neighbours", "batch_size": 8, "epoch_steps": 3}
-    batches = make_batches(prepared.lesson, prepared.settings.training.model_copy(update=changes), hops=2)
+    changes = {"sampling": "neighbors", "batch_size": 8, "epoch_steps": 3}
+    batches = make_batches(prepared.task_data, prepared.settings.training.model_copy(update=changes), hops=2)
     plans = [batches.plan(torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
     assert [len(plan) for plan in plans] == [3, 3, 3]
     assert all(torch.equal(*pair) for pair in zip(plans[0], plans[1], strict=True))

@@ -14,16 +14,17 @@ from rich.console import Console
 from torch import Tensor
 from training.samples import payments, quick, shapes
 
+from censnet.cli.render_run import scores_screen
 from censnet.data.tables.files import Tables
 from censnet.nn import chunked
+from censnet.pipeline import train
+from censnet.pipeline.prepare import Prepared, prepare
+from censnet.runs import load_run
+from censnet.selection.recipes import build_model
 from censnet.tasks.losses import row_loss
-from censnet.training import load_run, train
-from censnet.training.loop.batches import make_batches
-from censnet.training.loop.judge import Judge
-from censnet.training.loop.stopping import StoppedError
-from censnet.training.members import make_learner
-from censnet.training.prepare import Prepared, prepare
-from censnet.training.screen import scores_screen
+from censnet.training.batches import make_batches
+from censnet.training.evaluator import Evaluator
+from censnet.training.interrupt import TrainingStopped
 
 LIMIT = 8.0  # of fees
 POOR = 150.0  # of wealth
@@ -61,11 +62,11 @@ def prepared() -> Prepared:
     return prepare(fees(), ["edge:fee", "node:wealth"], "strong", quick())
 
 
-@pytest.mark.parametrize("sampling", ["whole", "neighbours", "proportional", "balanced"])
+@pytest.mark.parametrize("sampling", ["full", "neighbors", "proportional", "balanced"])
 def test_every_step_knows_which_of_its_labels_are_limits(prepared: Prepared, sampling: str) -> None:
-    changes = {"sampling": "whole", "imbalance": "sampling"} if sampling == "balanced" else {"sampling": sampling}
+    changes = {"sampling": "full", "imbalance": "sampling"} if sampling == "balanced" else {"sampling": sampling}
     settings = prepared.settings.training.model_copy(update={**changes, "batch_size": 16})
-    batches, seen = make_batches(prepared.lesson, settings, hops=2), {"edge": 0, "node": 0}
+    batches, seen = make_batches(prepared.task_data, settings, hops=2), {"edge": 0, "node": 0}
     generator = torch.Generator().manual_seed(0)
     for chosen in batches.plan(generator):
         batch = batches.make(chosen, generator)
@@ -78,10 +79,10 @@ def test_every_step_knows_which_of_its_labels_are_limits(prepared: Prepared, sam
 
 def test_batches_of_graphs_and_the_graphs_of_a_part_keep_their_limits() -> None:
     prepared = prepare(beads(), "graph:weight", "strong", quick(training__batch_size=8))
-    batches, seen = make_batches(prepared.lesson, prepared.settings.training, hops=2), 0
+    batches, seen = make_batches(prepared.task_data, prepared.settings.training, hops=2), 0
     generator = torch.Generator().manual_seed(0)
     steps = [batches.make(chosen, generator) for chosen in batches.plan(generator)]
-    test = prepared.lesson.only("test")
+    test = prepared.task_data.only("test")
     for labels, censoring in [(s.labels["graph"], s.censoring["graph"]) for s in steps] + [
         (test.labels["graph"], test.censoring["graph"])
     ]:
@@ -93,7 +94,7 @@ def test_batches_of_graphs_and_the_graphs_of_a_part_keep_their_limits() -> None:
 
 def test_several_columns_with_gaps_have_their_limits_in_their_own_column() -> None:
     prepared = prepare(beads(), "graph:red,weight,many_red", "strong", quick())
-    censoring, labels = prepared.lesson.censoring["graph"], prepared.lesson.labels["graph"]
+    censoring, labels = prepared.task_data.censoring["graph"], prepared.task_data.labels["graph"]
     assert censoring.shape == labels.shape
     assert censoring.any(0).tolist() == [False, True, False]
     assert bool(labels[:, 2].isnan().any())
@@ -102,24 +103,24 @@ def test_several_columns_with_gaps_have_their_limits_in_their_own_column() -> No
 
 
 def test_hidden_links_and_members_keep_limits_with_their_rows() -> None:
-    linked = prepare(fees(), ["edge:fee", "link"], "strong", quick(training__mask=0.3))
-    assert linked.lesson.censoring["edge"].shape == linked.lesson.labels["edge"].shape
-    batch = make_batches(linked.lesson, linked.settings.training, 2, True).make(torch.empty(0), torch.Generator())
+    linked = prepare(fees(), ["edge:fee", "link"], "strong", quick(training__edge_mask_ratio=0.3))
+    assert linked.task_data.censoring["edge"].shape == linked.task_data.labels["edge"].shape
+    batch = make_batches(linked.task_data, linked.settings.training, 2, True).make(torch.empty(0), torch.Generator())
     at = (numbers(linked, "edge", batch.labels["edge"]) - LIMIT).abs() < 1e-4
     assert torch.equal(batch.censoring["edge"][:, 0], at.to(torch.int8))
-    assert torch.equal(linked.lesson.member(0).censoring["edge"], linked.lesson.censoring["edge"])
+    assert torch.equal(linked.task_data.member(0).censoring["edge"], linked.task_data.censoring["edge"])
 
 
 def test_a_judge_counts_limits_apart_and_its_loss_is_one_sided(prepared: Prepared) -> None:
-    lesson = prepared.lesson
+    task_data = prepared.task_data
     torch.manual_seed(0)
-    learner = make_learner(lesson, prepared.settings).eval()
-    scores = Judge(lesson, "train")(learner)[0]["edge"]
-    rows = (lesson.parts["edge"][:, 0] == 0).nonzero().squeeze(1)
+    model = build_model(task_data, prepared.settings).eval()
+    scores = Evaluator(task_data, "train")(model)[0]["edge"]
+    rows = (task_data.parts["edge"][:, 0] == 0).nonzero().squeeze(1)
     with torch.no_grad():
-        answers = learner(lesson.graph).rows["edge"][rows].unsqueeze(1)
-    censoring = lesson.censoring["edge"][rows]
-    expected = row_loss(lesson.of("edge"), answers, lesson.labels["edge"][rows], censoring=censoring)
+        answers = model(task_data.graph).rows["edge"][rows].unsqueeze(1)
+    censoring = task_data.censoring["edge"][rows]
+    expected = row_loss(task_data.of("edge"), answers, task_data.labels["edge"][rows], censoring=censoring)
     assert scores["loss"] == pytest.approx(float(expected), rel=1e-5)
     assert scores["fee/censored_rows"] == int((censoring != 0).sum()) > 3
     assert 0 <= scores["fee/censored_satisfied"] <= 1
@@ -161,14 +162,14 @@ def test_limits_pull_answers_beyond_them() -> None:
 
 
 def test_a_training_goes_on_with_its_limits_and_not_with_others(tmp_path: Any, monkeypatch: Any) -> None:
-    from censnet.training.loop import fit as fit_module
+    from censnet.training import trainer as fit_module
 
     data, settings = fees(), quick(training__epochs=4)
     whole = train(data, "edge:fee", tmp_path / "whole", settings=settings)
     asked = iter([False, False, True])
     with monkeypatch.context() as patch:
         patch.setattr(fit_module._Trainer, "_is_asked", lambda self, interrupted, seen: next(asked, False))
-        with pytest.raises(StoppedError):
+        with pytest.raises(TrainingStopped):
             train(data, "edge:fee", tmp_path / "cut", settings=settings)
     exact = replace(data, edges=data.edges.assign(fee=data.edges["fee"].str.lstrip(">")))
     with pytest.raises(ValueError, match="started with another"):
@@ -193,7 +194,7 @@ def test_a_limit_in_a_feature_is_no_number_and_the_row_says_that_it_is_censored(
 def test_outputs_in_chunks_know_limits_and_clipping_as_those_at_once_do(monkeypatch: Any) -> None:
     """What is computed some rows at a time, because of its many classes, may have numbers beside them."""
     data = fees()
-    settings = quick(training__epochs=3, model__within=True, model__dropout=0.0)
+    settings = quick(training__epochs=3, model__clip_to_label_range=True, model__dropout=0.0)
     run = train(data, ["edge:fee", "edge:sort"], settings=settings, ensemble=2)
     other = replace(data, edges=data.edges.iloc[:60])
     at_once = run.evaluate(other)["all"]["edge"], run.predict(other)

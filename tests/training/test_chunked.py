@@ -13,13 +13,13 @@ from torch.utils._pytree import tree_leaves
 
 import censnet
 from censnet.nn import chunked
+from censnet.pipeline.prepare import Prepared, prepare
+from censnet.selection.recipes import build_model
 from censnet.tasks.metrics import score
 from censnet.tasks.targets import Target
-from censnet.training.loop.batches import make_batches
-from censnet.training.loop.judge import Judge
-from censnet.training.loop.objective import Objective
-from censnet.training.members import make_learner
-from censnet.training.prepare import Prepared, prepare
+from censnet.training.batches import make_batches
+from censnet.training.evaluator import Evaluator
+from censnet.training.objective import Objective
 
 
 def payments(rows: int, classes: int, nodes: int = 40) -> pd.DataFrame:
@@ -38,16 +38,16 @@ def in_chunks(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def loss_and_scores(prepared: Prepared) -> tuple[Any, ...]:
     torch.manual_seed(0)
-    lesson, settings = prepared.lesson, prepared.settings
-    learner = make_learner(lesson, settings)
-    batches = make_batches(lesson, settings.training, learner.reach)
+    task_data, settings = prepared.task_data, prepared.settings
+    model = build_model(task_data, settings)
+    batches = make_batches(task_data, settings.training, model.receptive_field)
     (plan,) = batches.plan(torch.Generator())
     batch = batches.make(plan, torch.Generator())
-    loss = Objective(lesson, settings.training, learner)(learner(batch.graph), batch)
+    loss = Objective(task_data, settings.training, model)(model(batch.graph), batch)
     loss.sum().backward()
-    gradients = [weight.grad for weight in learner.parameters() if weight.grad is not None]
-    judge = Judge(lesson, "validation")
-    return loss.detach(), gradients, judge(learner)[0]["edge"], judge.defines("accuracy"), judge.defines("auc")
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    judge = Evaluator(task_data, "validation")
+    return loss.detach(), gradients, judge(model)[0]["edge"], judge.defines("accuracy"), judge.defines("auc")
 
 
 @pytest.mark.parametrize("imbalance", ["none", "weights"])

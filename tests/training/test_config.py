@@ -6,11 +6,11 @@ import pytest
 import torch
 from training.samples import payments, shapes
 
-from censnet.training.changes import make_settings, parse_changes, setting_names, values_of
-from censnet.training.config import PRESETS, Settings, SettingsError
-from censnet.training.loop.batches import make_batches
-from censnet.training.members import make_learner
-from censnet.training.prepare import prepare
+from censnet.pipeline.prepare import prepare
+from censnet.selection.recipes import build_model
+from censnet.settings.presets import make_settings, parse_changes, setting_names, values_of
+from censnet.settings.schema import PRESETS, Settings, SettingsError
+from censnet.training.batches import make_batches
 
 SECTIONS = ("node", "edge", "graph", "link")
 
@@ -32,7 +32,7 @@ def test_settings_that_were_written_down_are_read_back_the_same(preset, section)
         ("model.hidden", "64", 64),
         ("model.dropout", "0.25", 0.25),
         ("model.residual", "True", True),
-        ("model.residual", "rising", "rising"),
+        ("model.residual", "rezero", "rezero"),
         ("model.norm", "none", None),
         ("training.imbalance", "none", "none"),
         ("training.imbalance", None, "none"),
@@ -110,15 +110,15 @@ def test_every_setting_has_a_name_of_two_parts():
 )
 def test_channels_are_dropped_by_themselves_where_classes_are_told_apart(data, target, more, expected):
     prepared = prepare(data(), target, changes={"model.hidden": 8} | more)
-    learner = make_learner(prepared.lesson, prepared.settings)
-    assert {module.p for name, module in learner.named_modules() if name == "encoder.dropout"} == {expected}
+    model = build_model(prepared.task_data, prepared.settings)
+    assert {module.p for name, module in model.named_modules() if name == "encoder.dropout"} == {expected}
 
 
 @pytest.mark.parametrize(("count", "steps"), [(30, 3), (500, 25), (1000, 25)])
 def test_small_sets_of_graphs_have_small_batches_by_themselves(count, steps):
     """Of 24, 400 and 800 training graphs."""
     prepared = prepare(shapes(count), "graph:ring", changes={"model.hidden": 8})
-    batches = make_batches(prepared.lesson, prepared.settings.training, 1)
+    batches = make_batches(prepared.task_data, prepared.settings.training, 1)
     assert len(batches.plan(torch.Generator())) == steps
 
 

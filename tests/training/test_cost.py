@@ -9,22 +9,22 @@ import pytest
 import torch
 
 import censnet
+from censnet.inspection import cost
+from censnet.inspection.cost import PeakMemory, check_memory, estimate_cost
 from censnet.ops.graph import Graph, GraphSet
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import SettingsError
 from censnet.tasks.targets import Target
-from censnet.training import cost
-from censnet.training.changes import make_settings
-from censnet.training.config import SettingsError
-from censnet.training.cost import PeakMemory, check_memory, estimate_cost
-from censnet.training.lesson import Lesson
-from censnet.training.loop.stopping import StoppedError
+from censnet.training.interrupt import TrainingStopped
+from censnet.training.task_data import TaskData
 
 SICK = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
 
 
-def ring(size: int) -> Lesson:
+def ring(size: int) -> TaskData:
     every = torch.arange(size)
     graph = Graph(torch.randn(size, 4), torch.randn(size, 2), torch.stack([every, every.roll(1)]))
-    return Lesson(graph, [SICK], {"node": (every % 2).float().unsqueeze(1)}, {"node": every.unsqueeze(1) % 2})
+    return TaskData(graph, [SICK], {"node": (every % 2).float().unsqueeze(1)}, {"node": every.unsqueeze(1) % 2})
 
 
 def test_peak_memory_counts_what_is_alive_at_once() -> None:
@@ -51,15 +51,15 @@ def test_many_graphs_are_measured_in_the_batches_that_are_trained() -> None:
     path = Graph(torch.ones(3, 1), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
     target = Target(level="graph", column="mass", kind="number")
     parts = torch.zeros(500, 1, dtype=torch.long)
-    lesson = Lesson(GraphSet.pack([path] * 500), [target], {"graph": torch.randn(500, 1)}, {"graph": parts})
-    found = estimate_cost(lesson, make_settings("strong", "graph"))
+    task_data = TaskData(GraphSet.pack([path] * 500), [target], {"graph": torch.randn(500, 1)}, {"graph": parts})
+    found = estimate_cost(task_data, make_settings("strong", "graph"))
     assert (found.batches, found.measured_edges) == (31, 32)
 
 
 def test_the_estimated_memory_is_within_a_factor_of_two_of_what_a_training_takes() -> None:
     program = """
 import numpy as np, pandas as pd, censnet
-from censnet.training.cost import estimate_for, peak_memory
+from censnet.inspection.cost import estimate_for, peak_memory
 from censnet.data.dataset import load_data
 draw = np.random.default_rng(0)
 rows = 12_000
@@ -86,7 +86,9 @@ def test_a_training_that_does_not_fit_is_refused_before_it_begins(tmp_path, monk
         censnet.train("karate", "node:faction", settings={"model.hidden": 60_000}, device="cpu")
 
 
-@pytest.mark.parametrize("name", ["model.hidden", "model.latent", "training.epochs", "training.fanout", "model.lift"])
+@pytest.mark.parametrize(
+    "name", ["model.hidden", "model.latent", "training.epochs", "training.fanout", "model.pre_layers"]
+)
 def test_settings_have_an_upper_bound(name: str) -> None:
     with pytest.raises(SettingsError, match=f"{name} is .*, expected at most"):
         make_settings("strong", "node", {name: 10**12})
@@ -101,6 +103,6 @@ def test_memory_that_runs_out_is_one_line_that_says_what_to_lower(monkeypatch: p
     def exhausted(*_: object, **__: object) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 512 bytes. Error code 12")
 
-    monkeypatch.setattr(sys.modules["censnet.training.train"], "fit_networks", exhausted)
-    with pytest.raises(StoppedError, match=r"^out of memory \(512 bytes were asked for\): lower model.hidden"):
+    monkeypatch.setattr(sys.modules["censnet.pipeline.train"], "fit_networks", exhausted)
+    with pytest.raises(TrainingStopped, match=r"^out of memory \(512 bytes were asked for\): lower model.hidden"):
         censnet.train("karate", "node:faction")

@@ -13,11 +13,11 @@ import torch
 from accelerate import Accelerator
 from training.samples import payments, quick
 
-from censnet.training import members as members_module
-from censnet.training import train
-from censnet.training.config import SettingsError
-from censnet.training.loop import devices
-from censnet.training.prepare import Prepared, prepare
+from censnet.pipeline import train
+from censnet.pipeline.prepare import Prepared, prepare
+from censnet.selection import fit_recipes as members_module
+from censnet.settings.schema import SettingsError
+from censnet.training import devices
 
 
 def prepared(**changes: object) -> Prepared:
@@ -31,8 +31,8 @@ def pair() -> Accelerator:
 
 @pytest.fixture
 def module() -> Any:
-    """`censnet.training.train`, whose name its function has taken."""
-    return sys.modules["censnet.training.train"]
+    """`censnet.pipeline.train`, whose name its function has taken."""
+    return sys.modules["censnet.pipeline.train"]
 
 
 @pytest.fixture
@@ -66,19 +66,19 @@ def test_a_product_that_ends_its_process_is_not_there(
 def test_several_processes_are_refused_once_it_is_known_what_a_step_sees(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lesson = prepared(training__sampling="auto")
+    task_data = prepared(training__sampling="auto")
     with pytest.raises(SettingsError, match="2 processes would all do the same work"):
-        module._check_together(pair(), lesson)
+        module._check_together(pair(), task_data)
     monkeypatch.setattr(module, "total_memory", lambda device: 1000)  # a graph that is too big for one step
-    module._check_together(pair(), lesson)
+    module._check_together(pair(), task_data)
 
 
 def test_members_stand_side_by_side_where_a_step_is_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     small, wide = prepared(), prepared(model__hidden=2048)  # 120 rows
     for members in (2, 100):
-        assert members_module.fits_side_by_side(small.lesson, small.settings, members, "cpu")
-        assert not members_module.fits_side_by_side(wide.lesson, wide.settings, members, "cpu")
+        assert members_module.can_batch_members(small.task_data, small.settings, members, "cpu")
+        assert not members_module.can_batch_members(wide.task_data, wide.settings, members, "cpu")
     on_gpu = SimpleNamespace(device=torch.device("cuda"))
     monkeypatch.setattr(members_module, "make_accelerator", lambda device: on_gpu)
-    assert members_module.fits_side_by_side(wide.lesson, wide.settings, 100, "cuda")
-    assert not members_module.fits_side_by_side(wide.lesson, wide.settings, 10_000, "cuda")
+    assert members_module.can_batch_members(wide.task_data, wide.settings, 100, "cuda")
+    assert not members_module.can_batch_members(wide.task_data, wide.settings, 10_000, "cuda")

@@ -15,9 +15,10 @@ import torch
 from pydantic import ValidationError
 from training.samples import content, payments, quick, shapes
 
-from censnet.training import Run, load_run, train
-from censnet.training.run.directory import MODEL, SAVING, Tried, Try
-from censnet.training.run.reading import read_frame
+from censnet.pipeline import train
+from censnet.runs import Run, load_run
+from censnet.runs.directory import MODEL, SAVING, Candidate, SelectionRecord
+from censnet.runs.loading import read_frame
 
 FILES = (
     "config.json",
@@ -72,7 +73,7 @@ def test_a_run_that_is_read_back_says_the_same(data, target, ensemble, tmp_path)
     pd.testing.assert_frame_equal(back.history, run.history, check_exact=True)
     for level in run.levels:
         pd.testing.assert_frame_equal(back.predict(data(), level), run.predict(data(), level), check_exact=True)
-    for one, other in zip(run.learners, back.learners, strict=True):
+    for one, other in zip(run.models, back.models, strict=True):
         assert not any(parameter.is_meta for parameter in other.parameters())
         for name, tensor in one.state_dict().items():
             assert torch.equal(other.state_dict()[name], tensor), name
@@ -235,7 +236,7 @@ def test_a_long_table_whose_errors_are_few_is_read_without_a_word(recwarn):
 
 
 def test_what_was_kept_is_one_of_the_tries() -> None:
-    tries = [Try(round=1, gates="plain", unlabelled=0.0)]
+    candidates = [Candidate(round=1, gates="frozen", pseudo_label_weights=0.0)]
     for kept in ([1], [-1], [0, 7]):
         with pytest.raises(ValidationError, match="expected numbers of 1 try"):
-            Tried(tries=tries, sharpness=[], best=[[0.5]], kept=kept)
+            SelectionRecord(candidates=candidates, inverse_temperature=[], best=[[0.5]], kept=kept)

@@ -14,10 +14,11 @@ import pytest
 from training.samples import content, payments, quick
 from typer.testing import CliRunner, Result
 
-from censnet.cli import app
-from censnet.training import load_run, train
-from censnet.training.run.checkpoint import RunError, WriteError, write_whole
-from censnet.training.run.history import HistoryFile
+from censnet.cli.app import app
+from censnet.pipeline import train
+from censnet.runs import load_run
+from censnet.training.checkpoint import RunError, WriteError, atomic_write
+from censnet.training.history import HistoryFile
 
 
 @contextmanager
@@ -42,9 +43,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_file_that_does_not_fit_is_named_and_the_old_one_is_kept(tmp_path):
-    write_whole(tmp_path / "a.json", b"old")
+    atomic_write(tmp_path / "a.json", b"old")
     with small_files(1000), pytest.raises(WriteError, match=r"a\.json could not be written: File too large \(what it "):
-        write_whole(tmp_path / "a.json", b"x" * 2000)
+        atomic_write(tmp_path / "a.json", b"x" * 2000)
     assert (tmp_path / "a.json").read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"], "nothing of the new one is left"
 

@@ -15,17 +15,18 @@ from training.samples import content, payments, quick, shapes
 from training.test_resume import stop_at
 from typer.testing import CliRunner
 
-from censnet.cli import app
-from censnet.training import load_run, resume_run, train
-from censnet.training.loop.stopping import StoppedError
-from censnet.training.run.checkpoint import RunError
+from censnet.cli.app import app
+from censnet.pipeline import resume_run, train
+from censnet.runs import load_run
+from censnet.training.checkpoint import RunError
+from censnet.training.interrupt import TrainingStopped
 
 ALWAYS: dict[str, object] = {
     "training__checkpoint_seconds": 0,
     "training__patience": None,
     "training__schedule": "constant",
-    "training__warm_up": 0,
-    "training__gates": "learnt",
+    "training__warmup": 0,
+    "training__gates": "learned",
 }
 
 
@@ -53,7 +54,7 @@ def stop(monkeypatch: pytest.MonkeyPatch, step: int, *args: object, how: str = "
     """Train until the given step, counted over everything that is trained."""
     with monkeypatch.context() as patch:
         stop_at(patch, step, how)
-        with pytest.raises((StoppedError, Exception)):
+        with pytest.raises((TrainingStopped, Exception)):
             train(*args, **more)  # type: ignore[arg-type]
 
 
@@ -79,7 +80,7 @@ def test_more_or_fewer_epochs_end_with_the_bits_of_having_asked_for_them(
 def test_members_that_are_done_are_trained_further_too(beads, tmp_path, monkeypatch):
     settings = quick(**ALWAYS, training__epochs=2, training__batch_size=64)
     whole = train(beads, "graph:ring", tmp_path / "whole", settings=settings | {"training.epochs": 4}, ensemble=2)
-    monkeypatch.setattr("censnet.training.members.AT_ONCE_ON_CPU", 0)  # one after the other
+    monkeypatch.setattr("censnet.selection.recipes.AT_ONCE_ON_CPU", 0)  # one after the other
     steps = len(whole.history) // 2 // 2
     stop(monkeypatch, steps + 2, beads, "graph:ring", tmp_path / "run", settings=settings, ensemble=2)
     run = resume_run(tmp_path / "run", settings={"training.epochs": 4})
@@ -88,7 +89,7 @@ def test_members_that_are_done_are_trained_further_too(beads, tmp_path, monkeypa
 
 
 def test_later_rounds_start_anew_when_the_first_is_trained_further(town, tmp_path, monkeypatch):
-    rounds = {"training__unlabelled": [0.0, 1.0], "training__rounds": 2}
+    rounds = {"training__pseudo_label_weights": [0.0, 1.0], "training__self_training_rounds": 2}
     settings = quick(**ALWAYS | rounds, training__epochs=2)
     train(town, "node:tier", tmp_path / "whole", settings=settings | {"training.epochs": 3})
     stop(monkeypatch, 4, town, "node:tier", tmp_path / "run", settings=settings)  # in the second round
@@ -126,7 +127,7 @@ def test_a_finished_run_is_trained_again_for_other_epochs_and_stays_until_then(t
     train(town, "edge:fee", tmp_path / "whole", settings=settings | {"training.epochs": 4})
     with monkeypatch.context() as patch:
         stop_at(patch, 2, "ctrl-c")
-        with pytest.raises(StoppedError):
+        with pytest.raises(TrainingStopped):
             resume_run(tmp_path / "run", settings={"training.epochs": 4})
     assert len(load_run(tmp_path / "run").history) == 2
     resume_run(tmp_path / "run")
@@ -136,7 +137,7 @@ def test_a_finished_run_is_trained_again_for_other_epochs_and_stays_until_then(t
     with pytest.raises(
         RunError, match=r"the run is finished: training\.clip was 1\.0, and cannot become 0\.5: --overwr"
     ):
-        resume_run(tmp_path / "run", settings={"training.clip": 0.5})
+        resume_run(tmp_path / "run", settings={"training.max_grad_norm": 0.5})
     with pytest.raises(RunError, match="was started with another asked"):
         train(town, "edge:fraud", tmp_path / "run", settings=settings | {"training.epochs": 3}, resume=True)
     assert len(load_run(tmp_path / "run").history) == 2
@@ -179,11 +180,11 @@ def test_without_an_epoch_there_is_nothing_to_close(town, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("step", [1, 3, 5])
 def test_an_ensemble_is_closed_with_the_members_that_have_an_epoch(step, beads, tmp_path, monkeypatch):
-    monkeypatch.setattr("censnet.training.members.AT_ONCE_ON_CPU", 0)  # one after the other
+    monkeypatch.setattr("censnet.selection.recipes.AT_ONCE_ON_CPU", 0)  # one after the other
     settings = quick(**ALWAYS, training__epochs=2, training__batch_size=64)
     stop(monkeypatch, step + 1, beads, "graph:ring", tmp_path / "run", settings=settings, ensemble=3, how="exception")
     run = resume_run(tmp_path / "run", finish=True)
-    assert run.config.members == len(run.learners) == (step + 1) // 2
+    assert run.config.members == len(run.models) == (step + 1) // 2
     assert len(run.predict(beads)) == 40
 
 
@@ -191,13 +192,15 @@ def test_an_ensemble_is_closed_with_the_members_that_have_an_epoch(step, beads, 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_of_candidates_and_rounds_those_are_compared_that_were_come_to(step, at_once, town, tmp_path, monkeypatch):
     if not at_once:
-        monkeypatch.setattr("censnet.training.members.AT_ONCE_ON_CPU", 0)
-    settings = quick(**ALWAYS, training__epochs=2, training__unlabelled=[0.0, 1.0], training__rounds=2)
+        monkeypatch.setattr("censnet.selection.recipes.AT_ONCE_ON_CPU", 0)
+    settings = quick(
+        **ALWAYS, training__epochs=2, training__pseudo_label_weights=[0.0, 1.0], training__self_training_rounds=2
+    )
     stop(monkeypatch, step + 1, town, "node:tier", tmp_path / "run", settings=settings, how="exception")
     run = resume_run(tmp_path / "run", finish=True)
-    assert run.config.tried is not None
-    assert len(run.config.tried.best[0]) == len(run.config.tried.tries) == 3
-    assert run.config.tried.best[0][run.config.tried.kept[0]] is not None
+    assert run.config.selection is not None
+    assert len(run.config.selection.best[0]) == len(run.config.selection.candidates) == 3
+    assert run.config.selection.best[0][run.config.selection.kept[0]] is not None
     assert len(run.predict(town)) == 30
 
 

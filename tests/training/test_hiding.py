@@ -16,21 +16,22 @@ from torch import Tensor
 from training.samples import payments, quick
 
 from censnet.data.tables.files import Tables
+from censnet.nn.pair_decoder import PairDecoder
+from censnet.nn.variational_decoder import VariationalDecoder
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
-from censnet.tasks.links import LinkTask
-from censnet.tasks.pairs import PairTask
-from censnet.training import load_run, train
-from censnet.training.changes import make_settings
-from censnet.training.loop.batches import HiddenLinks, WholeGraph, make_batches
-from censnet.training.loop.fit import fit
-from censnet.training.loop.hiding import LinkDraw
-from censnet.training.loop.optimisation import make_optimizer, seed_dropout, step_seed
-from censnet.training.members import make_learner
-from censnet.training.prepare import prepare
-from censnet.training.settle import settle
+from censnet.pipeline import train
+from censnet.pipeline.prepare import prepare
+from censnet.pipeline.resolve import settle
+from censnet.runs import load_run
+from censnet.selection.recipes import build_model
+from censnet.settings.presets import make_settings
+from censnet.training.batches import FullBatch, MaskedLinkBatch, make_batches
+from censnet.training.link_sampling import LinkSampler
+from censnet.training.optim import make_optimizer, seed_generators, step_seed
+from censnet.training.trainer import fit
 
-PAIRS = {"model.decoder": "pairs", "model.latent": 4, "training.mask": 0.4}
+PAIRS = {"model.decoder": "pairwise", "model.latent": 4, "training.edge_mask_ratio": 0.4}
 
 
 def names(pairs: Tensor) -> set[tuple[int, int]]:
@@ -38,7 +39,7 @@ def names(pairs: Tensor) -> set[tuple[int, int]]:
 
 
 def draw(graph: Graph, mask: float = 0.4, negatives: int = 1, seed: int = 0):
-    return LinkDraw(graph, mask, negatives)(torch.Generator().manual_seed(seed))
+    return LinkSampler(graph, mask, negatives)(torch.Generator().manual_seed(seed))
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -85,7 +86,7 @@ def test_every_draw_is_another_and_the_same_generator_gives_the_same() -> None:
 def test_every_link_and_every_other_pair_has_its_turn() -> None:
     ends = torch.tensor([[0, 1, 2, 3, 1, 4], [1, 2, 3, 0, 0, 4]])
     graph, generator = Graph(torch.ones(5, 1), torch.ones(6, 1), ends), torch.Generator().manual_seed(0)
-    draws = [LinkDraw(graph, 0.5, 1)(generator) for _ in range(200)]
+    draws = [LinkSampler(graph, 0.5, 1)(generator) for _ in range(200)]
     times = {pair: sum(pair in names(drawn.links) for drawn in draws) for pair in names(ends) if pair[0] != pair[1]}
     assert all(60 < count < 140 for count in times.values()), "a pair with two edges as often as one with one"
     assert {pair for drawn in draws for pair in names(drawn.others)} == {(0, 2), (1, 3), (0, 4), (1, 4), (2, 4), (3, 4)}
@@ -96,10 +97,10 @@ def test_every_link_and_every_other_pair_has_its_turn() -> None:
 
 def test_a_step_sees_the_features_of_the_edges_that_are_left() -> None:
     prepared = prepare(payments(), "link", "strong", quick() | PAIRS)
-    batches = make_batches(prepared.lesson, prepared.settings.training, 2, pairs=True)
-    assert isinstance(batches, HiddenLinks)
+    batches = make_batches(prepared.task_data, prepared.settings.training, 2, pairs=True)
+    assert isinstance(batches, MaskedLinkBatch)
     batch = batches.make(torch.empty(0), torch.Generator().manual_seed(3))
-    whole, drawn = prepared.lesson.graph, draw(prepared.lesson.graph, 0.4, 1, 3)
+    whole, drawn = prepared.task_data.graph, draw(prepared.task_data.graph, 0.4, 1, 3)
     assert batch.graph.edges.equal(whole.edges[drawn.seen])
     assert batch.graph.ends.equal(whole.ends[:, drawn.seen])
     assert batch.graph.nodes is whole.nodes
@@ -110,22 +111,22 @@ def test_a_step_sees_the_features_of_the_edges_that_are_left() -> None:
 
 def test_a_label_of_a_hidden_edge_is_not_learnt_from_in_that_step() -> None:
     prepared = prepare(payments(), ["edge:fee", "link"], "strong", quick() | PAIRS)
-    lesson = prepared.lesson
-    batch = make_batches(lesson, prepared.settings.training, 2, pairs=True).make(
+    task_data = prepared.task_data
+    batch = make_batches(task_data, prepared.settings.training, 2, pairs=True).make(
         torch.empty(0), torch.Generator().manual_seed(0)
     )
-    seen = draw(lesson.graph, 0.4, 1, 0).seen
-    training = (lesson.parts["edge"][:, 0] == 0)[seen]
+    seen = draw(task_data.graph, 0.4, 1, 0).seen
+    training = (task_data.parts["edge"][:, 0] == 0)[seen]
     assert batch.rows["edge"].tolist() == training.nonzero().squeeze(1).tolist()
-    torch.testing.assert_close(batch.labels["edge"], lesson.labels["edge"][seen][training])
+    torch.testing.assert_close(batch.labels["edge"], task_data.labels["edge"][seen][training])
 
 
 def test_without_a_mask_the_graph_stays_whole() -> None:
-    prepared = prepare(payments(), "link", "strong", quick() | PAIRS | {"training.mask": 0})
-    batch = make_batches(prepared.lesson, prepared.settings.training, 2, pairs=True).make(
+    prepared = prepare(payments(), "link", "strong", quick() | PAIRS | {"training.edge_mask_ratio": 0})
+    batch = make_batches(prepared.task_data, prepared.settings.training, 2, pairs=True).make(
         torch.empty(0), torch.Generator().manual_seed(0)
     )
-    assert batch.graph is prepared.lesson.graph
+    assert batch.graph is prepared.task_data.graph
     assert names(batch.links) == {(i, j) for i, j in names(batch.graph.ends) if i != j}
 
 
@@ -134,19 +135,19 @@ def test_without_a_mask_the_graph_stays_whole() -> None:
 )
 def test_pairs_are_told_by_walks_unless_it_is_refused(walks: int | str, features: bool, steps: int) -> None:
     data = payments() if features else Tables(edges=payments().edges)
-    made = prepare(data, "link", "strong", quick() | PAIRS | {"model.walks": walks})
-    learner = make_learner(made.lesson, made.settings)
-    assert made.settings.model.walks == learner.tasks["link"].walks == steps
+    made = prepare(data, "link", "strong", quick() | PAIRS | {"model.diffusion_steps": walks})
+    model = build_model(made.task_data, made.settings)
+    assert made.settings.model.diffusion_steps == model.tasks["link"].walks == steps
 
 
 @pytest.mark.parametrize("words", [True, False])
 def test_beside_words_walks_are_left_out_unasked(words: bool) -> None:
-    lesson = prepare(payments(), "link", "strong", quick() | PAIRS).lesson
-    nodes = lesson.graph.nodes.relu().to_sparse_csr() if words else lesson.graph.nodes
-    lesson = replace(lesson, graph=replace(lesson.graph, nodes=nodes))
-    for asked, steps in (({}, 0 if words else 4), ({"model.walks": 2}, 2)):
+    task_data = prepare(payments(), "link", "strong", quick() | PAIRS).task_data
+    nodes = task_data.graph.nodes.relu().to_sparse_csr() if words else task_data.graph.nodes
+    task_data = replace(task_data, graph=replace(task_data.graph, nodes=nodes))
+    for asked, steps in (({}, 0 if words else 4), ({"model.diffusion_steps": 2}, 2)):
         settings = make_settings("strong", "link", quick() | PAIRS | asked)
-        assert settle(lesson, settings).model.walks == steps
+        assert settle(task_data, settings).model.diffusion_steps == steps
 
 
 def test_a_feature_that_says_nothing_does_not_hide_where_walks_lead() -> None:
@@ -179,7 +180,7 @@ def teams(people: int = 60) -> Tables:
 def test_links_are_learnt_saved_and_told_again(layers: str, tmp_path) -> None:
     data, changes = teams(), {"training.epochs": 60, "model.hidden": 16, "model.layers": layers}
     run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"model.latent": 8} | changes)
-    assert isinstance(run.learners[0].tasks["link"], PairTask)
+    assert isinstance(run.models[0].tasks["link"], PairDecoder)
     assert run.metrics["test"]["link"]["auc"] > 0.8
     again = load_run(tmp_path / "run")
     pairs = pd.DataFrame({"source": ["0", "4"], "target": ["4", "1"]})
@@ -197,9 +198,9 @@ def test_links_are_learnt_saved_and_told_again(layers: str, tmp_path) -> None:
 def test_nodes_without_features_are_told_by_where_walks_lead(tmp_path) -> None:
     data = Tables(edges=teams().edges)
     prepared = prepare(data, "link", "strong", quick() | PAIRS)
-    assert not prepared.lesson.node_features
+    assert not prepared.task_data.node_features
     run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"training.epochs": 30})
-    task = run.learners[0].tasks["link"]
+    task = run.models[0].tasks["link"]
     assert task.likeness == 0
     assert task.nearness > 0, "two that share their surroundings are the likelier"
     assert run.metrics["test"]["link"]["auc"] > 0.8
@@ -207,16 +208,16 @@ def test_nodes_without_features_are_told_by_where_walks_lead(tmp_path) -> None:
     again = load_run(tmp_path / "run")
     assert again.evaluate(data)["test"]["link"] == pytest.approx(run.metrics["test"]["link"], rel=1e-5)
     pd.testing.assert_frame_equal(again.predict(data, top=20), run.predict(data, top=20))
-    without = train(data, "link", settings=quick() | PAIRS | {"training.epochs": 30, "model.walks": 0})
+    without = train(data, "link", settings=quick() | PAIRS | {"training.epochs": 30, "model.diffusion_steps": 0})
     assert run.metrics["test"]["link"]["auc"] > without.metrics["test"]["link"]["auc"] + 0.1
 
 
 def test_features_that_are_the_same_for_all_say_nothing() -> None:
     prepared = prepare(payments(), "link", "strong", quick() | PAIRS)
-    graph = prepared.lesson.graph
-    assert prepared.lesson.node_features
+    graph = prepared.task_data.graph
+    assert prepared.task_data.node_features
     alike = Graph(torch.ones(graph.num_nodes, 2), graph.edges, graph.ends)
-    assert not prepare(alike, "link", "strong", quick() | PAIRS).lesson.node_features
+    assert not prepare(alike, "link", "strong", quick() | PAIRS).task_data.node_features
 
 
 @pytest.mark.parametrize("other", ["node:vip", "edge:fraud"])
@@ -226,10 +227,13 @@ def test_links_beside_another_target_are_told_as_they_are_alone(other: str, firs
     settings = prepare(payments(), targets, "strong", {}).settings
     alone = prepare(payments(), "link", "strong", {}).settings
     assert settings.model.decoder == alone.model.decoder == "pairs"
-    assert (settings.model.latent, settings.training.mask) == (alone.model.latent, alone.training.mask)
+    assert (settings.model.latent, settings.training.edge_mask_ratio) == (
+        alone.model.latent,
+        alone.training.edge_mask_ratio,
+    )
     assert settings.model.layers == prepare(payments(), other, "strong", {}).settings.model.layers
     run = train(payments(), targets, settings=quick())
-    assert isinstance(run.learners[0].tasks["link"], PairTask)
+    assert isinstance(run.models[0].tasks["link"], PairDecoder)
     assert set(run.metrics["test"]) == {"link", other.split(":")[0]}
 
 
@@ -241,10 +245,13 @@ def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:
     graph = Graph(torch.randn(count, 4, generator=generator), torch.ones(2 * count, 1), ends)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     prepared = prepare(
-        graph, "link", "strong", quick() | PAIRS | {"training.epochs": 1, "model.layers": "EN", "model.walks": 2}
+        graph,
+        "link",
+        "strong",
+        quick() | PAIRS | {"training.epochs": 1, "model.layers": "EN", "model.diffusion_steps": 2},
     )
-    learner = make_learner(prepared.lesson, prepared.settings)
-    fit(learner, prepared.lesson, prepared.settings.training, device="cpu")
+    model = build_model(prepared.task_data, prepared.settings)
+    fit(model, prepared.task_data, prepared.settings.training, device="cpu")
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert more < 1.5e6, f"{more / 1e6:.1f} GB"
 
@@ -252,22 +259,22 @@ def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:
 def test_paper_links_are_trained_as_by_a_loop_without_any_of_this() -> None:
     """To the bit: the whole graph, the loss of CensNet-VAE, Adam."""
     prepared = prepare(payments(), "link", "paper", {"training.epochs": 4, "training.patience": None}, seed=5)
-    lesson, settings = prepared.lesson, prepared.settings.training
-    assert type(make_batches(lesson, settings, 1)) is WholeGraph
+    task_data, settings = prepared.task_data, prepared.settings.training
+    assert type(make_batches(task_data, settings, 1)) is FullBatch
     torch.manual_seed(5)
-    learner = make_learner(lesson, prepared.settings)
+    model = build_model(task_data, prepared.settings)
     torch.manual_seed(5)
-    other = make_learner(lesson, prepared.settings)
+    other = build_model(task_data, prepared.settings)
     task = other.tasks["link"]
-    assert isinstance(task, LinkTask)
-    fitted = fit(learner, lesson, settings, 5, device="cpu")
+    assert isinstance(task, VariationalDecoder)
+    fit_result = fit(model, task_data, settings, 5, device="cpu")
     optimizer, losses = make_optimizer(other, settings), []
     for number in range(4):
-        seed_dropout(step_seed(5, number), torch.device("cpu"))
-        nodes, _ = other.train().encoder(lesson.graph.nodes, lesson.graph.edges, lesson.graph.incidence)
-        loss = task.loss(task(nodes, lesson.graph.incidence), lesson.graph.incidence)
+        seed_generators(step_seed(5, number), torch.device("cpu"))
+        nodes, _ = other.train().encoder(task_data.graph.nodes, task_data.graph.edges, task_data.graph.incidence)
+        loss = task.loss(task(nodes, task_data.graph.incidence), task_data.graph.incidence)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    assert [row["loss"] for row in fitted.history] == losses
+    assert [row["loss"] for row in fit_result.history] == losses

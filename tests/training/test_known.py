@@ -11,13 +11,14 @@ from rich.console import Console
 from torch_geometric.data import Data
 from training.samples import payments, quick, shapes, smiles
 
+from censnet.cli.render_run import scores_screen
 from censnet.data import Dataset, load_data
-from censnet.data.row_digests import row_digests
+from censnet.data.digests import row_digests
 from censnet.data.tables.files import Tables
 from censnet.ops.graph import Graph
-from censnet.training import Run, load_run, train
-from censnet.training.run.known import COUNTS
-from censnet.training.screen import scores_screen
+from censnet.pipeline import train
+from censnet.runs import Run, load_run
+from censnet.runs.known_rows import COUNTS
 
 
 @pytest.fixture(scope="module")

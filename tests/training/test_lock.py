@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from training.samples import payments, quick
 
-from censnet.training import replicate, train
-from censnet.training.run.checkpoint import RunError
-from censnet.training.run.lock import LOCK, locked
+from censnet.pipeline import replicate, train
+from censnet.runs.lock import LOCK, locked
+from censnet.training.checkpoint import RunError
 
 HOLD = """
 import sys
 from pathlib import Path
-from censnet.training.run.lock import locked
+from censnet.runs.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -18,32 +18,33 @@ import torch
 from training.samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
-from censnet.nn.members import split_members, stack_members
-from censnet.training import load_run, train
-from censnet.training.changes import make_settings
-from censnet.training.config import SettingsError
-from censnet.training.loop.fit import fit
-from censnet.training.loop.judge import Judge, overall
-from censnet.training.loop.learner import Learner
-from censnet.training.loop.stopping import StoppedError
-from censnet.training.members import fits_side_by_side, make_learner
-from censnet.training.prepare import Prepared, prepare
-from censnet.training.run.checkpoint import load_tensors
-from censnet.training.run.history import HistoryFile, history_csv, history_table
+from censnet.nn.ensemble import split_members, stack_members
+from censnet.nn.model import Model
+from censnet.pipeline import train
+from censnet.pipeline.prepare import Prepared, prepare
+from censnet.runs import load_run
+from censnet.selection.recipes import build_model, can_batch_members
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import SettingsError
+from censnet.training.checkpoint import load_tensors
+from censnet.training.evaluator import Evaluator, overall
+from censnet.training.history import HistoryFile, history_csv, history_table
+from censnet.training.interrupt import TrainingStopped
+from censnet.training.trainer import fit
 
 
-def make(prepared: Prepared, members: int = 1, seed: int = 0) -> Learner:
+def make(prepared: Prepared, members: int = 1, seed: int = 0) -> Model:
     torch.manual_seed(seed)
-    lesson = prepared.lesson
-    width = lesson.graph.node_width, lesson.graph.edge_width
-    return Learner(*width, lesson.targets, lesson.links is not None, prepared.settings.model, members)
+    task_data = prepared.task_data
+    width = task_data.graph.node_width, task_data.graph.edge_width
+    return Model(*width, task_data.targets, task_data.links is not None, prepared.settings.model, members)
 
 
 class Weights:
     """A listener that remembers the weights after every epoch."""
 
-    def __init__(self, learner: Learner) -> None:
-        self.learner, self.seen = learner, []
+    def __init__(self, model: Model) -> None:
+        self.model, self.seen = model, []
         self.steps = 0
 
     def begin(self, epochs, done, steps, monitor):
@@ -53,7 +54,7 @@ class Weights:
         self.steps += 1
 
     def epoch(self, rows, best):
-        self.seen.append({name: tensor.clone() for name, tensor in self.learner.state_dict().items()})
+        self.seen.append({name: tensor.clone() for name, tensor in self.model.state_dict().items()})
 
     def end(self):
         self.ended = True
@@ -81,15 +82,15 @@ def test_the_saved_network_has_the_best_validation_metric_of_its_history(target,
 def test_the_best_weights_come_back_and_patience_ends_it():
     prepared = prepare(payments(), "node:wealth", "strong", quick(training__learning_rate=0.1), 0)
     settings = prepared.settings.training.model_copy(update={"epochs": 200, "patience": 4})
-    learner = make(prepared)
-    weights = Weights(learner)
-    fitted = fit(learner, prepared.lesson, settings, listeners=[weights])
-    values = [row["validation_rmse"] for row in fitted.history]
+    model = make(prepared)
+    weights = Weights(model)
+    fit_result = fit(model, prepared.task_data, settings, callbacks=[weights])
+    values = [row["validation_rmse"] for row in fit_result.history]
     best = int(np.argmin(values))
-    assert fitted.best == [min(values)]
-    assert fitted.best_epoch == [best + 1]
+    assert fit_result.best == [min(values)]
+    assert fit_result.best_epoch == [best + 1]
     assert len(values) == best + 1 + 4 < 200
-    for name, tensor in learner.state_dict().items():
+    for name, tensor in model.state_dict().items():
         torch.testing.assert_close(tensor, weights.seen[best][name], rtol=0, atol=0)
     assert weights.begun == (200, 0, 1, "rmse")
     assert weights.steps == len(values)
@@ -103,8 +104,8 @@ def test_what_is_validated_and_kept_is_the_running_mean_of_the_weights():
     plain, averaged = make(prepared), make(prepared)  # from one start
     alone, mean = Weights(plain), Weights(averaged)
     expected = {name: tensor.clone() for name, tensor in plain.state_dict().items()}
-    fit(plain, prepared.lesson, settings, listeners=[alone])
-    fit(averaged, prepared.lesson, settings.model_copy(update={"averaging": 0.3}), listeners=[mean])
+    fit(plain, prepared.task_data, settings, callbacks=[alone])
+    fit(averaged, prepared.task_data, settings.model_copy(update={"averaging": 0.3}), callbacks=[mean])
     for step in range(8):
         share = min(0.3, (1 + step) / (10 + step))
         for name, tensor in expected.items():
@@ -115,54 +116,58 @@ def test_what_is_validated_and_kept_is_the_running_mean_of_the_weights():
 def test_of_epochs_that_the_metric_finds_equal_the_one_of_least_loss_is_kept():
     prepared = prepare(payments(), "edge:fraud", "strong", quick(training__learning_rate=0.02), 0)
     settings = prepared.settings.training.model_copy(update={"epochs": 12, "monitor": "auc"})
-    fitted = fit(make(prepared), prepared.lesson, settings)
-    equal = {row["validation_loss"]: row["epoch"] for row in fitted.history if row["validation_auc"] == fitted.best[0]}
+    fit_result = fit(make(prepared), prepared.task_data, settings)
+    equal = {
+        row["validation_loss"]: row["epoch"]
+        for row in fit_result.history
+        if row["validation_auc"] == fit_result.best[0]
+    }
     assert len(equal) > 2
-    assert fitted.best_epoch == [equal[min(equal)]]
-    assert fitted.best_epoch != [min(equal.values())]
+    assert fit_result.best_epoch == [equal[min(equal)]]
+    assert fit_result.best_epoch != [min(equal.values())]
 
 
 def test_each_member_keeps_its_own_best_epoch():
     prepared = prepare(payments(), "node:wealth", "strong", quick(training__learning_rate=0.1), 0)
-    lesson = replace(prepared.lesson, parts={"node": prepared.lesson.parts["node"].expand(-1, 3)})
+    task_data = replace(prepared.task_data, parts={"node": prepared.task_data.parts["node"].expand(-1, 3)})
     settings = prepared.settings.training.model_copy(update={"epochs": 60, "patience": 3})
-    learner = make(prepared, members=3)
-    fitted = fit(learner, lesson, settings)
-    scores = Judge(lesson, "validation", {"rmse"})(learner)
+    model = make(prepared, members=3)
+    fit_result = fit(model, task_data, settings)
+    scores = Evaluator(task_data, "validation", {"rmse"})(model)
     for member in range(3):
-        mine = [row["validation_rmse"] for row in fitted.history if row["member"] == member]
-        counted = mine[: fitted.best_epoch[member] + 3]  # after that it had waited long enough
-        assert fitted.best[member] == min(counted)
+        mine = [row["validation_rmse"] for row in fit_result.history if row["member"] == member]
+        counted = mine[: fit_result.best_epoch[member] + 3]  # after that it had waited long enough
+        assert fit_result.best[member] == min(counted)
         assert overall(scores[member], "rmse") == pytest.approx(min(counted), rel=1e-6)
-    assert len(set(fitted.best_epoch)) > 1
+    assert len(set(fit_result.best_epoch)) > 1
 
 
 def test_validation_can_be_rare_and_patience_counts_from_the_last_one():
     prepared = prepare(payments(), "node:wealth", "strong", quick(training__learning_rate=0.3), 0)
     change = {"epochs": 30, "patience": 2, "validate_every": 5}
-    fitted = fit(make(prepared), prepared.lesson, prepared.settings.training.model_copy(update=change))
-    judged = [row["epoch"] for row in fitted.history if "validation_rmse" in row]
-    assert judged == [epoch for epoch in range(1, len(fitted.history) + 1) if epoch % 5 == 0]
-    assert fitted.best_epoch[0] in judged, "an epoch that was never judged is never the best"
-    assert len(fitted.history) == min(fitted.best_epoch[0] + 5, 30)
+    fit_result = fit(make(prepared), prepared.task_data, prepared.settings.training.model_copy(update=change))
+    judged = [row["epoch"] for row in fit_result.history if "validation_rmse" in row]
+    assert judged == [epoch for epoch in range(1, len(fit_result.history) + 1) if epoch % 5 == 0]
+    assert fit_result.best_epoch[0] in judged, "an epoch that was never judged is never the best"
+    assert len(fit_result.history) == min(fit_result.best_epoch[0] + 5, 30)
 
 
 def test_the_last_epoch_is_judged_whatever_the_pace():
     prepared = prepare(payments(), "node:vip", "strong", quick(training__epochs=7), 0)
     settings = prepared.settings.training.model_copy(update={"validate_every": 5})
-    fitted = fit(make(prepared), prepared.lesson, settings)
-    assert [row["epoch"] for row in fitted.history if "validation_auc" in row] == [5, 7]
+    fit_result = fit(make(prepared), prepared.task_data, settings)
+    assert [row["epoch"] for row in fit_result.history if "validation_auc" in row] == [5, 7]
 
 
 def test_without_validation_rows_the_last_epoch_is_kept():
     settings = quick(data__fractions=(0.8, 0.0, 0.2))
     prepared = prepare(payments(), "node:vip", "strong", settings, 0)
-    learner = make(prepared)
-    weights = Weights(learner)
-    fitted = fit(learner, prepared.lesson, prepared.settings.training, listeners=[weights])
-    assert fitted.best_epoch == [6]
-    assert not any(name.startswith("validation") for row in fitted.history for name in row)
-    for name, tensor in learner.state_dict().items():
+    model = make(prepared)
+    weights = Weights(model)
+    fit_result = fit(model, prepared.task_data, prepared.settings.training, callbacks=[weights])
+    assert fit_result.best_epoch == [6]
+    assert not any(name.startswith("validation") for row in fit_result.history for name in row)
+    for name, tensor in model.state_dict().items():
         torch.testing.assert_close(tensor, weights.seen[-1][name], rtol=0, atol=0)
 
 
@@ -198,7 +203,7 @@ def test_the_loss_falls_for_a_whole_graph_for_many_and_for_parts():
     for data, target, change in (
         (payments(), "edge:fraud", {}),
         (shapes(30), "graph:ring", {"training__batch_size": 8}),
-        (payments(), "edge:fraud", {"training__sampling": "neighbours", "training__batch_size": 16}),
+        (payments(), "edge:fraud", {"training__sampling": "neighbors", "training__batch_size": 16}),
         (payments(), "node:vip", {"training__sampling": "proportional", "training__batch_size": 10}),
     ):
         settings = quick(training__epochs=12, training__learning_rate=0.02, model__dropout=0.0, **change)
@@ -227,9 +232,11 @@ def test_bf16_trains_and_the_network_that_is_left_is_a_plain_one(tmp_path):
 def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_path):
     data, folder = payments(), tmp_path / "run"
     good = quick(training__checkpoint_seconds=0, training__epochs=40, model__dropout=0.0, training__patience=None)
-    good |= {"training.gates": "learnt"}  # one network
+    good |= {"training.gates": "learned"}  # one network
     bad = good | {"training.learning_rate": 1e30}
-    with pytest.raises(StoppedError, match=r"in epoch \d+, step \d+: lower training.learning_rate or set") as stopped:
+    with pytest.raises(
+        TrainingStopped, match=r"in epoch \d+, step \d+: lower training.learning_rate or set"
+    ) as stopped:
         train(data, "node:wealth", folder, settings=bad)
     assert f"the last good checkpoint is kept in {folder / 'checkpoint'}" in str(stopped.value)
     tensors, facts = load_tensors(folder / "checkpoint" / "member-0.safetensors")
@@ -243,7 +250,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_p
 
 def test_other_settings_may_not_change_on_the_way(tmp_path):
     data, folder = payments(), tmp_path / "run"
-    with pytest.raises(StoppedError):
+    with pytest.raises(TrainingStopped):
         train(data, "node:wealth", folder, settings=quick(training__learning_rate=1e30, training__patience=None))
     with pytest.raises(ValueError, match=r"another settings model\.hidden: it was 8, now it is 9: give the same"):
         train(data, "node:wealth", folder, settings=quick(model__hidden=9), resume=True)
@@ -255,7 +262,7 @@ def test_other_settings_may_not_change_on_the_way(tmp_path):
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     payments().edges.to_csv(tmp_path / "payments.csv", index=False)
     code = (
-        "import sys; from censnet.training import train\n"
+        "import sys; from censnet.pipeline import train\n"
         "train('payments.csv', 'edge:fraud', 'run', settings={'training.epochs': 100000, 'training.patience': None,"
         " 'model.hidden': 8, 'model.heads': 1})"
     )
@@ -285,9 +292,9 @@ def test_without_a_directory_ctrl_c_says_that_nothing_was_saved():
                 os.kill(os.getpid(), signal.SIGINT)
 
     prepared = prepare(payments(), "node:vip", "strong", quick(), 0)
-    learner = make(prepared)
-    with pytest.raises(StoppedError, match="stopped after epoch 2: nothing was saved"):
-        fit(learner, prepared.lesson, prepared.settings.training, listeners=[Impatient(learner)])
+    model = make(prepared)
+    with pytest.raises(TrainingStopped, match="stopped after epoch 2: nothing was saved"):
+        fit(model, prepared.task_data, prepared.settings.training, callbacks=[Impatient(model)])
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the user's own handler is back"
 
 
@@ -302,10 +309,10 @@ def test_history_grows_with_each_epoch(tmp_path):
             sizes.append(len((tmp_path / "history.csv").read_text().splitlines()))
 
     prepared = prepare(payments(), "node:vip", "strong", quick(), 0)
-    learner, record = make(prepared), HistoryFile(tmp_path / "history.csv")
-    fitted = fit(learner, prepared.lesson, prepared.settings.training, listeners=[Reader(learner)], record=record)
+    model, record = make(prepared), HistoryFile(tmp_path / "history.csv")
+    fit_result = fit(model, prepared.task_data, prepared.settings.training, callbacks=[Reader(model)], record=record)
     assert sizes == [2, 3, 4, 5, 6, 7]
-    frame = history_table(fitted.history, fitted.monitor)
+    frame = history_table(fit_result.history, fit_result.monitor)
     assert (tmp_path / "history.csv").read_bytes() == history_csv(frame)
     back = pd.read_csv(tmp_path / "history.csv")
     pd.testing.assert_frame_equal(back, frame, check_exact=True)
@@ -331,7 +338,9 @@ def test_tensorboard_files_hold_the_curves(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    settings = quick(training__unlabelled=[0.0], training__gates="learnt")  # one network, whose curves need no number
+    settings = quick(
+        training__pseudo_label_weights=[0.0], training__gates="learned"
+    )  # one network, whose curves need no number
     run = train(payments(), "node:vip", tmp_path / "run", settings=settings, tensorboard=True)
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
     events.Reload()
@@ -349,7 +358,7 @@ def test_every_network_has_curves_of_its_own_in_tensorboard(tmp_path):
     run = train(payments(), "node:vip", tmp_path / "run", settings=quick(), tensorboard=True)
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
     events.Reload()
-    assert len(run.config.tried.tries) == 8
+    assert len(run.config.selection.candidates) == 8
     for number in range(8):
         assert [point.step for point in events.Scalars(f"loss/{number}")] == [1, 2, 3, 4, 5, 6]
 
@@ -362,8 +371,8 @@ def test_settings_without_a_directory_to_write_to_are_refused():
 
 
 def test_the_settings_of_a_run_are_those_of_the_preset_with_the_changes():
-    run = train(payments(), "node:vip", settings=quick(training__clip=0.5), preset="paper", seed=3)
-    expected = make_settings("paper", "node", quick(training__clip=0.5), 3)
+    run = train(payments(), "node:vip", settings=quick(training__max_grad_norm=0.5), preset="paper", seed=3)
+    expected = make_settings("paper", "node", quick(training__max_grad_norm=0.5), 3)
     assert run.config.settings == expected
 
 
@@ -373,48 +382,48 @@ def test_the_settings_of_a_run_are_those_of_the_preset_with_the_changes():
 def test_members_on_the_same_batches_of_graphs_are_those_alone():
     changes = quick(model__dropout=0.0, model__pool=["mean", "attention"], training__monitor="loss")
     asked = prepare(shapes(40), "graph:ring", "strong", changes, 0)
-    lesson, settings = asked.lesson, asked.settings
-    assert lesson.members == 1
-    twice = replace(lesson, parts={level: part.expand(-1, 2) for level, part in lesson.parts.items()})
-    assert fits_side_by_side(twice, settings, 2, "cpu")
+    task_data, settings = asked.task_data, asked.settings
+    assert task_data.members == 1
+    twice = replace(task_data, parts={level: part.expand(-1, 2) for level, part in task_data.parts.items()})
+    assert can_batch_members(twice, settings, 2, "cpu")
     alone = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        alone.append(make_learner(lesson, settings))
-    many, graph = stack_members(alone), lesson.graph.batch(torch.arange(40))
-    fitted = fit(many, twice, settings.training, 5, device="cpu")
-    for number, (learner, member) in enumerate(zip(alone, split_members(many), strict=True)):
-        found = fit(learner, lesson, settings.training, 5, device="cpu")
-        assert found.best_epoch == [fitted.best_epoch[number]]
-        theirs = [row for row in fitted.history if row["member"] == number]
+        alone.append(build_model(task_data, settings))
+    many, graph = stack_members(alone), task_data.graph.batch(torch.arange(40))
+    fit_result = fit(many, twice, settings.training, 5, device="cpu")
+    for number, (model, member) in enumerate(zip(alone, split_members(many), strict=True)):
+        found = fit(model, task_data, settings.training, 5, device="cpu")
+        assert found.best_epoch == [fit_result.best_epoch[number]]
+        theirs = [row for row in fit_result.history if row["member"] == number]
         for name, share in (("loss", 1e-5), ("validation_loss", 5e-3)):
             assert [row[name] for row in theirs] == pytest.approx([row[name] for row in found.history], rel=share)
-        assert torch.allclose(member(graph).rows["graph"], learner(graph).rows["graph"], rtol=1e-2, atol=1e-3)
+        assert torch.allclose(member(graph).rows["graph"], model(graph).rows["graph"], rtol=1e-2, atol=1e-3)
 
 
 def test_members_with_splits_of_their_own_have_batches_of_their_own():
     asked = prepare(shapes(40), "graph:ring", "strong", quick(), 0)
-    (part,) = asked.lesson.parts.values()
-    other = replace(asked.lesson, parts={"graph": torch.cat([part, part.flip(0)], dim=1)})
-    assert not fits_side_by_side(other, asked.settings, 2, "cpu")
+    (part,) = asked.task_data.parts.values()
+    other = replace(asked.task_data, parts={"graph": torch.cat([part, part.flip(0)], dim=1)})
+    assert not can_batch_members(other, asked.settings, 2, "cpu")
 
 
 def test_sums_are_in_units_of_the_usual_training_graph(tmp_path):
-    asked = prepare(shapes(40), "graph:ring", "strong", quick(model__pool=["sum"], model__pool_over="both"), 0)
-    graph, (part,) = asked.lesson.graph, asked.lesson.parts.values()
+    asked = prepare(shapes(40), "graph:ring", "strong", quick(model__pool=["sum"], model__pool_from="both"), 0)
+    graph, (part,) = asked.task_data.graph, asked.task_data.parts.values()
     first = torch.full_like(part, 2)
     first[:3] = 0
     for codes, chosen in ((part, part[:, 0] == 0), (first, slice(3)), (torch.full_like(part, 2), None)):
-        learner = make_learner(replace(asked.lesson, parts={"graph": codes}), asked.settings)
+        model = build_model(replace(asked.task_data, parts={"graph": codes}), asked.settings)
         expected = [
             1.0 if chosen is None else float(offset.diff()[chosen].double().mean())  # without a graph, the sum itself
             for offset in (graph.node_offset, graph.edge_offset)
         ]
-        assert [float(readout.usual) for readout in learner.tasks["graph"].head.readouts] == pytest.approx(expected)
+        assert [float(readout.usual) for readout in model.tasks["graph"].head.readouts] == pytest.approx(expected)
     run = train(shapes(40), "graph:ring", tmp_path / "run", settings=quick(model__pool=["sum"]))
     (usual,), (again,) = (
-        [readout.usual for readout in learner.tasks["graph"].head.readouts]
-        for learner in (run.learners[0], load_run(tmp_path / "run").learners[0])
+        [readout.usual for readout in model.tasks["graph"].head.readouts]
+        for model in (run.models[0], load_run(tmp_path / "run").models[0])
     )
     assert torch.equal(usual, again)
     assert float(usual) > 1

@@ -23,11 +23,12 @@ from safetensors.torch import load, save
 from training.samples import payments, quick, shapes
 from training.test_resume import stop_at
 
-from censnet.training import load_run, resume_run, train
-from censnet.training.loop.stopping import StoppedError
-from censnet.training.run.checkpoint import load_tensors, save_tensors
-from censnet.training.run.directory import CONFIG, MODEL, seal, unseal
-from censnet.training.screen import run_screen
+from censnet.cli.render_run import run_screen
+from censnet.pipeline import resume_run, train
+from censnet.runs import load_run
+from censnet.runs.directory import CONFIG, MODEL, dump_with_checksum, load_with_checksum
+from censnet.training.checkpoint import load_tensors, save_tensors
+from censnet.training.interrupt import TrainingStopped
 
 FILES = [
     "config.json", "history.csv", "metrics.json", "model.safetensors", "predictions.csv", "schema.json", "splits.csv",
@@ -99,9 +100,9 @@ def make_fifo(folder: Path, rng: random.Random) -> None:
 
 def reseal(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Change config.json as somebody would who knows how it is sealed."""
-    config = unseal((folder / CONFIG).read_bytes(), folder / CONFIG)
+    config = load_with_checksum((folder / CONFIG).read_bytes(), folder / CONFIG)
     change(config)
-    (folder / CONFIG).write_bytes(seal(config))
+    (folder / CONFIG).write_bytes(dump_with_checksum(config))
 
 
 def reseal_file(folder: Path, name: str, text: bytes) -> None:
@@ -453,8 +454,8 @@ def test_files_without_fields_or_with_others_load_or_are_refused_in_one_line(hom
         shutil.copytree(rings if number % 2 else home / "a", folder)
         name = rng.choice(["schema.json", "metrics.json", CONFIG])
         if name == CONFIG:
-            content = unseal((folder / CONFIG).read_bytes(), folder / CONFIG)
-            (folder / CONFIG).write_bytes(seal(change_a_field(content, rng)))
+            content = load_with_checksum((folder / CONFIG).read_bytes(), folder / CONFIG)
+            (folder / CONFIG).write_bytes(dump_with_checksum(change_a_field(content, rng)))
         else:
             content = change_a_field(json.loads((folder / name).read_text()), rng)
             reseal_file(folder, name, json.dumps(content).encode())
@@ -471,14 +472,14 @@ def test_a_start_and_a_checkpoint_without_fields_go_on_or_are_refused_in_one_lin
     rng, refused, kept = random.Random(2), 0, tmp_path / "kept"
     with monkeypatch.context() as patch:
         stop_at(patch, 2, "ctrl-c")
-        with pytest.raises(StoppedError):
+        with pytest.raises(TrainingStopped):
             train("karate", "node:faction", kept, settings=quick(training__epochs=2, training__checkpoint_seconds=0))
     for number in range(16):
         folder = tmp_path / str(number)
         shutil.copytree(kept, folder)
         if number % 2:
             place = folder / "checkpoint" / "start.json"
-            place.write_bytes(seal(change_a_field(unseal(place.read_bytes(), place), rng)))
+            place.write_bytes(dump_with_checksum(change_a_field(load_with_checksum(place.read_bytes(), place), rng)))
         else:
             place = next((folder / "checkpoint").glob("*.safetensors"))
             tensors, facts = load_tensors(place)
@@ -500,7 +501,7 @@ def test_a_start_and_a_checkpoint_without_fields_go_on_or_are_refused_in_one_lin
 def test_a_checkpoint_of_a_gigabyte_is_refused_before_it_is_read(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         stop_at(patch, 2, "ctrl-c")
-        with pytest.raises(StoppedError):
+        with pytest.raises(TrainingStopped):
             train("karate", "node:faction", tmp_path / "run", settings=quick(training__epochs=2))
     place = next((tmp_path / "run" / "checkpoint").glob("*.safetensors"))
     os.truncate(place, 2**30)

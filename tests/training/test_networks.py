@@ -11,13 +11,15 @@ from rich.console import Console
 from training.samples import content, payments
 from training.test_resume import CrashError, stop_at
 
+from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
-from censnet.training import load_run, replicate, settle, train
-from censnet.training.changes import make_settings
-from censnet.training.config import SettingsError
-from censnet.training.prepare import prepare
-from censnet.training.screen import run_screen
-from censnet.training.train import resume_run
+from censnet.pipeline import replicate, train
+from censnet.pipeline import resolve as settle
+from censnet.pipeline.prepare import prepare
+from censnet.pipeline.train import resume_run
+from censnet.runs import load_run
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import SettingsError
 
 SHORT = {"training.epochs": 3, "model.hidden": 8, "model.heads": 1}
 
@@ -38,15 +40,15 @@ def test_neighbours_that_are_unlike_are_learnt_from():
     run = train(opposites(), "node:side", settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60})
     few = train(
         opposites(), "node:side",
-        settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60, "training.labels": "few"},
+        settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60, "training.recipe": "low_label"},
     )  # fmt: skip
     assert run.metrics["test"]["node"]["accuracy"] > few.metrics["test"]["node"]["accuracy"] + 0.1
-    assert run.config.settings.training.labels == "many"
-    assert run.config.settings.model == make_settings("strong", "node", {"training.labels": "many"}).model
-    tried = run.config.tried
-    assert [one.labels for one in tried.tries] == ["few"] * 8 + ["many"]
-    assert tried.kept == [8]
-    assert tried.best[0][8] == max(tried.best[0])
+    assert run.config.settings.training.recipe == "high_label"
+    assert run.config.settings.model == make_settings("strong", "node", {"training.recipe": "high_label"}).model
+    selection = run.config.selection
+    assert [one.recipe for one in selection.candidates] == ["low_label"] * 8 + ["high_label"]
+    assert selection.kept == [8]
+    assert selection.best[0][8] == max(selection.best[0])
     console = Console(file=io.StringIO(), width=200)
     console.print(run_screen(run))
     assert "9 trainings; kept the network for many labels, the best on validation" in console.file.getvalue()
@@ -61,8 +63,8 @@ def test_where_labels_are_few_or_one_is_asked_for_there_is_one_network(monkeypat
     assert layers(100) == ["EN"], "80 labels"
     assert layers(data__fractions=(0.8, 0, 0.2)) == ["EN"], "nothing to choose by"
     assert layers(preset="paper") == ["NEN"]
-    assert layers(training__labels="few") == ["EN"]
-    assert layers(100, training__labels="many") == ["ENEN"]
+    assert layers(training__recipe="low_label") == ["EN"]
+    assert layers(100, training__recipe="high_label") == ["ENEN"]
     monkeypatch.setattr(settle, "MOST", 100)
     assert layers() == ["ENEN"], "too big for both"
     assert layers(100) == ["EN"]
@@ -74,10 +76,22 @@ def test_what_the_user_asks_for_holds_for_both_networks():
     for settings in (one, other):
         assert (settings.model.hidden, settings.model.layers, settings.training.learning_rate) == (8, "NN", 0.5)
     assert (one.model.kernel, other.model.kernel) == ("pagerank", "hop")
-    tries = {"training.rounds": 2, "training.unlabelled": [0.5], "training.gates": ["plain"]}
-    one, other = prepare(opposites(), "node:side", "strong", SHORT | tries).networks
-    assert (one.training.rounds, one.training.unlabelled, one.training.gates) == (2, [0.5], ["plain"])
-    assert (other.training.rounds, other.training.unlabelled, other.training.gates) == (1, [0.0], ["learnt"])
+    candidates = {
+        "training.self_training_rounds": 2,
+        "training.pseudo_label_weights": [0.5],
+        "training.gates": ["frozen"],
+    }
+    one, other = prepare(opposites(), "node:side", "strong", SHORT | candidates).networks
+    assert (one.training.self_training_rounds, one.training.pseudo_label_weights, one.training.gates) == (
+        2,
+        [0.5],
+        ["frozen"],
+    )
+    assert (other.training.self_training_rounds, other.training.pseudo_label_weights, other.training.gates) == (
+        1,
+        [0.0],
+        ["learned"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,21 +103,21 @@ def test_what_the_user_asks_for_holds_for_both_networks():
     ],
 )
 def test_a_network_that_is_not_there_is_refused(target, preset, why):
-    with pytest.raises(SettingsError, match=f"training.labels is many, expected auto, .* since {why}"):
-        prepare(payments(), target, preset, {"training.labels": "many"})
+    with pytest.raises(SettingsError, match=f"training.recipe is many, expected auto, .* since {why}"):
+        prepare(payments(), target, preset, {"training.recipe": "high_label"})
 
 
 @pytest.mark.parametrize("step", [2, 5])  # of three for each network
 @pytest.mark.parametrize("ensemble", [1, 2])
 def test_stopped_in_either_network_it_goes_on_to_the_same_bits(step, ensemble, tmp_path, monkeypatch):
-    settings = SHORT | {"training.checkpoint_seconds": 0, "training.rounds": 1, "model.layers": "EN"}
+    settings = SHORT | {"training.checkpoint_seconds": 0, "training.self_training_rounds": 1, "model.layers": "EN"}
     data = tmp_path / "data"
     data.mkdir()
     tables = opposites()
     tables.nodes.drop(columns="x").to_csv(data / "nodes.csv", index=False)
     tables.edges.to_csv(data / "edges.csv", index=False)
     whole = train(data, "node:side", tmp_path / "whole", settings=settings, ensemble=ensemble)
-    assert len(whole.config.tried.tries) == 5
+    assert len(whole.config.selection.candidates) == 5
     with monkeypatch.context() as patch:
         stop_at(patch, step, "exception")
         with pytest.raises(CrashError):
@@ -112,13 +126,13 @@ def test_stopped_in_either_network_it_goes_on_to_the_same_bits(step, ensemble, t
     assert content(tmp_path / "run") == content(tmp_path / "whole")
     loaded = load_run(tmp_path / "run")
     assert loaded.predict(tables).equals(whole.predict(tables))
-    assert len(loaded.learners) == ensemble
+    assert len(loaded.models) == ensemble
 
 
 def test_each_replicate_keeps_the_network_that_is_its_best():
-    found = replicate(opposites(), "node:side", replicates=3, settings=SHORT | {"training.rounds": 1})
+    found = replicate(opposites(), "node:side", replicates=3, settings=SHORT | {"training.self_training_rounds": 1})
     for run in found.runs:
-        tried = run.config.tried
-        assert len(tried.tries) == 5
-        assert tried.best[0][tried.kept[0]] == max(tried.best[0])
-        assert run.config.settings.training.labels == tried.tries[tried.kept[0]].labels
+        selection = run.config.selection
+        assert len(selection.candidates) == 5
+        assert selection.best[0][selection.kept[0]] == max(selection.best[0])
+        assert run.config.settings.training.recipe == selection.candidates[selection.kept[0]].labels

@@ -11,14 +11,14 @@ import torch
 from torch import nn
 
 from censnet.nn.encoder import CensNet
-from censnet.nn.members import split_members, stack_members
-from censnet.training.config import SettingsError, TrainingSettings
-from censnet.training.loop.optimisation import clip_gradients, make_optimizer, rate_at, step_seed
+from censnet.nn.ensemble import split_members, stack_members
+from censnet.settings.schema import SettingsError, TrainingSettings
+from censnet.training.optim import clip_gradients, lr_factor, make_optimizer, step_seed
 
 
 def rates(steps: int, **settings: object) -> list[float]:
     stated = TrainingSettings(**settings)
-    return [rate_at(stated, step, steps) for step in range(steps)]
+    return [lr_factor(stated, step, steps) for step in range(steps)]
 
 
 def test_a_constant_rate_stays():
@@ -33,9 +33,9 @@ def test_a_cosine_starts_at_the_rate_and_falls_to_nothing():
     assert found == sorted(found, reverse=True)
 
 
-@pytest.mark.parametrize("schedule", ["constant", "cosine", "one-cycle"])
+@pytest.mark.parametrize("schedule", ["constant", "cosine", "warmup-cosine"])
 def test_a_warm_up_rises_in_a_line_to_the_rate(schedule):
-    found = rates(1000, schedule=schedule, warm_up=0.1)
+    found = rates(1000, schedule=schedule, warmup=0.1)
     assert found[0] == pytest.approx(0.04 + 0.96 / 100)
     assert found[49] == pytest.approx(0.04 + 0.96 / 2)
     assert found[99] == pytest.approx(1.0) == pytest.approx(found[100])
@@ -43,16 +43,16 @@ def test_a_warm_up_rises_in_a_line_to_the_rate(schedule):
 
 
 def test_one_cycle_ends_at_a_ten_thousandth():
-    found = rates(10_000, schedule="one-cycle", warm_up=0.1)
+    found = rates(10_000, schedule="warmup-cosine", warmup=0.1)
     assert found[1000] == pytest.approx(1.0)
     assert found[-1] == pytest.approx(1e-4, rel=1e-2)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
 @pytest.mark.parametrize("warm_up", [0.0, 0.3, 0.99])
-@pytest.mark.parametrize("schedule", ["constant", "cosine", "one-cycle"])
-def test_short_trainings_have_rates_too(steps, warm_up, schedule):
-    assert all(0 < rate <= 1 for rate in rates(steps, schedule=schedule, warm_up=warm_up))
+@pytest.mark.parametrize("schedule", ["constant", "cosine", "warmup-cosine"])
+def test_short_trainings_have_rates_too(steps, warmup, schedule):
+    assert all(0 < rate <= 1 for rate in rates(steps, schedule=schedule, warmup=warmup))
 
 
 @pytest.mark.parametrize("longest", [1e-3, 1.0, 1e3])
@@ -96,7 +96,7 @@ def _gradients(many: nn.Module) -> list[dict[str, torch.Tensor]]:
 
 def test_weight_decay_is_that_of_the_longest_name_that_fits():
     model = nn.ModuleDict({"encoder": nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), "head": nn.Linear(2, 1)})
-    settings = TrainingSettings(weight_decay=0.1, weight_decay_of={"encoder": 0.2, "encoder.1": 0.3})
+    settings = TrainingSettings(weight_decay=0.1, weight_decay_by_name={"encoder": 0.2, "encoder.1": 0.3})
     optimizer = make_optimizer(model, settings)
     decay = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
     found = {name: decay[id(p)] for name, p in model.named_parameters()}
@@ -124,7 +124,7 @@ def test_the_optimiser_is_torchs_own(name, kind):
 
 def test_a_weight_decay_may_name_the_end_of_parameters_and_the_last_that_fits_counts() -> None:
     model = nn.Sequential(OrderedDict(encoder=nn.Linear(2, 2), head=nn.Linear(2, 2)))
-    settings = TrainingSettings(weight_decay=0.1, weight_decay_of={"encoder": 0.2, ".bias": 0.3})
+    settings = TrainingSettings(weight_decay=0.1, weight_decay_by_name={"encoder": 0.2, ".bias": 0.3})
     found = {
         id(p): group["weight_decay"] for group in make_optimizer(model, settings).param_groups for p in group["params"]
     }
@@ -136,7 +136,7 @@ def test_a_prefix_that_fits_nothing_is_an_error():
     with pytest.raises(
         SettingsError, match="weight_decay_of has 'decoder', which no parameter begins or ends with: weight"
     ):
-        make_optimizer(nn.Linear(2, 2), TrainingSettings(weight_decay_of={"decoder": 0.1}))
+        make_optimizer(nn.Linear(2, 2), TrainingSettings(weight_decay_by_name={"decoder": 0.1}))
 
 
 def test_every_step_of_every_training_has_a_seed_of_its_own():

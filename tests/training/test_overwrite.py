@@ -13,10 +13,11 @@ from training.test_directory import CrashError, crash_after
 from training.test_resume import stop_at
 from typer.testing import CliRunner
 
-from censnet.cli import app
-from censnet.training import load_run, replicate, resume_run, train
-from censnet.training.loop.stopping import StoppedError
-from censnet.training.run.checkpoint import RunError
+from censnet.cli.app import app
+from censnet.pipeline import replicate, resume_run, train
+from censnet.runs import load_run
+from censnet.training.checkpoint import RunError
+from censnet.training.interrupt import TrainingStopped
 
 ONE = quick(training__epochs=1)
 
@@ -59,7 +60,7 @@ def test_an_interrupted_overwrite_leaves_the_old_run_as_it_was_and_goes_on(folde
     before = content(home / "old")
     with monkeypatch.context() as patch:
         stop_at(patch, 2, "ctrl-c")
-        with pytest.raises(StoppedError):
+        with pytest.raises(TrainingStopped):
             replace_run(folder, overwrite=True)
     assert load_run(folder).config.asked == ["node:vip", "edge:fraud"]
     assert {name: text for name, text in content(folder).items() if name in before} == before

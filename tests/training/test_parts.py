@@ -8,10 +8,11 @@ import pytest
 import torch
 from training.samples import payments, quick, shapes, smiles
 
-from censnet.data.errors import DataError
 from censnet.data.tables.files import Tables
-from censnet.training import load_run, train
-from censnet.training.prepare import prepare
+from censnet.errors import DataError
+from censnet.pipeline import train
+from censnet.pipeline.prepare import prepare
+from censnet.runs import load_run
 
 
 def parts(run) -> dict[str, int]:
@@ -124,16 +125,16 @@ def test_labels_that_are_missing_everywhere_or_in_training_are_said():
 def test_what_is_hidden_as_a_link_is_not_seen():
     prepared = prepare(payments(), ["edge:fraud", "link"], "strong", quick(), 0)
     assert prepared.links is not None
-    seen = {tuple(sorted(pair)) for pair in prepared.lesson.graph.ends.t().tolist()}
+    seen = {tuple(sorted(pair)) for pair in prepared.task_data.graph.ends.t().tolist()}
     for pairs in (prepared.links.validation_links, prepared.links.test_links):
         assert seen.isdisjoint(tuple(sorted(pair)) for pair in pairs.t().tolist())
-    assert len(prepared.lesson.labels["edge"]) == prepared.lesson.graph.num_edges
+    assert len(prepared.task_data.labels["edge"]) == prepared.task_data.graph.num_edges
     labels = prepared.data.labels("edge", "fraud")
     rows = prepared.data.edge_rows
     for row in prepared.splits["edge"].train.tolist()[:20]:
         place = (prepared.links.rows.train == rows[row]).nonzero().item()
-        assert prepared.lesson.labels["edge"][place, 0] == labels.iloc[row]
-        assert prepared.lesson.parts["edge"][place, 0] == 0
+        assert prepared.task_data.labels["edge"][place, 0] == labels.iloc[row]
+        assert prepared.task_data.parts["edge"][place, 0] == 0
 
 
 def test_a_run_remembers_its_parts_by_the_users_ids(tmp_path):

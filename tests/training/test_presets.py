@@ -9,14 +9,14 @@ import torch
 from training.samples import payments, quick
 
 from censnet.data.tables.files import Tables
-from censnet.experiments.classifiers import build
-from censnet.experiments.spec import find_spec
+from censnet.nn.model import Model
 from censnet.ops.graph import Graph
+from censnet.pipeline import train
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import SettingsError
 from censnet.tasks.targets import Target
-from censnet.training import train
-from censnet.training.changes import make_settings
-from censnet.training.config import SettingsError
-from censnet.training.loop.learner import Learner
+from censnet_experiments.classifiers import build
+from censnet_experiments.spec import find_spec
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def test_the_network_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
     labels = pd.Series(["a", "b", "c", "a", "b"])
     target = Target.fit(labels, "node", "about", torch.arange(5), "classes")
     torch.manual_seed(3)
-    learner = Learner(7, 3, [target], False, settings.model)
+    model = Model(7, 3, [target], False, settings.model)
     options = {name: value for name, value in spec.recipe.options.items() if name != "released_edges"}
     classifier = build("censnet", graph, 3, options, seed=3)
-    answer = learner.eval()(graph).rows["node"]
+    answer = model.eval()(graph).rows["node"]
     assert answer.equal(classifier.eval()(graph.nodes, graph.edges, graph.incidence))
     assert settings.model.dropout == spec.recipe.options["dropout"]
     assert settings.training.weight_decay == spec.recipe.weight_decay
@@ -82,4 +82,4 @@ def test_the_default_for_nodes_learns_a_small_dense_table():
 def test_a_head_above_a_last_layer_that_answers_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"model\.head is \[4\], expected none.*: set model\.linear_end=false"):
         train(payments(), "node:vip", settings={"model.head": [4], "training.epochs": 1})
-    train(payments(), "node:vip", settings={"model.head": [4], "model.linear_end": False, "training.epochs": 1})
+    train(payments(), "node:vip", settings={"model.head": [4], "model.last_layer_is_head": False, "training.epochs": 1})

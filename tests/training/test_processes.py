@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from training.samples import shapes
 
-from censnet.training import load_run
+from censnet.runs import load_run
 
 SCRIPT = """
 import os, socket, sys
 sys.path.insert(0, {tests!r})
 import torch
 from training.samples import payments, quick, shapes
-from censnet.training import train
+from censnet.pipeline import train
 
 torch.set_num_threads(1)
 with socket.socket() as free:

@@ -11,9 +11,10 @@ import pytest
 from training.samples import content, payments, quick, shapes, smiles
 
 from censnet.data.tables.files import Tables
-from censnet.training import load_run, replicate, train
-from censnet.training import replicates as replicates_module
-from censnet.training.replicates import summarise
+from censnet.pipeline import replicate, train
+from censnet.pipeline import replicates as replicates_module
+from censnet.pipeline.replicates import summarise
+from censnet.runs import load_run
 
 
 def plain() -> Tables:
@@ -67,7 +68,7 @@ def test_one_by_one_each_is_the_training_of_its_seed(data, target):
 
 
 def at_once(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
-    whole = replicates_module.fits_side_by_side
+    whole = replicates_module.can_batch_members
     monkeypatch.setattr(replicates_module, "fits_side_by_side", lambda *args: yes and whole(*args))
 
 

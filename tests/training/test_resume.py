@@ -12,10 +12,11 @@ import pytest
 import torch
 from training.samples import content, payments, quick, shapes, smiles
 
-from censnet.training import load_run, resume_run, train
-from censnet.training.loop.fit import _Trainer
-from censnet.training.loop.stopping import StoppedError
-from censnet.training.run.checkpoint import load_tensors, save_tensors
+from censnet.pipeline import resume_run, train
+from censnet.runs import load_run
+from censnet.training.checkpoint import load_tensors, save_tensors
+from censnet.training.interrupt import TrainingStopped
+from censnet.training.trainer import _Trainer
 
 STOCHASTIC = {
     "model__dropout": 0.4,
@@ -23,20 +24,25 @@ STOCHASTIC = {
     "training__patience": 4,
     "training__learning_rate": 0.05,
     "training__batch_size": 16,
-    "training__schedule": "one-cycle",
-    "training__warm_up": 0.2,
-    "training__clip": 1.0,
+    "training__schedule": "warmup-cosine",
+    "training__warmup": 0.2,
+    "training__max_grad_norm": 1.0,
 }
 KINDS = {
     "whole graph": (payments, "edge:fraud", {}, 1),
     "batch norm": (payments, "edge:fee", {"model__norm": "batch", "model__residual": True}, 1),
     "many graphs": (shapes, "graph:ring", {"model__norm": "batch"}, 1),
-    "neighbours": (payments, "edge:fraud", {"training__sampling": "neighbours"}, 1),
+    "neighbours": (payments, "edge:fraud", {"training__sampling": "neighbors"}, 1),
     "balanced": (payments, "node:vip", {"training__imbalance": "sampling"}, 1),
     "links": (payments, ["node:vip", "link"], {}, 1),
-    "pairs": (payments, "link", {"model__decoder": "pairs", "training__mask": 0.4, "training__negatives": 2}, 1),
-    "side by side": (payments, "node:tier", {"model__norm": "batch", "training__averaging": 0.9}, 3),
-    "guesses": (payments, "node:tier", {"training__unlabelled": [0.0, 1.0]}, 1),
+    "pairs": (
+        payments,
+        "link",
+        {"model__decoder": "pairwise", "training__edge_mask_ratio": 0.4, "training__negative_ratio": 2},
+        1,
+    ),
+    "side by side": (payments, "node:tier", {"model__norm": "batch", "training__ema_decay": 0.9}, 3),
+    "guesses": (payments, "node:tier", {"training__pseudo_label_weights": [0.0, 1.0]}, 1),
     "one by one": (shapes, "graph:ring", {}, 2),
     "descriptors": (smiles, "graph:acid", {"data__descriptors": True}, 1),
 }
@@ -66,7 +72,7 @@ def stop(monkeypatch: pytest.MonkeyPatch, step: int, how: str, kind: str, folder
     """Train until something happens."""
     with monkeypatch.context() as patch:
         stop_at(patch, step, how)
-        with pytest.raises(CrashError if how == "exception" else StoppedError):
+        with pytest.raises(CrashError if how == "exception" else TrainingStopped):
             go(kind, folder, **more)
 
 
@@ -136,7 +142,7 @@ def test_resume_needs_no_data_where_they_have_a_path(tmp_path, monkeypatch):
     train("town", "node:tier", "whole", settings=settings, preset="paper", seed=2)
     with monkeypatch.context() as patch:
         stop_at(patch, 3, "ctrl-c")
-        with pytest.raises(StoppedError):
+        with pytest.raises(TrainingStopped):
             train("town", "node:tier", "run", settings=settings, preset="paper", seed=2)
     run = resume_run("run")
     assert run.path == Path("run")

@@ -8,11 +8,12 @@ import pytest
 import torch
 from training.samples import payments, quick, shapes, smiles
 
+from censnet.cli.predict import predict_levels
 from censnet.data.tables.files import Tables
-from censnet.training import Run, load_run, train
-from censnet.training.loop import infer as infer_module
-from censnet.training.loop.judge import average
-from censnet.training.run.export import predict_levels
+from censnet.pipeline import train
+from censnet.runs import Run, load_run
+from censnet.training import inference as infer_module
+from censnet.training.evaluator import average
 
 
 @pytest.fixture(scope="module")
@@ -171,13 +172,13 @@ def test_data_of_another_shape_are_refused(town, acids):
 @pytest.mark.parametrize(("target", "data"), [("edge:sort", payments), ("graph:ring,weight", shapes)])
 def test_an_ensemble_gives_the_mean_and_the_deviation_of_its_members(target, data):
     run = train(data(), target, settings=quick(training__epochs=3), ensemble=3)
-    assert len(run.learners) == 3
+    assert len(run.models) == 3
     answer = run.predict(data())
     dataset = run.read(data())
-    (level, targets) = next(iter(run.learners[0].targets.items()))
+    (level, targets) = next(iter(run.models[0].targets.items()))
     with torch.no_grad():
         graph = dataset.graph if level == "edge" else dataset.graph.batch(torch.arange(len(dataset.graph)))
-        each = torch.stack([learner(graph).rows[level] for learner in run.learners])[:, dataset.rows(level)]
+        each = torch.stack([model(graph).rows[level] for model in run.models])[:, dataset.rows(level)]
     if target == "edge:sort":
         p = each.softmax(2)
         for code, name in enumerate(targets[0].classes):
@@ -320,7 +321,7 @@ def test_embeddings_of_one_graph_have_the_users_ids_in_their_order(town):
     assert found.edges[["source", "target"]].values.tolist() == data.edges[["source", "target"]].values.tolist()
     dataset = town.read(data)
     with torch.no_grad():
-        nodes, edges = town.learners[0].embed(dataset.graph)
+        nodes, edges = town.models[0].embed(dataset.graph)
     np.testing.assert_allclose(found.nodes.filter(regex=r"^e\d"), nodes[dataset.node_rows], atol=1e-6)
     np.testing.assert_allclose(found.edges.filter(regex=r"^e\d"), edges[dataset.edge_rows], atol=1e-6)
 
@@ -333,10 +334,10 @@ def test_embeddings_of_many_graphs_have_three_tables(beads):
     assert found.nodes[["graph", "id"]].values.tolist() == data.nodes[["graph", "id"]].values.tolist()
     assert len(found.edges) == len(data.edges)
     dataset = beads.read(data)
-    learner = beads.learners[0]
+    model = beads.models[0]
     with torch.no_grad():
         batch = dataset.graph.batch(dataset.graph_rows[[5]])
-        pooled = learner.tasks["graph"].embed(*learner.embed(batch), batch.incidence)
+        pooled = model.tasks["graph"].embed(*model.embed(batch), batch.incidence)
     np.testing.assert_allclose(found.graphs.filter(regex=r"^e\d").iloc[[5]], pooled, atol=1e-5)
 
 
@@ -380,7 +381,7 @@ def test_embeddings_of_an_ensemble_stand_side_by_side():
     both = run.embed(payments()).nodes.filter(regex=r"^e\d").to_numpy()
     dataset = run.read(payments())
     with torch.no_grad():
-        each = [learner.embed(dataset.graph)[0] for learner in run.learners]
+        each = [model.embed(dataset.graph)[0] for model in run.models]
     np.testing.assert_allclose(both, torch.cat(each, dim=1), atol=1e-6)
 
 
@@ -431,7 +432,7 @@ def test_numbers_stay_within_the_training_labels_if_asked(ensemble):
     data = payments()
     found = {}
     for within in (False, True):
-        settings = quick(training__epochs=2, training__learning_rate=0.3, model__within=within)
+        settings = quick(training__epochs=2, training__learning_rate=0.3, model__clip_to_label_range=within)
         run = train(data, ["edge:fee", "edge:fraud"], settings=settings, ensemble=ensemble)
         (fee,) = (target for target in run.config.targets if target.column == "fee")
         answers = run.predict(data)
@@ -497,7 +498,7 @@ def test_the_graph_at_hand_is_told_beside_what_was_trained_on(town, beads, tmp_p
 def test_an_answer_that_is_clipped_says_so_and_its_spread_is_that_of_the_members(tmp_path):
     data = shapes()
     data = Tables(data.nodes.assign(grams=np.arange(len(data.nodes)) % 7 / 7), data.edges, data.graphs)
-    settings = quick(training__epochs=2, model__norm=None, model__pool_norm=None, model__within=True)
+    settings = quick(training__epochs=2, model__norm=None, model__pool_norm=None, model__clip_to_label_range=True)
     run = train(data, "graph:weight", tmp_path / "run", settings=settings, ensemble=3)
     far = data.nodes.assign(grams=np.where(data.nodes["graph"] == "g0", 1e5, data.nodes["grams"]))
     found = load_run(tmp_path / "run").predict(Tables(far, data.edges, data.graphs))
@@ -511,14 +512,14 @@ def test_an_answer_that_is_clipped_says_so_and_its_spread_is_that_of_the_members
     kept = plain[~plain["weight_clipped"]]
     np.testing.assert_allclose(kept["weight_raw"], kept["weight_predicted"])
     assert "weight_clipped" in run.predictions["graph"]
-    free = train(data, "graph:weight", settings=settings | {"model.within": False})
+    free = train(data, "graph:weight", settings=settings | {"model.clip_to_label_range": False})
     assert not [name for name in free.predict(data) if name.endswith(("_clipped", "_raw"))]
 
 
 def test_answers_that_are_no_numbers_are_refused_and_not_given_out():
     run = train(payments(), "edge:fee", settings=quick(training__epochs=1))
     with torch.no_grad():
-        for weight in run.learners[0].parameters():
+        for weight in run.models[0].parameters():
             weight.fill_(3e38)
     with pytest.raises(
         ValueError, match=r"fee_predicted is (inf|-inf|nan) for \d+ of 90 rows, expected finite numbers"

@@ -19,7 +19,14 @@ from censnet.data.splits.split import Split
 from censnet.nn import CensNet
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
-from censnet.training.loop.sampling import Part, around, edges_around, induced, proportional, reach
+from censnet.ops.sampling import (
+    Subgraph,
+    edges_around,
+    induced_subgraph,
+    proportional,
+    receptive_field,
+    sample_neighbors,
+)
 
 NODE_WIDTH, EDGE_WIDTH = 3, 2
 
@@ -57,7 +64,7 @@ def shaken(model: CensNet) -> CensNet:
     return model
 
 
-def check_part(part: Part, graph: Graph, rows: Tensor, level: str) -> None:
+def check_part(part: Subgraph, graph: Graph, rows: Tensor, level: str) -> None:
     """Everything in a part is what it is in the graph, each once and in order, and the seeds are the rows."""
     assert part.nodes.equal(torch.unique(part.nodes))
     assert part.edges.equal(torch.unique(part.edges))
@@ -103,7 +110,7 @@ def test_with_all_edges_it_is_everything_within_the_hops(
     if count == 0:
         return
     rows = torch.randint(count, (3,), generator=seeded(seed))  # one may come twice
-    part = around(graph, rows, level, (None,) * hops)
+    part = sample_neighbors(graph, rows, level, (None,) * hops)
     check_part(part, graph, rows, level)
     nodes, edges = surroundings(graph, rows, level, hops)
     assert set(part.nodes.tolist()) == nodes
@@ -121,7 +128,7 @@ def test_each_node_met_before_the_last_hop_has_its_draw(
     if count == 0:
         return
     rows = torch.randint(count, (2,), generator=seeded(seed))
-    part = around(graph, rows, level, fanout, seeded(seed))
+    part = sample_neighbors(graph, rows, level, fanout, seeded(seed))
     check_part(part, graph, rows, level)
     have = Counter(node for pair in graph.ends[:, part.edges].t().tolist() for node in set(pair))
     whole = graph.incidence.edge_count.tolist()
@@ -179,9 +186,9 @@ def test_seeds_have_the_embedding_that_they_have_in_the_whole_graph(
     graph = big(kind)
     model = shaken(CensNet(NODE_WIDTH, EDGE_WIDTH, 4, word, activation="tanh", **setting))
     released, steps = setting.get("variant") == "released", 2 if setting.get("kernel") == "power" else 1
-    hops = reach(word, level, steps, released)
+    hops = receptive_field(word, level, steps, released)
     rows = torch.tensor([20, 21, 90, 20, 0])
-    part = around(graph, rows, level, (None,) * hops)
+    part = sample_neighbors(graph, rows, level, (None,) * hops)
     place = 0 if level == "node" else 1
     whole = model(graph.nodes, graph.edges, graph.incidence)[place][rows]
     found = model(part.graph.nodes, part.graph.edges, part.graph.incidence)[place][part.seeds]
@@ -195,11 +202,11 @@ def test_seeds_have_the_embedding_that_they_have_in_the_whole_graph(
 def test_fewer_hops_than_the_reach_are_too_few(word: str, level: str, released: bool) -> None:
     graph = big("simple")
     model = shaken(CensNet(3, 2, 4, word, activation="tanh", variant="released" if released else "paper"))
-    place, hops = 0 if level == "node" else 1, reach(word, level, released=released)
+    place, hops = 0 if level == "node" else 1, receptive_field(word, level, released=released)
     whole = model(graph.nodes, graph.edges, graph.incidence)[place]
     furthest = 0.0
     for row in range(0, 200, 5):
-        part = around(graph, torch.tensor([row]), level, (None,) * (hops - 1))
+        part = sample_neighbors(graph, torch.tensor([row]), level, (None,) * (hops - 1))
         found = model(part.graph.nodes, part.graph.edges, part.graph.incidence)[place][part.seeds]
         furthest = max(furthest, (found - whole[row]).abs().max().item())
     assert furthest > 1e-9
@@ -207,12 +214,12 @@ def test_fewer_hops_than_the_reach_are_too_few(word: str, level: str, released: 
 
 def test_sparse_features_and_gradients_of_dense_ones_come_along() -> None:
     sparse = Graph((TANGLE.nodes * (TANGLE.nodes > 0)).to_sparse_csr(), TANGLE.edges, TANGLE.ends)
-    part = around(sparse, torch.tensor([4, 2, 4]), fanout=(None,))
+    part = sample_neighbors(sparse, torch.tensor([4, 2, 4]), fanout=(None,))
     assert part.graph.nodes.layout == torch.sparse_csr
     assert part.graph.nodes.to_dense().equal(sparse.nodes.to_dense()[part.nodes])
 
     nodes = TANGLE.nodes.clone().requires_grad_()
-    part = around(Graph(nodes, TANGLE.edges, TANGLE.ends), torch.tensor([4]), fanout=(None,))
+    part = sample_neighbors(Graph(nodes, TANGLE.edges, TANGLE.ends), torch.tensor([4]), fanout=(None,))
     part.graph.nodes.sum().backward()
     assert nodes.grad is not None
     assert nodes.grad.nonzero()[:, 0].unique().tolist() == [4]
@@ -227,7 +234,7 @@ def test_degrees_are_of_the_part_inside_and_of_the_whole_graph_at_the_rim() -> N
         torch.zeros(15, 1),
         torch.tensor([[0] * 10 + [1, 1, 1, 1, 11], [*range(1, 11), 11, 12, 13, 14, 15]]),
     )
-    part = around(hub, torch.tensor([0]), fanout=(4,), generator=seeded(0))
+    part = sample_neighbors(hub, torch.tensor([0]), fanout=(4,), generator=seeded(0))
     degree = dict(zip(part.nodes.tolist(), part.graph.incidence.node_degree.tolist(), strict=True))
     whole = hub.incidence.node_degree
     assert degree.pop(0) == 5  # four of its ten edges
@@ -241,7 +248,7 @@ def test_degrees_are_of_the_part_inside_and_of_the_whole_graph_at_the_rim() -> N
 
 def test_a_part_keeps_its_degrees_when_it_is_moved() -> None:
     graph = random_graph(100, 300)
-    part = around(graph, torch.tensor([3, 50]), fanout=(2, 2), generator=seeded(0))
+    part = sample_neighbors(graph, torch.tensor([3, 50]), fanout=(2, 2), generator=seeded(0))
     moved = part.to("cpu")
     assert moved.graph is not part.graph
     assert not moved.graph.incidence.node_degree.equal(Incidence(part.graph.ends, len(part.nodes)).node_degree)
@@ -256,7 +263,7 @@ def test_an_average_over_drawn_edges_is_right_on_average() -> None:
     graph = stars(len(hubs), 20)
     model = CensNet(NODE_WIDTH, EDGE_WIDTH, out_width=1, layers="N", gate="bounded", self_weight="one").double()
     model.layers[0].normalization = "row"
-    part = around(graph, hubs, fanout=(7,), generator=seeded(1))
+    part = sample_neighbors(graph, hubs, fanout=(7,), generator=seeded(1))
     with torch.no_grad():
         whole = 21 * model(graph.nodes, graph.edges, graph.incidence)[0][hubs]
         found = 8 * model(part.graph.nodes, part.graph.edges, part.graph.incidence)[0][part.seeds]
@@ -271,7 +278,7 @@ def test_an_average_over_drawn_edges_is_right_on_average() -> None:
 
 def test_every_set_of_edges_is_drawn_equally_often() -> None:
     hubs = torch.arange(4000)
-    part = around(stars(len(hubs), 6), hubs, fanout=(3,), generator=seeded(0))
+    part = sample_neighbors(stars(len(hubs), 6), hubs, fanout=(3,), generator=seeded(0))
     drawn = (part.edges % 6).view(-1, 3).tolist()  # in the order of the hubs
     sets = {three: number for number, three in enumerate(combinations(range(6), 3))}
     times = Counter(sets[tuple(three)] for three in drawn)
@@ -280,7 +287,7 @@ def test_every_set_of_edges_is_drawn_equally_often() -> None:
 
 def test_edges_of_hubs_that_are_cut_into_pieces_are_drawn_equally_often() -> None:
     hubs = torch.arange(50)
-    part = around(stars(len(hubs), 1500), hubs, fanout=(200,), generator=seeded(0))
+    part = sample_neighbors(stars(len(hubs), 1500), hubs, fanout=(200,), generator=seeded(0))
     assert (torch.bincount(part.edges // 1500) == 200).all()
     assert chi_square(torch.bincount(part.edges % 1500 // 100).tolist()) > 1e-3
 
@@ -292,7 +299,7 @@ def test_loops_and_parallel_edges_are_drawn_as_often_as_others(kind: str) -> Non
     ends = graph.ends.clone().view(2, hubs, 6)
     ends[1, :, 2] = ends[1, :, 4] = ends[0, :, 0] if kind == "loops" else ends[1, :, 0]
     graph = Graph(graph.nodes, graph.edges, ends.view(2, -1))
-    part = around(graph, torch.arange(hubs), fanout=(2,), generator=seeded(0))
+    part = sample_neighbors(graph, torch.arange(hubs), fanout=(2,), generator=seeded(0))
     assert (torch.bincount(part.edges // 6) == 2).all()
     assert chi_square(torch.bincount(part.edges % 6, minlength=6).tolist()) > 1e-3
 
@@ -300,19 +307,19 @@ def test_loops_and_parallel_edges_are_drawn_as_often_as_others(kind: str) -> Non
 def test_a_generator_decides() -> None:
     graph = random_graph(300, 2000)
     rows = torch.tensor([7, 250, 7])
-    one, same, other = (around(graph, rows, fanout=(3, 2), generator=seeded(seed)) for seed in (0, 0, 1))
+    one, same, other = (sample_neighbors(graph, rows, fanout=(3, 2), generator=seeded(seed)) for seed in (0, 0, 1))
     assert one.edges.equal(same.edges)
     assert one.graph.ends.equal(same.graph.ends)
     assert not one.edges.equal(other.edges)
     torch.manual_seed(5)
-    first = around(graph, rows, fanout=(3,))
+    first = sample_neighbors(graph, rows, fanout=(3,))
     torch.manual_seed(5)
-    assert around(graph, rows, fanout=(3,)).edges.equal(first.edges)
+    assert sample_neighbors(graph, rows, fanout=(3,)).edges.equal(first.edges)
 
 
 @pytest.mark.parametrize("fanout", [(5,), (5, 5), (None,)])
 def test_an_isolated_seed_is_a_part_alone(fanout: tuple[int | None, ...]) -> None:
-    part = around(TANGLE, torch.tensor([4, 4]), fanout=fanout)
+    part = sample_neighbors(TANGLE, torch.tensor([4, 4]), fanout=fanout)
     assert part.graph.num_edges == 0
     assert part.nodes.tolist() == [4]
     assert part.seeds.tolist() == [0, 0]
@@ -320,7 +327,7 @@ def test_an_isolated_seed_is_a_part_alone(fanout: tuple[int | None, ...]) -> Non
 
 
 def test_an_edge_is_there_with_both_ends_though_none_is_drawn() -> None:
-    part = around(TANGLE, torch.tensor([3, 4, 3]), "edge", (0, 0))
+    part = sample_neighbors(TANGLE, torch.tensor([3, 4, 3]), "edge", (0, 0))
     assert part.edges.tolist() == [3, 4]
     assert part.nodes.tolist() == [0, 1, 3]
     assert part.seeds.tolist() == [0, 1, 0]
@@ -336,7 +343,7 @@ def test_a_hub_costs_no_more_than_another_node() -> None:
         rows, best = torch.tensor([node]), float("inf")
         for _ in range(5):
             start = time.process_time()
-            around(graph, rows, fanout=(10,), generator=seeded(0))
+            sample_neighbors(graph, rows, fanout=(10,), generator=seeded(0))
             best = min(best, time.process_time() - start)
         return best
 
@@ -352,7 +359,7 @@ def test_a_hub_costs_no_more_than_another_node() -> None:
 def test_induced_has_all_edges_between_its_nodes(incidence: Incidence, seed: int) -> None:
     graph = filled(incidence)
     nodes = torch.randint(graph.num_nodes, (4,), generator=seeded(seed))
-    part = induced(graph, nodes)
+    part = induced_subgraph(graph, nodes)
     check_part(part, graph, nodes, "node")
     chosen = set(nodes.tolist())
     assert set(part.nodes.tolist()) == chosen
@@ -365,7 +372,7 @@ def test_induced_has_all_edges_between_its_nodes(incidence: Incidence, seed: int
 
 def test_all_nodes_are_the_graph_itself() -> None:
     graph = big("multigraph")
-    part = induced(graph, torch.arange(graph.num_nodes))
+    part = induced_subgraph(graph, torch.arange(graph.num_nodes))
     assert part.graph.ends.equal(graph.ends)
     assert part.graph.nodes.equal(graph.nodes)
 
@@ -424,13 +431,13 @@ def test_another_epoch_has_other_batches() -> None:
 )
 def test_what_cannot_be_drawn_is_named(rows: list[int], options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        around(TANGLE, torch.tensor(rows, dtype=torch.int64), **options)
+        sample_neighbors(TANGLE, torch.tensor(rows, dtype=torch.int64), **options)
 
 
 def test_wrong_nodes_and_batches_are_named() -> None:
     with pytest.raises(ValueError, match=r"^nodes is empty, expected at least one node$"):
-        induced(TANGLE, torch.tensor([], dtype=torch.int64))
+        induced_subgraph(TANGLE, torch.tensor([], dtype=torch.int64))
     with pytest.raises(ValueError, match=r"^nodes\[0\] is 9, expected a node from 0 to 4"):
-        induced(TANGLE, torch.tensor([9]))
+        induced_subgraph(TANGLE, torch.tensor([9]))
     with pytest.raises(ValueError, match=r"^batch_size is 0, expected at least 1$"):
         proportional(Split.of([0]), 1, 0, seeded(0))

@@ -6,7 +6,7 @@ import os
 
 from rich.console import Console
 
-from censnet.training.screen import score_tables
+from censnet.cli.render_run import score_tables
 
 
 def lines(scores: dict[str, float]) -> list[str]:

@@ -11,15 +11,15 @@ from rich.console import Console
 from torch_geometric.data import Batch, Data
 from training.samples import payments, quick
 
+from censnet.cli.render_run import run_screen
 from censnet.data import load_data
-from censnet.data.errors import DataError
-from censnet.data.inspect.report import inspect_data
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.files import Tables
-from censnet.training import train
-from censnet.training.config import DataSettings
-from censnet.training.parts import split_rows
-from censnet.training.screen import run_screen
+from censnet.errors import DataError
+from censnet.inspection.report import inspect_data
+from censnet.pipeline import train
+from censnet.pipeline.splitting import split_rows
+from censnet.settings.schema import DataSettings
 
 NODES, EDGES = 40, 100
 

@@ -13,18 +13,19 @@ import torch
 from sklearn.metrics import average_precision_score, f1_score
 from training.samples import payments, quick, shapes
 
-from censnet.data.errors import DataError
 from censnet.data.tables.files import Tables
+from censnet.errors import DataError
+from censnet.nn.model import Model
 from censnet.ops.graph import Graph
+from censnet.pipeline import train
+from censnet.pipeline.prepare import prepare
+from censnet.runs import load_run
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import SettingsError
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
-from censnet.training import load_run, train
-from censnet.training.changes import make_settings
-from censnet.training.config import SettingsError
-from censnet.training.loop.batches import Batch, draw_balanced
-from censnet.training.loop.learner import Learner
-from censnet.training.loop.objective import Objective
-from censnet.training.prepare import prepare
+from censnet.training.batches import Batch, draw_balanced
+from censnet.training.objective import Objective
 
 LEARN = {
     "training__epochs": 60,
@@ -67,8 +68,8 @@ def test_many_classes_beat_the_largest_one(target, classes):
 def test_numbers_are_given_in_the_users_units(target, spread):
     data = payments()
     level, column = target.split(":")
-    settings = quick(**LEARN) | {"model.gate": "bounded", "model.head": [8], "model.linear_end": False}
-    settings |= {"model.read_ends": True} if level == "edge" else {}
+    settings = quick(**LEARN) | {"model.gate": "bounded", "model.head": [8], "model.last_layer_is_head": False}
+    settings |= {"model.edge_head_reads_nodes": True} if level == "edge" else {}
     run = train(data, target, settings=settings)
     truth = data.frames()[f"{level}s"][column]
     assert run.metrics["train"][level]["rmse"] < 0.5 * truth.std()
@@ -100,40 +101,40 @@ def test_a_gap_in_the_labels_pulls_no_weight():
 
 
 def test_the_penalty_of_graph_regression_is_added_to_the_squared_error():
-    data, settings = shapes(20), quick(training__penalty=0.01, training__penalty_power=3.0, model__dropout=0.0)
+    data, settings = shapes(20), quick(training__lp_penalty=0.01, training__lp_power=3.0, model__dropout=0.0)
     prepared = prepare(data, "graph:weight", "paper", settings, 0)
     torch.manual_seed(0)
-    graph, lesson, model = prepared.lesson.graph, prepared.lesson, prepared.settings.model
-    learner = Learner(graph.node_width, graph.edge_width, lesson.targets, False, model)
+    graph, task_data, model = prepared.task_data.graph, prepared.task_data, prepared.settings.model
+    network = Model(graph.node_width, graph.edge_width, task_data.targets, False, model)
     batch = graph.batch(torch.arange(8))
-    step = Batch(batch, {"graph": torch.arange(8)}, {"graph": lesson.labels["graph"][:8]})
-    outputs = learner(batch)
-    found = Objective(lesson, prepared.settings.training, learner)(outputs, step)
-    squares = (outputs.rows["graph"][:, 0] - lesson.labels["graph"][:8, 0]).square().mean()
-    size = sum(float(theta.detach().abs().pow(3).sum()) for theta in learner.parameters())
+    step = Batch(batch, {"graph": torch.arange(8)}, {"graph": task_data.labels["graph"][:8]})
+    outputs = network(batch)
+    found = Objective(task_data, prepared.settings.training, network)(outputs, step)
+    squares = (outputs.rows["graph"][:, 0] - task_data.labels["graph"][:8, 0]).square().mean()
+    size = sum(float(theta.detach().abs().pow(3).sum()) for theta in network.parameters())
     torch.testing.assert_close(found, (squares + 0.01 * size).reshape(1))
 
 
 def test_each_member_is_penalised_for_its_own_weights_alone():
-    lesson = prepare(payments(), "node:vip", "paper", quick(), 0).lesson
-    lesson = replace(lesson, parts={"node": lesson.parts["node"].expand(-1, 3)})
-    settings = make_settings("paper", "node", quick(training__penalty=0.1))
-    learner = Learner(lesson.graph.node_width, lesson.graph.edge_width, lesson.targets, False, settings.model, 3)
-    learner.eval()
+    task_data = prepare(payments(), "node:vip", "paper", quick(), 0).task_data
+    task_data = replace(task_data, parts={"node": task_data.parts["node"].expand(-1, 3)})
+    settings = make_settings("paper", "node", quick(training__lp_penalty=0.1))
+    network = Model(task_data.graph.node_width, task_data.graph.edge_width, task_data.targets, False, settings.model, 3)
+    network.eval()
     rows = {"node": torch.arange(5)}
-    batch = Batch(lesson.graph, rows, {"node": lesson.labels["node"][:5]})
-    plain = Objective(lesson, settings.training.model_copy(update={"penalty": 0.0}), learner)
+    batch = Batch(task_data.graph, rows, {"node": task_data.labels["node"][:5]})
+    plain = Objective(task_data, settings.training.model_copy(update={"penalty": 0.0}), network)
     with torch.no_grad():
-        outputs = learner(lesson.graph)
-        found = Objective(lesson, settings.training, learner)(outputs, batch) - plain(outputs, batch)
-        expected = 0.1 * penalty(learner.parameters(), 2.0, 3)
+        outputs = network(task_data.graph)
+        found = Objective(task_data, settings.training, network)(outputs, batch) - plain(outputs, batch)
+        expected = 0.1 * penalty(network.parameters(), 2.0, 3)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
     assert expected.unique().numel() == 3
 
 
 def test_graph_regression_learns_the_size():
     data = shapes(60)
-    settings = quick(**LEARN) | {"model.pool": ["sum"], "training.penalty": 1e-5}
+    settings = quick(**LEARN) | {"model.pool": ["sum"], "training.lp_penalty": 1e-5}
     run = train(data, "graph:weight", settings=settings)
     scores = run.metrics["train"]["graph"]
     assert scores["rmse"] < 0.5 * data.graphs["weight"].std()
@@ -159,9 +160,9 @@ def test_links_are_told_from_pairs_that_are_none():
     )
 
 
-@pytest.mark.parametrize(("decoder", "ensemble"), [("pairs", 2), ("cosines", 1), ("inner", 1)])
+@pytest.mark.parametrize(("decoder", "ensemble"), [("pairwise", 2), ("cosine", 1), ("inner_product", 1)])
 def test_the_likeliest_links_are_the_best_of_all_pairs_that_no_edge_joins(decoder, ensemble, monkeypatch):
-    monkeypatch.setattr("censnet.training.run.links.GRID", 70)  # two nodes of thirty at a time
+    monkeypatch.setattr("censnet.runs.links.GRID", 70)  # two nodes of thirty at a time
     data = payments()
     loops = pd.DataFrame(
         {"source": ["a3", "a7"], "target": ["a3", "a7"], "amount": [1.0, 2.0], "way": ["card", "cash"]}
@@ -232,10 +233,12 @@ def test_class_weights_make_the_rare_class_count_as_much_as_the_others():
     data = Tables(data.nodes, data.edges.assign(fraud=rare))
     assert 0.02 < rare.mean() < 0.2
     prepared = prepare(data, "edge:fraud", "strong", quick(training__imbalance="weights"), 0)
-    lesson = prepared.lesson
-    learner = Learner(lesson.graph.node_width, lesson.graph.edge_width, lesson.targets, False, prepared.settings.model)
-    (weights,) = Objective(lesson, prepared.settings.training, learner).class_weight["edge"]
-    labels = lesson.labels["edge"][lesson.parts["edge"][:, 0] == 0, 0]
+    task_data = prepared.task_data
+    network = Model(
+        task_data.graph.node_width, task_data.graph.edge_width, task_data.targets, False, prepared.settings.model
+    )
+    (weights,) = Objective(task_data, prepared.settings.training, network).class_weight["edge"]
+    labels = task_data.labels["edge"][task_data.parts["edge"][:, 0] == 0, 0]
     counts = torch.tensor([float((labels == code).sum()) for code in (0, 1)])
     assert weights is not None
     torch.testing.assert_close(weights * counts, counts.sum().expand(2) / 2)
@@ -294,10 +297,10 @@ def test_an_edge_that_is_there_twice_is_learnt_from_whichever_row_has_the_label(
     odd = edges.index % 2 == 1
     doubled = [edges.assign(fraud=edges["fraud"].where(odd)), back.assign(fraud=edges["fraud"].where(~odd))]
     data = Tables(payments().nodes, pd.concat(doubled, ignore_index=True))
-    lesson = prepare(data, "edge:fraud").lesson
-    assert lesson.graph.num_edges == len(edges)
-    assert not lesson.labels["edge"].isnan().any()
-    assert lesson.labels["edge"].sum() == edges["fraud"].sum()
+    task_data = prepare(data, "edge:fraud").task_data
+    assert task_data.graph.num_edges == len(edges)
+    assert not task_data.labels["edge"].isnan().any()
+    assert task_data.labels["edge"].sum() == edges["fraud"].sum()
 
 
 @pytest.mark.parametrize("preset", ["strong", "paper", "released"])
@@ -315,12 +318,12 @@ def test_a_step_without_a_labelled_row_learns_from_the_rest():
     fees = data.edges["fee"].where(data.edges.index < 4)
     few = Tables(nodes=data.nodes, edges=data.edges.assign(fee=fees))
     split = {"data.fractions": (1.0, 0.0, 0.0)}
-    run = train(few, ["edge:fee", "link"], settings=quick(training__mask=0.9) | split)
+    run = train(few, ["edge:fee", "link"], settings=quick(training__edge_mask_ratio=0.9) | split)
     assert np.isfinite(run.predict(few, "edge")["fee_predicted"]).all()
     vips = data.nodes["vip"].where(data.nodes.index < 4)
     few = Tables(nodes=data.nodes.assign(vip=vips), edges=data.edges)
     parts = {"training.sampling": "proportional", "training.batch_size": 5} | split
-    run = train(few, "node:vip=binary", settings=quick(training__gates="learnt") | parts)
+    run = train(few, "node:vip=binary", settings=quick(training__gates="learned") | parts)
     assert run.predict(few)["vip_predicted"].isin(["yes", "no"]).all()
 
 
@@ -354,7 +357,7 @@ def test_the_likeliest_links_are_the_same_on_a_gpu():
     run = train(data, "link", settings=quick(model__layers="EN"), device="cpu")
     found = [run.predict(data, top=20, device=device) for device in ("cpu", "cuda")]
     np.testing.assert_allclose(found[0]["link_p"], found[1]["link_p"], rtol=1e-4)
-    assert next(run.learners[0].parameters()).device.type == "cpu"
+    assert next(run.models[0].parameters()).device.type == "cpu"
 
 
 def test_average_precision_and_f1_are_of_the_class_that_is_asked_for():

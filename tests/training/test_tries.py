@@ -16,100 +16,111 @@ from training.samples import content, payments, quick, shapes
 from training.test_replicates import at_once, plain
 from training.test_resume import CrashError, stop_at
 
+from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
-from censnet.nn.members import split_members
-from censnet.tasks.answers import probabilities
-from censnet.training import load_run, replicate, train
-from censnet.training.changes import make_settings
-from censnet.training.config import SettingsError
-from censnet.training.lesson import Lesson
-from censnet.training.loop.batches import WholeGraph
-from censnet.training.loop.fit import Fitted
-from censnet.training.loop.infer import infer
-from censnet.training.loop.learner import Outputs
-from censnet.training.loop.objective import Objective
-from censnet.training.members import make_learner
-from censnet.training.prepare import prepare
-from censnet.training.run.directory import Try
-from censnet.training.screen import run_screen
-from censnet.training.tries import add_tries, apart, ask_classes, best_of_each, guess_rows, keep_best, plan_tries
+from censnet.nn.ensemble import split_members
+from censnet.nn.model import Outputs
+from censnet.pipeline import replicate, train
+from censnet.pipeline.prepare import prepare
+from censnet.runs import load_run
+from censnet.runs.directory import Candidate
+from censnet.selection.recipes import build_model
+from censnet.selection.self_training import (
+    apart,
+    best_per_gate_mode,
+    candidate_grid,
+    expand_members,
+    initial_pseudo_labels,
+    predict_pseudo_labels,
+    select_best,
+)
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import SettingsError
+from censnet.tasks.predictions import probabilities
+from censnet.training.batches import FullBatch
+from censnet.training.inference import infer
+from censnet.training.objective import Objective
+from censnet.training.task_data import TaskData
+from censnet.training.trainer import FitResult
 
-members_module = importlib.import_module("censnet.training.members")
-ONCE = {"training__gates": "learnt", "training__rounds": 1}
-BOTH = {"training__unlabelled": [0.0, 1.0], **ONCE}
+members_module = importlib.import_module("censnet.selection.recipes")
+ONCE = {"training__gates": "learned", "training__self_training_rounds": 1}
+BOTH = {"training__pseudo_label_weights": [0.0, 1.0], **ONCE}
 
 
-def lesson_of(target: str, weights: list[float], members: int = 1) -> tuple[Lesson, torch.Tensor]:
+def lesson_of(target: str, weights: list[float], members: int = 1) -> tuple[TaskData, torch.Tensor]:
     """A lesson with guesses, and answers as a network might give them."""
     prepared = prepare(payments(), target, changes=quick())
-    lesson = prepared.lesson
-    lesson = replace(lesson, parts={"node": lesson.parts["node"].expand(-1, members)})
-    tries = [Try(round=1, gates="learnt", unlabelled=weight) for weight in weights]
-    lesson = add_tries(lesson, tries, guess_rows(lesson, "cpu") if any(weights) else None, members)
+    task_data = prepared.task_data
+    task_data = replace(task_data, parts={"node": task_data.parts["node"].expand(-1, members)})
+    candidates = [Candidate(round=1, gates="learned", pseudo_label_weights=weight) for weight in weights]
+    task_data = expand_members(
+        task_data, candidates, initial_pseudo_labels(task_data, "cpu") if any(weights) else None, members
+    )
     generator = torch.Generator().manual_seed(0)
-    width = lesson.members * lesson.targets[0].width
-    return lesson, torch.randn(lesson.graph.num_nodes, width, generator=generator)
+    width = task_data.members * task_data.targets[0].width
+    return task_data, torch.randn(task_data.graph.num_nodes, width, generator=generator)
 
 
-def loss_of(lesson: Lesson, answers: torch.Tensor) -> torch.Tensor:
+def loss_of(task_data: TaskData, answers: torch.Tensor) -> torch.Tensor:
     settings = make_settings("strong", "node", quick())
-    objective = Objective(lesson, settings.training, make_learner(lesson, settings))
-    found: torch.Tensor = objective(Outputs({"node": answers}, None), WholeGraph(lesson, False).batch)
+    objective = Objective(task_data, settings.training, build_model(task_data, settings))
+    found: torch.Tensor = objective(Outputs({"node": answers}, None), FullBatch(task_data, False).batch)
     return found
 
 
 @pytest.mark.parametrize("target", ["node:tier", "node:vip"])
 def test_the_gradient_of_the_guesses_is_their_share_of_p_minus_q(target):
-    lesson, answers = lesson_of(target, [0.0, 0.5, 2.0])
+    task_data, answers = lesson_of(target, [0.0, 0.5, 2.0])
     answers.requires_grad_()
-    silent = replace(lesson, guesses=None, trust=None)
-    (all_of_it,) = torch.autograd.grad(loss_of(lesson, answers).sum(), answers)
+    silent = replace(task_data, soft_labels=None, soft_label_weight=None)
+    (all_of_it,) = torch.autograd.grad(loss_of(task_data, answers).sum(), answers)
     (labels,) = torch.autograd.grad(loss_of(silent, answers).sum(), answers)
     extra = (all_of_it - labels).view(len(answers), 3, -1)
-    x, q = answers.detach().view(len(answers), 3, -1), lesson.guesses
-    untaught = lesson.parts["node"][:, 0] != 0
+    x, q = answers.detach().view(len(answers), 3, -1), task_data.soft_labels
+    untaught = task_data.parts["node"][:, 0] != 0
     sure = q[:, 0].amax(1) * untaught
     share = (sure / sure.sum())[:, None]
-    for member, trust in enumerate((0.0, 0.5, 2.0)):
+    for member, soft_label_weight in enumerate((0.0, 0.5, 2.0)):
         if target == "node:tier":
-            expected = trust * share * (x[:, member].softmax(1) - q[:, member])
+            expected = soft_label_weight * share * (x[:, member].softmax(1) - q[:, member])
         else:
-            expected = trust * share * (x[:, member].sigmoid() - q[:, member, 1:])
+            expected = soft_label_weight * share * (x[:, member].sigmoid() - q[:, member, 1:])
         torch.testing.assert_close(extra[:, member], expected, atol=1e-6, rtol=1e-4)
     assert bool((extra[~untaught] == 0).all())
 
 
 @pytest.mark.parametrize("target", ["node:tier", "node:vip"])
 def test_guesses_add_the_cross_entropy_of_the_rows_that_have_no_label_to_learn_from(target):
-    lesson, answers = lesson_of(target, [1.5])
-    x, q = answers.double().numpy(), lesson.guesses[:, 0].double().numpy()
+    task_data, answers = lesson_of(target, [1.5])
+    x, q = answers.double().numpy(), task_data.soft_labels[:, 0].double().numpy()
     x = np.concatenate([np.zeros_like(x), x], axis=1) if target == "node:vip" else x
     log_p = x - np.log(np.exp(x).sum(1, keepdims=True))
-    rows = (lesson.parts["node"][:, 0] != 0).nonzero().squeeze(1).tolist()
+    rows = (task_data.parts["node"][:, 0] != 0).nonzero().squeeze(1).tolist()
     each = [-sum(q[i, k] * log_p[i, k] for k in range(q.shape[1])) for i in rows]
     sure = [q[i].max() for i in rows]
     expected = 1.5 * sum(c * e for c, e in zip(sure, each, strict=True)) / sum(sure)
-    extra = loss_of(lesson, answers) - loss_of(replace(lesson, guesses=None, trust=None), answers)
+    extra = loss_of(task_data, answers) - loss_of(replace(task_data, soft_labels=None, soft_label_weight=None), answers)
     assert extra.item() == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_training_row_whose_label_is_missing_is_guessed_too():
-    lesson, answers = lesson_of("node:tier", [1.0])
-    row = int((lesson.parts["node"][:, 0] == 0).nonzero()[0])
-    labels = lesson.labels["node"].clone()
+    task_data, answers = lesson_of("node:tier", [1.0])
+    row = int((task_data.parts["node"][:, 0] == 0).nonzero()[0])
+    labels = task_data.labels["node"].clone()
     labels[row] = torch.nan
     answers.requires_grad_()
-    (gradient,) = torch.autograd.grad(loss_of(replace(lesson, labels={"node": labels}), answers).sum(), answers)
+    (gradient,) = torch.autograd.grad(loss_of(replace(task_data, labels={"node": labels}), answers).sum(), answers)
     assert float(gradient[row].abs().sum()) > 0
 
 
 def test_no_trust_costs_nothing_to_the_bit():
-    lesson, answers = lesson_of("node:tier", [0.0, 0.0], members=2)
-    assert lesson.guesses is None
+    task_data, answers = lesson_of("node:tier", [0.0, 0.0], members=2)
+    assert task_data.soft_labels is None
     with_guesses, _ = lesson_of("node:tier", [1.0, 1.0], members=2)
-    silent = replace(with_guesses, trust=torch.zeros(4))
-    assert loss_of(silent, answers).equal(loss_of(lesson, answers))
-    assert Objective(silent, make_settings().training, make_learner(silent, make_settings("strong"))).guesses is None
+    silent = replace(with_guesses, soft_label_weight=torch.zeros(4))
+    assert loss_of(silent, answers).equal(loss_of(task_data, answers))
+    assert Objective(silent, make_settings().training, build_model(silent, make_settings("strong"))).soft_labels is None
 
 
 def one_by_one(patch: pytest.MonkeyPatch) -> None:
@@ -120,17 +131,21 @@ def one_by_one(patch: pytest.MonkeyPatch) -> None:
 def test_one_by_one_the_first_try_is_the_training_with_its_weight_alone(weights, monkeypatch):
     """So a try of weight 0 is, to the bit, the training without guesses."""
     one_by_one(monkeypatch)
-    tried = []
-    whole = members_module.keep_best
-    monkeypatch.setattr(members_module, "keep_best", lambda *args: tried.append(args[0]) or whole(*args))
+    selection = []
+    whole = members_module.select_best
+    monkeypatch.setattr(members_module, "keep_best", lambda *args: selection.append(args[0]) or whole(*args))
     settings = quick(model__dropout=0.5, **ONCE)
-    both = train(payments(), "node:tier", settings=settings | {"training.unlabelled": list(weights)}, ensemble=2)
+    both = train(
+        payments(), "node:tier", settings=settings | {"training.pseudo_label_weights": list(weights)}, ensemble=2
+    )
     monkeypatch.setattr(members_module, "keep_best", whole)
-    alone = train(payments(), "node:tier", settings=settings | {"training.unlabelled": weights[0]}, ensemble=2)
+    alone = train(
+        payments(), "node:tier", settings=settings | {"training.pseudo_label_weights": weights[0]}, ensemble=2
+    )
     for member in range(2):
-        found = tried[member][0].state_dict()
-        assert all(found[name].equal(tensor) for name, tensor in alone.learners[member].state_dict().items())
-        assert both.config.tried.best[member][0] == pytest.approx(
+        found = selection[member][0].state_dict()
+        assert all(found[name].equal(tensor) for name, tensor in alone.models[member].state_dict().items())
+        assert both.config.selection.best[member][0] == pytest.approx(
             alone.history.query("member == @member")["validation_accuracy"].max()
         )
 
@@ -142,33 +157,33 @@ def test_what_is_kept_is_best_on_validation(side_by_side, target, ensemble, monk
         one_by_one(monkeypatch)
     metric = "accuracy" if target == "node:tier" else "auc"
     weights = [0.0, 1.0, 5.0]
-    settings = quick(training__unlabelled=weights, data__fractions=(0.3, 0.4, 0.3), **ONCE)
+    settings = quick(training__pseudo_label_weights=weights, data__fractions=(0.3, 0.4, 0.3), **ONCE)
     run = train(payments(60), target, tmp_path / "run", settings=settings, ensemble=ensemble, seed=2)
-    tried = run.config.tried
-    assert [one.unlabelled for one in tried.tries] == weights
-    assert len(tried.best) == len(tried.kept) == ensemble
-    for best, kept in zip(tried.best, tried.kept, strict=True):
+    selection = run.config.selection
+    assert [one.pseudo_label_weights for one in selection.candidates] == weights
+    assert len(selection.best) == len(selection.kept) == ensemble
+    for best, kept in zip(selection.best, selection.kept, strict=True):
         assert best[kept] == max(best)
     groups = [frame for _, frame in run.history.groupby("member")] if ensemble > 1 else [run.history]
     assert ("member" in run.history) == (ensemble > 1)
-    assert len(groups) == len(run.learners) == ensemble
-    for best, kept, frame in zip(tried.best, tried.kept, groups, strict=True):
+    assert len(groups) == len(run.models) == ensemble
+    for best, kept, frame in zip(selection.best, selection.kept, groups, strict=True):
         assert frame[f"validation_{metric}"].max() == best[kept]
     if ensemble == 1:
-        assert run.metrics["validation"]["node"][metric] == pytest.approx(max(tried.best[0]))
+        assert run.metrics["validation"]["node"][metric] == pytest.approx(max(selection.best[0]))
     back = load_run(tmp_path / "run")
     assert back.config == run.config.model_copy(update={"files": back.config.files})
     pd.testing.assert_frame_equal(back.history, run.history, check_exact=True)
 
 
-def fitted(values: list[float], losses: list[float], monitor: str = "accuracy") -> Fitted:
+def fit_result(values: list[float], losses: list[float], monitor: str = "accuracy") -> FitResult:
     """Networks side by side that were best in their second epoch."""
     rows = [
         {"member": member, "epoch": epoch, "validation_loss": loss + epoch - 2, f"validation_{monitor}": value}
         for epoch in (1, 2)
         for member, (value, loss) in enumerate(zip(values, losses, strict=True))
     ]
-    return Fitted(rows, monitor, list(values), [2] * len(values))
+    return FitResult(rows, monitor, list(values), [2] * len(values))
 
 
 @pytest.mark.parametrize(
@@ -181,11 +196,11 @@ def fitted(values: list[float], losses: list[float], monitor: str = "accuracy") 
 )
 def test_ties_go_to_less_loss_and_then_to_the_first(values, losses, monitor, kept):
     names = ["a", "b", "c"]
-    together = apart(fitted(values, losses, monitor))
-    alone = [fitted([value], [loss], monitor) for value, loss in zip(values, losses, strict=True)]
-    for fits in (together, alone):
-        learner, found = keep_best(names, fits, [])
-        assert learner == names[kept]
+    together = apart(fit_result(values, losses, monitor))
+    alone = [fit_result([value], [loss], monitor) for value, loss in zip(values, losses, strict=True)]
+    for fit_results in (together, alone):
+        model, found = select_best(names, fit_results, [])
+        assert model == names[kept]
         assert found.best == [values[kept]]
         assert found.choice.best == values
         assert found.choice.kept == kept
@@ -200,8 +215,8 @@ def test_side_by_side_or_one_by_one_the_same_is_kept(monkeypatch):
     together = train(plain(), "node:side", settings=settings)
     one_by_one(monkeypatch)
     alone = train(plain(), "node:side", settings=settings)
-    assert together.config.tried.kept == alone.config.tried.kept
-    np.testing.assert_allclose(together.config.tried.best, alone.config.tried.best, rtol=1e-3)
+    assert together.config.selection.kept == alone.config.selection.kept
+    np.testing.assert_allclose(together.config.selection.best, alone.config.selection.best, rtol=1e-3)
     assert together.metrics["test"]["node"]["loss"] == pytest.approx(alone.metrics["test"]["node"]["loss"], rel=1e-2)
     np.testing.assert_allclose(together.history["loss"], alone.history["loss"], rtol=1e-2)
 
@@ -217,7 +232,7 @@ def test_replicates_at_once_or_one_by_one_reach_the_same_on_average(monkeypatch)
             at_once(patch, yes)
             found[yes] = replicate(plain(), "node:side", replicates=4, settings=settings)
     for one in (*found[True].runs, *found[False].runs):
-        best, (kept,) = one.config.tried.best[0], one.config.tried.kept
+        best, (kept,) = one.config.selection.best[0], one.config.selection.kept
         assert best[kept] == min(best)
         assert one.history["validation_loss"].min() == min(best)
         assert one.metrics["validation"]["node"]["loss"] == pytest.approx(min(best), abs=1e-5)
@@ -239,8 +254,12 @@ def test_guesses_help_where_labels_are_few():
     settings = {"data.split": "label-rate", "data.label_rate": 0.02, "training.epochs": 20, "model.hidden": 16}
     score = {}
     for weight in (0.0, 1.0):
-        tries = {"training.unlabelled": [weight], "training.gates": "learnt", "training.rounds": 1}
-        found = replicate(data, "node:town", replicates=3, settings=settings | tries)
+        candidates = {
+            "training.pseudo_label_weights": [weight],
+            "training.gates": "learned",
+            "training.self_training_rounds": 1,
+        }
+        found = replicate(data, "node:town", replicates=3, settings=settings | candidates)
         score[weight] = found.summary["test"]["node"]["accuracy"]["mean"]
     assert score[1.0] > score[0.0] + 0.03
 
@@ -254,51 +273,57 @@ def test_guesses_help_where_labels_are_few():
         (payments, ["node:vip", "link"], {}, "links are predicted"),
         (shapes, "graph:ring", {}, "there are many graphs"),
         (shapes, "node:warm", {}, "there are many graphs"),
-        (payments, "node:vip", {"training__sampling": "neighbours"}, "training.sampling is neighbours, and guesses"),
+        (payments, "node:vip", {"training__sampling": "neighbors"}, "training.sampling is neighbours, and guesses"),
         (payments, "node:vip", {"data__fractions": (0.8, 0.0, 0.2)}, "no validation row has a label"),
     ],
 )
 def test_where_nothing_can_be_guessed_who_asks_is_told_and_a_preset_is_silent(data, target, more, why, caplog):
     settings = quick(training__epochs=1, **more)
     with pytest.raises(SettingsError, match=r"training\.unlabelled is \[0\.0, 1\.0\], expected \[0\.0\]: .* as " + why):
-        train(data(), target, settings=settings | {"training.unlabelled": [0.0, 1.0]})
+        train(data(), target, settings=settings | {"training.pseudo_label_weights": [0.0, 1.0]})
     with caplog.at_level("INFO", "censnet"):
-        one = {"training.labels": "few"} if target == "node:warm" else {}
-        run = train(data(), target, settings=settings | {"training.gates": "learnt"} | one)
-    assert run.config.tried is None
-    assert run.config.settings.training.unlabelled == [0.0]
-    assert run.config.settings.training.rounds == 1
+        one = {"training.recipe": "low_label"} if target == "node:warm" else {}
+        run = train(data(), target, settings=settings | {"training.gates": "learned"} | one)
+    assert run.config.selection is None
+    assert run.config.settings.training.pseudo_label_weights == [0.0]
+    assert run.config.settings.training.self_training_rounds == 1
     assert "guessed" not in caplog.text
 
 
 def test_a_graph_too_big_for_one_step_has_no_guesses(monkeypatch):
     monkeypatch.setattr(members_module, "total_memory", lambda device: 0)
-    monkeypatch.setattr("censnet.training.loop.fit.total_memory", lambda device: 0)
-    monkeypatch.setattr("censnet.training.settle.MOST", 0)
+    monkeypatch.setattr("censnet.training.trainer.total_memory", lambda device: 0)
+    monkeypatch.setattr("censnet.pipeline.resolve.MOST", 0)
     run = train(payments(), "node:vip", settings=quick(training__epochs=1))
-    assert run.config.tried is None
-    both = train(payments(), "node:vip", settings=quick(training__epochs=1, training__gates=["learnt", "plain"]))
-    assert [(one.gates, one.unlabelled) for one in both.config.tried.tries] == [("learnt", 0.0), ("plain", 0.0)]
+    assert run.config.selection is None
+    both = train(payments(), "node:vip", settings=quick(training__epochs=1, training__gates=["learned", "frozen"]))
+    assert [(one.gates, one.pseudo_label_weights) for one in both.config.selection.candidates] == [
+        ("learned", 0.0),
+        ("frozen", 0.0),
+    ]
     with pytest.raises(SettingsError, match=r"training\.rounds is 4, expected 1: the graph is too big"):
-        train(payments(), "node:vip", settings=quick(training__rounds=4))
-    monkeypatch.setattr("censnet.training.settle.MOST", 2**24)  # a small graph, and still too big for this memory
+        train(payments(), "node:vip", settings=quick(training__self_training_rounds=4))
+    monkeypatch.setattr("censnet.pipeline.resolve.MOST", 2**24)  # a small graph, and still too big for this memory
     small = train(payments(), "node:vip", settings=quick(training__epochs=1))
-    assert {(one.round, one.unlabelled) for one in small.config.tried.tries} == {(1, 0.0)}
+    assert {(one.round, one.pseudo_label_weights) for one in small.config.selection.candidates} == {(1, 0.0)}
     with pytest.raises(
         SettingsError, match=r"training\.unlabelled is \[2\.0\], expected \[0\.0\]: the graph is too big"
     ):
-        train(payments(), "node:vip", settings=quick(training__unlabelled=2))
+        train(payments(), "node:vip", settings=quick(training__pseudo_label_weights=2))
 
 
 def test_the_setting_is_a_list_of_weights():
-    assert make_settings("strong", "node").training.unlabelled == [0.0, 1.0]
+    assert make_settings("strong", "node").training.pseudo_label_weights == [0.0, 1.0]
     for preset, section in (("paper", "node"), ("released", "node"), ("strong", "edge"), ("strong", "graph")):
-        assert make_settings(preset, section).training.unlabelled == [0.0]
+        assert make_settings(preset, section).training.pseudo_label_weights == [0.0]
     for text, value in (("0.5", [0.5]), ("0,1", [0.0, 1.0]), ("[0, 2]", [0.0, 2.0])):
-        assert make_settings("paper", "node", {"training.unlabelled": text}).training.unlabelled == value
+        assert (
+            make_settings("paper", "node", {"training.pseudo_label_weights": text}).training.pseudo_label_weights
+            == value
+        )
     for bad in ([], [-1.0], [float("nan")], "much"):
         with pytest.raises(SettingsError, match=r"training\.unlabelled"):
-            make_settings("strong", "node", {"training.unlabelled": bad})
+            make_settings("strong", "node", {"training.pseudo_label_weights": bad})
 
 
 @pytest.mark.parametrize(
@@ -309,8 +334,8 @@ def test_a_kill_in_any_try_ends_with_the_same_bits(step, side_by_side, monkeypat
     if not side_by_side:
         one_by_one(monkeypatch)
     settings = quick(
-        training__unlabelled=[0.0, 1.0], training__gates=["learnt", "plain"], training__rounds=3, model__dropout=0.4,
-        training__epochs=4, model__self_weight="both",
+        training__pseudo_label_weights=[0.0, 1.0], training__gates=["learned", "frozen"], training__self_training_rounds=3, model__dropout=0.4,
+        training__epochs=4, model__self_weight="one_plus_learned",
     )  # fmt: skip
 
     def go(name: str) -> None:
@@ -328,7 +353,12 @@ def test_a_kill_in_any_try_ends_with_the_same_bits(step, side_by_side, monkeypat
 @pytest.mark.parametrize("begun_side_by_side", [True, False])
 def test_what_was_begun_side_by_side_goes_on_so_on_any_device(begun_side_by_side, monkeypatch, tmp_path):
     """A GPU has room for all tries at once where a CPU has none; whoever resumes on the other must not start over."""
-    settings = quick(training__unlabelled=[0.0, 1.0], training__gates="learnt", training__rounds=2, training__epochs=4)
+    settings = quick(
+        training__pseudo_label_weights=[0.0, 1.0],
+        training__gates="learned",
+        training__self_training_rounds=2,
+        training__epochs=4,
+    )
 
     def go(name: str, side_by_side: bool) -> None:
         with monkeypatch.context() as patch:
@@ -352,84 +382,90 @@ def test_the_screen_says_what_was_tried_and_kept(caplog):
     console = Console(file=io.StringIO(), width=200)
     console.print(run_screen(run))
     line = next(line for line in console.file.getvalue().splitlines() if line.startswith("tried"))
-    kept = run.config.tried.tries[run.config.tried.kept[0]]
+    kept = run.config.selection.candidates[run.config.selection.kept[0]]
     assert "8 trainings; kept" in line
     assert ("guessed by the networks of the round before" in line) == (kept.round > 1)
-    assert ("gates learnt" if kept.gates == "learnt" else "the plain kernel") in line
+    assert ("learned gates" if kept.gates == "learned" else "frozen gates") in line
     silent = Console(file=io.StringIO(), width=200)
-    silent.print(run_screen(train(payments(), "node:tier", settings=quick(training__unlabelled=[0.0], **ONCE))))
+    silent.print(
+        run_screen(train(payments(), "node:tier", settings=quick(training__pseudo_label_weights=[0.0], **ONCE)))
+    )
     assert "tried" not in silent.file.getvalue()
 
 
 def test_later_rounds_try_what_can_be_guessed():
     training = make_settings("strong", "node").training
-    assert [len(tries) for tries in plan_tries(training)] == [4, 2, 2]
-    assert {one.unlabelled for one in plan_tries(training)[1]} == {1.0}
+    assert [len(candidates) for candidates in candidate_grid(training)] == [4, 2, 2]
+    assert {one.pseudo_label_weights for one in candidate_grid(training)[1]} == {1.0}
     alone = training.model_copy(update={"unlabelled": [0.0], "rounds": 3})
-    assert [len(tries) for tries in plan_tries(alone)] == [2]
-    assert len(plan_tries(make_settings("paper", "node").training)) == 1
+    assert [len(candidates) for candidates in candidate_grid(alone)] == [2]
+    assert len(candidate_grid(make_settings("paper", "node").training)) == 1
 
 
 @pytest.mark.parametrize("side_by_side", [True, False])
 def test_plain_gates_stay_at_one_and_self_maps_at_nothing(side_by_side, monkeypatch):
     if not side_by_side:
         one_by_one(monkeypatch)
-    tried = []
-    whole = members_module.keep_best
-    monkeypatch.setattr(members_module, "keep_best", lambda *args: tried.append(args[0]) or whole(*args))
-    settings = quick(model__self_weight="both", training__unlabelled=0.0, training__gates=["learnt", "plain"])
+    selection = []
+    whole = members_module.select_best
+    monkeypatch.setattr(members_module, "keep_best", lambda *args: selection.append(args[0]) or whole(*args))
+    settings = quick(
+        model__self_weight="one_plus_learned", training__pseudo_label_weights=0.0, training__gates=["learned", "frozen"]
+    )
     train(payments(), "node:tier", settings=settings, ensemble=2)
-    for learnt, still in tried[:2]:
+    for learnt, still in selection[:2]:
         for names in (".reader", ".self_map"):
             moved = {
-                kind: sum(
-                    float(p.detach().abs().sum()) for name, p in learner.named_parameters() if name.endswith(names)
-                )
-                for kind, learner in (("learnt", learnt), ("plain", still))
+                kind: sum(float(p.detach().abs().sum()) for name, p in model.named_parameters() if name.endswith(names))
+                for kind, model in (("learned", learnt), ("frozen", still))
             }
-            assert moved["plain"] == 0.0
-            assert moved["learnt"] > 0.0
+            assert moved["frozen"] == 0.0
+            assert moved["learned"] > 0.0
 
 
 def test_teachers_are_the_best_of_each_kind_of_gates_in_the_round_before():
-    tries = plan_tries(make_settings("strong", "node").training)
+    candidates = candidate_grid(make_settings("strong", "node").training)
     values = [0.7, 0.8, 0.9, 0.6, 0.5, 0.4]  # learnt, learnt, plain, plain; then learnt, plain
-    fits = apart(fitted(values, [1.0] * 6))
-    assert best_of_each(range(4), fits[:4], tries[0]) == [1, 2]
-    assert best_of_each(range(6), fits, tries[0] + tries[1]) == [4, 5]
+    fit_results = apart(fit_result(values, [1.0] * 6))
+    assert best_per_gate_mode(range(4), fit_results[:4], candidates[0]) == [1, 2]
+    assert best_per_gate_mode(range(6), fit_results, candidates[0] + candidates[1]) == [4, 5]
 
 
 def test_teachers_speak_with_one_voice_as_sure_as_it_is_right():
-    run = train(payments(60), "node:tier", settings=quick(training__unlabelled=0.0, **ONCE), ensemble=2, seed=3)
-    lesson = prepare(payments(60), "node:tier", changes=quick(), seed=3).lesson
-    (target,) = lesson.targets
-    both = torch.stack([probabilities(target, infer(one, lesson.graph).rows["node"]) for one in run.learners]).mean(0)
-    said = ask_classes([run.learners], lesson, "cpu")[:, 0]
+    run = train(
+        payments(60), "node:tier", settings=quick(training__pseudo_label_weights=0.0, **ONCE), ensemble=2, seed=3
+    )
+    task_data = prepare(payments(60), "node:tier", changes=quick(), seed=3).task_data
+    (target,) = task_data.targets
+    both = torch.stack([probabilities(target, infer(one, task_data.graph).rows["node"]) for one in run.models]).mean(0)
+    said = predict_pseudo_labels([run.models], task_data, "cpu")[:, 0]
     assert torch.equal(said.argmax(1), both.argmax(1))
-    rows = (lesson.parts["node"][:, 0] == 1).nonzero().squeeze(1)
-    right = float((said[rows].argmax(1) == lesson.labels["node"][rows, 0]).double().mean())
+    rows = (task_data.parts["node"][:, 0] == 1).nonzero().squeeze(1)
+    right = float((said[rows].argmax(1) == task_data.labels["node"][rows, 0]).double().mean())
     assert 0.4 < right < 0.99
     assert float(said[rows].amax(1).mean()) == pytest.approx(right, abs=1e-3)
 
 
 def test_a_second_round_learns_from_what_the_best_networks_say(monkeypatch):
     seen = []
-    whole = members_module.add_tries
+    whole = members_module.expand_members
     monkeypatch.setattr(members_module, "add_tries", lambda *args: seen.append(args) or whole(*args))
     asked = []
-    ask = members_module.ask_classes
+    ask = members_module.predict_pseudo_labels
     monkeypatch.setattr(members_module, "ask_classes", lambda *args: asked.append(args[0]) or ask(*args))
-    settings = quick(training__rounds=2, training__unlabelled=[0.0, 1.0], training__gates="learnt")
+    settings = quick(
+        training__self_training_rounds=2, training__pseudo_label_weights=[0.0, 1.0], training__gates="learned"
+    )
     run = train(payments(60), "node:tier", settings=settings, ensemble=2, seed=3)
-    (_, first, guesses, _), (lesson, second, answers, _) = seen
+    (_, first, soft_labels, _), (task_data, second, answers, _) = seen
     assert [one.round for one in (*first, *second)] == [1, 1, 2]
-    assert not torch.equal(guesses, answers)
+    assert not torch.equal(soft_labels, answers)
     torch.testing.assert_close(answers.sum(2), torch.ones(60, 2))
-    for member, (best, (learner,)) in enumerate(zip(run.config.tried.best, asked[0], strict=True)):
-        mine = replace(lesson, parts={"node": lesson.parts["node"][:, [member]]})
-        assert torch.equal(ask_classes([[learner]], mine, "cpu")[:, 0], answers[:, member])
-        codes = lesson.parts["node"][:, member] == 1
-        right = answers[codes, member].argmax(1) == lesson.labels["node"][codes, 0]
+    for member, (best, (model,)) in enumerate(zip(run.config.selection.best, asked[0], strict=True)):
+        mine = replace(task_data, parts={"node": task_data.parts["node"][:, [member]]})
+        assert torch.equal(predict_pseudo_labels([[model]], mine, "cpu")[:, 0], answers[:, member])
+        codes = task_data.parts["node"][:, member] == 1
+        right = answers[codes, member].argmax(1) == task_data.labels["node"][codes, 0]
         assert float(right.double().mean()) == pytest.approx(max(best[:2]))
 
 
@@ -437,23 +473,32 @@ def test_a_second_round_learns_from_what_the_best_networks_say(monkeypatch):
 def test_a_second_round_is_kept_only_where_it_is_better(target):
     """Whatever the second round reaches, what is kept is never worse on validation than without it."""
     settings = quick(
-        training__unlabelled=1.0, training__gates="learnt", training__epochs=10, data__fractions=(0.2, 0.4, 0.4)
+        training__pseudo_label_weights=1.0,
+        training__gates="learned",
+        training__epochs=10,
+        data__fractions=(0.2, 0.4, 0.4),
     )
-    one, two = (train(payments(80), target, settings=settings | {"training.rounds": rounds}) for rounds in (1, 2))
-    ((first,),), ((again, second),) = one.config.tried.best, two.config.tried.best
+    one, two = (
+        train(payments(80), target, settings=settings | {"training.self_training_rounds": rounds}) for rounds in (1, 2)
+    )
+    ((first,),), ((again, second),) = one.config.selection.best, two.config.selection.best
     assert again == first, "the first round is the same"
-    assert two.config.tried.kept == [int(second > first)] or second == first
+    assert two.config.selection.kept == [int(second > first)] or second == first
     metric = "accuracy" if target == "node:tier" else "auc"
     assert two.metrics["validation"]["node"][metric] == pytest.approx(max(first, second))
 
 
 def test_a_big_graph_is_not_trained_eight_times_unless_asked(monkeypatch):
-    monkeypatch.setattr("censnet.training.settle.MOST", (30 + 90) * 8 - 1)
+    monkeypatch.setattr("censnet.pipeline.resolve.MOST", (30 + 90) * 8 - 1)
     training = prepare(payments(), "node:tier", changes=quick()).settings.training
-    assert (training.gates, training.rounds, training.unlabelled) == (["learnt"], 1, [0.0, 1.0])
-    asked = quick(training__gates=["learnt", "plain"], training__rounds=2)
+    assert (training.gates, training.self_training_rounds, training.pseudo_label_weights) == (
+        ["learned"],
+        1,
+        [0.0, 1.0],
+    )
+    asked = quick(training__gates=["learned", "frozen"], training__self_training_rounds=2)
     training = prepare(payments(), "node:tier", changes=asked).settings.training
-    assert (training.gates, training.rounds) == (["learnt", "plain"], 2)
+    assert (training.gates, training.self_training_rounds) == (["learned", "frozen"], 2)
 
 
 @pytest.mark.parametrize(
@@ -465,45 +510,45 @@ def test_a_big_graph_is_not_trained_eight_times_unless_asked(monkeypatch):
     ],
 )
 def test_where_gates_cannot_rest_who_asks_is_told_and_a_preset_is_silent(changes, why):
-    settings = quick(training__epochs=1, training__unlabelled=0.0, **changes)
+    settings = quick(training__epochs=1, training__pseudo_label_weights=0.0, **changes)
     run = train(payments(), "node:tier", settings=settings)
-    assert run.config.settings.training.gates == ["learnt"]
+    assert run.config.settings.training.gates == ["learned"]
     with pytest.raises(SettingsError, match=why):
-        train(payments(), "node:tier", settings=settings | {"training.gates": ["learnt", "plain"]})
+        train(payments(), "node:tier", settings=settings | {"training.gates": ["learned", "frozen"]})
 
 
 @pytest.mark.parametrize(
     ("target", "changes", "why"),
     [
         ("node:wealth", {}, "as node:wealth is number"),
-        ("edge:fraud", {"training__unlabelled": 0.0}, "training.unlabelled is 0"),
-        ("node:vip", {"training__unlabelled": 0.0}, "training.unlabelled is 0"),
+        ("edge:fraud", {"training__pseudo_label_weights": 0.0}, "training.pseudo_label_weights is 0"),
+        ("node:vip", {"training__pseudo_label_weights": 0.0}, "training.pseudo_label_weights is 0"),
     ],
 )
 def test_rounds_that_cannot_be_followed_are_refused_where_they_are_asked_for(target, changes, why):
     with pytest.raises(
         SettingsError, match=r"training\.rounds is 3, expected 1: further rounds learn from guesses.*" + why
     ):
-        prepare(payments(), target, changes=quick(training__rounds=3, **changes))
-    assert prepare(payments(), target, changes=quick(**changes)).settings.training.rounds == 1
+        prepare(payments(), target, changes=quick(training__self_training_rounds=3, **changes))
+    assert prepare(payments(), target, changes=quick(**changes)).settings.training.self_training_rounds == 1
 
 
 @pytest.mark.parametrize(
     ("target", "more"),
-    [("link", {}), (["node:vip", "link"], {}), (["node:vip", "link"], {"model__decoder": "cosines"})],
+    [("link", {}), (["node:vip", "link"], {}), (["node:vip", "link"], {"model__decoder": "cosine"})],
 )
 def test_gates_are_tried_where_links_are_predicted(target, more):
-    settings = quick(training__gates=["learnt", "plain"], training__epochs=2, model__layers="EN", **more)
+    settings = quick(training__gates=["learned", "frozen"], training__epochs=2, model__layers="EN", **more)
     run = train(payments(), target, settings=settings, ensemble=2)
-    assert [one.gates for one in run.config.tried.tries] == ["learnt", "plain"]
-    assert len(run.config.tried.best) == len(run.learners) == 2
+    assert [one.gates for one in run.config.selection.candidates] == ["learned", "frozen"]
+    assert len(run.config.selection.best) == len(run.models) == 2
 
 
 @pytest.mark.parametrize("side_by_side", [True, False])
 def test_every_training_has_a_number_in_the_history_while_it_runs(side_by_side, monkeypatch, tmp_path):
     if not side_by_side:
         one_by_one(monkeypatch)
-    settings = quick(training__epochs=3, training__gates="learnt", training__rounds=2)
+    settings = quick(training__epochs=3, training__gates="learned", training__self_training_rounds=2)
     with monkeypatch.context() as patch:
         stop_at(patch, 5 if side_by_side else 8, "exception")
         with pytest.raises(CrashError):
@@ -518,11 +563,11 @@ def test_tries_start_alike_and_members_do_not_and_each_round_has_two_teachers(si
     if not side_by_side:
         one_by_one(monkeypatch)
     starts, teachers = [], []
-    fit, ask = members_module.fit, members_module.ask_classes
+    fit, ask = members_module.fit, members_module.predict_pseudo_labels
 
-    def spy(learner, *args, **more):
-        starts.extend(copy.deepcopy(one).state_dict() for one in split_members(learner))
-        return fit(learner, *args, **more)
+    def spy(model, *args, **more):
+        starts.extend(copy.deepcopy(one).state_dict() for one in split_members(model))
+        return fit(model, *args, **more)
 
     monkeypatch.setattr(members_module, "fit", spy)
     monkeypatch.setattr(members_module, "ask_classes", lambda *args: teachers.append(args[0]) or ask(*args))
@@ -543,16 +588,20 @@ def test_rounds_of_a_replicate_do_not_draw_as_the_next_replicate_does(monkeypatc
     whole = members_module.fit
     monkeypatch.setattr(members_module, "fit", lambda *args, **kw: seeds.append(args[3]) or whole(*args, **kw))
     for seed in (0, 1):
-        train(payments(), "node:tier", settings=quick(training__epochs=1, training__gates="learnt"), seed=seed)
+        train(payments(), "node:tier", settings=quick(training__epochs=1, training__gates="learned"), seed=seed)
     assert len(seeds) == len(set(seeds)) == 2 * 4, "each training of each draws apart"
 
 
-@pytest.mark.parametrize("gates", ["plain", "learnt"])
+@pytest.mark.parametrize("gates", ["frozen", "learned"])
 def test_embeddings_of_edges_that_nothing_taught_come_with_a_warning(
     gates: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    run = train(plain(), "node:side", settings=quick(training__gates=gates, training__rounds=1, training__epochs=2))
+    run = train(
+        plain(),
+        "node:side",
+        settings=quick(training__gates=gates, training__self_training_rounds=1, training__epochs=2),
+    )
     with caplog.at_level("WARNING", "censnet"):
         run.embed(plain())
-    assert run.config.at_rest == (gates == "plain")
-    assert ("gates at rest" in caplog.text) == (gates == "plain")
+    assert run.config.at_rest == (gates == "frozen")
+    assert ("gates at rest" in caplog.text) == (gates == "frozen")

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from censnet.ops.graph import Graph
-from censnet.training import unlabelled
-from censnet.training.unlabelled import guess_classes, smooth_rows
+from censnet.selection import pseudo_labels as pseudo_label_weights
+from censnet.selection.pseudo_labels import propagate_features, pseudo_labels
 
 
 def communities(seed: int = 0, count: int = 60, classes: int = 3) -> tuple[Graph, torch.Tensor]:
@@ -73,9 +73,9 @@ def test_the_rule_as_printed_computed_slowly():
     graph, labels = communities()
     train, validation = parts()
     h, y = slow_rows(graph, graph.nodes.double().numpy()), labels.long().numpy()
-    torch.testing.assert_close(smooth_rows(graph), torch.from_numpy(h).float(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(propagate_features(graph), torch.from_numpy(h).float(), atol=1e-5, rtol=1e-4)
     for tau in (8.0, 30.0):
-        guess = guess_classes(graph, labels, train, validation, 3, sharpness=[tau])
+        guess = pseudo_labels(graph, labels, train, validation, 3, inverse_temperature=[tau])
         expected = slow_power(slow_guess(h, y, train.tolist(), tau, 3), y, validation.tolist())
         expected[train] = np.eye(3)[y[train]]
         torch.testing.assert_close(guess, torch.from_numpy(expected).float(), atol=2e-3, rtol=0)
@@ -84,10 +84,12 @@ def test_the_rule_as_printed_computed_slowly():
 def test_of_several_the_one_that_is_right_on_most_validation_rows():
     graph, labels = communities(seed=4)
     train, validation = parts()
-    each = {tau: guess_classes(graph, labels, train, validation, 3, sharpness=[tau]) for tau in (1.0, 8.0, 200.0)}
+    each = {
+        tau: pseudo_labels(graph, labels, train, validation, 3, inverse_temperature=[tau]) for tau in (1.0, 8.0, 200.0)
+    }
     right = {tau: (guess[validation].argmax(1) == labels[validation]).double().mean() for tau, guess in each.items()}
     assert len(set(map(float, right.values()))) > 1, "or there would be nothing to choose"
-    best = guess_classes(graph, labels, train, validation, 3, sharpness=list(each))
+    best = pseudo_labels(graph, labels, train, validation, 3, inverse_temperature=list(each))
     assert best.equal(each[max(right, key=right.__getitem__)])
 
 
@@ -100,16 +102,20 @@ def test_words_that_all_have_do_not_count_and_rows_are_of_length_one():
     assert weight[0] == 0
     x = counts.numpy() * weight
     x = x / np.linalg.norm(x, axis=1, keepdims=True).clip(1e-12)
-    torch.testing.assert_close(smooth_rows(sparse), torch.from_numpy(slow_rows(graph, x)).float(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        propagate_features(sparse), torch.from_numpy(slow_rows(graph, x)).float(), atol=1e-5, rtol=1e-4
+    )
     given = Graph((counts / 3).to_sparse_csr(), graph.edges, graph.ends)  # no counts, so as they are
     x = counts.numpy() / np.linalg.norm(counts.numpy(), axis=1, keepdims=True)
-    torch.testing.assert_close(smooth_rows(given), torch.from_numpy(slow_rows(graph, x)).float(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        propagate_features(given), torch.from_numpy(slow_rows(graph, x)).float(), atol=1e-5, rtol=1e-4
+    )
 
 
 def test_labels_are_kept_and_guesses_are_as_sure_as_they_are_right():
     graph, labels = communities()
     train, validation = parts()
-    guess = guess_classes(graph, labels, train, validation, 3)
+    guess = pseudo_labels(graph, labels, train, validation, 3)
     assert guess[train].equal(torch.nn.functional.one_hot(labels[train].long(), 3).float())
     torch.testing.assert_close(guess.sum(1), torch.ones(60))
     right = (guess[validation].argmax(1) == labels[validation]).float().mean()
@@ -119,9 +125,9 @@ def test_labels_are_kept_and_guesses_are_as_sure_as_they_are_right():
 
 def test_the_same_twice_whatever_else_was_drawn():
     graph, labels = communities()
-    first = guess_classes(graph, labels, *parts(), 3)
+    first = pseudo_labels(graph, labels, *parts(), 3)
     torch.manual_seed(77)
-    assert guess_classes(graph, labels, *parts(), 3).equal(first)
+    assert pseudo_labels(graph, labels, *parts(), 3).equal(first)
 
 
 def test_relabelling_relabels():
@@ -130,15 +136,15 @@ def test_relabelling_relabels():
     order = torch.from_numpy(np.random.default_rng(2).permutation(60))
     place = order.argsort()
     other = Graph(graph.nodes[order], graph.edges, place[graph.ends])
-    guess = guess_classes(other, labels[order], place[train], place[validation], 3)
-    torch.testing.assert_close(guess, guess_classes(graph, labels, train, validation, 3)[order], atol=1e-4, rtol=0)
+    guess = pseudo_labels(other, labels[order], place[train], place[validation], 3)
+    torch.testing.assert_close(guess, pseudo_labels(graph, labels, train, validation, 3)[order], atol=1e-4, rtol=0)
 
 
 def test_a_class_without_a_training_row_is_never_guessed():
     graph, labels = communities()
     labels = torch.where(labels == 2, 4.0, labels)  # classes 2 and 3 have no row at all
     train = torch.tensor([0, 1, 3, 4])
-    guess = guess_classes(graph, labels, train, torch.arange(6, 30), 5)
+    guess = pseudo_labels(graph, labels, train, torch.arange(6, 30), 5)
     assert bool((guess[:, 2:] == 0).all())
     torch.testing.assert_close(guess.sum(1), torch.ones(60))
 
@@ -148,9 +154,9 @@ def test_rows_without_a_label_teach_and_choose_nothing():
     train, validation = parts()
     gaps = labels.clone()
     gaps[[2, 9, 40]] = torch.nan
-    guess = guess_classes(graph, gaps, train, validation, 3)
+    guess = pseudo_labels(graph, gaps, train, validation, 3)
     without = train[train != 2], validation[validation != 9]
-    assert guess.equal(guess_classes(graph, labels, *without, 3))
+    assert guess.equal(pseudo_labels(graph, labels, *without, 3))
     assert guess[2].amax() < 1
 
 
@@ -159,10 +165,10 @@ def test_rows_of_zeros_and_nodes_alone_are_no_trouble():
     nodes = graph.nodes.clone()
     nodes[59] = 0  # the hermit
     lone = Graph(nodes, graph.edges, graph.ends)
-    guess = guess_classes(lone, labels, *parts(), 3)
+    guess = pseudo_labels(lone, labels, *parts(), 3)
     assert bool(guess.isfinite().all())
     none = Graph(graph.nodes, graph.edges[:0], graph.ends[:, :0])
-    assert bool(guess_classes(none, labels, *parts(), 3).isfinite().all())
+    assert bool(pseudo_labels(none, labels, *parts(), 3).isfinite().all())
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -170,12 +176,12 @@ def test_wide_features_of_many_nodes_are_projected_and_angles_stay(sparse, monke
     graph, _ = communities()
     wide = torch.from_numpy(np.random.default_rng(3).poisson(0.2, (60, 2000))).float()
     wide = Graph(wide.to_sparse_csr() if sparse else wide, graph.edges, graph.ends)
-    exact = smooth_rows(wide)
+    exact = propagate_features(wide)
     assert exact.shape == (60, 2000)
-    monkeypatch.setattr(unlabelled, "ROOM", 60 * 512)
-    narrow = smooth_rows(wide)
+    monkeypatch.setattr(pseudo_label_weights, "ROOM", 60 * 512)
+    narrow = propagate_features(wide)
     assert narrow.shape == (60, 512)
-    assert narrow.equal(smooth_rows(wide))
+    assert narrow.equal(propagate_features(wide))
     torch.testing.assert_close(narrow @ narrow.t(), exact @ exact.t(), atol=0.2, rtol=0)
 
 
@@ -183,8 +189,8 @@ def test_without_labels_there_is_nothing_to_guess_from():
     graph, labels = communities()
     train, validation = parts()
     with pytest.raises(ValueError, match="validation has no node with a label, expected some"):
-        guess_classes(graph, labels, train, validation[:0], 3)
+        pseudo_labels(graph, labels, train, validation[:0], 3)
     with pytest.raises(ValueError, match="train has no node with a label, expected some"):
-        guess_classes(graph, torch.full((60,), torch.nan), train, validation, 3)
+        pseudo_labels(graph, torch.full((60,), torch.nan), train, validation, 3)
     with pytest.raises(ValueError, match=r"labels has shape \(59,\), expected \(60,\)"):
-        guess_classes(graph, labels[:59], train, validation, 3)
+        pseudo_labels(graph, labels[:59], train, validation, 3)

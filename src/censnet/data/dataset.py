@@ -13,30 +13,30 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.arguments import check_arguments
-from censnet.data.errors import DataError, name_columns, shorten
-from censnet.data.molecules.smiles import assemble_molecules, find_molecule_keys, smiles_of
+from censnet.arguments import check_arguments
+from censnet.data.datasets import download as sources
+from censnet.data.datasets.builtin import from_tensors, read_builtin
+from censnet.data.graph_features import add_graph_features
+from censnet.data.molecules.assemble import assemble_molecules, find_molecule_keys, smiles_of
 from censnet.data.molecules.structure_files import is_structure_file, read_structures
-from censnet.data.problems import Problems
 from censnet.data.refit import refit
-from censnet.data.results import lay_out
-from censnet.data.sets import sources
-from censnet.data.sets.builtin import from_tensors, read_builtin
+from censnet.data.results import join_results
 from censnet.data.splits.links import LinkSplit
-from censnet.data.tables.assemble import assemble, describe_columns
+from censnet.data.tables.ambiguous_numbers import tell_notations
+from censnet.data.tables.assemble import assemble, column_notes
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.doubts import tell_notations
+from censnet.data.tables.default_features import count_degree, encode_degree
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import LEVELS, says_split, table_overrides
 from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.packing import Assembled, Fitted
+from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.saturated import tell_saturated
 from censnet.data.tables.schema import Features, Schema, Standardize, find_roles
-from censnet.data.tables.stand_ins import count_degree, encode_degree
 from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets
 from censnet.data.tables.targets import Rows, expand_targets, find_targets, find_training_rows, table_of
-from censnet.data.tables.unseen import tell_unseen
-from censnet.data.whole import add_wholes
+from censnet.data.tables.unseen import warn_unseen_categories
+from censnet.errors import DataError, name_columns, shorten
 from censnet.ops.graph import Graph, GraphSet
 from censnet.text import count
 
@@ -112,10 +112,10 @@ class Dataset:
             chosen["edges"] = links.rows.to_input(self.edge_rows).train.numpy()
         kept = Assembled(**{field.name: getattr(self, field.name) for field in fields(Assembled)})
         new = refit(kept, chosen, None if links is None else links.rows.train.numpy())
-        old = describe_columns(self.tables, self.schema) + tell_saturated(self.graph, self.tables, self.schema)
+        old = column_notes(self.tables, self.schema) + tell_saturated(self.graph, self.tables, self.schema)
         others = [note for note in self.notes if note not in old]
         others += tell_saturated(new.graph, new.tables, new.schema)
-        return replace(self, **vars(new), notes=describe_columns(new.tables, new.schema) + others)
+        return replace(self, **vars(new), notes=column_notes(new.tables, new.schema) + others)
 
     def seen(self, links: LinkSplit) -> Graph:
         """The graph that message passing may see when links are predicted: every node, and the training links alone.
@@ -162,7 +162,7 @@ class Dataset:
                 f"values has {count(len(values), 'row')}, expected {self.count(level):,}: one for each {level}"
             )
         messages = self.problems.get(table, {})
-        return lay_out(values, frame, rows, self.id_columns(level), keep, messages)
+        return join_results(values, frame, rows, self.id_columns(level), keep, messages)
 
     def id_columns(self, level: str) -> list[str]:
         """The columns that say who a row is: its keys, and what the schema took for ids."""
@@ -241,7 +241,7 @@ def load_data(
         notes += said
     targets = with_siblings(find_targets(specs, tables, required=False), tables)
     rows = find_training_rows(train_rows, targets, tables)
-    problems, smiles = Problems(tables, strict), None
+    problems, smiles = RowErrors(tables, strict), None
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
         keys = find_molecule_keys(tables, schema, decided)
@@ -252,12 +252,12 @@ def load_data(
     else:
         _check_options(descriptors, standardize)
         made = assemble(tables, schema, targets, rows, overrides, problems, notes, features)
-    made = add_wholes(made, smiles, descriptors, rows.get("graphs"), problems)
+    made = add_graph_features(made, smiles, descriptors, rows.get("graphs"), problems)
     clipped = tell_saturated(made.graph, made.tables, made.schema)
     if schema is not None:
         for note in clipped:
             logger.warning("%s", note)
-        notes += tell_unseen(made.tables, schema)
+        notes += warn_unseen_categories(made.tables, schema)
     else:
         notes += tell_notations(made.tables, made.schema)
     notes += clipped
@@ -301,10 +301,10 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
         tables = read_structures(path) if is_file_of_molecules else read_tables(path, roles)
     else:
         from censnet.data.interop import (
-            objects,  # PyTorch Geometric: seconds, and whoever has such a graph has spent them
+            convert,  # PyTorch Geometric: seconds, and whoever has such a graph has spent them
         )
 
-        found = objects.to_tables(data)
+        found = convert.to_tables(data)
         if found is None:
             raise DataError(
                 f"data is a {type(data).__name__}, expected a path, a name, a table, or a PyG or networkx graph"

@@ -9,17 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.data.inspect.structure import node_numbers
+from censnet.data.graph_features import refit_wholes
 from censnet.data.molecules.atoms import encode_kinds, learn_vocabulary
+from censnet.data.tables.default_features import add_default_features, count_degree, encode_degree, fit_degree
 from censnet.data.tables.ordering import put_in_order
-from censnet.data.tables.packing import Assembled, Bonds, Whole, first_rows
+from censnet.data.tables.packing import Assembled, Bonds, IntArray, first_rows
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
-from censnet.data.whole import refit_wholes
+from censnet.inspection.structure import node_numbers
 from censnet.ops.graph import GraphSet
 
 
-def refit(data: Assembled, rows: Mapping[str, Whole], seen: Whole | None = None) -> Assembled:
+def refit(data: Assembled, rows: Mapping[str, IntArray], seen: IntArray | None = None) -> Assembled:
     """Take the statistics of every column from the given rows, and encode the tables again.
 
     The kind of each column stays as it was found, and so does what became of each row. So no row turns bad, no edges
@@ -53,10 +53,10 @@ def refit(data: Assembled, rows: Mapping[str, Whole], seen: Whole | None = None)
 
 
 def _refit_rows(
-    data: Assembled, schema: Schema, node_source: Whole, node_rows: Whole | None, seen: Whole | None
+    data: Assembled, schema: Schema, node_source: IntArray, node_rows: IntArray | None, seen: IntArray | None
 ) -> Assembled:
     """Tables: nodes and edges are encoded again."""
-    schema, frames = add_stand_ins(schema), data.tables.frames()
+    schema, frames = add_default_features(schema), data.tables.frames()
     if schema.nodes.structure == "degree":
         ends, num_nodes = node_numbers(data.graph), len(node_source)
         training = None if node_rows is None else data.node_rows.numpy()[node_rows]
@@ -76,7 +76,7 @@ def _refit_rows(
     return replace(data, schema=schema, graph=data.graph.with_features(nodes, edges))
 
 
-def _refit_bonds(data: Assembled, schema: Schema, bonds: Bonds | None, rows: Whole | None) -> Assembled:
+def _refit_bonds(data: Assembled, schema: Schema, bonds: Bonds | None, rows: IntArray | None) -> Assembled:
     """Molecules: the vocabulary of the `paper` features is learnt again; nothing else depends on training rows."""
     graph = data.graph
     if bonds is None or not isinstance(graph, GraphSet):
@@ -93,7 +93,7 @@ def _refit_bonds(data: Assembled, schema: Schema, bonds: Bonds | None, rows: Who
     return replace(data, schema=schema, graph=graph.with_features(graph.nodes, edges))
 
 
-def _rows_of_graphs(data: Assembled, rows: Whole | None) -> dict[str, Whole]:
+def _rows_of_graphs(data: Assembled, rows: IntArray | None) -> dict[str, IntArray]:
     """The rows of nodes and of edges that are in the graphs of these rows."""
     if rows is None or not isinstance(data.graph, GraphSet) or data.schema.smiles is not None:
         return {}
@@ -110,7 +110,7 @@ def _rows_of_graphs(data: Assembled, rows: Whole | None) -> dict[str, Whole]:
     return found
 
 
-def _take(features: Tensor, source: Whole) -> Tensor:
+def _take(features: Tensor, source: IntArray) -> Tensor:
     if len(source) == len(features) and np.array_equal(source, np.arange(len(source))):
         return features
     return put_in_order(features, source)

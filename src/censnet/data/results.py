@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from censnet.data.errors import DataError
+from censnet.errors import DataError
 
 
-def lay_out(
+def join_results(
     values: pd.DataFrame,
     frame: pd.DataFrame,
     rows: NDArray[Any],

@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout, dropout
+from censnet.nn.ensemble import check_rows, init_members, matrices, mix
 from censnet.nn.kernels import Kernel, make_kernel
-from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, Readers, SelfWeight, Variant
-from censnet.nn.members import check_rows, fill_members, matrices, mix
+from censnet.nn.layers import EdgeLayer, Gate, GateInit, NodeLayer, SelfWeight, Variant
 from censnet.nn.norms import Norm, check_norm, make_norm
-from censnet.ops.factors import Normalization, by_head
 from censnet.ops.incidence import Incidence
+from censnet.ops.normalization import Normalization, by_head
 from censnet.ops.sparse import map_values
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -44,11 +44,12 @@ class CensNet(nn.Module):
         node_width: channels of each node that comes in.
         edge_width: channels of each edge that comes in.
         hidden: channels that each layer gives.
-        layers: a word of N and E, in order: "NEN" is the paper's network for node tasks. With `lift` it may be empty.
+        layers: the sequence of node (N) and edge (E) layers: "NEN" is the paper's network for node tasks. With
+            `pre_layers` it may be empty.
         out_width: channels that the last layer gives. It is then linear: nothing is done after it.
         dropout: probability of a channel to be dropped after each layer.
         norm: "batch", "layer" or None, before the activation.
-        residual: whether to add what came in, where the widths agree; "rising" is with an :math:`r_l` that is learnt.
+        residual: whether to add what came in, where the widths agree; "rezero" is with an :math:`r_l` that is learnt.
         activation: relu, elu, gelu, silu, tanh or none.
         lift: how often each node's features are first mapped to `hidden` channels by themselves, then activated and
             thinned by dropout, so that the first layer already moves what was learnt of them.
@@ -82,10 +83,10 @@ class CensNet(nn.Module):
         out_width: int | None = None,
         dropout: float = 0.0,
         norm: Norm | None = None,
-        residual: bool | Literal["rising"] = False,
+        residual: bool | Literal["rezero"] = False,
         activation: str = "relu",
-        lift: int = 0,
-        lift_edges: bool = False,
+        pre_layers: int = 0,
+        edge_pre_layer: bool = False,
         variant: Variant = "paper",
         bias: bool = True,
         self_weight: SelfWeight | None = None,
@@ -93,25 +94,27 @@ class CensNet(nn.Module):
         gate: Gate = "linear",
         normalization: Normalization | None = None,
         kernel: str | Kernel = "hop",
-        readers: Readers = "drawn",
+        gate_init: GateInit = "signed",
         members: int = 1,
     ) -> None:
         super().__init__()
-        if not (layers or lift) or set(layers) - {"N", "E"}:
+        if not (layers or pre_layers) or set(layers) - {"N", "E"}:
             raise ValueError(f"layers is {layers!r}, expected a word of N and E, such as 'NEN'")
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
-        if residual not in (False, True, "rising"):
+        if residual not in (False, True, "rezero"):
             raise ValueError(f"residual is {residual!r}, expected True, False or 'rising'")
         check_norm(norm)
         self.word, self.variant, self.residual, self.activation = layers, variant, residual, activation
         self.members, self.steps = members, make_kernel(kernel).steps  # how often a layer's kernel multiplies
-        self.linear_end = out_width is not None
+        self.last_layer_is_head = out_width is not None
         self.dropout = Dropout(dropout)
-        self.lift = nn.ModuleList(_Lift(hidden if depth else node_width, hidden, members) for depth in range(lift))
-        width = {"N": hidden if lift else node_width, "E": hidden if lift_edges else edge_width}
-        self.lift_edges = _Lift(edge_width, hidden, members) if lift_edges else None
-        self.lift_ends = _Lift(width["N"], hidden, members, bias=False) if lift_edges else None
+        self.pre_layers = nn.ModuleList(
+            _Lift(hidden if depth else node_width, hidden, members) for depth in range(pre_layers)
+        )
+        width = {"N": hidden if pre_layers else node_width, "E": hidden if edge_pre_layer else edge_width}
+        self.edge_pre_layer = _Lift(edge_width, hidden, members) if edge_pre_layer else None
+        self.edge_pre_ends = _Lift(width["N"], hidden, members, bias=False) if edge_pre_layer else None
         self.layers = nn.ModuleList()
         self.norms = nn.ModuleList()
         for depth, letter in enumerate(layers):
@@ -134,31 +137,31 @@ class CensNet(nn.Module):
                     normalization,
                     kernel,
                     variant,
-                    readers=readers,
+                    gate_init=gate_init,
                     members=members,
                 )
             )
             self.norms.append(make_norm(None if last else norm, out, members))
             width[letter] = out
-        risers = sum(self._adds(depth) for depth in range(len(layers))) if residual == "rising" else 0
-        self.rise = nn.Parameter(torch.zeros(members * risers)) if risers else None
+        risers = sum(self._adds(depth) for depth in range(len(layers))) if residual == "rezero" else 0
+        self.rezero_gain = nn.Parameter(torch.zeros(members * risers)) if risers else None
         self.out_node_width, self.out_edge_width = width["N"], width["E"]
 
     def reset_parameters(self) -> None:
         """Start afresh."""
-        for module in (*self.lift, self.lift_edges, self.lift_ends, *self.layers, *self.norms):
+        for module in (*self.pre_layers, self.edge_pre_layer, self.edge_pre_ends, *self.layers, *self.norms):
             if module is not None and not isinstance(module, nn.Identity):
                 module.reset_parameters()
-        if self.rise is not None:
-            nn.init.zeros_(self.rise)
+        if self.rezero_gain is not None:
+            nn.init.zeros_(self.rezero_gain)
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """The embedded nodes and edges."""
-        for lift in self.lift:
-            nodes = self._finish(lift(nodes))
-        if self.lift_edges is not None and self.lift_ends is not None:
-            edges = self._finish(self.lift_edges(edges) + incidence.gather(self.lift_ends(nodes)))
-        rises = None if self.rise is None else iter(self.rise.view(self.members, -1, 1).unbind(1))
+        for pre_layers in self.pre_layers:
+            nodes = self._finish(pre_layers(nodes))
+        if self.edge_pre_layer is not None and self.edge_pre_ends is not None:
+            edges = self._finish(self.edge_pre_layer(edges) + incidence.gather(self.edge_pre_ends(nodes)))
+        rises = None if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
         for depth, (letter, layer, norm) in enumerate(zip(self.word, self.layers, self.norms, strict=True)):
             last = self._is_end(depth)
             old = nodes if letter == "N" else edges
@@ -174,14 +177,14 @@ class CensNet(nn.Module):
         return nodes, edges
 
     def _is_end(self, depth: int) -> bool:
-        return self.linear_end and depth == len(self.word) - 1
+        return self.last_layer_is_head and depth == len(self.word) - 1
 
     def _adds(self, depth: int) -> bool:
         """Whether what a layer gives is added to what came in; what rises, only to what was embedded before."""
         layer, letter = self.layers[depth], self.word[depth]
-        lifted = bool(self.lift) if letter == "N" else self.lift_edges is not None
+        lifted = bool(self.pre_layers) if letter == "N" else self.edge_pre_layer is not None
         embedded = lifted or letter in self.word[:depth]
-        fits = layer.in_width == layer.out_width and (embedded or self.residual != "rising")
+        fits = layer.in_width == layer.out_width and (embedded or self.residual != "rezero")
         return bool(self.residual) and not self._is_end(depth) and fits
 
     def _finish(self, rows: Tensor) -> Tensor:
@@ -215,7 +218,7 @@ class _Lift(nn.Module):
         return shape if self.members == 1 else f"{shape}, members={self.members}"
 
     def reset_parameters(self) -> None:
-        fill_members(self.weight, nn.init.xavier_uniform_)
+        init_members(self.weight, nn.init.xavier_uniform_)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 

@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout
-from censnet.nn.members import check_rows, matrices, mix
+from censnet.nn.ensemble import check_rows, matrices, mix
 from censnet.nn.norms import BatchNorm, LayerNorm, Norm, check_norm, make_norm
 from censnet.ops.checks import check_numbering, check_shape
-from censnet.ops.factors import by_head
 from censnet.ops.incidence import Incidence
+from censnet.ops.normalization import by_head
 
 Pool = Literal["mean", "sum", "attention"]
 Side = Literal["node", "edge"]
 
 
-def perceptron(width: int, hidden: Sequence[int], out_width: int, dropout: float, members: int = 1) -> nn.Sequential:
+def mlp(width: int, hidden: Sequence[int], out_width: int, dropout: float, members: int = 1) -> nn.Sequential:
     """Linear layers with ReLU and dropout between them; without `hidden`, one linear layer."""
     parts: list[nn.Module] = []
     for size in hidden:
@@ -59,7 +59,7 @@ class RowHead(nn.Module):
     ) -> None:
         super().__init__()
         self.width, self.members = width, members
-        self.mlp = perceptron(width, hidden, out_width, dropout, members)
+        self.mlp = mlp(width, hidden, out_width, dropout, members)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
@@ -177,7 +177,7 @@ class GraphHead(nn.Module):
         )
         self.graph_width, self.members = graph_width, members
         width = len(pools) * sum(self.widths[side] for side in sides[over])
-        self.mlp = perceptron(width + graph_width, hidden, out_width, dropout, members)
+        self.mlp = mlp(width + graph_width, hidden, out_width, dropout, members)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
@@ -196,7 +196,7 @@ class GraphHead(nn.Module):
         out: Tensor = self.mlp(vector)
         return out
 
-    def set_usual(self, nodes: float, edges: float) -> None:
+    def set_reference_size(self, nodes: float, edges: float) -> None:
         """Say how many nodes and edges a usual graph has."""
         for side, readout in zip(self.sides, self.readouts, strict=True):
             usual = cast(Readout, readout).usual
@@ -237,7 +237,7 @@ class LinkHead(nn.Module):
         if kind not in ("inner", "product"):
             raise ValueError(f"kind is {kind!r}, expected 'inner' or 'product'")
         self.width, self.kind = width, kind
-        self.mlp = perceptron(width, hidden, 1, dropout) if kind == "product" else None
+        self.mlp = mlp(width, hidden, 1, dropout) if kind == "product" else None
 
     def reset_parameters(self) -> None:
         """Start afresh."""

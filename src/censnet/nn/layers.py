@@ -8,18 +8,18 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from censnet.nn.ensemble import check_rows, init_members, matrices, mix
 from censnet.nn.kernels import Hop, Kernel, Operator, make_kernel
-from censnet.nn.members import check_rows, fill_members, matrices, mix
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
-from censnet.ops.factors import Normalization
 from censnet.ops.incidence import Incidence
+from censnet.ops.normalization import Normalization
 from censnet.ops.propagate import propagate_edges, propagate_nodes
 from censnet.ops.released import propagate_edges_released
 
-SelfWeight = Literal["incident", "one", "learned", "both"]
+SelfWeight = Literal["incident", "one", "learned", "one_plus_learned"]
 Gate = Literal["linear", "bounded"]
 Variant = Literal["paper", "released"]
-Readers = Literal["drawn", "positive"]
+GateInit = Literal["signed", "positive"]
 
 
 class _IncidenceLayer(nn.Module):
@@ -37,13 +37,13 @@ class _IncidenceLayer(nn.Module):
         normalization: Normalization | None,
         kernel: str | Kernel,
         variant: Variant,
-        readers: Readers,
+        gate_init: GateInit,
         members: int,
     ) -> None:
         super().__init__()
         _one_of("variant", variant, ("paper", "released"))
         _one_of("gate", gate, ("linear", "bounded"))
-        _one_of("readers", readers, ("drawn", "positive"))
+        _one_of("gate_init", gate_init, ("signed", "positive"))
         defaults: tuple[SelfWeight, Normalization] = ("incident", "symmetric") if variant == "paper" else ("one", "row")
         for name, value, default in zip(
             ("self_weight", "normalization"), (self_weight, normalization), defaults, strict=True
@@ -55,14 +55,14 @@ class _IncidenceLayer(nn.Module):
         self.in_width, self.read_width, self.out_width = in_width, read_width, out_width
         self.self_weight: SelfWeight = defaults[0] if self_weight is None else self_weight
         self.normalization: Normalization = defaults[1] if normalization is None else normalization
-        _one_of("self_weight", self.self_weight, ("incident", "one", "learned", "both"))
+        _one_of("self_weight", self.self_weight, ("incident", "one", "learned", "one_plus_learned"))
         _one_of("normalization", self.normalization, ("symmetric", "row"))
-        self.heads, self.gate, self.variant, self.readers, self.members = heads, gate, variant, readers, members
+        self.heads, self.gate, self.variant, self.gate_init, self.members = heads, gate, variant, gate_init, members
         self.kernel = make_kernel(kernel, members)
         self.weight = nn.Parameter(matrices(members, in_width, out_width))
-        self.reader = nn.Parameter(matrices(members, read_width, heads))
-        mapped = self.self_weight in ("learned", "both")
-        self.self_map = nn.Parameter(matrices(members, in_width, out_width)) if mapped else None
+        self.gate_weight = nn.Parameter(matrices(members, read_width, heads))
+        mapped = self.self_weight in ("learned", "one_plus_learned")
+        self.root_weight = nn.Parameter(matrices(members, in_width, out_width)) if mapped else None
         self.bias = nn.Parameter(torch.empty(members * out_width)) if bias else None
         self.reset_parameters()
 
@@ -73,21 +73,21 @@ class _IncidenceLayer(nn.Module):
         from a sum at random, and ReLU may then leave nothing of it. Where p is positive, and the features are, every
         layer starts by adding up what its neighbours have.
         """
-        fill_members(self.weight, nn.init.xavier_uniform_)
-        if self.self_weight == "learned" and self.self_map is not None:
-            fill_members(self.self_map, nn.init.xavier_uniform_)
-        elif self.self_map is not None:
-            nn.init.zeros_(self.self_map)
+        init_members(self.weight, nn.init.xavier_uniform_)
+        if self.self_weight == "learned" and self.root_weight is not None:
+            init_members(self.root_weight, nn.init.xavier_uniform_)
+        elif self.root_weight is not None:
+            nn.init.zeros_(self.root_weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         if self.gate == "bounded":
-            nn.init.zeros_(self.reader)
+            nn.init.zeros_(self.gate_weight)
         elif self.variant == "released":
-            nn.init.normal_(self.reader)
+            nn.init.normal_(self.gate_weight)
         else:
-            fill_members(self.reader, nn.init.xavier_uniform_)
-        if self.readers == "positive":
-            self.reader.data.abs_()
+            init_members(self.gate_weight, nn.init.xavier_uniform_)
+        if self.gate_init == "positive":
+            self.gate_weight.data.abs_()
         self.kernel.reset_parameters()
 
     def extra_repr(self) -> str:
@@ -97,8 +97,8 @@ class _IncidenceLayer(nn.Module):
             parts.append(f"heads={self.heads}")
         if self.gate != "linear":
             parts.append(f"gate={self.gate!r}")
-        if self.readers != "drawn":
-            parts.append(f"readers={self.readers!r}")
+        if self.gate_init != "signed":
+            parts.append(f"readers={self.gate_init!r}")
         if self.normalization == "row" and self.variant == "paper":
             parts.append("normalization='row'")
         if not isinstance(self.kernel, Hop):
@@ -114,7 +114,7 @@ class _IncidenceLayer(nn.Module):
 
     def gates(self, read: Tensor) -> Tensor:
         """How much passes along or through each row that is read: H p, or 2 sigmoid(H p). (n, members * heads)."""
-        gate = mix(read, self.reader)
+        gate = mix(read, self.gate_weight)
         return gate if self.gate == "linear" else 2 * torch.sigmoid(gate)
 
     def _renew(self, rows: Tensor, multiply: Callable[[Tensor], Tensor], owner: Tensor | None, graphs: int) -> Tensor:
@@ -129,7 +129,7 @@ class _IncidenceLayer(nn.Module):
         else:
             out = self.kernel(operator, mix(rows, self.weight))
             out = out if self.bias is None else out + self.bias
-        return out if self.self_map is None else out + mix(rows, self.self_map)
+        return out if self.root_weight is None else out + mix(rows, self.root_weight)
 
     def _check_dtypes(self, nodes: Tensor, edges: Tensor) -> None:
         for name, rows in (("nodes", nodes), ("edges", edges)):
@@ -142,7 +142,7 @@ class _IncidenceLayer(nn.Module):
     def _diagonal(self) -> Literal["incident", "one"] | float:
         if self.self_weight == "learned":
             return 0.0
-        return "one" if self.self_weight == "both" else self.self_weight
+        return "one" if self.self_weight == "one_plus_learned" else self.self_weight
 
 
 class NodeLayer(_IncidenceLayer):
@@ -172,8 +172,8 @@ class NodeLayer(_IncidenceLayer):
         bias: whether to add a learned vector to every node.
         self_weight: what a node gives itself. ``"incident"`` is the rule as printed: the sum of its edge weights,
             hence nothing for an isolated node. ``"one"`` puts 1 there, as the code released by the authors does.
-            ``"learned"`` puts 0 there and adds a linear map of the node's own. ``"both"`` puts 1 there, and adds such a
-            map that starts at 0.
+            ``"learned"`` puts 0 there and adds a linear map of the node's own. ``"one_plus_learned"`` puts 1 there, and
+            adds such a map that starts at 0.
         heads: gates of each edge. Each weighs its own share of the channels; 1 is the paper.
         gate: ``"linear"`` is :math:`H_e p_e` as printed, ``"bounded"`` is :math:`2\,\mathrm{sigmoid}(H_e p_e)`, which
             starts at 1 and makes the layer start as the plain kernel.
@@ -181,7 +181,7 @@ class NodeLayer(_IncidenceLayer):
         kernel: a name or a `Kernel`; see `kernels.py`. ``"hop"`` is the paper.
         variant: ``"paper"`` is the printed text. ``"released"`` is the code released by the authors: row normalisation
             and 1 on the diagonal.
-        readers: how :math:`p` starts: ``"drawn"``, of either sign, or ``"positive"``, its absolute value.
+        gate_init: how :math:`p` starts: ``"signed"``, of either sign, or ``"positive"``, its absolute value.
         members: how many such layers, each with parameters of its own, stand side by side; see `members.py`.
 
     Shape:
@@ -210,12 +210,12 @@ class NodeLayer(_IncidenceLayer):
         kernel: str | Kernel = "hop",
         variant: Variant = "paper",
         *,
-        readers: Readers = "drawn",
+        gate_init: GateInit = "signed",
         members: int = 1,
     ) -> None:
         super().__init__(
             node_width, edge_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant,
-            readers, members,
+            gate_init, members,
         )  # fmt: skip
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, edge_scale: Tensor | None = None) -> Tensor:
@@ -288,12 +288,12 @@ class EdgeLayer(_IncidenceLayer):
         kernel: str | Kernel = "hop",
         variant: Variant = "paper",
         *,
-        readers: Readers = "drawn",
+        gate_init: GateInit = "signed",
         members: int = 1,
     ) -> None:
         super().__init__(
             edge_width, node_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant,
-            readers, members,
+            gate_init, members,
         )  # fmt: skip
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:

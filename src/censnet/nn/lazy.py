@@ -45,7 +45,7 @@ class _Lazy(LazyModuleMixin, _IncidenceLayer):
                 if parameter is not None:
                     parameter.materialize(shape)
             self.reset_parameters()
-        self.in_width, self.read_width = len(self.weight), len(self.reader)
+        self.in_width, self.read_width = len(self.weight), len(self.gate_weight)
 
 
 class LazyNodeLayer(_Lazy, NodeLayer):

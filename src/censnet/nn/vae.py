@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from censnet.nn.encoder import CensNet
-from censnet.nn.layers import Readers, SelfWeight
+from censnet.nn.layers import GateInit, SelfWeight
 from censnet.ops.checks import check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.propagate import propagate_nodes
@@ -40,7 +40,7 @@ class Latent:
         """Draw M, so that a gradient passes through."""
         return self.mean + torch.randn_like(self.mean) * self.log_std.exp()
 
-    def divergence(self) -> Tensor:
+    def kl_divergence(self) -> Tensor:
         """KL[Q(M | X, Z, A~) || N(0, I)], summed over all nodes and channels."""
         return -0.5 * (1 + 2 * self.log_std - self.mean**2 - (2 * self.log_std).exp()).sum()
 
@@ -126,14 +126,14 @@ class CensNetVAE(nn.Module):
         latent: int = 32,
         layers: str = "N",
         dropout: float = 0.0,
-        readers: Readers = "drawn",
+        gate_init: GateInit = "signed",
         self_weight: SelfWeight | None = None,
     ) -> None:
         super().__init__()
         if not layers.endswith("N"):
             raise ValueError(f"layers is {layers!r}, expected a word of N and E that ends in N: the latent is of nodes")
         self.encoder = CensNet(
-            node_width, edge_width, hidden, layers, dropout=dropout, readers=readers, self_weight=self_weight
+            node_width, edge_width, hidden, layers, dropout=dropout, gate_init=gate_init, self_weight=self_weight
         )
         self.head = LatentHead(hidden, latent)
 
@@ -163,7 +163,7 @@ class CensNetVAE(nn.Module):
                 variational graph auto-encoder takes (N^2 - links) / links in sparse graphs.
         """
         embedding = latent.sample()
-        return (self.reconstruction(embedding, incidence, positive_weight) + latent.divergence()) / len(embedding)
+        return (self.reconstruction(embedding, incidence, positive_weight) + latent.kl_divergence()) / len(embedding)
 
     def reconstruction(self, embedding: Tensor, incidence: Incidence, positive_weight: float = 1.0) -> Tensor:
         """-log P(A~ | M) over all ordered pairs. (N, latent) -> ()."""
@@ -176,7 +176,7 @@ def reconstruction(embedding: Tensor, incidence: Incidence, positive_weight: flo
     everywhere = cast(Tensor, _SoftplusOfAllPairs.apply(embedding))  # type: ignore[no-untyped-call]
     # softplus(-x) = softplus(x) - x, so a joined pair of weight a adds (a - 1) softplus(x) - a x
     extra = positive_weight - 1
-    links = (link_share(incidence, joined.dtype) * (extra * F.softplus(joined) - positive_weight * joined)).sum()
+    links = (edge_pair_count(incidence, joined.dtype) * (extra * F.softplus(joined) - positive_weight * joined)).sum()
     loops = (extra * F.softplus(own) - positive_weight * own).sum()
     return everywhere + links + loops
 
@@ -188,7 +188,7 @@ def inner_products(embedding: Tensor, incidence: Incidence) -> tuple[Tensor, Ten
     return (embedding[first] * embedding[second]).sum(1), (embedding * embedding).sum(1)
 
 
-def link_share(incidence: Incidence, dtype: torch.dtype) -> Tensor:
+def edge_pair_count(incidence: Incidence, dtype: torch.dtype) -> Tensor:
     """How many ordered pairs each edge stands for. (E,)
 
     A pair counts once each way, however many parallel edges join it; loops are on the diagonal, which has its ones

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from censnet.ops.incidence import Incidence, Slots
-from censnet.ops.kept import kept
-from censnet.ops.sums import PIECE, Bags, Pairs
+from censnet.ops.caching import cached
+from censnet.ops.incidence import Incidence, IncidenceCSR
+from censnet.ops.segments import PIECE, Pairs, Segments
 
 _PAIR = 2**32 + 1  # one number twice, in the two halves of an int64
 
@@ -56,7 +56,7 @@ def choose(starts: Tensor, numbers: Tensor) -> Chosen:
 
 
 @dataclass(frozen=True, eq=False)
-class SetOrder:
+class PackedIncidence:
     """What is known of the incidence of a whole set, for its batches.
 
     Args:
@@ -107,14 +107,16 @@ class SetOrder:
             other = (of_edge[:, 3] - shift).view(torch.int32)
             offset = edge.new_zeros(len(around) + 1)
             torch.cumsum(around, 0, dtype=offset.dtype, out=offset[1:])
-            incidence.__dict__["slots"] = Slots(Bags(edge, offset), Bags(other, offset))
+            incidence.__dict__["slots"] = IncidenceCSR(Segments(edge, offset), Segments(other, offset))
         if self.largest <= PIECE:
             count, bounds = chosen.count.int(), chosen.bounds.int()
-            nodes, edges = (Bags(count[: len(of)], bounds[n]) for n, of in enumerate((chosen.rows, chosen.edge_rows)))
+            nodes, edges = (
+                Segments(count[: len(of)], bounds[n]) for n, of in enumerate((chosen.rows, chosen.edge_rows))
+            )
             incidence.__dict__["_members"] = {"node": nodes, "edge": edges}
         return incidence
 
-    @kept
+    @cached
     def _of_edges(self) -> Tensor:
         """What a batch takes of each edge, side by side, so that it is fetched at once: its two ends, its degree, and,
         unless a hub is in pieces, two entries of T as edges and as other ends. (E, 4 or 2)"""
@@ -125,12 +127,12 @@ class SetOrder:
             del self.whole.__dict__[name]  # not needed again, and as large as what is kept of them here
         return torch.stack(columns, dim=1)
 
-    @kept
+    @cached
     def _of_nodes(self) -> Tensor:
         """The number of entries around each node, and its degree, as a pair. (N,)"""
         return torch.stack([self.whole._count_entries, self.whole.node_degree], dim=1).int().view(torch.int64).view(-1)
 
-    @kept
+    @cached
     def _ones(self) -> tuple[Tensor, Tensor] | None:
         """1 and True, if no two edges have the same two ends: then that is the multiplicity of all."""
         one = torch.ones(1, dtype=torch.int64, device=self.whole.ends.device)

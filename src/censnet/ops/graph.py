@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from censnet.ops.batching import SetOrder, choose
+from censnet.ops.batching import PackedIncidence, choose
+from censnet.ops.caching import cached
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
+from censnet.ops.dictionary_rows import DictionaryRows
 from censnet.ops.incidence import Incidence
-from censnet.ops.kept import kept
-from censnet.ops.palette import Palette
-from censnet.ops.sums import offsets
+from censnet.ops.segments import offsets
 from censnet.text import plural
 
 
@@ -94,7 +94,7 @@ class Graph:
     def graph_width(self) -> int:
         return 0 if self.graphs is None else self.graphs.shape[1]
 
-    @kept
+    @cached
     def incidence(self) -> Incidence:
         """T, whose sorted order and degrees are computed once for this graph."""
         return Incidence(self.ends, self.num_nodes, self.owner, self.num_graphs)
@@ -315,21 +315,21 @@ class GraphSet:
         check_numbering("numbers", numbers, len(self), "graph")
         return numbers.to(self.nodes.device, torch.int64)
 
-    @kept
+    @cached
     def _starts(self) -> Tensor:
         """Where the nodes and the edges of each graph begin, and how many there are. (4, G)"""
         offset = torch.stack([self.node_offset, self.edge_offset])
         return torch.cat([offset[:, :-1], offset.diff()])
 
-    @kept
-    def _palettes(self) -> tuple[Palette, Palette]:
-        return Palette(self.nodes), Palette(self.edges)
+    @cached
+    def _palettes(self) -> tuple[DictionaryRows, DictionaryRows]:
+        return DictionaryRows(self.nodes), DictionaryRows(self.edges)
 
-    @kept
-    def _order(self) -> SetOrder:
+    @cached
+    def _order(self) -> PackedIncidence:
         """The incidence of the whole set, from which batches take theirs."""
         shift = torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
-        return SetOrder(Incidence(self.ends + shift, len(self.nodes)), int(self._starts[2:].max()))
+        return PackedIncidence(Incidence(self.ends + shift, len(self.nodes)), int(self._starts[2:].max()))
 
 
 def check_graphs(graphs: Tensor | None, count: int, nodes: Tensor) -> None:

@@ -9,18 +9,18 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from censnet.ops.caching import cached
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
-from censnet.ops.kept import kept
-from censnet.ops.sums import Bags, Pairs, cut, linear_map, sum_bags, sum_pairs
+from censnet.ops.segments import Pairs, Segments, cut, linear_map, sum_bags, sum_pairs
 from censnet.text import plural
 
 
 @dataclass(frozen=True)
-class Slots:
+class IncidenceCSR:
     """The 2E entries of T in row order: around each node its edges, and the node at the other end of each."""
 
-    edge: Bags
-    other: Bags
+    edge: Segments
+    other: Segments
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,47 +124,47 @@ class Incidence:
 
     # -- the order of the entries -------------------------------------------------------------------------------
 
-    @kept
+    @cached
     def pairs(self) -> Pairs:
         """The entries of T^t in row order: edge e's two ends."""
         return Pairs(self.ends.t().reshape(-1).to(self._integer))
 
-    @kept
-    def slots(self) -> Slots:
+    @cached
+    def slots(self) -> IncidenceCSR:
         """The entries of T in row order; sorted once."""
         entries = self.entries
         del self.__dict__["entries"]  # seldom needed again, and as large as what is kept of it
         other = self.ends.flip(0).reshape(-1)[entries.index].to(self._integer)
         edge = entries.index % max(self.num_edges, 1)
-        return Slots(replace(entries, index=edge), replace(entries, index=other))
+        return IncidenceCSR(replace(entries, index=edge), replace(entries, index=other))
 
-    @kept
-    def entries(self) -> Bags:
+    @cached
+    def entries(self) -> Segments:
         """Around each node, which of the 2E ends (first ends first, then second ends) are there."""
         return self._bags_by(self.ends.reshape(-1), self._count_entries)
 
-    def _bags_by(self, group: Tensor, lengths: Tensor) -> Bags:
+    def _bags_by(self, group: Tensor, lengths: Tensor) -> Segments:
         """The positions that belong to each group, in their order; `lengths` says how many."""
         order = torch.argsort(group, stable=True)
         cut_order, offset, pieces = cut(lengths)
         if cut_order is not None:
             order = order[cut_order]
-        return Bags(order.to(self._integer), offset.to(self._integer), pieces)
+        return Segments(order.to(self._integer), offset.to(self._integer), pieces)
 
-    @kept
+    @cached
     def is_loop(self) -> Tensor | None:
         """Which edges are loops, or None if none is."""
         loops = self.ends[0] == self.ends[1]
         return loops if bool(loops.any()) else None
 
-    @kept
+    @cached
     def pair_mask(self) -> Tensor | None:
         """For each entry of `pairs`, 1, or 0 for the second end of a loop; None if all are 1."""
         if self.is_loop is None:
             return None
         return torch.stack([torch.ones_like(self.is_loop), ~self.is_loop], dim=1).reshape(-1)
 
-    @kept
+    @cached
     def slot_mask(self) -> Tensor | None:
         """For each entry of `slots`, 1, or 0 for the second one of a loop; None if all are 1."""
         if self.is_loop is None:
@@ -180,7 +180,7 @@ class Incidence:
 
     # -- the graphs of a union ----------------------------------------------------------------------------------
 
-    @kept
+    @cached
     def edge_owner(self) -> Tensor | None:
         """Which graph each edge is in, (E,); None where there is one graph."""
         return None if self.owner is None else self.owner[self.ends[0]]
@@ -197,8 +197,8 @@ class Incidence:
         members = self._members[side]
         return linear_map(rows, lambda x: sum_bags(x, members), lambda grad: grad.index_select(0, owner))
 
-    @kept
-    def _members(self) -> dict[str, Bags]:
+    @cached
+    def _members(self) -> dict[str, Segments]:
         return {}
 
     def count(self, side: Literal["node", "edge"]) -> Tensor:
@@ -212,7 +212,7 @@ class Incidence:
 
     # -- degrees ------------------------------------------------------------------------------------------------
 
-    @kept
+    @cached
     def _count_entries(self) -> Tensor:
         """Entries around each node, a loop's two among them."""
         ones = torch.ones_like(self.ends.reshape(-1))
@@ -220,27 +220,27 @@ class Incidence:
             0, self.ends.reshape(-1), ones
         )
 
-    @kept
+    @cached
     def sorted_pairs(self) -> tuple[Tensor, Tensor]:
         """A number for each unordered pair of ends, and the edges sorted by it."""
         low, high = torch.minimum(*self.ends), torch.maximum(*self.ends)  # amin over two rows is forty times slower
         key = low * self.num_nodes + high
         return key, torch.argsort(key, stable=True)
 
-    @kept
+    @cached
     def edge_count(self) -> Tensor:
         """How many edges touch each node, a loop once. (N,)"""
         loops = (self.ends[0] == self.ends[1]).long()
         return self._count_entries.index_add(0, self.ends[0], -loops)
 
-    @kept
+    @cached
     def multiplicity(self) -> Tensor:
         """How many edges have the same two ends, itself included. (E,)"""
         key, order = self.sorted_pairs
         ordered = key[order]
         return torch.searchsorted(ordered, key, right=True) - torch.searchsorted(ordered, key)
 
-    @kept
+    @cached
     def is_first(self) -> Tensor:
         """Which edges are the first with their two ends: one for each set of parallel edges. (E,)"""
         key, order = self.sorted_pairs
@@ -248,14 +248,14 @@ class Incidence:
         new = (ordered != ordered.roll(1)) | (torch.arange(self.num_edges, device=key.device) == 0)
         return torch.zeros_like(new).index_copy(0, order, new)
 
-    @kept
+    @cached
     def node_degree(self) -> Tensor:
         """D_v: 1 + the number of distinct neighbours. (N,)"""
         low, high = self.ends
         new = (self.is_first & (low != high)).long()
         return torch.ones_like(self._count_entries).index_add(0, low, new).index_add(0, high, new)
 
-    @kept
+    @cached
     def edge_degree(self) -> Tensor:
         """D_e: 1 + the number of other edges that share a node; deg u + deg v - m_uv, and deg u for a loop. (E,)"""
         low, high = self.edge_count[self.ends]
@@ -263,7 +263,7 @@ class Incidence:
 
     # -- what the degrees become in a propagation, kept -----------------------------------------------------------
 
-    @kept
+    @cached
     def _kept(self) -> dict[tuple[object, ...], Tensor]:
         return {}
 

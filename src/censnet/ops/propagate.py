@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from censnet.ops import fused
+from censnet.ops import triton as fused
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
-from censnet.ops.factors import (
+from censnet.ops.incidence import Incidence
+from censnet.ops.normalization import (
     Normalization,
     Power,
     crossing_weight,
@@ -26,9 +27,8 @@ from censnet.ops.factors import (
     slot_weight,
     weigh,
 )
-from censnet.ops.incidence import Incidence
-from censnet.ops.plain import plain_edges, plain_nodes
-from censnet.ops.sums import add_pieces, sum_bags, sum_pairs, take_rows
+from censnet.ops.segments import add_pieces, sum_bags, sum_pairs, take_rows
+from censnet.ops.traceable import plain_edges, plain_nodes
 
 SelfWeight = Literal["incident", "one"] | float
 
@@ -165,7 +165,13 @@ def _apply(
 
 
 def _node_product(
-    x: Tensor, w: Tensor, around: Tensor | None, incidence: Incidence, left: Power, right: Power, diagonal: float | None
+    x: Tensor,
+    w: Tensor,
+    around: Tensor | None,
+    incidence: Incidence,
+    left: Power,
+    right: Power,
+    diagonal: float | None,
 ) -> Tensor:
     """L B R x for B = T diag(w) T^t with `diagonal` on its diagonal (None: its own). (N, d), (E, heads) -> (N, d).
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from censnet.ops.factors import Power, weigh
 from censnet.ops.incidence import Incidence
+from censnet.ops.normalization import Power, weigh
 from censnet.ops.propagate import check_weight, edge_product
 
 

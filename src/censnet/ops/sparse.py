@@ -11,16 +11,16 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from censnet.ops.checks import check_same_dtype, check_shape
-from censnet.ops.sums import Bags, cut, linear_map, ranges, sum_bags
+from censnet.ops.segments import Segments, cut, linear_map, ranges, sum_bags
 
 
 @dataclass(frozen=True)
 class _Kept:
     """A CSR matrix and its transpose, as bags."""
 
-    rows: Bags
+    rows: Segments
     values: Tensor
-    columns: Bags
+    columns: Segments
     column_values: Tensor
 
 
@@ -53,11 +53,11 @@ def matmul(features: Tensor, matrix: Tensor) -> Tensor:
         raise ValueError("features is sparse and requires a gradient, expected none: use dense features for that")
     if features not in _kept:
         _kept[features] = _keep(features)
-    kept: _Kept = _kept[features]
+    cached: _Kept = _kept[features]
     return linear_map(
         matrix,
-        lambda W: sum_bags(W, kept.rows, kept.values),
-        lambda grad: sum_bags(grad, kept.columns, kept.column_values),
+        lambda W: sum_bags(W, cached.rows, cached.values),
+        lambda grad: sum_bags(grad, cached.columns, cached.column_values),
     )
 
 
@@ -83,12 +83,12 @@ def _keep(features: Tensor) -> _Kept:
     return _Kept(rows, row_values, columns, column_values)
 
 
-def _bags(index: Tensor, values: Tensor, lengths: Tensor) -> tuple[Bags, Tensor]:
+def _bags(index: Tensor, values: Tensor, lengths: Tensor) -> tuple[Segments, Tensor]:
     order, offset, pieces = cut(lengths)
     if order is not None:
         index, values = index[order], values[order]
     integer = torch.int32 if max(len(index), len(lengths)) < 2**31 else torch.int64
-    return Bags(index.to(integer), offset.to(integer), pieces), values
+    return Segments(index.to(integer), offset.to(integer), pieces), values
 
 
 def unit_rows(features: Tensor) -> Tensor:

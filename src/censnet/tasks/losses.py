@@ -28,7 +28,7 @@ def row_loss(
     over the rows r and columns c with a label: :math:`\ell` is the cross entropy of a sigmoid (binary) or of a softmax
     (classes), or the squared error of the standardised number; of a censored number, which is known to lie on one side
     of its label, an answer on that side costs nothing. Class weights a are not in the denominator; those of
-    `balance` have mean 1 there. Without any labelled entry it is 0, and so is its gradient.
+    `balanced_class_weights` have mean 1 there. Without any labelled entry it is 0, and so is its gradient.
 
     Args:
         targets: one for each column of the labels.
@@ -77,7 +77,7 @@ def label_count(labels: Tensor, weight: Tensor | None = None) -> Tensor:
     return known.sum() if weight is None else (known.sum(1, keepdim=True) * weight).sum(0)
 
 
-def guess_loss(target: Target, outputs: Tensor, guesses: Tensor, weight: Tensor) -> Tensor:
+def soft_label_loss(target: Target, outputs: Tensor, soft_labels: Tensor, weight: Tensor) -> Tensor:
     r"""The cross entropy of the answers against guessed classes, for each member. (n, M, w), (n, M, C), (n, M) -> (M,)
 
     .. math::
@@ -92,12 +92,12 @@ def guess_loss(target: Target, outputs: Tensor, guesses: Tensor, weight: Tensor)
         weight: how much each row counts.
     """
     check_shape("outputs", outputs, (None, None, target.width), "(n, members, width)")
-    check_shape("guesses", guesses, (*outputs.shape[:2], len(target.classes)), "(n, members, classes)")
+    check_shape("guesses", soft_labels, (*outputs.shape[:2], len(target.classes)), "(n, members, classes)")
     check_shape("weight", weight, tuple(outputs.shape[:2]), "(n, members)")
     if target.kind == "binary":
-        each = F.binary_cross_entropy_with_logits(outputs[..., 0], guesses[..., 1], reduction="none")
+        each = F.binary_cross_entropy_with_logits(outputs[..., 0], soft_labels[..., 1], reduction="none")
     else:
-        each = -(guesses * outputs.log_softmax(2)).sum(2)
+        each = -(soft_labels * outputs.log_softmax(2)).sum(2)
     return (weight * each).sum(0)
 
 
@@ -137,7 +137,7 @@ def _binary_weights(class_weight: Sequence[Tensor | None], y: Tensor) -> Tensor 
     return pairs[:, 0] + y * (pairs[:, 1] - pairs[:, 0])
 
 
-def balance(targets: Sequence[Target], labels: Tensor) -> list[Tensor | None]:
+def balanced_class_weights(targets: Sequence[Target], labels: Tensor) -> list[Tensor | None]:
     """Class weights inverse to the frequency of each class, of mean 1 over the labelled rows; None for numbers.
 
     With c classes there, a class with n_i of n labels weighs n / (c n_i). One without labels weighs 1.

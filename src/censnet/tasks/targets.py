@@ -13,12 +13,21 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
-from censnet.data.errors import DataError, quote
 from censnet.data.tables.notations import Notation
 from censnet.data.tables.target_spec import Level, TargetKind, TargetSpec
 from censnet.data.tables.targets import table_of
-from censnet.tasks.infer import infer_kind, notation_of, read_finite
-from censnet.tasks.words import Form, find_positive, fits, form_of, match_word, read_words, sort_words, truth_of
+from censnet.errors import DataError, quote
+from censnet.tasks.labels import (
+    Form,
+    encode_labels,
+    fits,
+    infer_positive_class,
+    label_dtype,
+    match_word,
+    parse_boolean,
+    sort_words,
+)
+from censnet.tasks.target_type import infer_kind, notation_of, read_finite
 from censnet.text import count, plural
 
 MOST_CLASSES = 2**24  # codes are kept as float32, which counts no further
@@ -126,7 +135,7 @@ class Target(BaseModel):
         chosen = np.arange(len(labels)) if rows is None else _as_rows(rows, len(labels), table, column)
         if kind == "number":
             return cls._fit_number(labels, level, column, chosen, reason, notation or notation_of(labels))
-        codes, words = read_words(labels)
+        codes, words = encode_labels(labels)
         counts = np.bincount(codes[codes >= 0], minlength=len(words))
         if len(words) == 0:
             raise DataError("has no label in any row, expected some to learn from", table, column=column)
@@ -154,7 +163,7 @@ class Target(BaseModel):
         seen = len(np.unique(codes[chosen][codes[chosen] >= 0]))
         if seen < len(words):
             reason = f"{reason}; classes without a row to train on: {len(words) - seen} of {len(words)}"
-        form = form_of(labels, words)
+        form = label_dtype(labels, words)
         return cls(level=level, column=column, kind=kind, classes=classes, form=form, reason=reason)
 
     @classmethod
@@ -226,11 +235,11 @@ class Target(BaseModel):
                 )
                 raise DataError(found, table_of(self.level), int(far[0]), self.column)
             return torch.from_numpy(standard)
-        codes, words = read_words(labels)
+        codes, words = encode_labels(labels)
         number = {name: float(code) for code, name in enumerate(self.classes)}
-        truths = [truth_of(name) for name in self.classes]
+        truths = [parse_boolean(name) for name in self.classes]
         if None not in truths and len(set(truths)) == len(truths):  # True, yes and 1 are one answer
-            number = {word: float(truths.index(truth_of(word))) for word in words if truth_of(word) in truths}
+            number = {word: float(truths.index(parse_boolean(word))) for word in words if parse_boolean(word) in truths}
         lookup = np.array([*(number.get(word, np.nan) for word in words), np.nan], dtype=np.float32)
         return torch.from_numpy(lookup[codes])
 
@@ -262,10 +271,10 @@ def output_slices(targets: Sequence[Target]) -> list[slice]:
     return [slice(end - target.width, end) for target, end in zip(targets, ends, strict=True)]
 
 
-def output_limits(targets: Sequence[Target]) -> Tensor | None:
+def target_range(targets: Sequence[Target]) -> Tensor | None:
     """The least and the greatest training label of each output, infinite for classes; None if all are. (2, width)
 
-    >>> output_limits([Target(level="node", column="age", kind="number", mean=40, scale=10, low=20, high=70)])
+    >>> target_range([Target(level="node", column="age", kind="number", mean=40, scale=10, low=20, high=70)])
     tensor([[-2.],
             [ 3.]])
     """
@@ -284,7 +293,7 @@ def _choose_positive(
 ) -> tuple[str, str]:
     """Which of two classes is the positive one, and why."""
     if asked is None:
-        return find_positive(words, counts)
+        return infer_positive_class(words, counts)
     found = match_word(asked, words)
     if found is None:
         labels = ", ".join(quote(word) for word in sort_words(words))

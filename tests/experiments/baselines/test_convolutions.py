@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch_geometric.nn import ChebConv, SAGEConv
 
-from censnet.experiments.baselines.convolutions import ChebyNet, GraphSAGE, both_ways
-from censnet.experiments.packed import NodeData
+from censnet_experiments.baselines.convolutions import ChebyNet, GraphSAGE, both_ways
+from censnet_experiments.packed import NodeData
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])

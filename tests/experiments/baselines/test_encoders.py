@@ -11,25 +11,25 @@ from torch import Tensor, nn
 from torch_geometric.nn import APPNP, GATConv, GCNConv
 from training.samples import payments, quick
 
-from censnet.experiments.baselines.attention import attend, neighbours_of, propagate
-from censnet.experiments.baselines.convolutions import both_ways
-from censnet.experiments.baselines.encoders import HEADS, Attention, Layer, Peer, PeerName, peer
-from censnet.experiments.packed import NodeData
+from censnet.nn.encoders import MakeEncoder
+from censnet.nn.ensemble import count_members, split_members, stack_members
 from censnet.nn.kernels import Hop, PageRank
-from censnet.nn.members import count_members, split_members, stack_members
+from censnet.nn.model import Model
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
+from censnet.pipeline.prepare import prepare
+from censnet.pipeline.train import make_run
+from censnet.selection.recipes import build_model, fit_ensemble
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import ModelSettings, SettingsError
 from censnet.tasks.targets import Target
-from censnet.training.changes import make_settings
-from censnet.training.config import ModelSettings, SettingsError
-from censnet.training.loop.embedder import MakeEncoder
-from censnet.training.loop.learner import Learner
-from censnet.training.loop.optimisation import make_optimizer
-from censnet.training.members import fit_members, make_learner
-from censnet.training.prepare import prepare
-from censnet.training.train import make_run
+from censnet.training.optim import make_optimizer
+from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
+from censnet_experiments.baselines.convolutions import both_ways
+from censnet_experiments.baselines.encoders import HEADS, Attention, Layer, Peer, PeerName, peer
+from censnet_experiments.packed import NodeData
 
-PLAIN: dict[str, object] = {"model.lift": 0, "model.residual": False}  # what the peers have none of
+PLAIN: dict[str, object] = {"model.pre_layers": 0, "model.residual": False}  # what the peers have none of
 
 PEERS: tuple[PeerName, ...] = ("gcn", "appnp", "gat")
 MODEL = ModelSettings(hidden=16, dropout=0.6, kernel="pagerank", kernel_options={"steps": 4, "teleport": 0.2})
@@ -217,33 +217,36 @@ def test_a_peer_made_with_members_has_the_shapes_of_a_stack(name: PeerName, cita
 def test_a_peer_is_trained_and_judged_where_censnet_is(name: PeerName, members: int) -> None:
     options = {"steps": 3, "teleport": 0.5}
     changes = quick(model__kernel="pagerank", model__kernel_options=options, model__dropout=0.1, training__epochs=100)
-    changes |= PLAIN | {"training.weight_decay_of": {"encoder.layers.0": 5e-3}, "training.unlabelled": [0.0, 1.0]}
+    changes |= PLAIN | {
+        "training.weight_decay_by_name": {"encoder.layers.0": 5e-3},
+        "training.pseudo_label_weights": [0.0, 1.0],
+    }
     prepared = prepare(payments(), "node:tier", changes=changes)
-    parts = {level: part.expand(-1, members) for level, part in prepared.lesson.parts.items()}
-    lesson = replace(prepared.lesson, parts=parts)
-    learners, fits = fit_members(lesson, prepared.settings, None, False, "cpu", [], members, peer(name))
-    assert len(learners) == members
-    assert all(isinstance(learner.encoder, Peer) and count_members(learner) == 1 for learner in learners)
-    assert len(fits) == members
-    for fitted in fits:
-        losses = [row["loss"] for row in fitted.history]
+    parts = {level: part.expand(-1, members) for level, part in prepared.task_data.parts.items()}
+    task_data = replace(prepared.task_data, parts=parts)
+    models, fit_results = fit_ensemble(task_data, prepared.settings, None, False, "cpu", [], members, peer(name))
+    assert len(models) == members
+    assert all(isinstance(network.encoder, Peer) and count_members(network) == 1 for network in models)
+    assert len(fit_results) == members
+    for fit_result in fit_results:
+        losses = [row["loss"] for row in fit_result.history]
         assert losses[-1] < 0.8 * losses[0]
-    run = make_run(prepared, learners, fits, 0.0, "cpu")
+    run = make_run(prepared, models, fit_results, 0.0, "cpu")
     assert run.metrics["train"]["node"]["accuracy"] > 0.6
-    assert run.config.tried is not None
+    assert run.config.num_candidates is not None
 
 
 @pytest.mark.parametrize(("name", "hops"), [("gcn", 8), ("gat", 8), ("appnp", 4)])
 def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name: PeerName, hops: int) -> None:
     prepared = prepare(
-        payments(), "node:tier", changes=PLAIN | quick(training__weight_decay_of={"encoder.layers.0": 5e-3})
+        payments(), "node:tier", changes=PLAIN | quick(training__weight_decay_by_name={"encoder.layers.0": 5e-3})
     )
-    learner = make_learner(prepared.lesson, prepared.settings, peer(name, kernel=PageRank(4)))
-    assert learner.reach == hops
+    network = build_model(prepared.task_data, prepared.settings, peer(name, kernel=PageRank(4)))
+    assert network.receptive_field == hops
     decayed = [
-        g["params"] for g in make_optimizer(learner, prepared.settings.training).param_groups if g["weight_decay"]
+        g["params"] for g in make_optimizer(network, prepared.settings.training).param_groups if g["weight_decay"]
     ]
-    assert [set(map(id, group)) for group in decayed] == [set(map(id, learner.encoder.layers[0].parameters()))]
+    assert [set(map(id, group)) for group in decayed] == [set(map(id, network.encoder.layers[0].parameters()))]
 
 
 def test_a_linear_end_neither_activates_nor_drops_the_last_layer(citations: NodeData) -> None:
@@ -273,15 +276,15 @@ def test_words_are_dropped_in_front_of_any_network_while_it_learns(
     settings = ModelSettings(hidden=8, feature_dropout=0.5)
     target = Target(level="node", column="label", kind="classes", classes=["a", "b", "c"])
     graph, got = citations.graph, list[Tensor]()
-    learner = Learner(graph.node_width, graph.edge_width, [target], False, settings, make_encoder=make_encoder)
-    learner.encoder.layers[0].register_forward_pre_hook(lambda _, inputs: got.append(inputs[0]))
-    learner.train()(graph)
-    learner.eval()(graph)
+    network = Model(graph.node_width, graph.edge_width, [target], False, settings, make_encoder=make_encoder)
+    network.encoder.layers[0].register_forward_pre_hook(lambda _, inputs: got.append(inputs[0]))
+    network.train()(graph)
+    network.eval()(graph)
     learnt, asked = got
     assert 0.3 < float((learnt.values() == 0).float().mean()) < 0.7
     torch.testing.assert_close(asked.values(), graph.nodes.values())
     dense = Graph(graph.nodes.to_dense(), graph.edges, graph.ends)
-    learner.train()(dense)
+    network.train()(dense)
     torch.testing.assert_close(got[2], dense.nodes)
 
 
@@ -289,7 +292,7 @@ def test_what_a_peer_cannot_follow_is_said() -> None:
     prepared = prepare(payments(), "node:tier", changes=PLAIN | quick())
     model = prepared.settings.model.model_copy(update={"norm": "batch"})
     with pytest.raises(SettingsError, match=r"model\.norm is batch"):
-        make_learner(prepared.lesson, prepared.settings.model_copy(update={"model": model}), peer("gcn"))
+        build_model(prepared.task_data, prepared.settings.model_copy(update={"model": model}), peer("gcn"))
     with pytest.raises(ValueError, match="width is 12, expected a multiple of 8"):
         peer("gat")(3, 1, ModelSettings(hidden=12), 1)
     with pytest.raises(ValueError, match="expected 'gcn', 'appnp' or 'gat'"):

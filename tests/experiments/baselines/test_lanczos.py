@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis.strategies import integers
 from torch.func import vmap
 
-from censnet.experiments.baselines.convolutions import with_loops
-from censnet.experiments.baselines.lanczos import ritz, start_vector, tridiagonalize
-from censnet.experiments.baselines.lnet import AdaLNet, LNet, as_matrix, product
-from censnet.experiments.packed import NodeData
 from censnet.ops.graph import Graph
+from censnet_experiments.baselines.convolutions import with_loops
+from censnet_experiments.baselines.lanczos import ritz, start_vector, tridiagonalize
+from censnet_experiments.baselines.lnet import AdaLNet, LNet, as_matrix, product
+from censnet_experiments.packed import NodeData
 
 
 def random_graph(seed: int, nodes: int = 12) -> Graph:

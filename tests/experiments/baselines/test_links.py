@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from censnet.experiments.baselines.walks import random_walks, window_pairs
-from censnet.experiments.link_models import LINK_MODELS
-from censnet.experiments.table3 import judge
 from censnet.ops.graph import Graph
+from censnet_experiments.baselines.walks import random_walks, window_pairs
+from censnet_experiments.link_models import LINK_MODELS
+from censnet_experiments.table3 import judge
 
 
 @pytest.fixture

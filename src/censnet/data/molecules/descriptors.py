@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.data.molecules.chemistry import PLAIN, descriptor_names, read_descriptors
-from censnet.data.molecules.featurize import spread_smiles
+from censnet.data.molecules.featurize import map_smiles
+from censnet.data.molecules.rdkit_reader import PLAIN, descriptor_names, read_descriptors
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.schema import MoleculeReading, TableSchema
@@ -45,7 +45,7 @@ def describe(
         1    NaN         NaN
     """
     names = descriptor_names(names)
-    parts = spread_smiles(partial(read_descriptors, names=names, reading=reading), smiles, processes)
+    parts = map_smiles(partial(read_descriptors, names=names, reading=reading), smiles, processes)
     return pd.DataFrame(np.concatenate([np.empty((0, len(names))), *parts]), columns=names)
 
 

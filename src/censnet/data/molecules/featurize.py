@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.data.errors import quote
 from censnet.data.molecules.atoms import (
     ATOM_CODES,
     BOND_CODES,
@@ -30,7 +29,8 @@ from censnet.data.molecules.atoms import (
     learn_vocabulary,
     names_of,
 )
-from censnet.data.molecules.chemistry import (
+from censnet.data.molecules.parallel import spread
+from censnet.data.molecules.rdkit_reader import (
     PLAIN,
     Read,
     check_installed,
@@ -39,8 +39,8 @@ from censnet.data.molecules.chemistry import (
     read_positions,
     read_scaffolds,
 )
-from censnet.data.molecules.workers import spread
 from censnet.data.tables.schema import MoleculeReading
+from censnet.errors import quote
 from censnet.ops.graph import GraphSet
 
 Result = TypeVar("Result")
@@ -120,7 +120,7 @@ def featurize(
     if features not in ("rich", "paper"):
         raise ValueError(f"features is {features!r}, expected 'rich' or 'paper'")
     found = None
-    parts = spread_smiles(partial(read_codes, reading=reading), smiles, processes, "molecules" if progress else None)
+    parts = map_smiles(partial(read_codes, reading=reading), smiles, processes, "molecules" if progress else None)
     read = _join(parts)
     first_atom = np.cumsum(read.num_atoms) - read.num_atoms
     if features == "rich":
@@ -153,7 +153,7 @@ def canonical(
     >>> canonical(["OCC", "CCO", "C1CCC"])
     ['CCO', 'CCO', None]
     """
-    return list(chain.from_iterable(spread_smiles(partial(read_canonical, reading=reading), smiles, processes)))
+    return list(chain.from_iterable(map_smiles(partial(read_canonical, reading=reading), smiles, processes)))
 
 
 def scaffolds(smiles: Sequence[str], processes: int | None = None, reading: MoleculeReading = PLAIN) -> list[str]:
@@ -164,7 +164,7 @@ def scaffolds(smiles: Sequence[str], processes: int | None = None, reading: Mole
     >>> scaffolds(["CCc1ccccc1", "OCC1CCCCC1", "CCO"])
     ['c1ccccc1', 'C1CCCCC1', '']
     """
-    return list(chain.from_iterable(spread_smiles(partial(read_scaffolds, reading=reading), smiles, processes)))
+    return list(chain.from_iterable(map_smiles(partial(read_scaffolds, reading=reading), smiles, processes)))
 
 
 def atom_positions(
@@ -175,10 +175,10 @@ def atom_positions(
     >>> atom_positions(["CCO", "[H]OC", "not one"])
     [[0, 1, 2], [1, 2], []]
     """
-    return list(chain.from_iterable(spread_smiles(partial(read_positions, reading=reading), smiles, processes)))
+    return list(chain.from_iterable(map_smiles(partial(read_positions, reading=reading), smiles, processes)))
 
 
-def spread_smiles(
+def map_smiles(
     work: Callable[[Sequence[object]], Result],
     smiles: Sequence[object],
     processes: int | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from censnet.data.errors import quote
+from censnet.errors import quote
 
 LONGEST = 20_000  # characters of one SMILES
 MOST_PARTS = 100  # separate ones, as the ions of a salt; taking them apart takes the cube of their number

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from censnet.data.errors import DataError, quote
-from censnet.data.molecules.chemistry import read_blocks
-from censnet.data.molecules.featurize import spread_smiles
+from censnet.data.molecules.featurize import map_smiles
+from censnet.data.molecules.rdkit_reader import read_blocks
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.files import STRUCTURES, Tables, to_frame
 from censnet.data.tables.keys import ROLES, names_smiles
+from censnet.errors import DataError, quote
 
 SMILES, NAME = "smiles", "name"
 _PROPERTY = re.compile(r">.*?<([^>]*)>")
@@ -49,7 +49,7 @@ def read_structures(path: Path) -> Tables:
     records = _split_records(text, is_single=_suffix(path).startswith(".mol"))
     if not records:
         raise DataError("has no record, expected a molecule", path.name)
-    blocks = spread_smiles(read_blocks, [record.block for record in records], None)
+    blocks = map_smiles(read_blocks, [record.block for record in records], None)
     read = [found for part in blocks for found in part]
     names, rows = _columns(records, [found.smiles for found in read])
     notes = []

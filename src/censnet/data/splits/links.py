@@ -12,12 +12,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.errors import DataError
-from censnet.data.splits.pairs import draw_missing, number_each, pair_space, sample_non_links
 from censnet.data.splits.split import PARTS, Split, read_split_rows, split_rows
+from censnet.errors import DataError
 from censnet.ops.graph import Graph
+from censnet.ops.pairs import pair_space, sample_non_edges, unique_inverse
 
-__all__ = ["LinkSplit", "link_rows", "links", "read_links", "sample_non_links"]
+__all__ = ["LinkSplit", "link_rows", "links", "read_links"]
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +29,7 @@ class LinkSplit:
     Args:
         rows: the edges of each part. All parallel and reverse edges of a pair are in one part; loops are in training.
         validation_links, test_links: the pairs that the edges of that part join, each once.
-        validation_non_links, test_non_links: as many pairs that no edge of any part joins. None is a loop, none comes
+        validation_negatives, test_negatives: as many pairs that no edge of any part joins. None is a loop, none comes
             twice, and validation and test share none.
 
     Shape:
@@ -38,20 +38,20 @@ class LinkSplit:
 
     rows: Split
     validation_links: Tensor
-    validation_non_links: Tensor
+    validation_negatives: Tensor
     test_links: Tensor
-    test_non_links: Tensor
+    test_negatives: Tensor
 
     def __post_init__(self) -> None:
-        for name in ("validation_links", "validation_non_links", "test_links", "test_non_links"):
+        for name in ("validation_links", "validation_negatives", "test_links", "test_negatives"):
             pairs: Tensor = getattr(self, name)
             if pairs.dim() != 2 or pairs.shape[0] != 2:
                 raise ValueError(f"{name} has shape {tuple(pairs.shape)}, expected (2, n), one column for each pair")
 
     def __repr__(self) -> str:
         edges = f"{len(self.rows.train)} edges seen"
-        sizes = (f"{self.validation_links.shape[1]} + {self.validation_non_links.shape[1]} pairs for validation",)
-        return f"LinkSplit({edges}, {sizes[0]}, {self.test_links.shape[1]} + {self.test_non_links.shape[1]} for test)"
+        sizes = (f"{self.validation_links.shape[1]} + {self.validation_negatives.shape[1]} pairs for validation",)
+        return f"LinkSplit({edges}, {sizes[0]}, {self.test_links.shape[1]} + {self.test_negatives.shape[1]} for test)"
 
     def seen(self, graph: Graph) -> Graph:
         """The graph that message passing may see: every node, and the training edges alone.
@@ -67,7 +67,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
     """Hide some links of a graph, as in the variational graph auto-encoder: 5 % to choose on and 10 % to judge on.
 
     What is shared out is distinct pairs of nodes: floor(0.05 P) and floor(0.10 P) of P, at least one each. In a union
-    of many graphs, non-links join nodes of one graph; where nodes are of two kinds, one of each (`find_sides`).
+    of many graphs, non-links join nodes of one graph; where nodes are of two kinds, one of each (`find_bipartition`).
 
     Args:
         graph: edges once each; parallel edges and loops may be among them.
@@ -91,7 +91,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
     ends = graph.ends.cpu().numpy()
     space = pair_space(graph)
     proper = np.flatnonzero(ends[0] != ends[1])
-    pairs, pair_of = number_each(space.rank(ends[0][proper], ends[1][proper]))
+    pairs, pair_of = unique_inverse(space.rank(ends[0][proper], ends[1][proper]))
     num_validation, num_test = (max(1, int(share * len(pairs) + 1e-9)) for share in shares[1:])
     if len(pairs) < num_validation + num_test + 1:
         raise ValueError(
@@ -103,13 +103,13 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
     part_of_pair[order[:num_test]], part_of_pair[order[num_test : num_test + num_validation]] = 2, 1
     part = np.zeros(ends.shape[1], dtype=np.int8)
     part[proper] = part_of_pair[pair_of]
-    non_links = space.pair(draw_missing(space, pairs, num_validation + num_test, rng))
+    negatives = space.pair(sample_non_edges(space, pairs, num_validation + num_test, rng))
     return LinkSplit(
         Split.of(part),
         _distinct(space.pair(pairs[part_of_pair == 1])),
-        torch.from_numpy(non_links[:, :num_validation]),
+        torch.from_numpy(negatives[:, :num_validation]),
         _distinct(space.pair(pairs[part_of_pair == 2])),
-        torch.from_numpy(non_links[:, num_validation:]),
+        torch.from_numpy(negatives[:, num_validation:]),
     )
 
 
@@ -126,10 +126,10 @@ def link_rows(
     """
     edge_rows = torch.arange(graph.num_edges) if edge_rows is None else edge_rows
     links = split_rows("links", split.rows.to_input(edge_rows))
-    non_links = torch.cat([split.validation_non_links, split.test_non_links], dim=1).numpy()
-    part = np.repeat([1, 2], [split.validation_non_links.shape[1], split.test_non_links.shape[1]])
+    negatives = torch.cat([split.validation_negatives, split.test_negatives], dim=1).numpy()
+    part = np.repeat([1, 2], [split.validation_negatives.shape[1], split.test_negatives.shape[1]])
     edges = edge_rows.numpy()[links["row"].to_numpy() - 1]
-    nodes = np.concatenate([graph.ends.cpu().numpy()[:, edges], non_links], axis=1)
+    nodes = np.concatenate([graph.ends.cpu().numpy()[:, edges], negatives], axis=1)
     frame = pd.concat([links, split_rows("non-links", Split.of(part))], ignore_index=True)
     frame["source_row"], frame["target_row"] = nodes + 1
     if node_ids is not None:

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from censnet.data.errors import DataError, quote
-from censnet.data.molecules.chemistry import PLAIN
 from censnet.data.molecules.featurize import canonical, scaffolds
-from censnet.data.splits.pairs import number_each
+from censnet.data.molecules.rdkit_reader import PLAIN
 from censnet.data.splits.split import SPELLINGS, Split
 from censnet.data.tables.columns import as_arrow, as_text, is_missing, is_number, read_dates, read_numbers
 from censnet.data.tables.schema import MoleculeReading
+from censnet.errors import DataError, quote
+from censnet.ops.pairs import unique_inverse
 
 __all__ = ["Split", "by_column", "by_time", "label_rate", "ratio", "scaffold", "stratified"]
 
@@ -211,7 +211,7 @@ def by_time(
         found = given.iloc[missing[0]]
         what = "no time" if pd.isna(found) else f"{quote(str(found))} is not a time"
         raise DataError(f"{what}: a split by time needs one in each row", file, int(missing[0]), column)
-    number = number_each(parsed.numbers)[1]
+    number = unique_inverse(parsed.numbers)[1]
     first, second = _cut(np.cumsum(np.bincount(number)), shares, f"different times in column {column}")
     return Split.of((number >= first).astype(int) + (number >= second))
 
@@ -242,7 +242,7 @@ def _groups(num_rows: int, rows: Any, groups: Any) -> np.ndarray[Any, Any]:
             raise ValueError(f"groups has shape {number.shape}, expected ({num_rows},): one number for each row")
         keep &= number >= 0
     group = np.full(num_rows, -1)
-    group[keep] = number_each(number[keep])[1]
+    group[keep] = unique_inverse(number[keep])[1]
     if not keep.any():
         raise ValueError("there is no row to split, expected some: every row is bad or without a label")
     return group

@@ -16,8 +16,8 @@ import pyarrow.csv
 import torch
 from torch import Tensor
 
-from censnet.data.errors import DataError
 from censnet.data.tables.files import check_file, write_table
+from censnet.errors import DataError
 from censnet.text import count
 
 PARTS = ("train", "validation", "test")

@@ -10,22 +10,22 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.errors import DataError, first_few, name_columns
-from censnet.data.problems import Problems
 from censnet.data.tables.columns import CHOICES
+from censnet.data.tables.default_features import add_default_features, count_degree, encode_degree, fit_degree
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.keys import check_keys, find_keys, says_split, table_overrides
-from censnet.data.tables.numbering import Keys, Numbered, number_rows
 from censnet.data.tables.ordering import order_by_end, places, put_in_order
-from censnet.data.tables.packing import Assembled, Fitted, Whole, pack
+from censnet.data.tables.packing import Assembled, Fitted, IntArray, pack
+from censnet.data.tables.resolve_ids import Keys, ResolvedIds, number_rows
+from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, TableSchema, chosen_columns
-from censnet.data.tables.stand_ins import add_stand_ins, count_degree, encode_degree, fit_degree
 from censnet.data.tables.suggest_keys import tell_ends
+from censnet.errors import DataError, first_few, name_columns
 from censnet.ops.graph import Graph
 
-TrainRows = Mapping[str, Whole]
+TrainRows = Mapping[str, IntArray]
 
 
 def assemble(
@@ -34,7 +34,7 @@ def assemble(
     targets: Mapping[str, Sequence[str]],
     train_rows: TrainRows,
     overrides: Mapping[str, str] | None,
-    problems: Problems,
+    problems: RowErrors,
     notes: list[str],
     features: Features = "rich",
 ) -> Assembled:
@@ -89,7 +89,7 @@ def assemble(
     fresh = schema is None
     schema, nodes, bad = _node_features(fitted, nodes_frame, numbered, ends, train_rows, tables.name("nodes"))
     problems.add_placed("nodes", bad)
-    notes += describe_columns(tables, schema)
+    notes += column_notes(tables, schema)
     refit = Fitted(schema, numbered.rows) if fresh else None
 
     node_rows = numbered.node_rows
@@ -132,7 +132,7 @@ def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str,
 def _fit(
     tables: Tables,
     keys: Keys,
-    numbered: Numbered,
+    numbered: ResolvedIds,
     targets: Mapping[str, Sequence[str]],
     train_rows: TrainRows,
     decided: Mapping[str, Mapping[str, str]],
@@ -152,12 +152,12 @@ def _fit(
     graphs = fitted.get("graphs", TableSchema())
     many = numbered.graph is not None
     chosen = chosen_columns(graphs, decided.get("graphs", {})) if many else []
-    return add_stand_ins(
+    return add_default_features(
         Schema(many=many, nodes=fitted["nodes"], edges=fitted["edges"], graphs=graphs, features=features, chosen=chosen)
     )
 
 
-def _training_rows(table: str, numbered: Numbered, train_rows: TrainRows) -> Whole | None:
+def _training_rows(table: str, numbered: ResolvedIds, train_rows: TrainRows) -> IntArray | None:
     """The rows that statistics of a table come from: those given, or those of the given graphs, or (None) all."""
     graph = numbered.graph
     if table in train_rows or "graphs" not in train_rows or graph is None:
@@ -179,7 +179,7 @@ def _edge_features(schema: TableSchema, frame: pd.DataFrame, file: str) -> tuple
 
 
 def _node_features(
-    schema: Schema, frame: pd.DataFrame, numbered: Numbered, ends: Whole, train_rows: TrainRows, file: str
+    schema: Schema, frame: pd.DataFrame, numbered: ResolvedIds, ends: IntArray, train_rows: TrainRows, file: str
 ) -> tuple[Schema, Tensor, dict[int, str]]:
     """The features of each node; where no column gives any, its degree and a constant."""
     if schema.nodes.structure != "degree":
@@ -195,7 +195,7 @@ def _node_features(
     return schema, encode_degree(schema, degree), {}
 
 
-def _good_rows(ends: Whole, bad: Mapping[int, str]) -> Whole | None:
+def _good_rows(ends: IntArray, bad: Mapping[int, str]) -> IntArray | None:
     """The rows of edges that become edges, or None when all do."""
     if ends.shape[1] == 0 or (not bad and ends.min() >= 0):
         return None
@@ -204,7 +204,7 @@ def _good_rows(ends: Whole, bad: Mapping[int, str]) -> Whole | None:
     return np.flatnonzero(good)
 
 
-def describe_columns(tables: Tables, schema: Schema) -> list[str]:
+def column_notes(tables: Tables, schema: Schema) -> list[str]:
     """What the user should know of the columns: which are left out, and what stands in where none is left."""
     notes = []
     for table in ("nodes", "edges") if schema.smiles is None else ():

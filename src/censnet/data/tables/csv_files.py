@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from censnet.data.errors import DataError, quote
 from censnet.data.tables.integers import CANONICAL, MISSING, as_integers, as_plain
 from censnet.data.tables.keys import ROLES
+from censnet.errors import DataError, quote
 
 _SAMPLE = 1 << 20
 _BLOCK = 4 << 20

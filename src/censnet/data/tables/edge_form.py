@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.errors import DataError, quote
-from censnet.data.problems import Problems
 from censnet.data.tables.columns import as_arrow, as_text
-from censnet.data.tables.doubled import match_reverses, share_with_reverse
-from censnet.data.tables.ids import Numbering
+from censnet.data.tables.ids import IdIndex
+from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import EdgeForm, TableSchema
+from censnet.data.tables.undirected import match_reverses, share_with_reverse
+from censnet.errors import DataError, quote
 
 logger = logging.getLogger("censnet")
-Whole = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 NEARLY = 0.9  # share of rows with a reverse from which the rest is worth a note
 
 
@@ -47,9 +47,9 @@ class EdgeRows:
     file: str
     keys: Mapping[str, str]
     schema: TableSchema
-    all_ends: Whole
-    rows: Whole
-    ends: Whole
+    all_ends: IntArray
+    rows: IntArray
+    ends: IntArray
     num_nodes: int
     features: NDArray[np.float32]
 
@@ -70,16 +70,16 @@ class Pairing:
     """
 
     form: EdgeForm
-    first: Whole | None
+    first: IntArray | None
     frame: pd.DataFrame
 
 
-def pair_edges(form: EdgeForm | None, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+def pair_edges(form: EdgeForm | None, edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairing:
     """Find the rows that make one edge, in this form, or in that which the data have."""
     return _find_form(edges, problems, notes) if form is None else _apply_form(form, edges, problems, notes)
 
 
-def _find_form(edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+def _find_form(edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairing:
     """The form of the edges of training data.
 
     The form is twice if each row but a loop has its reverse with the same features. Only the reverse of a row that
@@ -110,7 +110,7 @@ def _find_form(edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing
     return _merge_pairs(Pairing("twice", reverse, frame), edges, problems, notes)
 
 
-def _apply_form(form: EdgeForm, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+def _apply_form(form: EdgeForm, edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairing:
     """Read later data in the form of the training data. Labels are not looked at."""
     doubled = edges.num_proper and share_with_reverse(edges.ends, edges.num_nodes) >= NEARLY
     if form == "twice":
@@ -125,7 +125,7 @@ def _apply_form(form: EdgeForm, edges: EdgeRows, problems: Problems, notes: list
     return Pairing("once", None, edges.frame)
 
 
-def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: Problems, notes: list[str]) -> Pairing:
+def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairing:
     """The pairing with the first row of each edge; a row without reverse is a problem."""
     reverse = pairing.first
     assert reverse is not None
@@ -148,7 +148,7 @@ def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: Problems, notes: l
     return Pairing("twice", first, pairing.frame)
 
 
-def _explain(edges: EdgeRows, alone: Whole) -> dict[int, str]:
+def _explain(edges: EdgeRows, alone: IntArray) -> dict[int, str]:
     """Row of the table -> why it has no reverse."""
     wanted = edges.ends[1][alone] * edges.num_nodes + edges.ends[0][alone]
     key = np.where(edges.all_ends.min(axis=0) < 0, -1, edges.all_ends[0] * edges.num_nodes + edges.all_ends[1])
@@ -180,19 +180,19 @@ def _differences(edges: EdgeRows, row: int, other: int) -> str:
     return f"has another value in {edges.schema.columns[int(np.searchsorted(widths, apart[0], 'right'))].name}"
 
 
-def _codes(edges: EdgeRows, column: str) -> Whole:
+def _codes(edges: EdgeRows, column: str) -> IntArray:
     """A number for each usable row, equal where its labels are; -1 where there is none."""
-    return np.asarray(Numbering(as_text(as_arrow(edges.frame[column]))).codes, np.int64)[edges.rows]
+    return np.asarray(IdIndex(as_text(as_arrow(edges.frame[column]))).codes, np.int64)[edges.rows]
 
 
-def _combine(codes: Mapping[str, Whole]) -> NDArray[np.uint64] | None:
+def _combine(codes: Mapping[str, IntArray]) -> NDArray[np.uint64] | None:
     total: NDArray[np.uint64] | None = None
     for part in codes.values():
         total = part.view(np.uint64) if total is None else total * np.uint64(1_000_003) + part.view(np.uint64)
     return total
 
 
-def _contradictions(codes: Whole, reverse: Whole) -> tuple[Whole, int]:
+def _contradictions(codes: IntArray, reverse: IntArray) -> tuple[IntArray, int]:
     """The first rows of pairs whose labels differ, and the number of pairs that have two labels."""
     other = codes[reverse]
     both = (codes >= 0) & (other >= 0) & (reverse > np.arange(len(codes)))
@@ -200,7 +200,7 @@ def _contradictions(codes: Whole, reverse: Whole) -> tuple[Whole, int]:
 
 
 def _without_labels(
-    frame: pd.DataFrame, edges: EdgeRows, column: str, apart: Whole, reverse: Whole, problems: Problems
+    frame: pd.DataFrame, edges: EdgeRows, column: str, apart: IntArray, reverse: IntArray, problems: RowErrors
 ) -> pd.DataFrame:
     """The table without labels that contradict each other, of which each row has an error."""
     if len(apart) == 0:
@@ -220,7 +220,7 @@ def _without_labels(
     return frame.assign(**{column: pd.Series(pd.arrays.ArrowExtensionArray(kept), index=frame.index)})
 
 
-def _tell_single(edges: EdgeRows, reverse: Whole) -> list[str]:
+def _tell_single(edges: EdgeRows, reverse: IntArray) -> list[str]:
     """One sentence on rows that nearly all have a reverse, of which none is merged for the others' sake."""
     alone = np.flatnonzero(reverse < 0)
     proper, first = edges.num_proper, int(edges.rows[alone[0]]) + 1

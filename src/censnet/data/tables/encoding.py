@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from censnet.data.errors import DataError, quote
 from censnet.data.tables.censoring import is_limit
+from censnet.data.tables.column_types import MOST_CATEGORIES, find_kind
 from censnet.data.tables.columns import (
     DECIMAL_COMMA,
     USED,
@@ -24,11 +24,11 @@ from censnet.data.tables.columns import (
     read_numbers,
     read_vectors,
 )
-from censnet.data.tables.kinds import MOST_CATEGORIES, find_kind
 from censnet.data.tables.notations import Notation
 from censnet.data.tables.statistics import Summary, different_columns, summarize, summarize_each, to_shares
+from censnet.errors import DataError, quote
 
-Whole = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 
 WHOLE = -1  # no entry of a vector
 CHOSEN = "chosen by the user"
@@ -114,7 +114,7 @@ class Column(BaseModel):
         return names + [f"{self.name} is missing"] * self.missing
 
     @property
-    def knows_all(self) -> bool:
+    def categories_complete(self) -> bool:
         """Whether it is a category that has every word of the training rows, none being left for the last feature."""
         return self.kind == "category" and bool(self.mean) and self.mean[-1] == 0
 
@@ -130,7 +130,7 @@ class Column(BaseModel):
         values: pa.ChunkedArray,
         kind: str | None = None,
         shares: bool = False,
-        rows: Whole | None = None,
+        rows: IntArray | None = None,
         file: str | None = None,
     ) -> Column:
         """Find the kind of a column by all of its values, unless it is given, and its statistics from some rows.
@@ -178,7 +178,7 @@ class Column(BaseModel):
         column = cls(name=name, kind="number", reason=reason, mean=[0.0], scale=[1.0])
         return column._measured(parsed, None)
 
-    def refit(self, values: pa.ChunkedArray, rows: Whole | None = None) -> Column:
+    def refit(self, values: pa.ChunkedArray, rows: IntArray | None = None) -> Column:
         """The same features with the statistics of some rows, or of all. Where those say nothing, all do."""
         if self.kind not in USED:
             return self
@@ -186,7 +186,7 @@ class Column(BaseModel):
             return _fit_category(self, values, rows)
         return self._measured(_parse(self.kind, values, len(self.mean), self.notation), rows)
 
-    def _measured(self, parsed: Parsed, rows: Whole | None) -> Column:
+    def _measured(self, parsed: Parsed, rows: IntArray | None) -> Column:
         """The same with the statistics of these rows; of an entry of which they say nothing, those of all rows."""
         every = _as_matrix(parsed)
         every = to_shares(every) if self.shares else every
@@ -210,7 +210,7 @@ class Column(BaseModel):
             marks = {"marked": different_columns(absent, self.entries or range(absent.shape[1]))}
         return self.model_copy(update={"mean": mean, "scale": scale, "statistics": statistics, **marks})
 
-    def missing_patterns(self, values: pa.ChunkedArray, rows: Whole | None = None) -> dict[int, bytes]:
+    def missing_patterns(self, values: pa.ChunkedArray, rows: IntArray | None = None) -> dict[int, bytes]:
         """Which of some rows lack it, for each entry that an indicator tells of, or for the `WHOLE` column."""
         if self.kind == "category" or not (self.missing or self.marked):
             return {}
@@ -277,7 +277,7 @@ class Column(BaseModel):
         out[present, column[present]] = 1
         if self.mean:
             untaught = absent & (not self.missing)
-            if self.knows_all:
+            if self.categories_complete:
                 untaught |= ~absent & (column == known)
             out[untaught, : known + 1] = self.mean
         if self.missing:
@@ -286,7 +286,7 @@ class Column(BaseModel):
     def find_unseen(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """The words that training rows did not have, once for each row with one; none where that cannot be told."""
         text = as_text(values)
-        if not self.knows_all:
+        if not self.categories_complete:
             return text.slice(0, 0)
         return text.filter(pc.invert(pc.is_in(text, value_set=pa.array([*self.categories, None], pa.string()))))
 
@@ -348,7 +348,7 @@ def _refuse(column: Column, values: pa.ChunkedArray, parsed: Parsed, width: int,
     raise DataError(f"{found}, expected the {column.kind} that {asked}", file, row, column.name)
 
 
-def _fit_category(column: Column, values: pa.ChunkedArray, rows: Whole | None, file: str | None = None) -> Column:
+def _fit_category(column: Column, values: pa.ChunkedArray, rows: IntArray | None, file: str | None = None) -> Column:
     """The words of some rows, or of all where those have no two different ones and others do."""
     text, statistics = as_text(values), "training"
     if column.chosen and file is not None and text.null_count == len(text):

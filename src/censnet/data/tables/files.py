@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from censnet.data.errors import DataError, name_columns, quote
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.keys import TABLES, find_key
 from censnet.data.tables.suggest_keys import tell_ends
+from censnet.errors import DataError, name_columns, quote
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
 STRUCTURES = (".smi", ".smi.gz", ".smiles", ".sdf", ".sdf.gz", ".sd", ".mol")  # molecules: `molecules.structure_files`

@@ -11,20 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.errors import DataError, quote
 from censnet.data.tables.columns import as_arrow, as_text, is_missing
+from censnet.errors import DataError, quote
 
 Rows = NDArray[np.int64]
 _DIGITS = {"float": 24, "float32": 24, "halffloat": 11, "float16": 11}  # bits of a whole number that a fraction holds
 
 
-class Numbering:
+class IdIndex:
     """The distinct ids of a column, numbered in order of their first row.
 
     Whole numbers that lie close together are found through an array, all others through a hash table.
 
     Example:
-        >>> people = Numbering(pa.chunked_array([["ann", "bob", None, "ann"]]))
+        >>> people = IdIndex(pa.chunked_array([["ann", "bob", None, "ann"]]))
         >>> len(people), people.rows.tolist(), people.codes.tolist()
         (2, [0, 1], [0, 1, -1, 0])
         >>> people.find(pa.chunked_array([["bob", "eve"]])).tolist()
@@ -173,10 +173,10 @@ def _check_mixed(series: pd.Series, column: str, file: str) -> None:
             )
 
 
-def find_alike(ids: pa.ChunkedArray, known: Numbering) -> list[str | None]:
+def find_alike(ids: pa.ChunkedArray, known: IdIndex) -> list[str | None]:
     """For each of some unknown ids, a known one that is written otherwise: with spaces, zeros before it, or `.0`.
 
-    >>> find_alike(pa.chunked_array([["007", "8"]]), Numbering(pa.chunked_array([["5", "7"]])))
+    >>> find_alike(pa.chunked_array([["007", "8"]]), IdIndex(pa.chunked_array([["5", "7"]])))
     ['7', None]
     """
     place = _index_in(_normalize(as_text(ids)), _normalize(known.text))
@@ -184,7 +184,7 @@ def find_alike(ids: pa.ChunkedArray, known: Numbering) -> list[str | None]:
     return [None if number < 0 else str(text[number]) for number in place.tolist()]
 
 
-def tell_alike(known: Numbering, file: str) -> list[str]:
+def tell_alike(known: IdIndex, file: str) -> list[str]:
     """One sentence if two nodes have ids that differ in how they are written alone, as 007 and 7 do."""
     text = known.text_alone
     if text is None:

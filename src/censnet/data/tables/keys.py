@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
-from censnet.data.errors import DataError, name_columns, quote
+from censnet.errors import DataError, name_columns, quote
 
 ROLES: dict[str, tuple[str, ...]] = {
     "id": ("id", "node", "node_id", "nodeid", "name"),

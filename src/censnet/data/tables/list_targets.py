@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from censnet.data.errors import DataError, quote
 from censnet.data.tables.columns import as_arrow, is_list, is_missing
 from censnet.data.tables.files import Tables
+from censnet.errors import DataError, quote
 
 MOST_ENTRIES = 1_000
 _ENTRY = re.compile(r"(.+)\[[0-9]+\]", re.DOTALL)

@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.data.problems import Problems
 from censnet.data.tables.files import Tables
 from censnet.data.tables.ordering import places
+from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Schema
 from censnet.ops.graph import Graph, GraphSet
 
-Whole = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 Bonds = NDArray[np.int16]
 
 
@@ -33,9 +33,9 @@ class Fitted:
     """
 
     schema: Schema
-    node_source: Whole
+    node_source: IntArray
     bonds: Bonds | None = None
-    graph_source: Whole | None = None
+    graph_source: IntArray | None = None
     described: pd.DataFrame | None = None
 
 
@@ -57,11 +57,11 @@ def pack(
     schema: Schema,
     nodes: Tensor,
     edges: Tensor,
-    ends: Whole,
-    graph: Whole,
-    node_rows: Whole,
-    edge_rows: Whole,
-    problems: Problems,
+    ends: IntArray,
+    graph: IntArray,
+    node_rows: IntArray,
+    edge_rows: IntArray,
+    problems: RowErrors,
     fitted: Fitted | None,
 ) -> Assembled:
     """Many graphs end to end: nodes and edges sorted by graph, each graph's nodes numbered from 0."""
@@ -96,7 +96,7 @@ def pack(
     return Assembled(packed, tables, schema, *rows, fitted)
 
 
-def first_rows(became: Whole, count: int) -> Whole:
+def first_rows(became: IntArray, count: int) -> IntArray:
     """For each row of the tensors, the first input row that became it."""
     source = np.empty(count, np.int64)
     good = np.flatnonzero(became >= 0)[::-1]
@@ -104,7 +104,7 @@ def first_rows(became: Whole, count: int) -> Whole:
     return source
 
 
-def _follow(rows: Whole, place: Whole) -> Tensor:
+def _follow(rows: IntArray, place: IntArray) -> Tensor:
     """Where each row's node or edge went."""
     moved = np.full(len(rows), -1, np.int64)
     moved[rows >= 0] = place[rows[rows >= 0]]

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from censnet.data.errors import DataError, place
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, as_arrow
 from censnet.data.tables.encoding import WHOLE, Column
 from censnet.data.tables.keys import LEVELS, ROLES, TABLES
 from censnet.data.tables.notations import Notation
+from censnet.errors import DataError, place
 
 Structure = Literal["none", "degree", "constant"]
 Features = Literal["rich", "paper", "released"]

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from censnet.data.errors import DataError, name_columns, quote
 from censnet.data.tables.assemble import TrainRows
+from censnet.data.tables.column_types import find_kind
 from censnet.data.tables.columns import CHOICES, as_arrow
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import LEVELS, find_keys, table_overrides
-from censnet.data.tables.kinds import find_kind
 from censnet.data.tables.list_targets import entry_columns
 from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets, quote_name
+from censnet.errors import DataError, name_columns, quote
 
 Rows = Tensor | np.ndarray[Any, Any] | Sequence[int]
 MOST_NAMED = 5  # columns that a note names one by one

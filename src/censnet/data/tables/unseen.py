@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from censnet.data.errors import first_few, place, quote
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
+from censnet.errors import first_few, place, quote
 from censnet.text import count, plural
 
 logger = logging.getLogger("censnet")
@@ -15,7 +15,7 @@ logger = logging.getLogger("censnet")
 MOST_COLUMNS = 5
 
 
-def tell_unseen(tables: Tables, schema: Schema) -> list[str]:
+def warn_unseen_categories(tables: Tables, schema: Schema) -> list[str]:
     """For each of the first few columns with such words, in how many rows, and one of them; it is logged, too."""
     said, others, frames = list[str](), list[str](), tables.frames()
     for table, fitted in (("nodes", schema.nodes), ("edges", schema.edges), ("graphs", schema.of_graphs)):
@@ -23,7 +23,7 @@ def tell_unseen(tables: Tables, schema: Schema) -> list[str]:
             continue
         frame = frames[table]
         for column in fitted.columns:
-            if not column.knows_all or column.name not in frame:
+            if not column.categories_complete or column.name not in frame:
                 continue
             words = column.find_unseen(as_arrow(frame[column.name]))
             if len(words) and len(said) >= MOST_COLUMNS:

@@ -1,0 +1,5 @@
+"""`python -m censnet`: the command line."""
+
+from censnet.cli.app import app
+
+app()

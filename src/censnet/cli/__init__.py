@@ -1,0 +1,1 @@
+"""The command line: commands, progress, and everything that is printed."""

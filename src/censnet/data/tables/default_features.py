@@ -1,0 +1,48 @@
+"""What stands in where no column gives a feature: the degree of a node and a constant, and a constant for an edge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from censnet.data.tables.encoding import Column
+from censnet.data.tables.schema import Schema
+
+IntArray = NDArray[np.int64]
+
+
+def add_default_features(schema: Schema) -> Schema:
+    """The same schema, saying of each table whether something stands in for its features."""
+    if schema.smiles is not None:
+        return schema
+    for table, structure in (("nodes", "degree"), ("edges", "constant")):
+        fitted = schema.table(table)
+        stands_in = "none" if any(column.width for column in fitted.columns) else structure
+        schema = schema.model_copy(update={table: fitted.model_copy(update={"structure": stands_in, "degree": None})})
+    return schema
+
+
+def count_degree(ends: IntArray, num_nodes: int) -> IntArray:
+    """How many ends of edges are at each node; a loop has two. (2, E) -> (N,)"""
+    return np.bincount(ends.reshape(-1), minlength=num_nodes)
+
+
+def fit_degree(schema: Schema, degree: IntArray, nodes: IntArray | None) -> Schema:
+    """The same schema with the statistics of the degree, from these nodes alone or from all."""
+    chosen = degree if nodes is None or len(nodes) == 0 else degree[nodes]
+    column = Column.standardized("degree", pa.chunked_array([chosen.astype(np.float64)]), "counted on the edges")
+    if column.width == 0:  # every node has the same degree
+        column = Column(name="degree", kind="number", mean=[float(chosen[0])], scale=[1.0])
+    return schema.model_copy(update={"nodes": schema.nodes.model_copy(update={"degree": column})})
+
+
+def encode_degree(schema: Schema, degree: IntArray) -> Tensor:
+    """The degree of each node, scaled as in training, and a constant. (N,) -> (N, 2)"""
+    if schema.nodes.degree is None:
+        raise ValueError("the schema has no statistics of the degree: fit it first")
+    out = np.ones((len(degree), 2), np.float32)
+    schema.nodes.degree.encode(pa.chunked_array([degree.astype(np.float64)]), out[:, :1])
+    return torch.from_numpy(out)

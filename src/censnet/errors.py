@@ -1,0 +1,85 @@
+"""What is wrong with a user's data, in one line that names the file, the row and the column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+class DataError(ValueError):
+    """Data that cannot be used, said so that the user finds the place: `FILE, row R, column C: what was found`.
+
+    Args:
+        found: what is wrong, and in brackets what to do about it.
+        file: name of the file or table.
+        row: the row, counted from 0 as a program does; it is shown from 1, as the user sees it.
+        column: name of the column.
+
+    Example:
+        >>> raise DataError("no node has the id 'acct-40' (nodes.csv has 1,204 ids)", "edges.csv", 90, "target")
+        Traceback (most recent call last):
+        censnet.errors.DataError: edges.csv, row 91, column target: no node has the id 'acct-40' (nodes.csv has ...
+    """
+
+    def __init__(self, found: str, file: str | None = None, row: int | None = None, column: str | None = None) -> None:
+        super().__init__(place(file, row, column) + found)
+        self.found, self.file, self.row, self.column = found, file, row, column
+
+
+def place(file: str | None = None, row: int | None = None, column: str | None = None) -> str:
+    """`FILE, row R, column C: `, of which any part may be missing; `row` counts from 0.
+
+    >>> place("edges.csv", 90, "target")
+    'edges.csv, row 91, column target: '
+    """
+    parts = [] if file is None else [file]
+    if row is not None:
+        parts.append(f"row {row + 1}")
+    if column is not None:
+        parts.append(f"column {shorten(column)}")
+    return ", ".join(parts) + ": " if parts else ""
+
+
+def shorten(name: object, longest: int = 100) -> str:
+    """A name as it is shown in a message: cut when it is longer than any name that a person gave.
+
+    >>> shorten("amount"), shorten("x" * 1000, 10)
+    ('amount', 'xxxxxxxxxx...')
+    """
+    text = str(name)
+    return text[:longest] + "..." if len(text) > longest else text
+
+
+def name_columns(names: Iterable[object], most: int = 20) -> str:
+    """The columns of a table in a message that lacks one: the first of them.
+
+    >>> name_columns(["source", "target", "amount"])
+    'source, target, amount'
+    """
+    return ", ".join(" ".join(shorten(name, 40).split("\n")) for name in islice(names, most))
+
+
+def first_few(names: Iterable[object], most: int = 5) -> str:
+    """The first few of some names, and how many more there are.
+
+    >>> first_few(["age", "sex"]), first_few(range(203), 3)
+    ('age, sex', '0, 1, 2 and 200 more')
+    """
+    every = [str(name) for name in names]
+    first = every if len(every) <= most + 1 else every[:most]  # one more takes no more room than saying so
+    return ", ".join(first) + (f" and {len(every) - most:,} more" if len(first) < len(every) else "")
+
+
+def quote(value: object, longest: int = 40) -> str:
+    """A value as it is shown in a message: on one line, printable, and cut when long.
+
+    >>> quote("acct-40"), quote(7), quote("C" * 100)
+    ("'acct-40'", '7', "'CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC...'")
+    """
+    if isinstance(value, str):
+        return ascii(value[:longest])[:-1] + "...'" if len(value) > longest else repr(value[:longest])
+    text = _ADDRESS.sub("", " ".join(repr(value).split()))
+    return text[:longest] + "..." if len(text) > longest else text

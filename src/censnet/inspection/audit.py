@@ -1,0 +1,323 @@
+"""What would make a result look better than it is: the same thing in two parts, or a column that tells the target.
+
+`censnet inspect` shows all of it. `train` warns of the leaks in features and of what is in two parts.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from censnet.data.dataset import Dataset
+from censnet.data.molecules.featurize import canonical
+from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.split import PARTS, Split
+from censnet.data.tables.keys import LEVELS
+from censnet.data.tables.row_errors import summarize_errors
+from censnet.inspection.cross_table import Grouping, find_groupings, leaks_across
+from censnet.inspection.leakage import Labels, Values, as_labels, follows, leaking_features, leaks_target, sample_rows
+from censnet.inspection.structure import node_numbers, pair_ends
+from censnet.ops.colors import hash_graphs
+from censnet.ops.graph import GraphSet
+from censnet.text import count, plural
+
+Array = np.ndarray[Any, Any]
+LEVEL_OF = {table: level for level, table in LEVELS.items()}
+
+
+class Finding(BaseModel):
+    """One thing a user should know, and how bad it is; a leak is of a column that is a feature."""
+
+    model_config = ConfigDict(frozen=True)
+
+    level: Literal["problem", "warning", "note"]
+    what: str
+    kind: Literal["leak", "duplicate", "other"] = "other"
+
+
+def audit(
+    data: Dataset,
+    targets: Mapping[str, Sequence[str]],
+    splits: Mapping[str, Split] | None = None,
+    links: LinkSplit | None = None,
+) -> list[Finding]:
+    """Everything that is wrong or doubtful, the worst first.
+
+    Args:
+        data: the data set.
+        targets: table -> the columns to predict.
+        splits: table -> its split, of input rows.
+        links: a link split of the graph's edges.
+    """
+    found = _bad_rows(data)
+    for table, columns in targets.items():
+        for column in columns:
+            found += _labels(data, table, column, (splits or {}).get(table))
+    found += find_leaks(data, targets, splits)
+    if links is not None:
+        found += _links(data, links)
+    return sorted(found, key=lambda finding: ("problem", "warning", "note").index(finding.level))
+
+
+def find_leaks(
+    data: Dataset, targets: Mapping[str, Sequence[str]], splits: Mapping[str, Split] | None = None
+) -> list[Finding]:
+    """Columns, of any table, that tell a target, and what is in two parts.
+
+    A column is tested on at most 20,000 rows, so that it takes less than a second for a usual table.
+
+    Args:
+        data, targets, splits: as in `audit`.
+    """
+    splits, found = splits or {}, list[Finding]()
+    groupings = find_groupings(data) if targets else []
+    for table, columns in targets.items():
+        for column in columns:
+            found += _telling_columns(data, table, column)
+            found += _across(data, table, column, groupings)
+    found += _same_molecules(data, splits.get("graphs"), targets.get("graphs", ()))
+    for table in ("nodes", "edges", "graphs"):
+        if table in splits:
+            found += _same_rows(data, table, splits[table], targets.get(table, ()))
+    return found + _same_pairs(data, splits.get("edges"))
+
+
+def _across(data: Dataset, table: str, target: str, groupings: list[Grouping]) -> list[Finding]:
+    """Columns of other tables that tell the target."""
+    found = []
+    for name, how, sure in leaks_across(data, table, target, groupings):
+        gives, column = "gives" if sure else "may give", name.partition(", column ")[2]
+        use = _drop(column) if column else "it is a feature"
+        what = f"{name} {gives} {target} of {data.tables.name(table)} away ({how}; {use})"
+        found.append(Finding(level="problem" if sure else "warning", what=what, kind="leak"))
+    return found
+
+
+def _drop(column: str) -> str:
+    return f"it is a feature, which --column {shlex.quote(column)}=drop leaves out"
+
+
+def _bad_rows(data: Dataset) -> list[Finding]:
+    found = []
+    for table, problems in data.problems.items():
+        if problems:
+            file, total = data.tables.name(table), len(data.tables.frames()[table])
+            rows = f"{len(problems):,} of {count(total, 'row')} of {file} cannot be used"
+            found.append(Finding(level="problem", what=rows + summarize_errors(problems, file)))
+    return found
+
+
+def _labels(data: Dataset, table: str, column: str, split: Split | None) -> list[Finding]:
+    labels = data.labels(LEVEL_OF[table], column)
+    name, found = f"{data.tables.name(table)}, column {column}", []
+    present = labels.notna().to_numpy()
+    if not present.any():
+        return [Finding(level="problem", what=f"{name}: no row has a label")]
+    if labels.nunique() == 1:
+        found.append(Finding(level="problem", what=f"{name}: every label is the same"))
+    if split is not None:
+        for part, rows in split.parts.items():
+            drawn = len(rows) == 0 and part != "train" and split.source  # of a stated split, or left out on purpose
+            if not drawn and not present[rows.numpy()].any():
+                found.append(Finding(level="problem", what=f"{name}: no row of the {part} part has a label"))
+    return found
+
+
+def _telling_columns(data: Dataset, table: str, target: str) -> list[Finding]:
+    """Columns of the same table that tell the target. Of graphs few columns are features, and the others are left."""
+    schema = data.schema.of_graphs if table == "graphs" else data.schema.table(table)
+    frame, file = data.tables.frames()[table], data.tables.name(table)
+    if table == "graphs" and not schema.columns:
+        return []
+    labels = as_labels(frame[target])
+    rows = sample_rows(labels)
+    sampled = "" if len(rows) == labels.notna().sum() else f"; seen on {len(rows):,} of {len(frame):,} rows"
+    labels = labels.iloc[rows].reset_index(drop=True)
+    if labels.nunique() < 2:
+        return []
+    found, known = [], Labels(labels)
+    part = frame.iloc[rows]
+    for column in schema.columns:
+        if column.kind == "vector" or column.name not in frame:
+            continue
+        told = leaks_target(Values.read(part[column.name]), known)
+        if told is not None:
+            sure, how = told
+            use = _drop(column.name) if column.width else "it is no feature"
+            level: Literal["problem", "warning"] = "problem" if sure and column.width else "warning"
+            gives = "gives" if sure else "may give"
+            what = f"{file}, column {column.name} {gives} {target} away ({how}; {use}{sampled})"
+            found.append(Finding(level=level, what=what, kind="leak" if column.width else "other"))
+    if table != "graphs" and any(column.kind == "vector" for column in schema.columns):
+        found += _telling_vectors(data, table, target, rows, labels)
+    if table == "graphs":
+        return found
+    for name in (*schema.keys.values(), *(column.name for column in schema.columns if column.kind == "id")):
+        if name not in frame or (table == "edges" and name in schema.keys.values()):
+            continue  # who takes part in an edge may well tell something about it
+        how_ = follows(part[name].reset_index(drop=True), labels)
+        if how_ is not None:
+            found.append(
+                Finding(level="warning", what=f"{file}, column {name} is an id that follows {target} ({how_})")
+            )
+    return found
+
+
+def _telling_vectors(data: Dataset, table: str, target: str, rows: Array, labels: pd.Series[Any]) -> list[Finding]:
+    features, names = getattr(data.graph, table), data.schema.table(table).names
+    place = data.rows(LEVEL_OF[table])[rows].numpy()
+    rows, labels = place[place >= 0][:20_000], labels[place >= 0].reset_index(drop=True)[:20_000]
+    if features.numel() > 200_000_000:  # too wide to be laid out
+        return []
+    features, found = features.to_dense(), list[Finding]()
+    step = max(1, 20_000_000 // max(len(rows), 1))
+    for start in range(0, features.shape[1], step):
+        block = features[rows, start : start + step].numpy()
+        for column, size in leaking_features(block, labels):
+            name = names[start + column] if start + column < len(names) else f"feature {start + column}"
+            what = f"{data.tables.name(table)}, {name} gives {target} away (correlation {size:.3f}; it is a feature)"
+            found.append(Finding(level="problem", what=what, kind="leak"))
+    return found
+
+
+def _same_molecules(data: Dataset, split: Split | None, targets: Sequence[str] = ()) -> list[Finding]:
+    smiles = data.schema.smiles
+    if smiles is None or data.tables.graphs is None or not isinstance(data.graph, GraphSet):
+        return []
+    group = _molecules(data, data.graph, smiles)
+    size = np.bincount(group[group >= 0])
+    file, found = data.tables.name("graphs"), []
+    if (size > 1).any():
+        many, rows = int((size > 1).sum()), int(size[size > 1].sum())
+        stands = plural(many, "stands")
+        what = f"{file}: {count(many, 'molecule')} {stands} in {count(rows, 'row')} under one or several spellings"
+        found.append(Finding(level="note" if split is None else "warning", what=what))
+        for column in targets:
+            found += _contradictions(group, data.labels("graph", column), f"{file}: ", column)
+    if split is not None:
+        found += _twins(group, split, f"{file}: ", "the same molecule")
+    return found
+
+
+def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:
+    """Rows with the same molecule as the same number; -1 for a row without one.
+
+    Only molecules whose tensors are alike, in whatever order, are compared by their canonical spelling.
+    """
+    place, rows = data.graph_rows.numpy(), data.tables.frames()["graphs"][smiles].astype("string").fillna("")
+    group = np.where(place >= 0, hash_graphs(graphs).cpu().numpy()[place], 0)
+    group = np.where(place >= 0, np.unique(group, return_inverse=True)[1], -1)
+    alike = np.flatnonzero((group >= 0) & (np.bincount(group + 1)[group + 1] > 1))
+    names = canonical(rows.iloc[alike].tolist(), reading=data.schema.reading)
+    group[alike] = pd.factorize(pd.Series(names, dtype=object))[0] + group.max(initial=-1) + 1
+    return np.asarray(np.where(group >= 0, pd.factorize(group)[0], -1))
+
+
+def _contradictions(group: Array, labels: pd.Series[Any], prefix: str, column: str) -> list[Finding]:
+    """Molecules that have several labels, which no network can give back; -1 is no group."""
+    known = pd.DataFrame({"group": group, "label": as_labels(labels)})[(group >= 0) & labels.notna().to_numpy()]
+    different = known.groupby("group", sort=False)["label"].nunique()
+    several = different.index[different > 1]
+    if not len(several):
+        return []
+    rows = known.index[known["group"] == several[0]]
+    first = ", ".join(str(row + 1) for row in rows[:3]) + (", ..." if len(rows) > 3 else "")
+    molecules = f"{count(len(several), 'molecule')} {plural(len(several), 'has')}"
+    what = f"{prefix}{molecules} different labels in {column}, in rows of their own; the first: rows {first}"
+    return [Finding(level="warning", what=what)]
+
+
+def _same_rows(data: Dataset, table: str, split: Split, targets: Sequence[str]) -> list[Finding]:
+    """Rows that say the same in two parts: for edges between the same nodes, for nodes in all their columns."""
+    frame, schema = data.tables.frames()[table], data.schema.table(table)
+    if table == "graphs" and data.schema.smiles is not None:
+        return []
+    own = {name for role, name in schema.keys.items() if role in ("id", "graph")}
+    ids = {column.name for column in schema.columns if column.kind == "id"}
+    columns = [name for name in frame.columns if name not in {*own, *ids, *targets}]
+    others = [name for name in columns if name not in schema.keys.values()]
+    if not others:
+        return []
+    group = pd.factorize(pd.util.hash_pandas_object(_hashable(frame[columns]), index=False))[0]
+    if table != "edges" and group.max() + 1 < 0.5 * len(group):
+        return []  # the columns are too coarse to tell rows apart: equal rows are no twins
+    return _twins(np.asarray(group), split, f"{data.tables.name(table)}: ", "an equal row")
+
+
+def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
+    """Rows of edges between the same two nodes in two parts: one edge is a problem, two payments are not."""
+    if split is None:
+        return []
+    row, file = data.edge_rows.numpy(), data.tables.name("edges")
+    low, high = pair_ends(data.graph)
+    found = _twins(row, split, f"{file}: ", "the same edge")
+    part = split.codes(len(row))
+    good = np.flatnonzero((row >= 0) & (part >= 0))
+    ends = node_numbers(data.graph)[:, row[good]]
+    group = pd.factorize(low[row[good]] * data.count("node") + high[row[good]])[0]
+    back, proper = ends[0] > ends[1], ends[0] != ends[1]
+    for number in (1, 2):
+        mine = (part[good] == number) & proper
+        seen = np.zeros((group.max(initial=-1) + 1, 2), dtype=bool)
+        train = (part[good] == 0) & proper
+        seen[group[train], back[train].astype(int)] = True
+        times, rows = int(seen[group[mine], 1 - back[mine].astype(int)].sum()), f"{PARTS[number]} row"
+        if times:
+            have = plural(times, "has its", "have their")
+            what = f"{file}: {times:,} of {count(int(mine.sum()), rows)} {have} reverse in training"
+            found.append(Finding(level="warning", what=what))
+        times = int(seen[group[mine], back[mine].astype(int)].sum())
+        if times:
+            has = plural(times, "has")
+            what = f"{file}: {times:,} of {count(int(mine.sum()), rows)} {has} a parallel row in training"
+            found.append(Finding(level="note", what=what))
+    return found
+
+
+def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
+    """Pairs that are asked about and seen, and non-links that are links."""
+    low, high = pair_ends(data.graph)
+    every = pd.MultiIndex.from_arrays([low, high])
+    seen = every[links.rows.train.numpy()]
+    found = list[Finding]()
+    if data.schema.nodes.structure == "degree":
+        what = "the degree of the nodes is a feature: `Dataset.seen` counts it on the links of training alone"
+        found.append(Finding(level="note", what=what))
+    for part in ("validation", "test"):
+        asked = [pd.MultiIndex.from_arrays(getattr(links, f"{part}_{kind}").numpy()) for kind in ("links", "negatives")]
+        times = int(asked[0].isin(seen).sum())
+        if times:
+            links_ = count(len(asked[0]), f"{part} link")
+            what = f"{times:,} of {links_} {plural(times, 'is')} joined by an edge of training, parallel or reverse"
+            found.append(Finding(level="problem", what=what))
+        times = int(asked[1].isin(every).sum())
+        if times:
+            what = f"{times:,} of {count(len(asked[1]), f'{part} non-link')} {plural(times, 'is a link', 'are links')}"
+            found.append(Finding(level="problem", what=what))
+    return found
+
+
+def _twins(group: Array, split: Split, prefix: str, what: str) -> list[Finding]:
+    """A finding for each part with rows whose group is in training too; -1 is no group."""
+    part, found = split.codes(len(group)), []
+    seen = np.zeros(group.max(initial=-1) + 1, dtype=bool)
+    seen[group[(part == 0) & (group >= 0)]] = True
+    for number in (1, 2):
+        rows = group[(part == number) & (group >= 0)]
+        times = int(seen[rows].sum())
+        if times:
+            total = count(len(rows), f"{PARTS[number]} row")
+            text = f"{prefix}{times:,} of {total} {plural(times, 'has')} {what} in training"
+            found.append(Finding(level="problem", what=text, kind="duplicate"))
+    return found
+
+
+def _hashable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns of lists and of mixed objects as text."""
+    odd = [name for name in frame.columns if frame[name].dtype == object or "list" in str(frame[name].dtype)]
+    return frame.assign(**{name: frame[name].map(str) for name in odd})

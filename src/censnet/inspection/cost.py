@@ -1,0 +1,269 @@
+"""What a training will take in memory and time, measured on a step of its own network on some of the data."""
+
+from __future__ import annotations
+
+import logging
+import re
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from censnet.data.dataset import Dataset
+from censnet.data.tables.target_spec import Level, Targets, as_texts, parse_targets
+from censnet.errors import DataError
+from censnet.inspection.cost_report import Cost
+from censnet.nn.model import Model
+from censnet.ops.graph import Graph
+from censnet.pipeline.prepare import prepare_dataset
+from censnet.selection.recipes import build_model
+from censnet.settings.presets import make_settings
+from censnet.settings.schema import Settings, SettingsError
+from censnet.tasks.targets import Target
+from censnet.training.batches import NUMBERS_KEPT, Batch, choose_sampling, make_batches
+from censnet.training.devices import free_memory, total_memory
+from censnet.training.inference import infer
+from censnet.training.objective import Objective
+from censnet.training.task_data import TaskData
+
+logger = logging.getLogger("censnet")
+
+MOST_EDGES = 8_000  # of one graph that a step is measured on
+CLASSES = [str(number) for number in range(8)]  # a usual number of them, where no target is asked for
+PATIENCE = 2.0  # seconds, after which a step is not measured again
+OF_A_WEIGHT = 16  # bytes: the weight, its gradient, and what the optimizer keeps of both
+LOOP_BYTES = 100 * 2**20  # what the loop itself brings in: the optimizer's code, metrics, tables of results
+LOOP_SECONDS = 1.3  # times a step and a pass: the optimizer, metrics, checkpoints; fitted on trainings of each kind
+SLACK = 1.15  # of the memory that tensors take, what the allocator takes: fitted on trainings of each kind
+UNSURE = 1.25  # estimates are this much too high at times, so that no more than that over what is free is refused
+UNASKED = 1 / 8  # of the free memory: less by a rough count is not measured before a training
+
+
+class PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """The most bytes that tensors made inside took at once.
+
+    Example:
+        >>> with PeakMemory() as memory:
+        ...     kept = torch.ones(1000) + torch.ones(1000)
+        >>> memory.peak
+        12000
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.peak = 0
+        self._live: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if _is_strided(leaf)}
+        out = func(*args, **(kwargs or {}))
+        made = [leaf.untyped_storage() for leaf in tree_leaves(out) if _is_strided(leaf)]
+        for storage in made:
+            if storage._cdata not in given:
+                self._live[storage._cdata] = StorageWeakRef(storage), storage.nbytes()  # type: ignore[no-untyped-call]
+        if made:
+            gone = [key for key, (storage, _) in self._live.items() if storage.expired()]  # type: ignore[no-untyped-call]
+            for key in gone:
+                del self._live[key]
+            self.peak = max(self.peak, sum(size for _, size in self._live.values()))
+        return out
+
+
+def _is_strided(leaf: object) -> bool:
+    return isinstance(leaf, Tensor) and leaf.layout == torch.strided
+
+
+def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
+    """Estimate the memory of a training on this machine's processor and the time of one of its epochs.
+
+    A step is measured as it is trained: on a batch of graphs, or on sampled neighborhoods. One whole graph is measured
+    on a smaller one of as many edges for each node, and so is the pass over all rows that follows an epoch.
+
+    Args:
+        lesson: what is trained on.
+        settings: of the training.
+    """
+    before, held = peak_memory(), psutil.Process().memory_info().rss
+    model = build_model(task_data, settings)
+    training = choose_sampling(task_data, settings.training, model, total_memory(torch.device("cpu")))
+    settings = settings.model_copy(update={"training": training})
+    few, scale = _shrink(task_data)
+    sampled = isinstance(task_data.graph, Graph) and training.sampling in ("neighbors", "proportional")
+    whole = isinstance(task_data.graph, Graph) and not sampled
+    batches = make_batches(few if whole else task_data, training, model.receptive_field, model.learns_pairs)
+    plan = batches.plan(torch.Generator().manual_seed(0))
+    draw = partial(batches.make, plan[0], torch.Generator().manual_seed(0))
+    memory, seconds = _Step(few if whole else task_data, settings, model).measure(draw)
+    own = sum(weight.numel() for weight in model.parameters()) * OF_A_WEIGHT
+    memory, seconds = (memory * scale, seconds * scale) if whole else (memory, seconds * len(plan))
+    pass_memory, pass_seconds = (value * scale for value in _measure_pass(model, few.graph))
+    memory = max(memory, pass_memory)
+    return Cost(
+        network=f"{settings.model.layers} with {settings.model.hidden} units",
+        bytes=max(before, held + LOOP_BYTES + round(SLACK * memory) + own),
+        seconds=LOOP_SECONDS * (seconds + pass_seconds / training.validate_every),
+        batches=len(plan),
+        measured_edges=draw().graph.num_edges,
+    )
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held so far, where Linux tells; else what it holds."""
+    try:
+        found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    except OSError:
+        found = None
+    return int(psutil.Process().memory_info().rss) if found is None else int(found[1]) * 1024
+
+
+class _Step:
+    """A step of the training, as `fit` takes it but for the optimizer, whose import alone takes seconds."""
+
+    def __init__(self, task_data: TaskData, settings: Settings, model: Model) -> None:
+        self.model = model
+        self.objective = Objective(task_data, settings.training, model)
+
+    def measure(self, draw: Callable[[], Batch]) -> tuple[float, float]:
+        """The bytes that grow with the rows, and the seconds of a usual step."""
+        with PeakMemory() as memory:
+            self(draw())
+        gradients = sum(weight.numel() * weight.element_size() for weight in self.model.parameters())
+        return max(0, memory.peak - gradients), _usual(lambda: self(draw()))
+
+    def __call__(self, batch: Batch) -> None:
+        self.model.train()
+        self.model.zero_grad()
+        self.objective(self.model(batch.graph), batch).sum().backward()  # type: ignore[no-untyped-call]
+
+
+def _measure_pass(model: Model, graph: Any) -> tuple[float, float]:
+    """The bytes and seconds of the answers for every row, without gradients."""
+    if not isinstance(graph, Graph):
+        graph = graph.subset(torch.arange(min(len(graph), 64)))
+    with PeakMemory() as memory:
+        infer(model, graph)
+    return memory.peak, _usual(lambda: infer(model, graph))
+
+
+def _usual(work: Callable[[], object]) -> float:
+    """The median of the seconds that some work takes."""
+    begin, taken = time.perf_counter(), list[float]()
+    while len(taken) < 20 and (not taken or time.perf_counter() - begin < PATIENCE / (2 if len(taken) < 3 else 4)):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
+
+
+def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
+    """A lesson on a smaller graph with as many edges for each node and as many labels for each row, and how much
+    smaller it is. Which nodes an edge joins says nothing of what it costs, so each end is another one there.
+    """
+    graph = task_data.graph
+    if not isinstance(graph, Graph):
+        measured = min(len(graph), 64)
+        return task_data, len(graph) / measured
+    share = min(1.0, MOST_EDGES / max(graph.num_edges, graph.num_nodes / 4, 1))
+    if share == 1.0:
+        return task_data, 1.0
+    num_nodes, num_edges = max(2, int(graph.num_nodes * share)), int(graph.num_edges * share)
+    rows = torch.linspace(0, graph.num_edges - 1, num_edges).long()
+    small = Graph(_head(graph.nodes, num_nodes), graph.edges[rows], graph.ends[:, rows] % num_nodes)
+    chosen = {"node": torch.arange(num_nodes), "edge": rows}
+    labels = {level: values[chosen[level]] for level, values in task_data.labels.items()}
+    parts = {level: values[chosen[level]] for level, values in task_data.parts.items()}
+    censoring = {level: values[chosen[level]] for level, values in task_data.censoring.items()}
+    return replace(task_data, graph=small, labels=labels, parts=parts, censoring=censoring), 1 / share
+
+
+def _head(nodes: Tensor, count: int) -> Tensor:
+    """The first rows, dense or sparse."""
+    if nodes.layout == torch.strided:
+        return nodes[:count]
+    start = nodes.crow_indices()[: count + 1]
+    entries = slice(0, int(start[-1]))
+    values, columns = nodes.values()[entries], nodes.col_indices()[entries]
+    return torch.sparse_csr_tensor(start, columns, values, (count, nodes.shape[1]))
+
+
+def estimate_for(dataset: Dataset, target: Targets | None) -> Cost | str:
+    """The estimate for what would be trained by default; or, if nothing would, why not.
+
+    Without a target it is for the paper's network and a column of nodes.
+    """
+    try:
+        if not target:
+            return estimate_cost(_any_lesson(dataset), make_settings("paper", "node"))
+        asked, link = parse_targets(target)
+        settings = make_settings("strong", asked[0].level if asked else "link", link=link)
+        prepared = prepare_dataset(dataset, asked, link, settings, as_texts(target))
+        costs = [estimate_cost(prepared.task_data, network) for network in prepared.networks]
+        return max(costs, key=lambda cost: cost.bytes)
+    except (DataError, SettingsError) as error:
+        return str(error)
+
+
+def _any_lesson(dataset: Dataset) -> TaskData:
+    """Nodes of eight classes, half of them for training."""
+    level: Level = "node"
+    count = dataset.count(level)
+    target = Target(level=level, column="any", kind="classes", classes=CLASSES)
+    labels = (torch.arange(count) % len(CLASSES)).float().unsqueeze(1)
+    return TaskData(dataset.graph, [target], {level: labels}, {level: torch.arange(count).unsqueeze(1) % 2})
+
+
+def check_memory(task_data: TaskData, settings: Settings, device: torch.device) -> None:
+    """Raise, before a training begins, if it plainly does not fit into the memory that is free; warn if it may not.
+
+    Only what may be too large by a rough count is measured. On a GPU the training itself finds out.
+    """
+    free = free_memory()
+    if device.type != "cpu" or _count_roughly(task_data, settings) < UNASKED * free:
+        return
+    advice = what_to_lower(task_data, settings)
+    weights = _count_weights(task_data, settings) * OF_A_WEIGHT
+    held = psutil.Process().memory_info().rss
+    need = weights if weights > free else estimate_cost(task_data, settings).bytes - held
+    said = f"this training takes about {need / 1e9:.1f} GB of memory more, and {free / 1e9:.1f} GB are free: {advice}"
+    if need > UNSURE * free:
+        raise SettingsError(said)
+    if need > free:
+        logger.warning("%s", said)
+
+
+def _count_weights(task_data: TaskData, settings: Settings) -> int:
+    """How many weights the network has; it is not made."""
+    with torch.device("meta"):
+        return sum(weight.numel() for weight in build_model(task_data, settings).parameters())
+
+
+def _count_roughly(task_data: TaskData, settings: Settings) -> float:
+    """Bytes of the activations and weights, by their number."""
+    model, graph = settings.model, task_data.graph
+    rows = len(graph.nodes) + len(graph.edges)
+    if not isinstance(graph, Graph):
+        rows = int(rows / max(len(graph), 1) * settings.training.batch_size_for(len(graph)))
+    depth = len(model.layers) + model.pre_layers
+    weights = model.hidden * (graph.node_width + graph.edge_width + 4 * depth * model.hidden + sum(model.head))
+    return 4 * NUMBERS_KEPT * rows * model.hidden * depth / 2 + OF_A_WEIGHT * weights
+
+
+def what_to_lower(task_data: TaskData, settings: Settings) -> str:
+    """What a user can do where memory is short."""
+    model, training = settings.model, settings.training
+    said = f"lower model.hidden ({model.hidden:,})"
+    if not isinstance(task_data.graph, Graph):
+        return f"{said} or training.batch_size ({training.batch_size_for(len(task_data.graph)):,} graphs)"
+    if task_data.links is None and training.sampling == "full":
+        return f"{said}, or set training.sampling=neighbors"
+    return said

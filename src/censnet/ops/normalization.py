@@ -1,0 +1,109 @@
+"""The diagonal factors of a propagation, powers of the degrees, and how rows are weighed by them."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from censnet.ops import triton as fused
+from censnet.ops.incidence import Incidence
+
+Normalization = Literal["symmetric", "row"]
+
+
+class Power(NamedTuple):
+    """(degree + more) ** exponent: one of the two diagonal factors of a propagation."""
+
+    exponent: float
+    more: int = 0
+
+
+FACTORS = {"symmetric": (Power(-0.5), Power(-0.5)), "row": (Power(-1.0), Power(0.0))}
+
+
+def factors_of(normalization: Normalization) -> tuple[Power, Power]:
+    """The left and the right factor of S = L B R."""
+    if normalization not in FACTORS:
+        raise ValueError(f"normalization is {normalization!r}, expected one of {', '.join(map(repr, FACTORS))}")
+    return FACTORS[normalization]
+
+
+def scale_of(incidence: Incidence, side: Literal["node", "edge"], power: Power, dtype: torch.dtype) -> Tensor | None:
+    """The factor of each node or edge, (N,) or (E,); None where it is 1."""
+    if power.exponent == 0:
+        return None
+    degree = incidence.node_degree if side == "node" else incidence.edge_degree
+    if fused.takes(incidence.ends) and dtype.itemsize < 4:
+        dtype = torch.float32  # the kernels compute in it, whatever they read
+    return incidence.keep((side, power, dtype), lambda: ((degree + power.more).double() ** power.exponent).to(dtype))
+
+
+def slot_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
+    """The edge's factor at each entry of T in row order, 0 at the second entry of a loop."""
+    return _entry_weight(incidence, "slot", power, dtype, incidence.slot_mask)
+
+
+def pair_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
+    """The edge's factor at each of its two ends, 0 at the second end of a loop."""
+    return _entry_weight(incidence, "pair", power, dtype, incidence.pair_mask)
+
+
+def _entry_weight(
+    incidence: Incidence, order: Literal["slot", "pair"], power: Power, dtype: torch.dtype, mask: Tensor | None
+) -> Tensor | None:
+    scale = scale_of(incidence, "edge", power, dtype)
+    if scale is None:
+        return mask
+
+    def make() -> Tensor:
+        each = scale[incidence.slots.edge.index] if order == "slot" else scale.repeat_interleave(2)
+        return each if mask is None else each * mask
+
+    return incidence.keep((order, power, dtype), make)
+
+
+def end_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
+    """The node's factor at each end of each edge, in the order of `pairs`. (2E,)"""
+    scale = scale_of(incidence, "node", power, dtype)
+    if scale is None:
+        return None
+    return incidence.keep(("end", power, dtype), lambda: scale[incidence.pairs.index])
+
+
+def crossing_weight(incidence: Incidence, left: Power, right: Power, dtype: torch.dtype) -> Tensor:
+    """At each entry of T in row order, the left factor of its node times the right factor of the other end. (2E,)"""
+
+    def make() -> Tensor:
+        other = incidence.slots.other.index
+        node = incidence.ends.sum(0)[incidence.slots.edge.index] - other
+        factors = (scale_of(incidence, "node", left, dtype), node), (scale_of(incidence, "node", right, dtype), other)
+        out = torch.ones(len(other), dtype=dtype, device=other.device)
+        for scale, at in factors:
+            out = out if scale is None else out * scale[at]
+        return out
+
+    return incidence.keep(("crossing", left, right, dtype), make)
+
+
+def weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
+    """Each row times its weight, (n,) or (n, heads); None is 1."""
+    if weight is None:
+        return rows
+    weight = weight.to(rows.dtype)
+    if weight.dim() == 1 or weight.shape[1] == 1:
+        return rows * weight.reshape(-1, 1)
+    return (by_head(rows, weight.shape[1]) * weight.unsqueeze(2)).flatten(1)
+
+
+def dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
+    """The dot product of two rows within each head. (n, d), (n, d) -> (n, heads)."""
+    if fused.takes(a):
+        return fused.row_dots(a, b, heads)
+    return by_head(a * b, heads).sum(2) if heads > 1 else (a * b).sum(1, keepdim=True)
+
+
+def by_head(rows: Tensor, heads: int) -> Tensor:
+    """(n, d) -> (n, heads, d / heads)."""
+    return rows.reshape(rows.shape[0], heads, rows.shape[1] // heads)

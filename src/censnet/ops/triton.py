@@ -1,0 +1,130 @@
+"""The sums and products of `sums.py` and `propagate.py` on a GPU, each in one kernel; CUDA tensors get them.
+
+Every kernel visits its entries in a fixed order and writes each row of the result once: no atomic additions, so the
+result is the same to the bit each time. Where there is no Triton, or no GPU, `takes` says so and torch does the work.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from censnet.ops.segments import Segments
+
+kernels: Any = None
+if importlib.util.find_spec("triton") is not None:
+    from censnet.ops import triton_kernels as kernels
+
+
+def takes(table: Tensor) -> bool:
+    """Whether the kernels here can work on this tensor."""
+    return kernels is not None and table.is_cuda and table.numel() > 0
+
+
+def _columns(width: int) -> int:
+    return min(1 << (width - 1).bit_length(), 256)
+
+
+def _launch(
+    kernel: Any, programs: int, arguments: tuple[Any, ...], like: Tensor, entries: int, warps: int, **meta: int
+) -> None:
+    """Run `programs` programs for each block of channels; each has `entries` rows in flight."""
+    width = like.shape[1]
+    with torch.cuda.device(like.device):
+        kernel[(programs, -(-width // _columns(width)))](
+            *arguments,
+            WIDTH=width,
+            DOUBLE=like.dtype == torch.float64,
+            COLUMNS=_columns(width),
+            ENTRIES=entries,
+            num_warps=warps,
+            **meta,
+        )
+
+
+def _entries(width: int, elements: int, most: int = 1024) -> int:
+    """How many rows fill a tile of so many numbers. The sizes asked for below were the fastest on an H200."""
+    return max(1, min(elements // _columns(width), most))
+
+
+def sum_bags(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
+    """out[r] = sum of weight[k] * table[index[k]] for offset[r] <= k < offset[r + 1]."""
+    out = table.new_empty(len(offset) - 1, table.shape[1])
+    if len(out):
+        elements, warps = (512, 2) if table.dtype.itemsize >= 4 else (256, 1)
+        entries = _entries(table.shape[1], elements, most=32)
+        _launch(kernels.sum_bags, len(out), (table, index, offset, weight, out), table, entries, warps)
+    return out
+
+
+def sum_pairs(
+    table: Tensor, index: Tensor, weight: Tensor | None, own: Tensor | None, own_weight: Tensor | None
+) -> Tensor:
+    """out[e] = sum over the two ends of e of weight * table[end], + own_weight[e] * own[e]."""
+    edges, width = len(index) // 2, table.shape[1]
+    out = table.new_empty(edges, width)
+    if edges:
+        entries, heads = _entries(width, 1024), 1 if own_weight is None else own_weight.shape[1]
+        arguments = (table, index, weight, own, own_weight, out, edges)
+        _launch(kernels.sum_pairs, -(-edges // entries), arguments, table, entries, 1, HEADS=heads)
+    return out
+
+
+def node_product(
+    x: Tensor, w: Tensor, others: Segments, edge: Tensor, left: Tensor | None, right: Tensor | None, incident: bool
+) -> Tensor:
+    """out[r] = left[r] * sum over the entries k of node r of w[edge[k]] * (y[other[k]] + y[r]) for y = right * x.
+
+    Without y[r] if not incident. Further pieces of hubs are rows after the last node; the caller adds them.
+    """
+    x, w = x.contiguous(), w.contiguous()
+    nodes, width = x.shape
+    out = x.new_empty(len(others.offset) - 1, width)
+    hub = None if others.pieces is None else others.pieces.hub
+    arguments = (x, w, others.index, edge, others.offset, hub, left, right, out, nodes)
+    entries = _entries(width, 512, most=32)
+    _launch(kernels.node_product, len(out), arguments, x, entries, 1, HEADS=w.shape[1], INCIDENT=incident)
+    return out
+
+
+def edge_dots(
+    x: Tensor, g: Tensor, index: Tensor, left: Tensor | None, right: Tensor | None, heads: int, incident: bool
+) -> Tensor:
+    """out[e, k] = y_i . h_j + y_j . h_i over the channels of head k, for y = right * x and h = left * g.
+
+    + y_i . h_i + y_j . h_j if incident.
+    """
+    out = x.new_empty(len(index) // 2, heads)
+    arguments = (x.contiguous(), g.contiguous(), index, left, right, out, len(out))
+    _launch_dots(kernels.edge_dots, arguments, x, out, INCIDENT=incident)
+    return out
+
+
+def row_dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
+    """out[r, k] = a_r . b_r over the channels of head k."""
+    out = a.new_empty(len(a), heads)
+    _launch_dots(kernels.row_dots, (a.contiguous(), b.contiguous(), out, len(out)), a, out)
+    return out
+
+
+def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Tensor, **meta: bool) -> None:
+    """One program for each head of some rows, or for some channels where each is a head: a sum needs all of a head."""
+    (rows, heads), width = out.shape, like.shape[1]
+    columns = _columns(width) if heads == width else 1 << (width // heads - 1).bit_length()
+    entries = max(1, 1024 // columns)
+    if rows:
+        with torch.cuda.device(like.device):
+            kernel[(-(-rows // entries), -(-width // columns) if heads == width else heads)](
+                *arguments,
+                WIDTH=width,
+                HEADS=heads,
+                DOUBLE=like.dtype == torch.float64,
+                COLUMNS=columns,
+                ENTRIES=entries,
+                num_warps=2,
+                **meta,
+            )

@@ -1,0 +1,253 @@
+"""From a user's data and targets to a lesson: read, split, take statistics from training rows, encode the labels."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+from torch import Tensor
+
+from censnet.data.dataset import Dataset, load_data, suggest_targets
+from censnet.data.digests import fingerprint
+from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.split import Split
+from censnet.data.tables.keys import LEVELS
+from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
+from censnet.data.tables.targets import expand_targets, table_of
+from censnet.errors import DataError
+from censnet.inspection import audit
+from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.pairs import find_bipartition
+from censnet.pipeline.resolve import check_unused, choose_recipes, resolve_settings
+from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
+from censnet.settings.presets import make_settings, values_of
+from censnet.settings.schema import Section, Settings
+from censnet.tasks.targets import Target
+from censnet.text import count, printable
+from censnet.training.task_data import TaskData, make_task_data
+
+logger = logging.getLogger("censnet")
+
+MOST_FINDINGS = 8
+LEAST_MEASURED = 20  # training nodes from which on their columns give means and scales
+TRIED = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything that a training starts from.
+
+    Args:
+        data: the user's data, its statistics from training rows.
+        networks: the settings of the training, or of several of which validation rows keep the best.
+        changed: the settings that the user, rather than a preset, asked for.
+        asked: the target as the user wrote it.
+        targets: what is predicted.
+        splits: level -> the parts of its INPUT rows.
+        links: the links to be found, if any are.
+        lesson: the same as tensors.
+        findings: what may make the scores look better than they are; see `find_leaks`.
+    """
+
+    data: Dataset
+    networks: list[Settings]
+    changed: list[str]
+    asked: list[str]
+    targets: list[Target]
+    splits: dict[str, Split]
+    links: LinkSplit | None
+    task_data: TaskData
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the network that was kept, or is trained first: of the data all say the same."""
+        return self.networks[0]
+
+    @property
+    def split_sources(self) -> dict[str, str]:
+        """Level -> where its split came from, and how many rows are in each part, for the user."""
+        splits = self.splits if self.links is None else {**self.splits, "link": self.links.rows}
+        return {
+            level: f"{split.source} ({', '.join(f'{len(rows):,} {name}' for name, rows in split.parts.items())})"
+            for level, split in splits.items()
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these data, labels and parts from others."""
+        found = hashlib.sha256(fingerprint(self.data.graph).encode())
+        for level, labels in self.task_data.labels.items():
+            found.update(level.encode() + labels.numpy().tobytes() + self.task_data.parts[level].numpy().tobytes())
+            if level in self.task_data.censoring:
+                found.update(self.task_data.censoring[level].numpy().tobytes())
+        return found.hexdigest()
+
+
+def prepare(
+    data: object,
+    target: Targets,
+    preset: str = "strong",
+    changes: Mapping[str, object] | None = None,
+    seed: int = 0,
+    *,
+    strict: bool = False,
+    overrides: Mapping[str, str] | None = None,
+) -> Prepared:
+    """Read data and make the lesson.
+
+    Args:
+        data, strict, overrides: as in `load_data`.
+        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN`, `link`, or several; see `parse_targets`.
+        preset, changes, seed: as in `make_settings`.
+    """
+    asked, link = read_targets(data, target)
+    settings = make_settings(preset, _section(asked), changes, seed, link)
+    if settings.data.split_column is not None:
+        asked = [replace(item, without=(settings.data.split_column,)) if item.every else item for item in asked]
+    dataset = load_data(
+        data,
+        target=asked,
+        strict=strict,
+        features=settings.data.features,
+        overrides=_without_split_column(overrides, settings, asked),
+        descriptors=settings.data.descriptors,
+        standardize=settings.data.standardize,
+    )
+    given, texts = [item.column for item in asked if not item.every], as_texts(target)
+    asked = expand_targets(asked, dataset.tables, overrides)[0]
+    try:
+        return prepare_dataset(dataset, asked, link, settings, texts, set(changes or {}))
+    except DataError as error:
+        if error.column is None or error.column in given or error.column not in [item.column for item in asked]:
+            raise
+        raise DataError(f"{error}; --column {error.column}=drop leaves it out of {', '.join(texts)}") from None
+
+
+def _without_split_column(
+    overrides: Mapping[str, str] | None, settings: Settings, asked: Sequence[TargetSpec]
+) -> Mapping[str, str] | None:
+    """What the user says of columns, and that the one that states the split is no feature."""
+    name = settings.data.split_column
+    if settings.data.split != "column" or name is None or any(item.column == name for item in asked):
+        return overrides
+    return {name: "drop", **(overrides or {})}
+
+
+def _rows_to_measure(dataset: Dataset, splits: Mapping[str, Split]) -> dict[str, Tensor]:
+    """Level -> the input rows whose columns give means and scales: training rows, unless these are too few.
+
+    A network sees the columns of every node of its graph, so that few nodes with labels need not speak for all.
+    """
+    rows = {level: split.train for level, split in splits.items()}
+    if isinstance(dataset.graph, Graph) and len(rows.get("node", ())) < LEAST_MEASURED and "node" in rows:
+        rows["node"] = (dataset.rows("node") >= 0).nonzero().squeeze(1)
+    return rows
+
+
+def _section(asked: Sequence[TargetSpec]) -> Section:
+    """Which part of a preset is for these targets: that of the first."""
+    return asked[0].level if asked else "link"
+
+
+def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]:
+    """What is to be predicted; where a level was left out, the error says which the data suggest."""
+    try:
+        return parse_targets(target)
+    except DataError as error:
+        texts = [item.strip() for item in as_items(target) if isinstance(item, str)]
+        bare = [item for item in texts if item.partition(":")[0] not in LEVELS and item != "link"]
+        found = [meant for item in bare for meant in suggest_targets(data, item.partition("=")[0])]
+        hint = f": did you mean {' or '.join(found)}?" if found else ""
+        raise DataError(f"{error}{hint}") from None
+
+
+def prepare_dataset(
+    dataset: Dataset,
+    asked: Sequence[TargetSpec],
+    link: bool,
+    settings: Settings,
+    names: Sequence[str],
+    changed: Collection[str] = (),
+) -> Prepared:
+    """The lesson of data that are read already, by the settings' own split.
+
+    Args:
+        dataset: the data.
+        asked, link: what is predicted, and `names` as the user wrote it.
+        settings: of the training.
+        changed: the settings that the user asked for; see `resolve_settings`.
+    """
+    columns: dict[str, list[str]] = {}
+    for item in asked:
+        columns.setdefault(item.level, []).append(item.column)
+    if "graph" in columns and not isinstance(dataset.graph, GraphSet):
+        raise DataError("the data are one graph, expected many (a column graph, or SMILES) for a graph target")
+    splits = split_rows(dataset, columns, settings.data, settings.seed)
+    links = split_links(dataset, settings.data, settings.seed) if link else None
+    if links is not None and "edge" in splits:
+        splits["edge"] = _without(splits["edge"], hidden_rows(links, dataset.edge_rows))
+    for level, split in splits.items():
+        if len(split.train) == 0:
+            raise DataError(f"no {level} row with a label is for training, expected some: see data.split")
+    dataset = dataset.refit(_rows_to_measure(dataset, splits), links)
+    labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
+    targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
+    task_data = make_task_data(dataset, targets, [splits], links)
+    section = _section(asked)
+    usual = make_settings(settings.preset, section, None, settings.seed, link)
+    check_unused(task_data, settings, usual, dataset, list(splits.values()))
+    networks = [
+        resolve_settings(
+            task_data, settings if network == "low_label" else _for_many(settings, section, changed, link), changed
+        )
+        for network in choose_recipes(task_data, settings)
+    ]
+    settings = networks[0]
+    if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:
+        logger.info("no node is both a source and a target: links are told between these two sides alone")
+    if link and settings.model.decoder != "inner_product" and settings.model.diffusion_steps:
+        logger.info("links are told by where walks of %s steps lead, beside the rest", settings.model.diffusion_steps)
+    return Prepared(dataset, networks, sorted(changed), list(names), targets, splits, links, task_data)
+
+
+def find_leaks(prepared: Prepared) -> list[str]:
+    """Features that tell a target, and rows that are in two parts, as `censnet inspect` finds them: the first few."""
+    targets: dict[str, list[str]] = {}
+    for target in prepared.targets:
+        targets.setdefault(table_of(target.level), []).append(target.column)
+    splits = {table_of(level): split for level, split in prepared.splits.items()}
+    found = audit.find_leaks(prepared.data, targets, splits)
+    lines = [one.what for one in found if one.kind in ("leak", "duplicate") and one.level != "note"]
+    more = len(lines) - MOST_FINDINGS
+    lines = [printable(line, longest=500) for line in lines[:MOST_FINDINGS]]
+    return lines + ([f"{count(more, 'more finding')} like these, which censnet inspect shows"] if more > 0 else [])
+
+
+def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tensor) -> Target:
+    """What is learnt of a column; an error names its file."""
+    table = table_of(item.level)
+    notation = dataset.schema.table(table).notations.get(item.column)
+    try:
+        return Target.fit(labels, item.level, item.column, rows, item.kind, notation, item.positive)
+    except DataError as error:
+        if error.file != table:
+            raise
+        raise DataError(error.found, dataset.tables.name(table), error.row, error.column) from None
+
+
+def _for_many(settings: Settings, section: Section, changed: Collection[str], link: bool) -> Settings:
+    """What was asked for, of the network for many labels; what is tried of the other is not asked of this one."""
+    if settings.training.recipe == "high_label":
+        return settings
+    changes = values_of(settings, set(changed) - TRIED) | {"training.recipe": "high_label"}
+    return make_settings(settings.preset, section, changes, settings.seed, link)
+
+
+def _without(split: Split, hidden: Tensor) -> Split:
+    rest = Split(*(part[~hidden[part]] for part in split.parts.values()))
+    return replace(rest, source=split.source, by_fractions=split.by_fractions)

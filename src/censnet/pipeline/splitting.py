@@ -1,0 +1,257 @@
+"""Which rows of a data set are learnt from, chosen on and judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from censnet.data.dataset import Dataset
+from censnet.data.splits.links import LinkSplit, links, read_links
+from censnet.data.splits.rules import Fractions, by_time, label_rate, ratio, scaffold, stratified
+from censnet.data.splits.split import Split, read_splits
+from censnet.data.splits.stated import StatedSplit, find_stated, read_column
+from censnet.data.tables.keys import says_split
+from censnet.data.tables.targets import table_of
+from censnet.errors import DataError, first_few, name_columns, quote
+from censnet.ops.graph import Graph, GraphSet
+from censnet.settings.schema import DataSettings
+
+
+def split_rows(
+    data: Dataset, columns: Mapping[str, Sequence[str]], settings: DataSettings, seed: int
+) -> dict[str, Split]:
+    """For each level that has targets, the parts of its INPUT rows, each with where it came from.
+
+    Rows that became one edge are in one part. In a set of many graphs it is graphs that are shared out, and the nodes
+    and edges of a graph go with it, unless the table itself says otherwise.
+
+    Args:
+        data: what was read.
+        columns: level -> the columns of its targets.
+        settings: how to split.
+        seed: of the split, unless the settings have one.
+    """
+    seed = seed if settings.split_seed is None else settings.split_seed
+    if settings.split == "file":
+        return _from_file(data, columns, settings)
+    found = {}
+    for level, names in columns.items():
+        labels = pd.DataFrame({name: data.labels(level, name) for name in names})
+        draw = _Draw(data, level, labels, settings, seed)
+        split = _stated(draw)
+        if split is None and isinstance(data.graph, GraphSet) and level != "graph":
+            split = _with_their_graphs(draw)
+        if split is None:
+            split = _drawn(draw)
+        found[level] = _usable(split, data.rows(level), labels)
+    return found
+
+
+def split_links(data: Dataset, settings: DataSettings, seed: int) -> LinkSplit:
+    """Which links are seen, chosen on and judged on."""
+    if not isinstance(data.graph, Graph):
+        raise DataError("there are many graphs, expected one: links are predicted within one graph")
+    if settings.split == "file":
+        path = _split_file(settings)
+        found, source = read_links(path, data.edge_rows), f"file {path.name}"
+    else:
+        seed = seed if settings.split_seed is None else settings.split_seed
+        found, source = links(data.graph, settings.link_fractions, seed), f"drawn at random, seed {seed}"
+    return replace(found, rows=replace(found.rows, source=source))
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """What it takes to share out the rows of one level: their labels, which of them count, shares and a seed."""
+
+    data: Dataset
+    level: str
+    labels: pd.DataFrame
+    settings: DataSettings
+    seed: int
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """For each input row its row in the tensors, or -1."""
+        return np.asarray(self.data.rows(self.level).numpy())
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which input rows can be used and have a label."""
+        return np.asarray((self.rows >= 0) & self.labels.notna().any(axis=1).to_numpy())
+
+    def _count_classes(self, column: str) -> int:
+        """How many different labels a column has."""
+        try:
+            return int(self.labels[column].nunique())
+        except TypeError:  # arrays, frames and the like
+            kind = type(self.labels[column].dropna().iloc[0]).__name__
+            file = self.data.tables.name(table_of(self.level))
+            raise DataError(
+                f"holds {kind}, expected one number or one class in each row", file, column=column
+            ) from None
+
+    def at_random(self, chosen: NDArray[np.bool_], fractions: Fractions) -> tuple[Split, str]:
+        """Some of the input rows, at random in these shares, and how it was done."""
+        groups = self.rows if self.level == "edge" else None
+        few = all(self._count_classes(str(name)) <= 20 for name in self.labels)
+        if self.settings.split == "stratified" or (self.settings.split != "ratio" and few and self.level != "graph"):
+            labels = self.labels.where(pd.Series(chosen, index=self.labels.index), None)
+            return stratified(labels, fractions, self.seed, groups=groups), f"stratified, seed {self.seed}"
+        rows = np.flatnonzero(chosen)
+        return ratio(len(chosen), fractions, self.seed, rows=rows, groups=groups), f"seed {self.seed}"
+
+
+def _drawn(draw: _Draw) -> Split:
+    """A split at random, or by the structure of the molecules."""
+    data, settings, labels = draw.data, draw.settings, draw.labels
+    where = data.tables.name(table_of(draw.level))
+    if not draw.labelled.any():
+        raise DataError(f"no row has a label, expected some in {first_few(labels.columns)}", where)
+    unread = _unread_columns(draw)
+    if settings.split == "scaffold":
+        if draw.level != "graph" or data.schema.smiles is None:
+            raise DataError("data.split is scaffold, expected molecules: use stratified or ratio")
+        smiles = data.labels("graph", data.schema.smiles).astype("string").fillna("").tolist()
+        reading = data.schema.reading
+        split, how = scaffold(smiles, settings.fractions, draw.seed, reading), f"scaffolds, seed {draw.seed}"
+    elif settings.split == "label-rate":
+        if labels.shape[1] > 1:
+            raise DataError(f"data.split is label-rate with {labels.shape[1]} columns of labels, expected one")
+        rate = settings.label_rate
+        split = label_rate(labels.iloc[:, 0].where(draw.rows >= 0), rate, draw.seed)
+        return replace(split, source=f"drawn at random, label rate {rate:g}, seed {draw.seed}{unread}")
+    else:
+        split, how = draw.at_random(draw.labelled, settings.fractions)
+        how = f"drawn at random, {how}"
+    return replace(split, source=f"{how}{unread}", by_fractions=True)
+
+
+def _stated(draw: _Draw) -> Split | None:
+    """The split that the user's table states, if it is asked for or plainly there."""
+    settings, table = draw.settings, table_of(draw.level)
+    frame, file = draw.data.tables.frames()[table], draw.data.tables.name(table)
+    if settings.split in ("time", "column"):
+        name = settings.split_column or ("split" if settings.split == "column" else None)
+        if name is None or name not in frame.columns:
+            found = "not set" if name is None else quote(name)
+            raise DataError(f"data.split_column is {found}, expected a column of {file}: {name_columns(frame.columns)}")
+        if settings.split == "time":
+            split = by_time(frame[name], settings.fractions, file=file, column=name)
+            return replace(split, source=f"by time, column {name} of {file}", by_fractions=True)
+        return _complete(read_column(frame[name], file, name), draw)
+    if settings.split != "auto":
+        return None
+    stated = find_stated(frame, draw.data.schema.table(table), file, settings.split_index)
+    return None if stated is None else _complete(stated, draw)
+
+
+def _complete(stated: StatedSplit, draw: _Draw) -> Split:
+    """A stated split with the parts that it lacks.
+
+    Validation rows are drawn from training rows, or with them from the rows in no part if training rows are not stated
+    either. Where training rows alone are stated, all others with a label are test rows; else no test rows are made up.
+    """
+    codes, parts, source = stated.codes.copy(), stated.parts, stated.source
+    shares = (draw.settings.fractions[0], draw.settings.fractions[1], 0.0)
+    free, drawn, drawn_from = draw.labelled & (codes < 0), "", ""
+    if 0 not in parts and free.any():
+        codes[free] = 0
+        source += "; all other rows train"
+        drawn, drawn_from = "validation", "those"
+    elif 0 in parts:
+        drawn, drawn_from = "validation", "the training rows"
+        if parts == {0} and free.any():
+            codes[free] = 2
+            source += "; all other rows test"
+    training = draw.labelled & (codes == 0)
+    if not drawn or 1 in parts or shares[1] == 0 or training.sum() < 2:
+        return replace(Split.of(codes), source=source)
+    split, how = draw.at_random(training, shares)
+    codes[split.validation.numpy()] = 1
+    return replace(Split.of(codes), source=f"{source}; {drawn} drawn from {drawn_from}, {how}", by_fractions=True)
+
+
+def _unread_columns(draw: _Draw) -> str:
+    """A remark where the table states a split and another one was asked for."""
+    if draw.settings.split == "auto":
+        return ""
+    frame = draw.data.tables.frames()[table_of(draw.level)]
+    found = [name for name in map(str, frame.columns) if says_split(name)]
+    return f" ({', '.join(found)} not read: data.split is {draw.settings.split})" if found else ""
+
+
+def _with_their_graphs(draw: _Draw) -> Split:
+    """The rows of each graph in the part of the graph: as the table of graphs states it, or at random."""
+    graphs, settings = draw.data.graph, draw.settings
+    assert isinstance(graphs, GraphSet)
+    if settings.split not in ("auto", "ratio"):
+        raise DataError(
+            f"data.split is {settings.split}, expected auto, ratio, column, time or file: the {table_of(draw.level)} "
+            "of many graphs go with their graphs"
+        )
+    frame, by_fractions = draw.data.tables.frames().get("graphs"), True
+    source = f"graphs drawn at random, seed {draw.seed}"
+    part = None
+    if frame is not None and settings.split == "auto":
+        stated = find_stated(frame, draw.data.schema.graphs, draw.data.tables.name("graphs"), settings.split_index)
+        if stated is not None:
+            whole = replace(draw, level="graph", labels=pd.DataFrame({"": np.zeros(len(frame))}))
+            split = _complete(stated, whole)
+            source, by_fractions = f"graphs by {split.source}", split.by_fractions
+            part = split.to_graph(draw.data.graph_rows).codes(len(graphs))
+    if part is None:
+        part = ratio(len(graphs), settings.fractions, draw.seed).codes(len(graphs))
+    offset = graphs.node_offset if draw.level == "node" else graphs.edge_offset
+    of_row, rows = np.repeat(part, offset.diff().numpy()), draw.rows
+    split = Split.of(np.where(rows >= 0, of_row[rows], -1))
+    return replace(split, source=source, by_fractions=by_fractions)
+
+
+def _usable(split: Split, rows: Tensor, labels: pd.DataFrame) -> Split:
+    """Without the rows that are bad or have no label at all."""
+    codes = split.codes(len(rows))
+    codes[(rows.numpy() < 0) | ~labels.notna().any(axis=1).to_numpy()] = -1
+    return replace(Split.of(codes), source=split.source, by_fractions=split.by_fractions)
+
+
+def _from_file(data: Dataset, columns: Mapping[str, Sequence[str]], settings: DataSettings) -> dict[str, Split]:
+    path = _split_file(settings)
+    ids = {
+        table: frame[data.id_columns(level)]
+        for level in columns
+        for table, frame in data.tables.frames().items()
+        if table == table_of(level)
+    }
+    splits = read_splits(path, ids)
+    for level in columns:
+        if table_of(level) not in splits:
+            raise DataError(f"has no split of {table_of(level)}, expected one for the {level} targets", path.name)
+    return {
+        level: _usable(
+            replace(splits[table_of(level)], source=f"file {path.name}"),
+            data.rows(level),
+            pd.DataFrame({n: data.labels(level, n) for n in names}),
+        )
+        for level, names in columns.items()
+    }
+
+
+def _split_file(settings: DataSettings) -> Path:
+    if settings.split_file is None:
+        raise DataError("data.split is file, but data.split_file is not set, expected the path of a splits.csv")
+    return Path(settings.split_file)
+
+
+def hidden_rows(split: LinkSplit, edge_rows: Tensor) -> Tensor:
+    """Which INPUT rows of edges the network may not see, because they are links to be found."""
+    seen = torch.zeros(int(edge_rows.max()) + 1 if len(edge_rows) else 0, dtype=torch.bool)
+    seen[split.rows.train] = True
+    return (edge_rows >= 0) & ~seen[edge_rows.clamp(min=0)]

@@ -1,0 +1,118 @@
+"""Embeddings of nodes, edges and graphs, as tensors and as tables with the user's ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from censnet.data.dataset import Dataset
+from censnet.data.molecules.featurize import atom_positions
+from censnet.data.molecules.assemble import smiles_of
+from censnet.data.results import rename_taken
+from censnet.data.tables.targets import table_of
+from censnet.ops.graph import Graph, GraphSet
+from censnet.nn.graph_task import GraphTask
+from censnet.training.task_data import owners
+from censnet.training.inference import graph_batches
+from censnet.nn.model import Model
+
+ENDS = ("source", "target")
+
+
+class Embeddings(NamedTuple):
+    """A table for each level: the user's ids, then the channels `e0`, `e1`, ... Graphs only where there are many.
+
+    Of molecules each table begins with `row`, the row of the input from 1; behind the ids, nodes have `atom`, and edges
+    have `bond` and the atoms `source` and `target`, counted from 0 as they stand in the SMILES.
+    """
+
+    nodes: pd.DataFrame
+    edges: pd.DataFrame
+    graphs: pd.DataFrame | None
+
+
+def embedding_tables(dataset: Dataset, found: Sequence[tuple[Tensor, Tensor, Tensor | None]]) -> Embeddings:
+    """Tables of the embeddings that each member gave, side by side."""
+    tables = {}
+    for level, parts in zip(("node", "edge", "graph"), zip(*found, strict=True), strict=True):
+        if parts[0] is not None:
+            values = torch.cat(parts, dim=1)
+            frame = pd.DataFrame(values.numpy(), columns=[f"e{channel}" for channel in range(values.shape[1])])
+            tables[level] = embedding_table(dataset, level, frame)
+    return Embeddings(tables["node"], tables["edge"], tables.get("graph"))
+
+
+def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
+    """Embeddings behind the user's ids. Those of molecules begin with `row`, from 1, which joins the three tables."""
+    frames = dataset.tables.frames()
+    if table_of(level) not in frames:
+        return _atoms_or_bonds(dataset, level, values)
+    found = dataset.results(level, values, keep="ids")
+    if dataset.schema.smiles is None:
+        return found
+    found = found.rename(columns=rename_taken(found.columns, ["row"]))
+    return pd.concat([pd.Series(np.arange(1, len(found) + 1), name="row"), found], axis=1)
+
+
+def _atoms_or_bonds(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
+    """The row of each molecule and its ids, and where the atom or the bond is in the SMILES, from 0."""
+    graph, frame = dataset.graph, dataset.tables.frames()["graphs"]
+    assert isinstance(graph, GraphSet)
+    owner, offset = owners(graph, level), graph.node_offset if level == "node" else graph.edge_offset
+    row = torch.full((len(graph),), -1)
+    row[dataset.graph_rows[dataset.graph_rows >= 0]] = (dataset.graph_rows >= 0).nonzero().squeeze(1)
+    inside = (torch.arange(len(owner)) - offset[owner]).numpy()
+    if dataset.schema.smiles is None:
+        where = {level: inside} | ({} if level == "node" else dict(zip(ENDS, graph.ends.numpy(), strict=True)))
+    else:
+        written = atom_positions(smiles_of(frame, dataset.schema.smiles), reading=dataset.schema.reading)
+        position = np.concatenate([np.asarray(found, dtype=np.int64) for found in written])
+        if level == "node":
+            where = {"atom": position}
+        else:
+            ends = position[(graph.ends + graph.node_offset[owner]).numpy()]
+            where = {"bond": inside, **dict(zip(ENDS, ends, strict=True))}
+    ids = frame[dataset.id_columns("graph")].iloc[row[owner].numpy()].reset_index(drop=True)
+    ids = ids.rename(columns=rename_taken(ids.columns, ["row", *where, *values.columns]))
+    number = pd.DataFrame({"row": (row[owner] + 1).numpy()})
+    found = pd.concat([number, ids, pd.DataFrame(where), values], axis=1)
+    if bool((row >= 0).all()):
+        return found
+    return found[(row[owner] >= 0).numpy()].reset_index(drop=True)  # without graphs whose row cannot be used
+
+
+@torch.no_grad()
+def embed_graph(
+    model: Model, graph: Graph | GraphSet, tick: Callable[[int], None] = lambda _: None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` hears how many were done."""
+    if isinstance(graph, Graph):
+        nodes, edges = model.embed(graph)
+        nodes, edges = _plain(model.place(nodes)), _plain(edges)
+        tick(1)
+        return nodes, edges, None
+    head = model.tasks["graph"] if "graph" in model.targets else None
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    for numbers in graph_batches(graph):
+        batch = graph.batch(numbers)
+        nodes, edges = model.embed(batch)
+        if isinstance(head, GraphTask):
+            pooled = head.embed(nodes, edges, batch.incidence)
+        else:  # no head has learnt to pool: the means of both sides
+            count = [batch.incidence.count(side).clamp(min=1).unsqueeze(1) for side in ("node", "edge")]
+            sides = (batch.incidence.pool(nodes, "node"), batch.incidence.pool(edges, "edge"))
+            pooled = torch.cat([side / number for side, number in zip(sides, count, strict=True)], dim=1)
+        parts.append((_plain(nodes), _plain(edges), _plain(pooled)))
+        tick(len(numbers))
+    nodes, edges, graphs = (torch.cat(side) for side in zip(*parts, strict=True))
+    return nodes, edges, graphs
+
+
+def _plain(rows: Tensor) -> Tensor:
+    """As a table has them; a side that no layer renewed may still be sparse."""
+    return (rows.to_dense() if rows.layout == torch.sparse_csr else rows).float().cpu()

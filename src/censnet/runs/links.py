@@ -1,0 +1,193 @@
+"""Links of a user's graph: pairs by their ids, scores of pairs, and the likeliest links that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from censnet.data.dataset import Dataset
+from censnet.errors import DataError, name_columns, quote
+from censnet.data.splits.links import LinkSplit
+from censnet.ops.pairs import find_bipartition
+from censnet.data.tables.ids import IdIndex, as_ids, find_alike, read_ids
+from censnet.data.tables.keys import find_key
+from censnet.ops.graph import Graph
+from censnet.tasks.metrics import score_links
+from censnet.training.devices import make_accelerator
+from censnet.nn.model import Model, LinkInputs, Outputs
+from censnet.cli.progress import counting
+
+Keep = Literal["ids", "all"]
+BLOCK = 2**24  # pairs that are scored at once
+GRID = 2**22  # and where some nodes are scored with all
+
+
+def link_table(
+    dataset: Dataset,
+    models: Sequence[Model],
+    outputs: Sequence[Outputs],
+    pairs: pd.DataFrame | None,
+    top: int | None,
+    keep: Keep,
+    device: str | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """How likely links are: for the rows of the edge table, for given pairs, or the likeliest that are not there.
+
+    All pairs are scored on the device that is asked for, or the best there is; a few on the CPU.
+    """
+    graph, models = one_graph(dataset), [model.cpu() for model in models]
+    latents = [member.latent for member in outputs if member.latent is not None]
+    if top is not None:
+        if top < 1:
+            raise ValueError(f"top is {top}, expected at least 1")
+        where = make_accelerator(device=device).device
+        placed = [model.to(where) for model in models], [latent.to(where) for latent in latents]
+        with counting("nodes", graph.num_nodes, progress) as tick:
+            found, probability = top_links(*placed, graph, top, tick)
+        for model in models:
+            model.cpu()
+        source, target = node_names(dataset)[found.numpy()]
+        return pd.DataFrame({"source": source, "target": target, "link_p": probability.numpy()})
+    numbers, wrong = (graph.ends, []) if pairs is None else number_pairs(dataset, pairs)
+    mean, deviation = pair_probability(models, latents, numbers)
+    values = pd.DataFrame({"link_p": mean.numpy()})
+    if deviation is not None:
+        values["link_std"] = deviation.numpy()
+    if pairs is None:
+        return dataset.results("edge", values, keep)
+    if any(wrong):
+        values[[message is not None for message in wrong]] = np.nan
+        values["error"] = wrong
+    return pd.concat([pairs.reset_index(drop=True), values], axis=1)
+
+
+def check_exclusive(pairs: object, top: int | None) -> None:
+    """Raise where both pairs and a number of the likeliest are asked for."""
+    if pairs is not None and top is not None:
+        raise ValueError("pairs and top are both given, expected one: the pairs to judge, or how many to suggest")
+
+
+def link_scores(
+    models: Sequence[Model], outputs: Sequence[Outputs], hidden: LinkSplit
+) -> dict[str, dict[str, float]]:
+    """How well hidden links are told from as many pairs that are none, for validation and test."""
+    models = [model.cpu() for model in models]
+    latents = [member.latent for member in outputs if member.latent is not None]
+    found = {}
+    for part, sides in (
+        ("validation", (hidden.validation_links, hidden.validation_negatives)),
+        ("test", (hidden.test_links, hidden.test_negatives)),
+    ):
+        chance = [pair_probability(models, latents, pairs)[0].double().logit(eps=1e-12) for pairs in sides]
+        found[part] = score_links(*(values.numpy() for values in chance))
+    return found
+
+
+def one_graph(dataset: Dataset) -> Graph:
+    """The graph, if it is one."""
+    if not isinstance(dataset.graph, Graph):
+        raise DataError("there are many graphs, expected one: links are predicted within one graph")
+    return dataset.graph
+
+
+def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str | None]]:
+    """The nodes of each pair of ids, and for a pair that names an unknown node, what is wrong; it is then 0-0."""
+    own = data.schema.edges.keys
+    ends = [
+        own[role] if own.get(role) in pairs.columns else find_key(pairs.columns, role) for role in ("source", "target")
+    ]
+    if None in ends:
+        raise DataError(f"has the columns {name_columns(pairs.columns)}, expected source and target", "pairs")
+    good = np.flatnonzero(data.node_rows.numpy() >= 0)
+    known = IdIndex(as_ids(_ids(data).iloc[good]))
+    nodes = np.append(data.node_rows.numpy()[good[known.rows]], -1)  # the last is of an id that is missing or unknown
+    numbers = np.zeros((2, len(pairs)), np.int64)
+    wrong: list[str | None] = [None] * len(pairs)
+    for end, name in enumerate(ends):
+        assert name is not None
+        ids = read_ids(pairs, name, "pairs")
+        found = nodes[known.find(ids)]
+        bad = np.flatnonzero(found < 0)
+        for row, alike in zip(bad.tolist(), find_alike(ids.take(pa.array(bad)), known), strict=True):
+            given = pairs[name].iloc[row]
+            what = "the id is missing" if pd.isna(given) else f"no node has the id {quote(given)}"
+            hint = "" if alike is None else f" (there is {quote(alike)}: ids are compared as they are written)"
+            wrong[row] = f"pairs, row {row + 1}, column {name}: {what}{hint}"
+        numbers[end] = found.clip(min=0)
+    return torch.from_numpy(numbers), wrong
+
+
+@torch.no_grad()
+def pair_probability(
+    models: Sequence[Model], latents: Sequence[LinkInputs], pairs: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """How likely each pair is a link: the mean over members, and their deviation if there are several."""
+    found = []
+    for model, latent in zip(models, latents, strict=True):
+        parts = [model.link_logits(latent, part) for part in torch.split(pairs, BLOCK, dim=1)]
+        found.append(torch.cat(parts).float().sigmoid().cpu())
+    each = torch.stack(found)
+    return each.mean(0), each.std(0) if len(each) > 1 else None
+
+
+@torch.no_grad()
+def top_links(
+    models: Sequence[Model],
+    latents: Sequence[LinkInputs],
+    graph: Graph,
+    top: int,
+    tick: Callable[[int], None] = lambda _: None,
+) -> tuple[Tensor, Tensor]:
+    """The likeliest pairs that no edge joins, best first, from all pairs, some nodes at a time. -> (2, top), (top,).
+
+    `tick` hears how many nodes were done.
+    """
+    count = graph.num_nodes
+    low, high = graph.ends.cpu().sort(0).values
+    owner, side = None if graph.owner is None else graph.owner.cpu(), find_bipartition(graph)
+    best, where = torch.empty(0), torch.empty(0, dtype=torch.long)
+    rows = max(1, GRID // max(count, graph.node_width))
+    for start in range(0, count, rows):
+        nodes = torch.arange(start, min(start + rows, count))
+        likely = torch.stack([
+            model.link_logits_with_all(latent, nodes, start).float().sigmoid().cpu()
+            for model, latent in zip(models, latents, strict=True)
+        ]).mean(0)  # fmt: skip
+        here = (low >= start) & (low < start + rows)
+        open_ = torch.ones_like(likely, dtype=torch.bool).triu(1)
+        open_[low[here] - start, high[here] - start] = False
+        if owner is not None:  # of many graphs, pairs lie within one
+            open_ &= owner[nodes].unsqueeze(1) == owner[start:]
+        if side is not None:  # of nodes without an edge the side is not known
+            open_ &= (side[nodes].unsqueeze(1) != side[start:]) | (side[start:] < 0)
+        row, column = open_.nonzero(as_tuple=True)
+        best = torch.cat([best, likely[row, column]])
+        where = torch.cat([where, (row + start) * count + column + start])
+        if len(best) > top:
+            best, order = best.topk(top)
+            where = where[order]
+        tick(len(nodes))
+    order = best.argsort(descending=True, stable=True)
+    return torch.stack([where[order] // count, where[order] % count]), best[order]
+
+
+def node_names(data: Dataset) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
+    """The user's id of each node of the tensors."""
+    names = np.empty(data.count("node"), object)
+    ids, rows = _ids(data).astype("string").fillna(""), data.node_rows.numpy()
+    good = np.flatnonzero(rows >= 0)[::-1]
+    names[rows[good]] = np.array(ids, object)[good]
+    return names
+
+
+def _ids(data: Dataset) -> pd.Series:
+    frame = data.tables.frames()["nodes"]
+    column = data.schema.nodes.keys.get("id") or frame.columns[0]
+    return frame[column]

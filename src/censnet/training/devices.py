@@ -1,0 +1,97 @@
+"""Where a training or a prediction is computed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import psutil
+import torch
+from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.state import AcceleratorState
+
+from censnet.errors import quote
+from censnet.isolated import isolated_python
+from censnet.ops.graph import Graph
+from censnet.settings.schema import SettingsError, TrainingSettings
+from censnet.training.task_data import TaskData
+
+
+def make_accelerator(precision: str = "float32", device: str | None = None) -> Accelerator:
+    """Where to compute: the given device, or the best that is there.
+
+    >>> make_accelerator(device="gpu")
+    Traceback (most recent call last):
+    ValueError: device is 'gpu', expected cpu, cuda or another that torch knows
+    """
+    try:
+        asked = None if device is None else torch.device(device)
+    except (RuntimeError, TypeError, ValueError):
+        raise ValueError(f"device is {quote(device)}, expected cpu, cuda or another that torch knows") from None
+    AcceleratorState._reset_state(reset_partial_state=True)
+    # a last layer may renew a side that no head reads, and then has no gradient
+    several = DistributedDataParallelKwargs(find_unused_parameters=True)
+    accelerator = Accelerator(
+        mixed_precision="bf16" if precision == "bf16" else "no",
+        cpu=asked is not None and asked.type == "cpu",
+        kwargs_handlers=[several],
+    )
+    found = accelerator.device
+    if asked is not None and asked.type != found.type:
+        raise ValueError(f"device is {device!r}, but what is there is {found}: leave it out, or ask for {found.type}")
+    if asked is not None and asked.index not in (None, found.index or 0):
+        raise ValueError(f"device is {device!r}, but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
+    if precision == "bf16" and found.type == "cpu" and torch.backends.mkldnn.enabled and not multiplies_bf16():
+        raise SettingsError(
+            "training.precision is bf16, which this CPU says it has and does not: leave it out, or train on a GPU"
+        )
+    return accelerator
+
+
+@cache
+def multiplies_bf16() -> bool:
+    """Whether a product in bf16 survives on this CPU. In some virtual machines it is an illegal instruction, which ends
+    the process, though the CPU and torch both say that it is there; so another process tries it.
+    """
+    command = isolated_python("import torch; torch.ones(2, 64, 64).bfloat16() @ torch.ones(2, 64, 64).bfloat16()")
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return True  # nothing was found out
+    return done.returncode in (0, 1)  # with 1 an import failed, and nothing was found out either
+
+
+def total_memory(device: torch.device) -> int:
+    """The bytes a device has in all."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    return min(int(psutil.virtual_memory().total), *(limit for limit, _ in _container_memory()), sys.maxsize)
+
+
+def free_memory() -> int:
+    """The bytes that this machine, or the container that this process runs in, has left."""
+    left = [max(0, limit - used) for limit, used in _container_memory()]
+    return min(int(psutil.virtual_memory().available), *left, sys.maxsize)
+
+
+def _container_memory() -> list[tuple[int, int]]:
+    """The limit that a Linux control group sets and what it uses of it, if there is one."""
+    for names in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+        try:
+            limit, used = (Path("/sys/fs/cgroup", name).read_text().strip() for name in names)
+        except OSError:
+            continue
+        return [(int(limit), int(used))] if limit.isdigit() else []
+    return []
+
+
+def check_processes(accelerator: Accelerator, task_data: TaskData, settings: TrainingSettings) -> None:
+    """Raise if there are several processes and one whole graph, on which all would do the same work."""
+    count, parts = accelerator.num_processes, settings.sampling in ("neighbors", "proportional")
+    if count > 1 and isinstance(task_data.graph, Graph) and not parts:
+        raise SettingsError(
+            f"{count} processes would all do the same work on one whole graph: start one, or set training.sampling to "
+            "neighbors"
+        )

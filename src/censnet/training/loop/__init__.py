@@ -1,1 +1,0 @@
-"""One loop for one big graph, its sampled parts, and batches of small graphs."""

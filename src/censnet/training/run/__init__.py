@@ -1,1 +1,0 @@
-"""The run directory: written, opened, and asked for predictions and embeddings."""

@@ -1,0 +1,189 @@
+"""What is learnt from: graphs as the network may see them, the labels of their rows, and the parts of those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from censnet.data.dataset import Dataset
+from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.split import PARTS, Split
+from censnet.ops.graph import Graph, GraphSet
+from censnet.tasks.targets import Target
+
+
+@dataclass(frozen=True, eq=False)
+class TaskData:
+    """Tensors for one training.
+
+    Args:
+        graph: what message passing sees.
+        targets: what is predicted.
+        labels: level -> a column for each of its targets, NaN where there is none.
+        parts: level -> the part of each row for each member: 0 train, 1 validation, 2 test, -1 none.
+        links: the links to be found, if any are.
+        guesses: how likely each row of the one target's level is of each class, where that is learnt from.
+        trust: how much the guesses count for each member beside its labels.
+        plain: whether the gates and self maps of each member stay where they start; None is that none do.
+        node_features: whether the nodes have features of their own, and none that stand in for them.
+        censoring: level -> -1 where the number is below its label, 1 where it is above, 0 where it is it; a level
+            without censored labels is absent.
+
+    Shape:
+        labels, censoring (n, k), parts (n, members), guesses (n, members, classes), trust (members,), plain (members,).
+    """
+
+    graph: Graph | GraphSet
+    targets: Sequence[Target]
+    labels: Mapping[str, Tensor]
+    parts: Mapping[str, Tensor]
+    links: LinkSplit | None = None
+    soft_labels: Tensor | None = None
+    soft_label_weight: Tensor | None = None
+    frozen: Tensor | None = None
+    node_features: bool = True
+    censoring: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def members(self) -> int:
+        """How many networks are trained side by side."""
+        return next((part.shape[1] for part in self.parts.values()), 1)
+
+    def of(self, level: str) -> list[Target]:
+        """The targets of a level, in the order of the columns of its labels."""
+        return [target for target in self.targets if target.level == level]
+
+    def to(self, device: torch.device | str) -> TaskData:
+        """The same on another device."""
+        labels = {level: values.to(device) for level, values in self.labels.items()}
+        parts = {level: values.to(device) for level, values in self.parts.items()}
+        censoring = {level: values.to(device) for level, values in self.censoring.items()}
+        soft_labels, soft_label_weight, frozen = (
+            None if values is None else values.to(device)
+            for values in (self.soft_labels, self.soft_label_weight, self.frozen)
+        )
+        return replace(
+            self, graph=self.graph.to(device), labels=labels, parts=parts, censoring=censoring,
+            soft_labels=soft_labels, soft_label_weight=soft_label_weight, frozen=frozen,
+        )  # fmt: skip
+
+    def member(self, number: int) -> TaskData:
+        """The lesson of one member alone."""
+        soft_labels, soft_label_weight = self.soft_labels, self.soft_label_weight
+        if soft_labels is not None and soft_label_weight is not None:
+            soft_labels, soft_label_weight = soft_labels[:, [number]], soft_label_weight[[number]]
+        parts = {level: part[:, [number]] for level, part in self.parts.items()}
+        frozen = None if self.frozen is None else self.frozen[[number]]
+        return replace(self, parts=parts, soft_labels=soft_labels, soft_label_weight=soft_label_weight, frozen=frozen)
+
+    def has(self, part: str) -> bool:
+        """Whether every member has labelled rows, or links, in a part."""
+        code = PARTS.index(part)
+        labelled = {level: ~labels.isnan().all(1, keepdim=True) for level, labels in self.labels.items()}
+        rows = any(bool(((codes == code) & labelled[level]).any(0).all()) for level, codes in self.parts.items())
+        return rows or self.links is not None
+
+    def only(self, part: str) -> TaskData:
+        """With many graphs, those alone that have a row in this part: what it takes to judge it."""
+        if not isinstance(self.graph, GraphSet):
+            return self
+        numbers = graphs_with(self.graph, self.parts, PARTS.index(part))
+        kept = {level: rows_of_graphs(self.graph, level, numbers) for level in self.labels}
+        return replace(
+            self,
+            graph=self.graph.subset(numbers),
+            labels={level: self.labels[level][rows] for level, rows in kept.items()},
+            parts={level: self.parts[level][rows] for level, rows in kept.items()},
+            censoring={level: censoring[kept[level]] for level, censoring in self.censoring.items()},
+        )
+
+
+def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:
+    """The labels of the graph's rows from those of the input rows, where input row r became rows[r]. -> (count, k)."""
+    labels = torch.full((count, len(targets)), torch.nan)
+    good = (rows >= 0).nonzero().squeeze(1).flip(0)  # where rows were merged, the first with a label has the last word
+    for column, values in enumerate(encoded):
+        known = good[~values[good].isnan()]
+        labels[rows[known], column] = values[known]
+    return labels
+
+
+def row_censoring(encoded: Sequence[Tensor | None], rows: Tensor, count: int) -> Tensor | None:
+    """The side of each censored label of the graph's rows, as `row_labels` has the labels; None if there are none."""
+    if all(values is None for values in encoded):
+        return None
+    censoring = torch.zeros(count, len(encoded), dtype=torch.int8)
+    good = (rows >= 0).nonzero().squeeze(1).flip(0)
+    for column, values in enumerate(encoded):
+        if values is not None:
+            censoring[rows[good], column] = values[good]
+    return censoring
+
+
+def row_parts(splits: Sequence[Split], rows: Tensor, count: int) -> Tensor:
+    """The part of each of the graph's rows for each member, from splits of the input rows. -> (count, members)."""
+    return torch.stack([torch.from_numpy(split.to_graph(rows).codes(count)).long() for split in splits], dim=1)
+
+
+def graphs_with(graph: GraphSet, parts: Mapping[str, Tensor], code: int) -> Tensor:
+    """The numbers of the graphs that have a row in a part, in order."""
+    found = torch.zeros(len(graph), dtype=torch.bool, device=graph.nodes.device)
+    for level, part in parts.items():
+        found[owners(graph, level)[(part == code).any(1)]] = True
+    return found.nonzero().squeeze(1)
+
+
+def owners(graph: GraphSet, level: str) -> Tensor:
+    """The graph of each row of a level."""
+    every = torch.arange(len(graph), device=graph.nodes.device)
+    if level == "graph":
+        return every
+    offset = graph.node_offset if level == "node" else graph.edge_offset
+    return every.repeat_interleave(offset.diff())
+
+
+def rows_of_graphs(graph: GraphSet, level: str, numbers: Tensor) -> Tensor:
+    """The rows of some graphs, graph by graph."""
+    if level == "graph":
+        return numbers
+    offset = graph.node_offset if level == "node" else graph.edge_offset
+    start, count = offset[numbers], offset.diff()[numbers]
+    first = count.cumsum(0) - count
+    total = int(count.sum())
+    return torch.arange(total, device=numbers.device) + (start - first).repeat_interleave(count, output_size=total)
+
+
+def make_task_data(
+    dataset: Dataset, targets: Sequence[Target], splits: Sequence[Mapping[str, Split]], links: LinkSplit | None
+) -> TaskData:
+    """Tensors from a data set, its targets, and for each member the split of its input rows."""
+    encoded: dict[str, Tensor] = {}
+    parts: dict[str, Tensor] = {}
+    censoring: dict[str, Tensor] = {}
+    graph = dataset.graph if links is None else dataset.seen(links)
+    for level in dict.fromkeys(target.level for target in targets):
+        mine = [target for target in targets if target.level == level]
+        rows, count = dataset.rows(level), dataset.count(level)
+        labels = [dataset.labels(level, target.column) for target in mine]
+        values = [target.encode(column) for target, column in zip(mine, labels, strict=True)]
+        encoded[level] = row_labels(mine, values, rows, count)
+        censored = row_censoring(
+            [t.encode_censoring(column) for t, column in zip(mine, labels, strict=True)], rows, count
+        )
+        if censored is not None:
+            censoring[level] = censored
+        parts[level] = row_parts([split[level] for split in splits], rows, count)
+        if level == "edge" and links is not None:
+            for found in (encoded, parts, censoring):
+                if level in found:
+                    found[level] = found[level][links.rows.train]
+    own = dataset.schema.nodes.structure == "none" and _differ(graph.nodes)
+    return TaskData(graph, targets, encoded, parts, links, node_features=own, censoring=censoring)
+
+
+def _differ(rows: Tensor) -> bool:
+    """Whether some row is unlike the first."""
+    return rows.layout == torch.sparse_csr or bool((rows != rows[:1]).any())

@@ -1,0 +1,231 @@
+"""LNet and AdaLNet (Liao et al. 2019): many scales of a graph, the short ones by powers, the long ones by Lanczos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from censnet.ops.graph import Graph
+from censnet_experiments.baselines.convolutions import dense, with_loops
+from censnet_experiments.baselines.lanczos import ritz, start_vector, tridiagonalize
+
+Multiply = Callable[[Tensor], Tensor]
+
+
+def affinity(index: Tensor, weight: Tensor) -> Multiply:
+    """x -> S x for the matrix with these entries, which may be learnt. (N,) -> (N,)
+
+    The gradient of `index_select` is a sum into its rows; that of indexing sorts them first, and takes far longer.
+    """
+    row, column = index
+
+    def multiply(x: Tensor) -> Tensor:
+        return torch.zeros_like(x).index_add(0, row, weight * x.index_select(0, column))
+
+    return multiply
+
+
+class _Product(torch.autograd.Function):
+    """S x for a symmetric sparse S. Of many networks at once, the channels stand side by side in one product."""
+
+    @staticmethod
+    def forward(S: Tensor, x: Tensor) -> Tensor:
+        return S @ x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.S = inputs[0]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        return None, product(ctx.S, gradient)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, int], S: Tensor, x: Tensor) -> tuple[Tensor, int]:
+        beside = x.movedim(in_dims[1], 1)
+        return product(S, beside.flatten(1)).view(beside.shape), 1
+
+
+def product(S: Tensor, x: Tensor) -> Tensor:
+    """S x for a symmetric matrix in CSR form. (N, N), (N, d) -> (N, d)"""
+    out: Tensor = _Product.apply(S, x)  # type: ignore[no-untyped-call]
+    return out
+
+
+def as_matrix(index: Tensor, weight: Tensor) -> Tensor:
+    """The symmetric matrix with these entries, in CSR form."""
+    size = int(index.max()) + 1  # every node has a loop
+    return torch.sparse_coo_tensor(index, weight, (size, size), check_invariants=True).coalesce().to_sparse_csr()
+
+
+class MultiScale(nn.Module):
+    r"""One layer over several scales of an affinity S.
+
+    .. math::
+        Y = \sum_{i \in \text{short}} S^i X W_i + \sum_{l \in \text{long}} \hat S_l X W_l + b
+
+    where :math:`\hat S_l` has low rank and comes from the Lanczos iteration. The paper sets the scaled features side by
+    side before one matrix, which is the same sum; here the channels are mixed first, since they become fewer, and the
+    powers are taken by Horner's rule.
+    """
+
+    def __init__(self, in_width: int, out_width: int, short: Sequence[int], num_long: int) -> None:
+        super().__init__()
+        self.short, self.num_long = tuple(sorted(short)), num_long
+        self.mix = nn.Linear(in_width, out_width * (len(self.short) + num_long), bias=False)
+        self.bias = nn.Parameter(torch.zeros(out_width))
+        nn.init.xavier_uniform_(self.mix.weight)
+
+    def forward(self, nodes: Tensor, S: Tensor, long: Callable[[Tensor, int], Tensor]) -> Tensor:
+        """The renewed nodes; `long` applies the low-rank matrix of a long scale. (N, d) -> (N, out_width)"""
+        mixed = self.mix(nodes).chunk(len(self.short) + self.num_long, dim=1)
+        of_power = dict(zip(self.short, mixed, strict=False))
+        total = torch.zeros_like(mixed[0])
+        for power in range(max(self.short, default=0), 0, -1):
+            total = product(S, total + of_power[power] if power in of_power else total)
+        for number, part in enumerate(mixed[len(self.short) :]):
+            total = total + long(part, number)
+        return total + self.bias
+
+
+def mlp(width: int, hidden: int, out_width: int, depth: int) -> nn.Sequential:
+    """Linear maps with ReLU between them."""
+    parts: list[nn.Module] = []
+    for _ in range(depth):
+        parts += [nn.Linear(width, hidden), nn.ReLU()]
+        width = hidden
+    return nn.Sequential(*parts, nn.Linear(width, out_width))
+
+
+class LNet(nn.Module):
+    r"""Two multi-scale layers whose long scales are learnt filters of the Ritz values.
+
+    K steps of the Lanczos iteration on :math:`S = D^{-1/2} (A + I) D^{-1/2}` give Ritz values r and vectors V. The long
+    scale l is :math:`V \operatorname{diag}(f_l(r^{l_1}, r^{l_2}, \dots))\, V^\top`, where the perceptron f of each
+    layer sees all long powers of one Ritz value and gives one number for each scale.
+
+    Args:
+        graph, out_width: as for every classifier here.
+        hidden: channels between the layers.
+        short, long: the powers of S. Those of the citation graphs are not in the authors' code, which has no such task.
+        steps: K.
+        filter_width: units of the perceptrons.
+        dropout: before each layer.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        out_width: int,
+        hidden: int = 32,
+        short: Sequence[int] = (1, 2, 3, 5),
+        long: Sequence[int] = (10, 20, 30),
+        steps: int = 20,
+        filter_width: int = 128,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.long, self.steps, self.dropout = tuple(long), steps, dropout
+        self.first = MultiScale(graph.node_width, hidden, short, len(long))
+        self.second = MultiScale(hidden, out_width, short, len(long))
+        self.filters = nn.ModuleList(mlp(len(long), filter_width, len(long), depth=3) for _ in range(2))
+
+    def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
+        """The features, S, and its Ritz values and vectors."""
+        index, weight = with_loops(graph)
+        exact = affinity(index, weight.double())
+        start = start_vector(graph.num_nodes).to(weight.device)
+        values, vectors = ritz(*tridiagonalize(exact, start, min(self.steps, graph.num_nodes)))
+        return dense(graph.nodes), as_matrix(index, weight), values.to(weight.dtype), vectors.to(weight.dtype)
+
+    def forward(self, nodes: Tensor, S: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+        """The logits."""
+        powers = torch.stack([values**power for power in self.long], dim=1)
+        for number, layer in enumerate((self.first, self.second)):
+            response = self.filters[number](powers)
+
+            def long(x: Tensor, scale: int, response: Tensor = response) -> Tensor:
+                return vectors @ (response[:, scale].unsqueeze(1) * (vectors.t() @ x))
+
+            nodes = layer(F.dropout(nodes, self.dropout, self.training), S, long)
+            nodes = F.relu(nodes) if number == 0 else nodes
+        return nodes
+
+
+class AdaLNet(nn.Module):
+    r"""LNet that learns its affinity: nodes are embedded by a linear map f, and neighbours are as near as that says.
+
+    .. math::
+        A_{ij} = \exp\bigl(-\|f(x_i) - f(x_j)\|^2 / \sigma^2\bigr) \quad \text{on edges and loops}, \qquad
+        S = D^{-1/2} A D^{-1/2}
+
+    with the mean of the squared distances over edges as :math:`\sigma^2`. The gradient passes through the Lanczos
+    iteration on S. Its eigenvectors would have no stable gradient, so a long scale is :math:`Q F_l(T^l)\, Q^\top` with
+    a perceptron :math:`F_l` over the entries of the power of T, made symmetric. Short scales are powers of the given
+    affinity, as in the authors' code.
+
+    Each of the K x K entries that :math:`F_l` gives is divided by how many they are. Otherwise the first steps of Adam
+    make the long scales larger than all others, while Q still turns with every change of the affinity.
+
+    Args:
+        embedding: channels of f.
+        others: as in `LNet`.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        out_width: int,
+        hidden: int = 32,
+        short: Sequence[int] = (1, 2, 3, 5),
+        long: Sequence[int] = (10, 20, 30),
+        steps: int = 10,
+        filter_width: int = 128,
+        embedding: int = 32,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.long, self.steps, self.dropout = tuple(long), min(steps, graph.num_nodes), dropout
+        self.first = MultiScale(graph.node_width, hidden, short, len(long))
+        self.second = MultiScale(hidden, out_width, short, len(long))
+        self.embed = nn.Linear(graph.node_width, embedding, bias=False)
+        nn.init.xavier_uniform_(self.embed.weight)
+        self.filters = nn.ModuleList(mlp(self.steps**2, filter_width, self.steps**2, depth=1) for _ in long)
+        for learnt in self.filters:  # so that a long scale starts as nothing
+            for parameter in cast(nn.Sequential, learnt)[-1].parameters():
+                nn.init.zeros_(parameter)
+
+    def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
+        """The features, the given affinity, where it has entries, and where the iteration starts."""
+        index, weight = with_loops(graph)
+        return dense(graph.nodes), as_matrix(index, weight), index, start_vector(graph.num_nodes).to(weight)
+
+    def learnt_affinity(self, nodes: Tensor, index: Tensor) -> Tensor:
+        """The entries of S where the graph has edges and loops."""
+        row, column = index
+        place = self.embed(nodes)
+        square = (place.index_select(0, row) - place.index_select(0, column)).square().sum(1)
+        weight = torch.exp(-square / square.mean().clamp(min=1e-12))
+        root = torch.zeros_like(place[:, 0]).index_add(0, row, weight).rsqrt()  # a loop weighs 1: no degree is 0
+        return root.index_select(0, row) * weight * root.index_select(0, column)
+
+    def forward(self, nodes: Tensor, S: Tensor, index: Tensor, start: Tensor) -> Tensor:
+        """The logits."""
+        Q, T = tridiagonalize(affinity(index, self.learnt_affinity(nodes, index)), start, self.steps)
+        responses = []
+        for power, learnt in zip(self.long, self.filters, strict=True):
+            raised = torch.linalg.matrix_power(T, power)
+            response = learnt(raised.flatten()).view(T.shape)
+            responses.append((response + response.t()) / (2 * self.steps**2))
+        for layer in (self.first, self.second):
+            nodes = layer(
+                F.dropout(nodes, self.dropout, self.training),
+                S,
+                lambda x, scale: Q @ (responses[scale] @ (Q.t() @ x)),
+            )
+            nodes = F.relu(nodes) if layer is self.first else nodes
+        return nodes

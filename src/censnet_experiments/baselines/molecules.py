@@ -1,0 +1,135 @@
+"""What molecules are compared with: a GCN over their atoms, and forests and linear models over pooled features."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor, nn
+from torch_geometric.nn import GCNConv
+
+from censnet.ops.graph import Graph, GraphSet
+
+Array = NDArray[Any]
+
+
+class MoleculeGCN(nn.Module):
+    """A GCN on every molecule of a batch, whose answer is the mean of its atoms' answers. It does not see bonds' kinds.
+
+    Args:
+        graph: of these widths.
+        out_width: the number of targets.
+        hidden: channels between layers.
+        layers: how many; the last one answers.
+        dropout: after every layer but the last.
+    """
+
+    def __init__(
+        self, graph: Graph | GraphSet, out_width: int, hidden: int = 32, layers: int = 3, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        widths = [graph.node_width, *[hidden] * (layers - 1), out_width]
+        self.layers = nn.ModuleList(GCNConv(one, other, normalize=False) for one, other in pairwise(widths))
+        self.dropout = dropout
+
+    def inputs(self, batch: Graph) -> tuple[Any, ...]:
+        """The atoms, the entries of D^-1/2 (A + I) D^-1/2, and which molecule each atom is in."""
+        root = batch.incidence.node_degree.to(batch.nodes.dtype).rsqrt()
+        loops = torch.arange(batch.num_nodes, device=root.device).expand(2, -1)
+        index = torch.cat([batch.ends, batch.ends.flip(0), loops], dim=1)
+        return batch.nodes, index, root[index[0]] * root[index[1]], batch.owner, batch.incidence.count("node")
+
+    def forward(self, nodes: Tensor, index: Tensor, weight: Tensor, owner: Tensor, count: Tensor) -> Tensor:
+        """The answers. (graphs, out_width)"""
+        for layer in self.layers[:-1]:
+            nodes = F.dropout(F.relu(layer(nodes, index, weight)), self.dropout, self.training)
+        answer = self.layers[-1](nodes, index, weight)
+        total = torch.zeros_like(answer[: len(count)]).index_add(0, owner, answer)
+        return total / count.unsqueeze(1)
+
+
+def pooled_features(graphs: GraphSet) -> Array:
+    """What the classical models see of a molecule: the means of its atoms' and its bonds' features, and their numbers.
+
+    The paper does not say what its forests and regressions were given. These are the features that the networks get,
+    without the graph; a molecule without bonds has zeros there.
+    """
+    every = graphs.batch(torch.arange(len(graphs), device=graphs.nodes.device))
+    pooled = []
+    for rows, side in ((every.nodes, "node"), (every.edges, "edge")):
+        count = every.incidence.count(side).to(rows.dtype).unsqueeze(1)  # type: ignore[arg-type]
+        total = every.incidence.pool(rows, side)  # type: ignore[arg-type]
+        pooled += [total / count.clamp(min=1), count]
+    return torch.cat(pooled, dim=1).cpu().numpy()
+
+
+class Forest:
+    """A random forest for each target, the least size of its leaves cross-validated.
+
+    Args:
+        trees: in the forest.
+        leaves: the least rows of a leaf that are tried.
+        share: of the features that a split looks at.
+        folds: of the cross-validation, within the training rows.
+    """
+
+    def __init__(
+        self,
+        trees: int = 100,
+        leaves: Sequence[int] = (1, 3, 10),
+        share: float = 1 / 3,
+        folds: int = 3,
+    ) -> None:
+        self.trees, self.folds, self.share = trees, folds, share
+        self.grid = {"min_samples_leaf": list(leaves)}
+        self.num_candidates = len(leaves)
+
+    def answer(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
+        """Scores of all rows for one target, learnt from the training rows."""
+        kind = RandomForestRegressor if regression else RandomForestClassifier
+        score = "neg_root_mean_squared_error" if regression else "roc_auc"
+        forest = kind(self.trees, max_features=self.share, random_state=seed, n_jobs=-1)
+        search = GridSearchCV(forest, self.grid, scoring=score, cv=self.folds)
+        search.fit(features[train], labels[train])
+        return _scores(search, features, regression)
+
+
+class Linear:
+    """Logistic regression for each yes or no, linear regression for a number, on standardised features.
+
+    The paper selects no variables for these. Bond types that one training molecule has alone would get any weight, so
+    both have scikit-learn's default penalty, and none is tuned.
+
+    Args:
+        penalty: how much the squared weights count, beside the sum of the losses.
+    """
+
+    num_candidates = 1
+
+    def __init__(self, penalty: float = 1.0) -> None:
+        self.penalty = penalty
+
+    def answer(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
+        """Scores of all rows for one target, learnt from the training rows."""
+        logistic = LogisticRegression(C=1 / self.penalty, max_iter=1000, random_state=seed)
+        model = make_pipeline(StandardScaler(), Ridge(self.penalty) if regression else logistic)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the last digits of weights that ranks do not see
+            model.fit(features[train], labels[train])
+        return _scores(model, features, regression)
+
+
+def _scores(model: Any, features: Array, regression: bool) -> Array:
+    return np.asarray(model.predict(features) if regression else model.predict_proba(features)[:, 1])

@@ -1,0 +1,125 @@
+"""Our splits of molecules for a peer that has an environment of its own, and what it answers as records.
+
+The peer is given a file for each cell of the table `molecules` and gives back a line for each seed; it needs nothing
+of ours. `benchmarks/peers/chemprop_splits.py` is such a peer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from censnet.data.dataset import Dataset, load_data
+from censnet.pipeline.splitting import split_rows
+from censnet.settings.presets import make_settings
+from censnet_experiments.records import Record, append, read, record_path
+
+logger = logging.getLogger(__name__)
+
+TABLE = "molecules"
+SPLITS = {"random": "ratio", "scaffold": "scaffold"}  # the word of a cell -> that of data.split
+TASKS = {
+    "tox21": (
+        "NR-AR", "NR-AR-LBD", "NR-AhR", "NR-Aromatase", "NR-ER", "NR-ER-LBD",
+        "NR-PPAR-gamma", "SR-ARE", "SR-ATAD5", "SR-HSE", "SR-MMP", "SR-p53",
+    ),
+    "lipophilicity": ("exp",),
+}  # fmt: skip
+
+
+def write_cells(folder: Path, seeds: Sequence[int], names: Sequence[str] = tuple(TASKS)) -> list[Path]:
+    """Write CELL.json.gz for each set of molecules and kind of split.
+
+    A file has `cell`, `kind` (regression or classification), `targets`, `smiles`, `labels` (null where there is none)
+    and `parts`: seed -> the part of each molecule, 0 train, 1 validation, 2 test, as in a training with that seed.
+
+    Args:
+        folder: where to.
+        seeds: of the splits.
+        names: of the data sets.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name in names:
+        data = load_data(name, target=f"graph:{','.join(TASKS[name])}", features="paper")  # the fewest to compute
+        for word in SPLITS:
+            path = folder / f"{name}-{word}.json.gz"
+            text = json.dumps(describe_cell(data, name, word, seeds), allow_nan=False, separators=(",", ":"))
+            path.write_bytes(gzip.compress(text.encode(), mtime=0))  # without the time, the same bytes each time
+            paths.append(path)
+    return paths
+
+
+def describe_cell(data: Dataset, name: str, word: str, seeds: Sequence[int]) -> dict[str, Any]:
+    """What the file of a cell holds: the rows that are molecules and have a label."""
+    settings = make_settings("strong", "graph", {"data.split": SPLITS[word]}).data
+    columns = list(TASKS[name])
+    codes = {
+        seed: split_rows(data, {"graph": columns}, settings, seed)["graph"].codes(len(data.graph_rows))
+        for seed in seeds
+    }
+    used = np.flatnonzero(np.stack(list(codes.values())).max(axis=0) >= 0)
+    if any((part[used] < 0).any() for part in codes.values()):
+        raise ValueError(f"the splits of {name} use different rows, expected the same for each seed")
+    assert data.schema.smiles is not None
+    labels = data.tables.frames()["graphs"][columns].astype(object)
+    labels = labels.where(labels.notna(), None)
+    return {
+        "cell": f"{name}-{word}",
+        "kind": "regression" if name == "lipophilicity" else "classification",
+        "targets": columns,
+        "smiles": data.labels("graph", data.schema.smiles).iloc[used].tolist(),
+        "labels": labels.iloc[used].to_numpy().tolist(),
+        "parts": {str(seed): part[used].tolist() for seed, part in codes.items()},
+    }
+
+
+def add_answers(results: Path, method: str, lines: Path) -> list[Record]:
+    """Add what a peer answered to the records of its cell, except for seeds that have one. -> those added."""
+    found = {record.seed: record for record in read_answers(lines, method)}
+    if not found:
+        return []
+    cell = next(iter(found.values())).cell
+    path = record_path(results, TABLE, cell, method)
+    before = read(path)
+    settings = [record.settings for record in (*before, *found.values())]
+    if any(other != settings[0] for other in settings):
+        raise ValueError(f"{lines} has other settings than {path}, expected the same: move one of them away")
+    new = [found[seed] for seed in sorted(found.keys() - {record.seed for record in before})]
+    append(path, new)
+    return new
+
+
+def read_answers(lines: Path, method: str) -> Iterator[Record]:
+    """The lines of a peer as records, without a torn last one."""
+    *whole, torn = lines.read_bytes().split(b"\n")
+    if torn:
+        logger.warning("%s, row %d: the line is torn and left out: its run was stopped", lines, len(whole) + 1)
+    for line in whole:
+        yield _as_record(json.loads(line), method)
+
+
+def _as_record(line: Mapping[str, Any], method: str) -> Record:
+    """A peer is trained by one recipe, so nothing but the epoch is chosen."""
+    loss = [round(value, 4) for value in line["curves"]["validation_loss"]]
+    return Record(
+        table=TABLE,
+        cell=line["cell"],
+        method=method,
+        seed=line["seed"],
+        split_seed=line["seed"],
+        settings=line["settings"],
+        chosen=line["chosen"],
+        num_candidates=1,
+        metrics=line["metrics"],
+        seconds=round(line["seconds"], 3),
+        device=line["device"],
+        versions=line["versions"],
+        curves={"validation_loss": loss},
+    )

@@ -1,0 +1,176 @@
+"""Many records as one number with its spread, and what it says of the published one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from censnet_experiments.cells import Cell, find_cell
+from censnet_experiments.records import Record
+
+Verdict = Literal["above", "same", "near", "below"]
+Place = tuple[str, str, str]  # table, cell, method
+
+CONFIDENCE = 0.95
+SIGNIFICANT = 0.05
+SURE = f"Wilcoxon's signed-rank test, or that of Student for five splits or fewer, has p < {SIGNIFICANT}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One metric of one cell and method, in the table's unit: its mean and sample deviation over seeds."""
+
+    values: tuple[float, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.values))
+
+    @property
+    def spread(self) -> float:
+        """The sample deviation; 0 for a single seed."""
+        return float(np.std(self.values, ddof=1)) if self.count > 1 else 0.0
+
+    @property
+    def half_width(self) -> float:
+        """Of the confidence interval of the mean, by Student's t; infinite for a single seed."""
+        if self.count < 2:
+            return float("inf")
+        return float(stats.t.ppf((1 + CONFIDENCE) / 2, self.count - 1) * self.spread / self.count**0.5)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Our number beside the published one. `gap` is how much better ours is, whichever direction is better.
+
+    Args:
+        ours: over seeds.
+        published: mean and spread, as printed.
+        cell: what is measured, and in which direction.
+        digits: after the point, of the printed mean.
+    """
+
+    ours: Summary
+    published: tuple[float, float]
+    cell: Cell
+    digits: int
+
+    @property
+    def gap(self) -> float:
+        return (self.ours.mean - self.published[0]) * (-1 if self.cell.lower else 1)
+
+    @property
+    def reached(self) -> bool:
+        """Whether our mean, rounded as the published one is, is as good."""
+        return bool(self.gap >= -0.5 * 10**-self.digits)
+
+    @property
+    def within_spread(self) -> bool:
+        """Whether our mean is at most one published spread worse."""
+        return self.reached or self.gap >= -self.published[1]
+
+    @property
+    def share_of_seeds(self) -> float:
+        """How many of our seeds are as good as the published mean."""
+        sign = -1 if self.cell.lower else 1
+        good = [sign * (value - self.published[0]) >= -0.5 * 10**-self.digits for value in self.ours.values]
+        return float(np.mean(good))
+
+    @property
+    def verdict(self) -> Verdict:
+        """above or same, by the confidence interval of our mean; near, within a published spread; else below."""
+        doubt = max(self.ours.half_width if self.ours.count > 1 else 0.0, 0.5 * 10**-self.digits)
+        if self.gap > doubt:
+            return "above"
+        if self.gap >= -doubt:
+            return "same"
+        return "near" if self.within_spread else "below"
+
+
+def summarize(records: Iterable[Record]) -> dict[Place, dict[str, Summary]]:
+    """For each cell and method, each of its metrics over its seeds, in the table's unit.
+
+    A seed that was recorded twice counts once, by its first record.
+    """
+    found: dict[Place, dict[int, Record]] = {}
+    for record in records:
+        found.setdefault((record.table, record.cell, record.method), {}).setdefault(record.seed, record)
+    summaries = {}
+    for (table, cell, method), by_seed in found.items():
+        unit = find_cell(table, cell).unit
+        rows = [by_seed[seed].metrics for seed in sorted(by_seed)]
+        names = [name for name in rows[0] if all(name in row for row in rows)]
+        summaries[table, cell, method] = {name: Summary(tuple(unit * row[name] for row in rows)) for name in names}
+    return summaries
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two methods on the same splits: the mean of what the first is better by, and how sure that is.
+
+    Args:
+        count: splits that both have.
+        won: those on which the first is better.
+        difference: in the table's unit; positive says that the first is better.
+        low, high: the confidence interval of the difference, by Student's t.
+        t: the p value of the paired t test.
+        wilcoxon: that of Wilcoxon's signed-rank test, which assumes no shape.
+    """
+
+    count: int
+    won: int
+    difference: float
+    low: float
+    high: float
+    t: float
+    wilcoxon: float
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the difference is significant. With five splits Wilcoxon's p is at least 0.06, so that t decides."""
+        return (self.wilcoxon if self.count > 5 else self.t) < SIGNIFICANT
+
+
+def pair(first: Sequence[Record], second: Sequence[Record], metric: str) -> Paired | None:
+    """Compare two methods of one cell split by split; None with fewer than two splits in common.
+
+    Records of one split, such as several initialisations, are averaged first.
+    """
+    one, other = _by_split(first, metric), _by_split(second, metric)
+    common = sorted(set(one) & set(other))
+    if len(common) < 2:
+        return None
+    cell = find_cell(first[0].table, first[0].cell)
+    sign = cell.unit * (-1 if cell.lower else 1)
+    gaps = np.array([sign * (one[split] - other[split]) for split in common])
+    won, error = int((gaps > 0).sum()), gaps.std(ddof=1) / len(gaps) ** 0.5
+    if error == 0:  # every split has the same difference, which no test can weigh
+        certain = 1.0 if gaps[0] == 0 else 0.0
+        return Paired(len(gaps), won, float(gaps[0]), float(gaps[0]), float(gaps[0]), certain, certain)
+    receptive_field = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(gaps) - 1) * error)
+    mean = float(gaps.mean())
+    return Paired(
+        len(gaps),
+        won,
+        mean,
+        mean - receptive_field,
+        mean + receptive_field,
+        float(stats.ttest_1samp(gaps, 0).pvalue),
+        float(stats.wilcoxon(gaps).pvalue),
+    )
+
+
+def _by_split(records: Sequence[Record], metric: str) -> dict[int, float]:
+    found: dict[int, list[float]] = {}
+    for record in records:
+        if metric in record.metrics:
+            found.setdefault(record.split_seed, []).append(record.metrics[metric])
+    return {split: float(np.mean(values)) for split, values in found.items()}
