@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 import censnet
 from censnet.cli.app import app
-from censnet.cli.terminal import Console, Text
+from censnet.console import Console, Text
 from censnet.text import LONGEST, count, plural, printable
 
 BLINK = "\x1b[5m"  # which nothing of ours ever writes

@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from censnet.errors import quote
+from censnet.errors import ArgumentError, quote
 
 EXAMPLES = {
     "target": "node:COLUMN, edge:COLUMN, graph:COLUMN or link",
@@ -29,10 +29,6 @@ _NAMES: dict[Any, str] = {
     types.NoneType: "None",
     os.PathLike: "a path",
 }
-
-
-class ArgumentError(TypeError, ValueError):
-    """An argument of the wrong type, or none of the choices there are."""
 
 
 def check_arguments(function: Callable[..., Any], given: Mapping[str, object]) -> None:

@@ -19,7 +19,7 @@ from rich.table import Table
 from torch import Tensor
 
 from censnet.cli.render_run import best_epochs
-from censnet.cli.terminal import Console
+from censnet.console import Console
 from censnet.data.dataset import Dataset
 from censnet.data.datasets.download import find
 from censnet.data.datasets.karate import read_karate

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import islice
+from pathlib import Path
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-class DataError(ValueError):
+class CensNetError(Exception):
+    """Everything that this library raises by itself; what else is raised is a mistake of ours, or another library's."""
+
+
+class DataError(CensNetError, ValueError):
     """Data that cannot be used, said so that the user finds the place: `FILE, row R, column C: what was found`.
 
     Args:
@@ -27,6 +32,34 @@ class DataError(ValueError):
     def __init__(self, found: str, file: str | None = None, row: int | None = None, column: str | None = None) -> None:
         super().__init__(place(file, row, column) + found)
         self.found, self.file, self.row, self.column = found, file, row, column
+
+
+class SettingsError(CensNetError, ValueError):
+    """A setting that does not exist or cannot have this value."""
+
+
+class RunError(CensNetError, ValueError):
+    """A run directory that cannot be used as asked."""
+
+
+class WriteError(RunError):
+    """A file that could not be written, as on a full disk."""
+
+    def __init__(self, path: Path, error: OSError, kept: str = "") -> None:
+        why = error.strerror or str(error)
+        super().__init__(f"{path} could not be written: {why}{f' ({kept})' if kept else ''}")
+
+
+class TrainingStopped(CensNetError, RuntimeError):  # noqa: N818 - what happened, as KeyboardInterrupt says it
+    """The training ended before its time; what was reached is in the checkpoint."""
+
+
+class TrainingInterrupted(TrainingStopped):
+    """Somebody asked for it, by Ctrl-C or a request to terminate."""
+
+
+class ArgumentError(CensNetError, TypeError, ValueError):
+    """An argument of the wrong type, or none of the choices there are."""
 
 
 def place(file: str | None = None, row: int | None = None, column: str | None = None) -> str:

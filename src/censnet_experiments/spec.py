@@ -22,7 +22,7 @@ from censnet_experiments.models import MODELS
 from censnet_experiments.plan import SECTIONS, External, Plan, Preset, Recipe, Varies
 
 Number = tuple[float, Annotated[float, Field(ge=0)]]
-TAGS = ("Recipe", "Preset", "Elsewhere")  # which stand in no message
+TAGS = ("Recipe", "Preset", "External")  # which stand in no message
 KINDS = {"preset": Preset, "command": External}  # what a recipe must say -> how it is trained
 
 
@@ -34,7 +34,7 @@ def _kind(recipe: Any) -> str:
 
 
 HowTrained = Annotated[
-    Annotated[Recipe, Tag("Recipe")] | Annotated[Preset, Tag("Preset")] | Annotated[External, Tag("Elsewhere")],
+    Annotated[Recipe, Tag("Recipe")] | Annotated[Preset, Tag("Preset")] | Annotated[External, Tag("External")],
     Discriminator(_kind),
 ]
 

@@ -10,8 +10,8 @@ import pytest
 from training.samples import payments, quick
 
 from censnet import load_run, replicate, train
-from censnet.arguments import ArgumentError
 from censnet.data import load_data
+from censnet.errors import ArgumentError
 from censnet.estimators import CensNetClassifier
 from censnet.pipeline import resume_run
 from censnet.runs import Run

@@ -67,7 +67,7 @@ def test_a_member_learns_from_its_own_part_alone(molecules: MoleculeData) -> Non
 @pytest.mark.parametrize(
     ("model", "options"),
     [
-        ("censnet", {"hidden": 32, "readers": "positive"}),
+        ("censnet", {"hidden": 32, "gate_init": "positive"}),
         ("gcn", {"hidden": 16}),
         ("linear", {}),
         ("forest", {"trees": 10}),

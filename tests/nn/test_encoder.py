@@ -420,7 +420,7 @@ def test_a_saved_model_is_the_same_to_the_bit() -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(("word", "lift"), [("EN", 1), ("NEN", 2), ("", 1)])
+@pytest.mark.parametrize(("word", "pre_layers"), [("EN", 1), ("NEN", 2), ("", 1)])
 def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, pre_layers: int, sparse: bool) -> None:
     nodes, edges = features(TANGLE, 4, 2)
     model = shaken(CensNet(4, 2, 8, word, pre_layers=pre_layers, residual=True)).eval()
@@ -431,19 +431,19 @@ def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, pre_l
         nodes = F.relu(nodes @ own["weight"] + own["bias"])
     expected = nodes, edges
     if word:
-        rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("lift")})
+        rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("pre_layers")})
         expected = rest(nodes, edges, TANGLE)
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs)
     assert model.out_node_width == 8
 
 
-@pytest.mark.parametrize("lift", [0, 1])
+@pytest.mark.parametrize("pre_layers", [0, 1])
 def test_lifted_edges_hold_what_they_join(pre_layers: int) -> None:
     nodes, edges = features(TANGLE, 4, 2)
     model = shaken(CensNet(4, 2, 8, "EN", pre_layers=pre_layers, edge_pre_layer=True)).eval()
     rest = CensNet(8 if pre_layers else 4, 8, 8, "EN").double().eval()
-    rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("lift")})
+    rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("pre_layers")})
     own = dict(model.named_parameters())
     if pre_layers:
         nodes, given = F.relu(nodes @ own["lift.0.weight"] + own["lift.0.bias"]), nodes

@@ -344,7 +344,7 @@ def test_positive_readers_are_those_that_are_drawn_without_their_sign(
         (EdgeLayer(4, 2, 8, self_weight="learned", heads=4), "EdgeLayer(2 -> 8, reads 4, 'learned', heads=4)"),
         (NodeLayer(4, 2, 8, normalization="row"), "NodeLayer(4 -> 8, reads 2, 'incident', normalization='row')"),
         (NodeLayer(4, 2, 8, variant="released"), "NodeLayer(4 -> 8, reads 2, 'released')"),
-        (NodeLayer(4, 2, 8, gate_init="positive"), "NodeLayer(4 -> 8, reads 2, 'incident', readers='positive')"),
+        (NodeLayer(4, 2, 8, gate_init="positive"), "NodeLayer(4 -> 8, reads 2, 'incident', gate_init='positive')"),
         (EdgeLayer(4, 2, 8, gate="bounded"), "EdgeLayer(2 -> 8, reads 4, 'incident', gate='bounded')"),
         (NodeLayer(4, 2, 8, kernel="power"), "NodeLayer(4 -> 8, reads 2, 'incident', kernel=Power(2))"),
         (
@@ -367,7 +367,7 @@ def test_reprs_are_signatures(layer: Layer, text: str) -> None:
     ("wrong", "message"),
     [
         ({"variant": "printed"}, r"^variant is 'printed', expected one of 'paper', 'released'$"),
-        ({"readers": "negative"}, r"^readers is 'negative', expected one of 'drawn', 'positive'$"),
+        ({"gate_init": "negative"}, r"^gate_init is 'negative', expected one of 'signed', 'positive'$"),
         ({"gate": "open"}, r"^gate is 'open', expected one of 'linear', 'bounded'$"),
         ({"self_weight": "two"}, r"^self_weight is 'two', expected one of 'incident', 'one', 'learned', 'both'$"),
         ({"normalization": "column"}, r"^normalization is 'column', expected one of 'symmetric', 'row'$"),

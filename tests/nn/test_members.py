@@ -181,7 +181,7 @@ SETTINGS: list[dict[str, object]] = [
     {"variant": "released", "norm": "batch", "out_width": 2},
     {"kernel": Chebyshev(2), "normalization": "row", "bias": False},
     {"kernel": Lanczos(2, (1, 2)), "out_width": 3},
-    {"lift": 2, "lift_edges": True, "self_weight": "one_plus_learned"},
+    {"pre_layers": 2, "edge_pre_layer": True, "self_weight": "one_plus_learned"},
 ]
 
 

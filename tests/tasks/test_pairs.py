@@ -224,7 +224,9 @@ def test_pairs_that_are_none_are_refused() -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(("features", "edges", "walks"), [(True, True, 0), (False, True, 2), (True, False, 0)])
+@pytest.mark.parametrize(
+    ("features", "edges", "diffusion_steps"), [(True, True, 0), (False, True, 2), (True, False, 0)]
+)
 def test_some_nodes_with_all_are_scored_as_pair_by_pair(sparse, features, edges, diffusion_steps):
     task, nodes, embedded, graph = make(TANGLE, features=features, diffusion_steps=diffusion_steps)
     task.edges = edges

@@ -57,7 +57,7 @@ def test_swapping_the_ends_changes_nothing_and_parallel_edges_differ_by_their_ro
     torch.testing.assert_close(task(nodes, edges, TANGLE)[3], found[0])
 
 
-@pytest.mark.parametrize("read_ends", [False, True])
+@pytest.mark.parametrize("edge_head_reads_nodes", [False, True])
 @pytest.mark.parametrize("shared", ["none", "nodes", "edges", "both"])
 def test_members_answer_as_each_alone(edge_head_reads_nodes: bool, shared: str) -> None:
     alone = [RowTask("edge", EDGES, 4, 3, hidden=[6], edge_head_reads_nodes=edge_head_reads_nodes) for _ in range(3)]

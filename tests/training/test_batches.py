@@ -40,7 +40,7 @@ def test_links_need_the_graph_whole() -> None:
 
 
 def test_an_epoch_of_parts_has_no_more_steps_than_asked_and_other_rows_each_time(prepared: Prepared) -> None:
-    changes = {"sampling": "neighbors", "batch_size": 8, "epoch_steps": 3}
+    changes = {"sampling": "neighbors", "batch_size": 8, "max_steps_per_epoch": 3}
     batches = make_batches(prepared.task_data, prepared.settings.training.model_copy(update=changes), hops=2)
     plans = [batches.plan(torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
     assert [len(plan) for plan in plans] == [3, 3, 3]

@@ -16,6 +16,7 @@ from training.samples import payments, quick, shapes
 
 from censnet.cli.render_run import scores_screen
 from censnet.data.tables.files import Tables
+from censnet.errors import TrainingStopped
 from censnet.nn import chunked
 from censnet.pipeline import train
 from censnet.pipeline.prepare import Prepared, prepare
@@ -24,7 +25,6 @@ from censnet.selection.recipes import build_model
 from censnet.tasks.losses import row_loss
 from censnet.training.batches import make_batches
 from censnet.training.evaluator import Evaluator
-from censnet.training.interrupt import TrainingStopped
 
 LIMIT = 8.0  # of fees
 POOR = 150.0  # of wealth

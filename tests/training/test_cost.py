@@ -9,13 +9,12 @@ import pytest
 import torch
 
 import censnet
+from censnet.errors import SettingsError, TrainingStopped
 from censnet.inspection import cost
 from censnet.inspection.cost import PeakMemory, check_memory, estimate_cost
 from censnet.ops.graph import Graph, GraphSet
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import SettingsError
 from censnet.tasks.targets import Target
-from censnet.training.interrupt import TrainingStopped
 from censnet.training.task_data import TaskData
 
 SICK = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])

@@ -13,10 +13,10 @@ import torch
 from accelerate import Accelerator
 from training.samples import payments, quick
 
+from censnet.errors import SettingsError
 from censnet.pipeline import train
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.selection import fit_recipes as members_module
-from censnet.settings.schema import SettingsError
 from censnet.training import devices
 
 

@@ -15,9 +15,10 @@ from training.samples import content, payments, quick
 from typer.testing import CliRunner, Result
 
 from censnet.cli.app import app
+from censnet.errors import RunError, WriteError
 from censnet.pipeline import train
 from censnet.runs import load_run
-from censnet.training.checkpoint import RunError, WriteError, atomic_write
+from censnet.training.checkpoint import atomic_write
 from censnet.training.history import HistoryFile
 
 

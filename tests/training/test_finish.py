@@ -16,10 +16,9 @@ from training.test_resume import stop_at
 from typer.testing import CliRunner
 
 from censnet.cli.app import app
+from censnet.errors import RunError, TrainingStopped
 from censnet.pipeline import resume_run, train
 from censnet.runs import load_run
-from censnet.training.checkpoint import RunError
-from censnet.training.interrupt import TrainingStopped
 
 ALWAYS: dict[str, object] = {
     "training__checkpoint_seconds": 0,

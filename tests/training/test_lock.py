@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from training.samples import payments, quick
 
+from censnet.errors import RunError
 from censnet.pipeline import replicate, train
 from censnet.runs.lock import LOCK, locked
-from censnet.training.checkpoint import RunError
 
 HOLD = """
 import sys

@@ -18,6 +18,7 @@ import torch
 from training.samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
+from censnet.errors import SettingsError, TrainingStopped
 from censnet.nn.ensemble import split_members, stack_members
 from censnet.nn.model import Model
 from censnet.pipeline import train
@@ -25,11 +26,9 @@ from censnet.pipeline.prepare import Prepared, prepare
 from censnet.runs import load_run
 from censnet.selection.recipes import build_model, can_batch_members
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import SettingsError
 from censnet.training.checkpoint import load_tensors
 from censnet.training.evaluator import Evaluator, overall
 from censnet.training.history import HistoryFile, history_csv, history_table
-from censnet.training.interrupt import TrainingStopped
 from censnet.training.trainer import fit
 
 
@@ -105,7 +104,7 @@ def test_what_is_validated_and_kept_is_the_running_mean_of_the_weights():
     alone, mean = Weights(plain), Weights(averaged)
     expected = {name: tensor.clone() for name, tensor in plain.state_dict().items()}
     fit(plain, prepared.task_data, settings, callbacks=[alone])
-    fit(averaged, prepared.task_data, settings.model_copy(update={"averaging": 0.3}), callbacks=[mean])
+    fit(averaged, prepared.task_data, settings.model_copy(update={"ema_decay": 0.3}), callbacks=[mean])
     for step in range(8):
         share = min(0.3, (1 + step) / (10 + step))
         for name, tensor in expected.items():

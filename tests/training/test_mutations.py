@@ -24,11 +24,11 @@ from training.samples import payments, quick, shapes
 from training.test_resume import stop_at
 
 from censnet.cli.render_run import run_screen
+from censnet.errors import TrainingStopped
 from censnet.pipeline import resume_run, train
 from censnet.runs import load_run
 from censnet.runs.directory import CONFIG, MODEL, dump_with_checksum, load_with_checksum
 from censnet.training.checkpoint import load_tensors, save_tensors
-from censnet.training.interrupt import TrainingStopped
 
 FILES = [
     "config.json", "history.csv", "metrics.json", "model.safetensors", "predictions.csv", "schema.json", "splits.csv",
@@ -414,7 +414,7 @@ def test_a_history_has_no_more_rows_than_epochs(home, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("hidden", 10**9), ("lift", 10**9), ("layers", "N" * 10**6), ("head", [8] * 10**6)],
+    [("hidden", 10**9), ("pre_layers", 10**9), ("layers", "N" * 10**6), ("head", [8] * 10**6)],
 )
 def test_a_network_of_absurd_size_is_refused_before_it_is_built(name, value, home, tmp_path):
     folder = Path(shutil.copytree(home / "a", tmp_path / "run"))

@@ -13,13 +13,13 @@ from training.test_resume import CrashError, stop_at
 
 from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
+from censnet.errors import SettingsError
 from censnet.pipeline import replicate, train
 from censnet.pipeline import resolve as settle
 from censnet.pipeline.prepare import prepare
 from censnet.pipeline.train import resume_run
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import SettingsError
 
 SHORT = {"training.epochs": 3, "model.hidden": 8, "model.heads": 1}
 

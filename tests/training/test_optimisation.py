@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+from censnet.errors import SettingsError
 from censnet.nn.encoder import CensNet
 from censnet.nn.ensemble import split_members, stack_members
-from censnet.settings.schema import SettingsError, TrainingSettings
+from censnet.settings.schema import TrainingSettings
 from censnet.training.optim import clip_gradients, lr_factor, make_optimizer, step_seed
 
 
@@ -49,7 +50,7 @@ def test_one_cycle_ends_at_a_ten_thousandth():
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
-@pytest.mark.parametrize("warm_up", [0.0, 0.3, 0.99])
+@pytest.mark.parametrize("warmup", [0.0, 0.3, 0.99])
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "warmup-cosine"])
 def test_short_trainings_have_rates_too(steps, warmup, schedule):
     assert all(0 < rate <= 1 for rate in rates(steps, schedule=schedule, warmup=warmup))

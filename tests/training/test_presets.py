@@ -9,11 +9,11 @@ import torch
 from training.samples import payments, quick
 
 from censnet.data.tables.files import Tables
+from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import SettingsError
 from censnet.tasks.targets import Target
 from censnet_experiments.classifiers import build
 from censnet_experiments.spec import find_spec

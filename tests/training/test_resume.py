@@ -12,10 +12,10 @@ import pytest
 import torch
 from training.samples import content, payments, quick, shapes, smiles
 
+from censnet.errors import TrainingStopped
 from censnet.pipeline import resume_run, train
 from censnet.runs import load_run
 from censnet.training.checkpoint import load_tensors, save_tensors
-from censnet.training.interrupt import TrainingStopped
 from censnet.training.trainer import _Trainer
 
 STOCHASTIC = {

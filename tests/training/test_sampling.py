@@ -59,7 +59,7 @@ def shaken(model: CensNet) -> CensNet:
     generator = seeded(0)
     with torch.no_grad():
         for name, parameter in model.double().named_parameters():
-            large = model.variant == "released" and name.endswith("reader")
+            large = model.variant == "released" and name.endswith("gate_weight")
             parameter.normal_(0, 6 if large else 1, generator=generator)
     return model
 

@@ -6,10 +6,10 @@ import pytest
 from training.samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
+from censnet.errors import SettingsError
 from censnet.estimators import CensNetRegressor
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
-from censnet.settings.schema import SettingsError
 
 LINKS = "it is of links, and none are predicted"
 COLUMN = "no column of graphs is predicted"

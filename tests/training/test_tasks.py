@@ -14,14 +14,13 @@ from sklearn.metrics import average_precision_score, f1_score
 from training.samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
-from censnet.errors import DataError
+from censnet.errors import DataError, SettingsError
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import SettingsError
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
 from censnet.training.batches import Batch, draw_balanced
@@ -123,7 +122,7 @@ def test_each_member_is_penalised_for_its_own_weights_alone():
     network.eval()
     rows = {"node": torch.arange(5)}
     batch = Batch(task_data.graph, rows, {"node": task_data.labels["node"][:5]})
-    plain = Objective(task_data, settings.training.model_copy(update={"penalty": 0.0}), network)
+    plain = Objective(task_data, settings.training.model_copy(update={"lp_penalty": 0.0}), network)
     with torch.no_grad():
         outputs = network(task_data.graph)
         found = Objective(task_data, settings.training, network)(outputs, batch) - plain(outputs, batch)

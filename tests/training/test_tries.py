@@ -18,6 +18,7 @@ from training.test_resume import CrashError, stop_at
 
 from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
+from censnet.errors import SettingsError
 from censnet.nn.ensemble import split_members
 from censnet.nn.model import Outputs
 from censnet.pipeline import replicate, train
@@ -35,7 +36,6 @@ from censnet.selection.self_training import (
     select_best,
 )
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import SettingsError
 from censnet.tasks.predictions import probabilities
 from censnet.training.batches import FullBatch
 from censnet.training.inference import infer
@@ -334,8 +334,9 @@ def test_a_kill_in_any_try_ends_with_the_same_bits(step, side_by_side, monkeypat
     if not side_by_side:
         one_by_one(monkeypatch)
     settings = quick(
-        training__pseudo_label_weights=[0.0, 1.0], training__gates=["learned", "frozen"], training__self_training_rounds=3, model__dropout=0.4,
-        training__epochs=4, model__self_weight="one_plus_learned",
+        training__pseudo_label_weights=[0.0, 1.0], training__gates=["learned", "frozen"],
+        training__self_training_rounds=3,
+        model__dropout=0.4, training__epochs=4, model__self_weight="one_plus_learned",
     )  # fmt: skip
 
     def go(name: str) -> None:
@@ -397,7 +398,7 @@ def test_later_rounds_try_what_can_be_guessed():
     training = make_settings("strong", "node").training
     assert [len(candidates) for candidates in candidate_grid(training)] == [4, 2, 2]
     assert {one.pseudo_label_weights for one in candidate_grid(training)[1]} == {1.0}
-    alone = training.model_copy(update={"unlabelled": [0.0], "rounds": 3})
+    alone = training.model_copy(update={"pseudo_label_weights": [0.0], "self_training_rounds": 3})
     assert [len(candidates) for candidates in candidate_grid(alone)] == [2]
     assert len(candidate_grid(make_settings("paper", "node").training)) == 1
 

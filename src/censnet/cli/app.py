@@ -17,7 +17,7 @@ import typer
 from rich.console import RenderableType
 
 from censnet.cli.commands import Commands
-from censnet.cli.console import WRONG, echo, handle_interrupt, named_path, report_errors, say_json, say_rows
+from censnet.cli.messages import WRONG, echo, handle_interrupt, named_path, report_errors, say_json, say_rows
 from censnet.text import count
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from censnet.cli.console import FAILED, INTERRUPTED, failed
+from censnet.cli.messages import FAILED, INTERRUPTED, failed
 
 NAMES = {"int": "N", "float": "X", "str": "TEXT", "path": "PATH"}  # Python's name of a type -> what help calls a value
 

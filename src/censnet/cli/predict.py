@@ -13,11 +13,10 @@ from censnet.data.datasets.download import is_built_in
 from censnet.data.tables.files import SUFFIXES, describe_file, is_there, read_table, write_table
 from censnet.data.tables.keys import TABLES
 from censnet.data.tables.targets import table_of
-from censnet.errors import shorten
+from censnet.errors import RunError, shorten
 from censnet.runs.directory import FILES
 from censnet.runs.links import check_exclusive
 from censnet.runs.run import Keep, Run
-from censnet.training.checkpoint import RunError
 
 WRITTEN = tuple(suffix for suffix in SUFFIXES if not suffix.endswith(".gz"))
 

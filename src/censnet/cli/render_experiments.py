@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Group
 from rich.table import Table
 
-from censnet.cli.terminal import Text
+from censnet.console import Text
 from censnet_experiments.cells import find_cell
 from censnet_experiments.records import Record
 from censnet_experiments.spec import Spec

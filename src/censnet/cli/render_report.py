@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 
-from censnet.cli.terminal import Text
+from censnet.console import Text
 from censnet.data.datasets.download import DatasetInfo
 from censnet.inspection.report import LabelReport, Report
 from censnet.text import count

@@ -12,7 +12,7 @@ import pandas as pd
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from censnet.cli.terminal import Text
+from censnet.console import Text
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.targets import table_of
 from censnet.pipeline.replicates import Replicates

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.console import RenderableType
 from rich.table import Table
 
-from censnet.cli.terminal import Text
+from censnet.console import Text
 from censnet.settings.presets import setting_names
 from censnet.settings.schema import Settings
 

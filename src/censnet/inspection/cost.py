@@ -21,14 +21,14 @@ from torch.utils._pytree import tree_leaves
 
 from censnet.data.dataset import Dataset
 from censnet.data.tables.target_spec import Level, Targets, as_texts, parse_targets
-from censnet.errors import DataError
+from censnet.errors import DataError, SettingsError
 from censnet.inspection.cost_report import Cost
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import prepare_dataset
 from censnet.selection.recipes import build_model
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import Settings, SettingsError
+from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
 from censnet.training.batches import NUMBERS_KEPT, Batch, choose_sampling, make_batches
 from censnet.training.devices import free_memory, total_memory

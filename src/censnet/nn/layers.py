@@ -98,7 +98,7 @@ class _IncidenceLayer(nn.Module):
         if self.gate != "linear":
             parts.append(f"gate={self.gate!r}")
         if self.gate_init != "signed":
-            parts.append(f"readers={self.gate_init!r}")
+            parts.append(f"gate_init={self.gate_init!r}")
         if self.normalization == "row" and self.variant == "paper":
             parts.append("normalization='row'")
         if not isinstance(self.kernel, Hop):

@@ -20,7 +20,7 @@ class _Lazy(LazyModuleMixin, _IncidenceLayer):
         super().__init__(1, 1, out_width, *options)
         given = {"node": node_width, "edge": edge_width}
         self.in_width, self.read_width = (given[side] for side in self._sides)
-        for name in ("weight", "reader", "self_map"):
+        for name in ("weight", "gate_weight", "root_weight"):
             if getattr(self, name) is not None:
                 setattr(self, name, UninitializedParameter())
 
@@ -37,8 +37,8 @@ class _Lazy(LazyModuleMixin, _IncidenceLayer):
         if self.has_uninitialized_params():  # and not loaded from a state_dict before the first call
             shapes = {
                 "weight": (rows, self.out_width),
-                "reader": (read, self.heads),
-                "self_map": (rows, self.out_width),
+                "gate_weight": (read, self.heads),
+                "root_weight": (rows, self.out_width),
             }
             for name, shape in shapes.items():
                 parameter = getattr(self, name)

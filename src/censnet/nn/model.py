@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from censnet.errors import SettingsError
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, is_too_large
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import CensNet
@@ -25,7 +26,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.normalization import by_head
 from censnet.ops.sampling import receptive_field
 from censnet.ops.sparse import map_values
-from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings, SettingsError
+from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
 from censnet.tasks.targets import Target, target_range
 
 LEVELS = ("node", "edge", "graph")
@@ -273,7 +274,7 @@ def _layer_options(settings: ModelSettings) -> dict[str, Any]:
         "bias": settings.bias,
         "self_weight": settings.self_weight,
         "gate": settings.gate,
-        "readers": settings.gate_init,
+        "gate_init": settings.gate_init,
         "normalization": settings.normalization,
         "kernel": kernel,
         "variant": settings.variant,

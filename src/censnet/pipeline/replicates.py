@@ -18,10 +18,11 @@ from typing import Any, Literal
 import torch
 
 from censnet.arguments import check_arguments
-from censnet.cli.progress import show
 from censnet.data.tables.target_spec import Targets
+from censnet.errors import RunError
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
 from censnet.pipeline.train import make_run, train
+from censnet.progress import show
 from censnet.runs.directory import check_own, is_complete
 from censnet.runs.lock import check_folder, locked, named_folder
 from censnet.runs.resume import close_directory, has_checkpoint, is_finished, make_start
@@ -30,7 +31,7 @@ from censnet.runs.start import Start
 from censnet.selection.recipes import can_batch_members, fit_recipes
 from censnet.selection.self_training import select_network
 from censnet.settings.presets import make_settings
-from censnet.training.checkpoint import RunError, atomic_write
+from censnet.training.checkpoint import atomic_write
 from censnet.training.devices import make_accelerator
 from censnet.training.task_data import make_task_data
 

@@ -13,9 +13,10 @@ import torch
 from censnet.data.dataset import Dataset
 from censnet.data.splits.split import Split
 from censnet.data.splits.stated import has_wide_masks
+from censnet.errors import SettingsError
 from censnet.ops.graph import Graph
 from censnet.settings.presets import has_network_for_many
-from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings, SettingsError
+from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.text import count, plural
 from censnet.training.task_data import TaskData
 
@@ -91,7 +92,7 @@ def _unread(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]
         yield "model.edge_head_reads_nodes", "no column of edges is predicted"
     if "graph" not in levels:
         yield from (
-            (f"model.{name}", "no column of graphs is predicted") for name in ("pool", "pool_over", "pool_norm")
+            (f"model.{name}", "no column of graphs is predicted") for name in ("pool", "pool_from", "pool_norm")
         )
     if model.feature_dropout and task_data.graph.nodes.layout == torch.strided:
         yield "model.feature_dropout", "it takes out words of nodes, and these have features that are not sparse"

@@ -14,17 +14,17 @@ import pandas as pd
 from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
-from censnet.cli.progress import TensorBoardCallback, show
 from censnet.data.digests import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split import DIGEST, RESERVED, split_rows
 from censnet.data.tables.target_spec import Targets
 from censnet.data.tables.targets import table_of
-from censnet.errors import quote
+from censnet.errors import RunError, WriteError, quote
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
+from censnet.progress import show
 from censnet.runs.directory import MOST_MEMBERS, RunConfig, commit, made_now, read_config
 from censnet.runs.graph_size import GraphSize
 from censnet.runs.links import node_names, pair_probability
@@ -44,7 +44,7 @@ from censnet.selection.recipes import build_model, close_recipes, fit_recipes
 from censnet.selection.self_training import select_network, selection
 from censnet.settings.presets import values_of
 from censnet.training.batches import choose_sampling
-from censnet.training.checkpoint import RunError, WriteError
+from censnet.training.callbacks import TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
 from censnet.training.history import history_table
 from censnet.training.interrupt import is_out_of_memory, out_of_memory

@@ -21,7 +21,8 @@ from censnet.errors import quote
 from censnet.tasks.targets import Target
 from censnet.text import count
 from censnet.settings.schema import Gates, Recipe, Settings
-from censnet.training.checkpoint import RunError, open_plain, read_plain, atomic_write
+from censnet.training.checkpoint import open_plain, read_plain, atomic_write
+from censnet.errors import RunError
 from censnet.runs.graph_size import GraphSize
 from censnet.runs.start import Start
 

@@ -21,7 +21,7 @@ from censnet.ops.graph import Graph
 from censnet.tasks.metrics import score_links
 from censnet.training.devices import make_accelerator
 from censnet.nn.model import Model, LinkInputs, Outputs
-from censnet.cli.progress import counting
+from censnet.progress import counting
 
 Keep = Literal["ids", "all"]
 BLOCK = 2**24  # pairs that are scored at once

@@ -25,7 +25,8 @@ from censnet.data.tables.integers import MISSING, as_integers
 from censnet.data.tables.schema import Schema
 from censnet.training.evaluator import Scores
 from censnet.nn.model import Model
-from censnet.training.checkpoint import RunError, open_plain
+from censnet.training.checkpoint import open_plain
+from censnet.errors import RunError
 from censnet.runs.directory import (
     CONFIG,
     HISTORY,

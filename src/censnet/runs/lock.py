@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from censnet.errors import shorten
-from censnet.training.checkpoint import RunError
+from censnet.errors import RunError
 
 LOCK = ".lock"
 _ATTEMPTS, _WAIT = 100, 0.02

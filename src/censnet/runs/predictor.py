@@ -27,7 +27,7 @@ from censnet.text import count
 from censnet.training.devices import make_accelerator
 from censnet.training.inference import infer
 from censnet.nn.model import Model, Outputs
-from censnet.cli.progress import counting
+from censnet.progress import counting
 from censnet.runs.directory import RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.graph_size import GraphSize, compare_sizes

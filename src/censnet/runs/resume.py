@@ -17,7 +17,8 @@ from typing import Any
 from censnet.settings.presets import make_settings, values_of
 from censnet.settings.schema import Section
 from censnet.pipeline.prepare import Prepared
-from censnet.training.checkpoint import RunError, read_facts, atomic_write
+from censnet.training.checkpoint import read_facts, atomic_write
+from censnet.errors import RunError
 from censnet.runs.directory import (
     CHECKPOINT,
     HISTORY,
@@ -35,7 +36,7 @@ from censnet.runs.start import Start, data_changes, digest_of, table_content
 
 logger = logging.getLogger("censnet")
 
-FREE = ("learning_rate", "clip", "checkpoint_seconds", "epochs")  # settings that may differ when a training goes on
+FREE = ("learning_rate", "max_grad_norm", "checkpoint_seconds", "epochs")  # settings that may differ when a training goes on
 ANEW = "--overwrite trains it anew"
 AGAIN = "give the same, or --overwrite to start anew"
 

@@ -24,7 +24,7 @@ from censnet.training.task_data import row_censoring, row_labels
 from censnet.training.evaluator import Evaluator, Scores, combine, score_rows
 from censnet.data.digests import fingerprint
 from censnet.training.task_data import make_task_data
-from censnet.training.checkpoint import RunError
+from censnet.errors import RunError
 from censnet.runs.directory import (
     HISTORY,
     METRICS,

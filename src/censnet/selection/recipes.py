@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from censnet.errors import RunError
 from censnet.nn.encoders import MakeEncoder
 from censnet.nn.ensemble import split_members, stack_members
 from censnet.nn.graph_task import GraphTask
@@ -28,7 +29,6 @@ from censnet.selection.self_training import (
 )
 from censnet.settings.schema import Settings
 from censnet.training.batches import choose_sampling
-from censnet.training.checkpoint import RunError
 from censnet.training.devices import make_accelerator, total_memory
 from censnet.training.history import HistoryFile
 from censnet.training.task_data import TaskData, graphs_with
@@ -63,8 +63,8 @@ def fit_ensemble(
     """Train members from seeds of their own: at once where one graph is small, else one after the other.
 
     Where there are several candidates (`self_training.py`), each member is trained with each, as if these were members
-    too, and the best on validation is selected. With `make_encoder`, another network is trained in the place of CensNet, and all
-    else is the same. A second network in the folder has a `name` of its own, and the `record` of the first.
+    too, and the best on validation is selected. With `make_encoder`, another encoder
+    takes the place of CensNet. A second network in the folder has a `name` of its own, and the `record` of the first.
     """
     rounds = _plan_rounds(task_data, settings, members, device, make_encoder)
     several = members * sum(map(len, rounds)) > 1

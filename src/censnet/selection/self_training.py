@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.splits.split import PARTS
+from censnet.errors import SettingsError
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
@@ -28,7 +29,7 @@ from censnet.selection.pseudo_labels import (
     pseudo_labels,
 )
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import Recipe, Settings, SettingsError, TrainingSettings
+from censnet.settings.schema import Recipe, Settings, TrainingSettings
 from censnet.tasks.predictions import probabilities
 from censnet.training.evaluator import ValidationScore
 from censnet.training.inference import infer
@@ -81,7 +82,7 @@ def feasible_candidates(settings: Settings, whole: bool) -> list[list[Candidate]
         )
     if any(training.pseudo_label_weights):
         logger.info("the graph is too big for one step, so no classes are guessed, and there is one round")
-    return candidate_grid(training.model_copy(update={"unlabelled": [0.0]}))
+    return candidate_grid(training.model_copy(update={"pseudo_label_weights": [0.0]}))
 
 
 def initial_pseudo_labels(task_data: TaskData, device: torch.device | str) -> Tensor:

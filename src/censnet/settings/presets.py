@@ -12,17 +12,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from censnet.arguments import check_arguments
-from censnet.errors import quote, shorten
-from censnet.settings.schema import (
-    OF_LINKS,
-    PRESETS,
-    DataSettings,
-    ModelSettings,
-    Section,
-    Settings,
-    SettingsError,
-    TrainingSettings,
-)
+from censnet.errors import SettingsError, quote, shorten
+from censnet.settings.schema import OF_LINKS, PRESETS, DataSettings, ModelSettings, Section, Settings, TrainingSettings
 
 NAMES = ("data.split_column", "data.split_file")
 WORDS = {  # of pydantic -> ours

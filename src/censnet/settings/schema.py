@@ -19,7 +19,10 @@ PRESETS = ("strong", "paper", "released")
 Section = Literal["node", "edge", "graph", "link"]
 Gates = Literal["learned", "frozen"]
 Recipe = Literal["low_label", "high_label"]
-OF_LINKS = {"model": ("decoder", "latent", "walks", "positive_weight"), "training": ("mask", "negatives")}
+OF_LINKS = {
+    "model": ("decoder", "latent", "diffusion_steps", "positive_weight"),
+    "training": ("edge_mask_ratio", "negative_ratio"),
+}
 DROPOUT = 0.1  # of "auto"
 BATCHES = 8, 128  # graphs in a batch of "auto", at least and at most
 DIFFUSION_STEPS = 4  # steps of "auto"
@@ -45,10 +48,6 @@ def _shares(least: float) -> AfterValidator:
         return shares
 
     return AfterValidator(check)
-
-
-class SettingsError(ValueError):
-    """A setting that does not exist or cannot have this value."""
 
 
 class _Settings(BaseModel):
@@ -131,8 +130,8 @@ class ModelSettings(_Settings):
     latent: int = Field(32, ge=1, le=WIDEST, description="channels of the embedding that links are told from")
     diffusion_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         "auto",
-        description=f"steps of the diffusion embedding that link scores also use; auto is {DIFFUSION_STEPS}, or 0 (none) "
-        "where nodes have sparse features, such as words; the inner product uses none",
+        description=f"steps of the diffusion embedding that link scores also use; auto is {DIFFUSION_STEPS}, or 0 "
+        "(none) where nodes have sparse features, such as words; the inner product uses none",
     )
     positive_weight: Annotated[float, Field(gt=0)] | Literal["balanced"] = Field(
         1.0, description="how much more a link counts than none, or balanced"

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from censnet.data.splits.split import Split
+from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph, GraphSet
 from censnet.ops.sampling import Subgraph, induced_subgraph, proportional, sample_neighbors
-from censnet.settings.schema import SettingsError, TrainingSettings
+from censnet.settings.schema import TrainingSettings
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.task_data import TaskData, graphs_with, rows_of_graphs
 

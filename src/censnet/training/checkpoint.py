@@ -16,19 +16,9 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from censnet.errors import RunError, WriteError
+
 Facts = dict[str, Any]
-
-
-class RunError(ValueError):
-    """A run directory that cannot be used as asked."""
-
-
-class WriteError(RunError):
-    """A file that could not be written, as on a full disk."""
-
-    def __init__(self, path: Path, error: OSError, kept: str = "") -> None:
-        why = error.strerror or str(error)
-        super().__init__(f"{path} could not be written: {why}{f' ({kept})' if kept else ''}")
 
 
 def atomic_write(path: Path, content: bytes) -> None:

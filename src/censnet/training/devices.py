@@ -12,10 +12,10 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 
-from censnet.errors import quote
+from censnet.errors import SettingsError, quote
 from censnet.isolated import isolated_python
 from censnet.ops.graph import Graph
-from censnet.settings.schema import SettingsError, TrainingSettings
+from censnet.settings.schema import TrainingSettings
 from censnet.training.task_data import TaskData
 
 

@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from censnet.data.splits.split import PARTS
+from censnet.errors import SettingsError
 from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, LazyOutputs, RowOutputs, dense
 from censnet.nn.model import LinkInputs, Model
 from censnet.ops.normalization import by_head
-from censnet.settings.schema import SettingsError
 from censnet.tasks.losses import label_count, row_loss
 from censnet.tasks.metrics import (
     METRICS,

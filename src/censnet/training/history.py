@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from censnet.training.checkpoint import WriteError, atomic_write
+from censnet.errors import WriteError
+from censnet.training.checkpoint import atomic_write
 
 Row = dict[str, float]  # one epoch of one member
 

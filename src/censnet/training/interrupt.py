@@ -12,13 +12,7 @@ from types import FrameType
 
 import torch
 
-
-class TrainingStopped(RuntimeError):  # noqa: N818 - what happened, as KeyboardInterrupt says it
-    """The training ended before its time; what was reached is in the checkpoint."""
-
-
-class TrainingInterrupted(TrainingStopped):
-    """Somebody asked for it, by Ctrl-C or a request to terminate."""
+from censnet.errors import TrainingInterrupted, TrainingStopped
 
 
 def diverged(what: str, epoch: int, step: int, checkpoint: Path | None) -> TrainingStopped:

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from censnet.errors import SettingsError
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.normalization import by_head
-from censnet.settings.schema import SettingsError, TrainingSettings
+from censnet.settings.schema import TrainingSettings
 from censnet.tasks.losses import balanced_class_weights, label_count, penalty, row_loss, soft_label_loss
 from censnet.tasks.targets import Target
 from censnet.training.batches import Batch

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from censnet.settings.schema import SettingsError, TrainingSettings
+from censnet.errors import SettingsError
+from censnet.settings.schema import TrainingSettings
 
 # Parts that a network may lack, by its other settings
 PARTS = ("encoder", "encoder.lift.0", "encoder.layers", "last", "tasks", ".reader", ".self_map")
@@ -63,8 +64,8 @@ def freeze_gates(model: nn.Module, still: Tensor) -> list[RemovableHandle]:
 def lr_factor(settings: TrainingSettings, step: int, steps: int) -> float:
     """The learning rate at a step, as a share of the one set.
 
-    With a warm-up it first rises linearly from a 25th. Then it stays, or falls to 0 as a cosine does; "warmup-cosine" is
-    a cosine that ends at a 10,000th.
+    With a warmup it first rises linearly from a 25th. Then it stays, or falls to 0 as a cosine does; "warmup-cosine"
+    is a cosine that ends at a 10,000th.
     """
     warm = settings.warmup * steps
     if step < warm:

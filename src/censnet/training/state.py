@@ -12,14 +12,9 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from censnet.errors import RunError
 from censnet.nn.model import Model
-from censnet.training.checkpoint import (
-    RunError,
-    load_tensors,
-    optimizer_tensors,
-    restore_optimizer,
-    save_tensors,
-)
+from censnet.training.checkpoint import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
 from censnet.training.evaluator import ValidationScore
 from censnet.training.history import Row
 

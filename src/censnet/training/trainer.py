@@ -17,9 +17,10 @@ from accelerate.utils import broadcast, broadcast_object_list, extract_model_fro
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.runs.directory import Candidate
-from censnet.settings.schema import SettingsError, TrainingSettings
+from censnet.settings.schema import TrainingSettings
 from censnet.training.batches import choose_sampling, make_batches
 from censnet.training.callbacks import Callback
 from censnet.training.devices import check_processes, make_accelerator, total_memory

@@ -14,6 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from censnet.errors import SettingsError
 from censnet.nn.diffusion import neighbours
 from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.encoder import ACTIVATIONS
@@ -22,7 +23,7 @@ from censnet.nn.ensemble import check_rows, init_members, matrices, mix
 from censnet.nn.kernels import KERNELS, Kernel, Operator, make_kernel
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
-from censnet.settings.schema import ModelSettings, SettingsError
+from censnet.settings.schema import ModelSettings
 from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
 
 PeerName = Literal["gcn", "appnp", "gat"]
@@ -185,8 +186,8 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
         if settings.norm is not None or settings.residual or settings.pre_layers or settings.variant != "paper":
             raise SettingsError(
                 f"model.norm is {settings.norm}, model.residual {settings.residual}, "
-                f"model.pre_layers {settings.pre_layers} and model.variant {settings.variant!r}, expected none, False, 0 and 'paper': the peers of CensNet "
-                "have none of these"
+                f"model.pre_layers {settings.pre_layers} and model.variant {settings.variant!r}, expected none, False, "
+                "0 and 'paper': the peers of CensNet have none of these"
             )
         dropout = settings.dropout_for(numbers=False)
         walk = KERNELS[settings.kernel](**settings.kernel_options) if kernel is None else kernel

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import APPNP, GATConv, GCNConv
 from training.samples import payments, quick
 
+from censnet.errors import SettingsError
 from censnet.nn.encoders import MakeEncoder
 from censnet.nn.ensemble import count_members, split_members, stack_members
 from censnet.nn.kernels import Hop, PageRank
@@ -21,7 +22,7 @@ from censnet.pipeline.prepare import prepare
 from censnet.pipeline.train import make_run
 from censnet.selection.recipes import build_model, fit_ensemble
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import ModelSettings, SettingsError
+from censnet.settings.schema import ModelSettings
 from censnet.tasks.targets import Target
 from censnet.training.optim import make_optimizer
 from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
@@ -251,7 +252,7 @@ def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name:
 
 def test_a_linear_end_neither_activates_nor_drops_the_last_layer(citations: NodeData) -> None:
     graph = double(citations.graph)
-    plain, ended = (MODEL.model_copy(update={"linear_end": linear}) for linear in (False, True))
+    plain, ended = (MODEL.model_copy(update={"last_layer_is_head": linear}) for linear in (False, True))
     encoder, other = made("gcn", graph, plain).eval(), made("gcn", graph, ended).eval()
     other.load_state_dict(encoder.state_dict())
     torch.testing.assert_close(embedded(other, graph).relu(), embedded(encoder, graph))

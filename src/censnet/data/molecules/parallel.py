@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from rich.progress import track
 
-from censnet.cli.terminal import Console
+from censnet.console import Console
 from censnet.errors import DataError
 
 Item = TypeVar("Item")

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from censnet.arguments import ArgumentError
 from censnet.data.tables.keys import LEVELS
-from censnet.errors import DataError, quote
+from censnet.errors import ArgumentError, DataError, quote
 
 Level = Literal["node", "edge", "graph"]
 TargetKind = Literal["binary", "classes", "number"]

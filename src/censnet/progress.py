@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
-from censnet.cli.render_report import MARKS
-from censnet.cli.terminal import Console, Text, text_column
-from censnet.training.trainer import Callback, Row
+from censnet.console import Console, Text, text_column
+from censnet.training.callbacks import Callback
 
 SECONDS_BETWEEN_LINES = 5.0
+
+Row = Mapping[str, float]  # of one epoch: a name of a column -> its value
 
 
 class Bar:
@@ -83,37 +81,6 @@ class LineProgress:
         self.console.print(Text(line), soft_wrap=True)
 
 
-class TensorBoardCallback:
-    """Curves for TensorBoard, in the folder `tensorboard` of the run."""
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise ImportError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
-        self.writer: Any = SummaryWriter(str(folder))
-        self.first = self.after = 0  # the numbers of the networks that are trained now
-
-    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
-        """The next network, or several side by side."""
-        self.first = self.after
-
-    def step(self) -> None:
-        """Epochs are enough."""
-
-    def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
-        self.after = self.first + len(rows)
-        for row in rows:
-            number = self.first + int(row.get("member", 0))
-            suffix = f"/{number}" if number or "member" in row else ""
-            for name, value in row.items():
-                if name not in ("epoch", "member"):
-                    self.writer.add_scalar(name + suffix, value, int(row["epoch"]))
-
-    def end(self) -> None:
-        self.writer.flush()
-
-
 def describe(rows: Sequence[Row], best: Sequence[float | None], monitor: str) -> str:
     """The mean over members of the loss and of the metric that decides, and its best.
 
@@ -126,28 +93,6 @@ def describe(rows: Sequence[Row], best: Sequence[float | None], monitor: str) ->
         text += f"  {'validation' if monitor == 'loss' else monitor} {_mean(values):.4f}"
     known = [value for value in best if value is not None]
     return text + (f" (best {_mean(known):.4f})" if known else "")
-
-
-class ConsoleHandler(logging.Handler):
-    """What the library has to say, as a person reads it: a mark and a sentence, each sentence once."""
-
-    def __init__(self, level: int = logging.INFO) -> None:
-        super().__init__(level)
-        self.said: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text, console = record.getMessage(), Console(stderr=True)
-        if text in self.said:
-            return
-        self.said.add(text)
-        mark, letter, style = MARKS["warning" if record.levelno >= logging.WARNING else "note"]
-        mark = mark if console.encoding.lower().startswith("utf") else letter
-        if not console.is_terminal:
-            console.print(Text(f"{mark} {text}"), soft_wrap=True)
-            return
-        line = Table.grid(padding=(0, 1))
-        line.add_row(Text(mark, style), Text(text, style))
-        console.print(line)
 
 
 def show(console: Console | None = None) -> Callback:

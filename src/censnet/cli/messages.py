@@ -14,8 +14,9 @@ from pathlib import Path
 
 import typer
 from rich.console import RenderableType
+from rich.table import Table
 
-from censnet.cli.terminal import Console, Text
+from censnet.console import Console, Text
 
 WRONG, FAILED, INTERRUPTED = 1, 2, 130  # exit codes: the data have problems; it could not be done; Ctrl-C
 
@@ -27,8 +28,6 @@ def report_errors(level: int = logging.ERROR) -> Iterator[None]:
     before, handlers = logger.level, list[logging.Handler]()
     try:
         if level < logging.ERROR and is_main():
-            from censnet.cli.progress import ConsoleHandler
-
             handlers.append(ConsoleHandler(level))
             logger.addHandler(handlers[0])
         logger.setLevel(level)
@@ -56,8 +55,8 @@ def report_errors(level: int = logging.ERROR) -> Iterator[None]:
 @contextmanager
 def handle_interrupt(place: Path, again: Sequence[str] | None = None) -> Iterator[None]:
     """After Ctrl-C, say in one line what was saved, and the command that goes on."""
+    from censnet.errors import TrainingInterrupted, TrainingStopped
     from censnet.runs.resume import has_checkpoint
-    from censnet.training.interrupt import TrainingInterrupted, TrainingStopped
 
     try:
         yield
@@ -132,3 +131,27 @@ def _warn(
 ) -> None:
     """A library's warning, as one of the notes."""
     Console(stderr=True, soft_wrap=True).print(Text(f"! {' '.join(str(message).split())} ({category.__name__})"))
+
+
+class ConsoleHandler(logging.Handler):
+    """What the library has to say, as a person reads it: a mark and a sentence, each sentence once."""
+
+    def __init__(self, level: int = logging.INFO) -> None:
+        super().__init__(level)
+        self.said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from censnet.cli.render_report import MARKS
+
+        text, console = record.getMessage(), Console(stderr=True)
+        if text in self.said:
+            return
+        self.said.add(text)
+        mark, letter, style = MARKS["warning" if record.levelno >= logging.WARNING else "note"]
+        mark = mark if console.encoding.lower().startswith("utf") else letter
+        if not console.is_terminal:
+            console.print(Text(f"{mark} {text}"), soft_wrap=True)
+            return
+        line = Table.grid(padding=(0, 1))
+        line.add_row(Text(mark, style), Text(text, style))
+        console.print(line)
