@@ -27,7 +27,7 @@ def test_an_epoch_sees_every_node_once_and_training_nodes_in_proportion(
     citations: NodeData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    original = minibatch.induced
+    original = minibatch.induced_subgraph
     monkeypatch.setattr(
         minibatch, "induced_subgraph", lambda graph, nodes: seen.append(nodes) or original(graph, nodes)
     )
