@@ -11,7 +11,7 @@ from censnet import __version__
 
 project = "censnet"
 author = "The censnet developers"
-copyright = "The censnet developers"  # noqa: A001 - a name of Sphinx
+copyright = "The censnet developers"
 release = version = __version__
 
 extensions = [
