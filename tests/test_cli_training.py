@@ -22,10 +22,11 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from censnet.cli.app import app
+from censnet.cli.messages import ConsoleHandler
 from censnet.cli.render_run import best_epochs
 from censnet.cli.settings import entries
 from censnet.pipeline import train
-from censnet.progress import Bar, ConsoleHandler, LineProgress
+from censnet.progress import Bar, LineProgress
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings, setting_names
 from censnet.settings.schema import PRESETS, Section

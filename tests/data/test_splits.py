@@ -11,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from censnet.data.splits.links import LinkSplit, link_rows, links, negative_edges, read_links
+from censnet.data.splits.links import LinkSplit, link_rows, links, read_links
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits, write_splits
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import PairSpace, TwoSided, find_bipartition
+from censnet.ops.pairs import PairSpace, TwoSided, find_bipartition, negative_edges
 
 
 def equal(one: Split, two: Split) -> bool:

@@ -22,7 +22,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.resolve import settle
+from censnet.pipeline.resolve import resolve_settings
 from censnet.runs import load_run
 from censnet.selection.recipes import build_model
 from censnet.settings.presets import make_settings
@@ -147,7 +147,7 @@ def test_beside_words_walks_are_left_out_unasked(words: bool) -> None:
     task_data = replace(task_data, graph=replace(task_data.graph, nodes=nodes))
     for asked, steps in (({}, 0 if words else 4), ({"model.diffusion_steps": 2}, 2)):
         settings = make_settings("strong", "link", quick() | PAIRS | asked)
-        assert settle(task_data, settings).model.diffusion_steps == steps
+        assert resolve_settings(task_data, settings).model.diffusion_steps == steps
 
 
 def test_a_feature_that_says_nothing_does_not_hide_where_walks_lead() -> None:

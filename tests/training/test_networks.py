@@ -135,4 +135,4 @@ def test_each_replicate_keeps_the_network_that_is_its_best():
         selection = run.config.selection
         assert len(selection.candidates) == 5
         assert selection.best[0][selection.kept[0]] == max(selection.best[0])
-        assert run.config.settings.training.recipe == selection.candidates[selection.kept[0]].labels
+        assert run.config.settings.training.recipe == selection.candidates[selection.kept[0]].recipe
