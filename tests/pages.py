@@ -3,8 +3,8 @@
 Blocks run in the order of the page, in one folder. A ```python block is executed, all of a page in one namespace. In a
 ```sh block `censnet` is called in this process, anything else by a shell. A ```text block right behind either is what
 it prints, where `...` stands for anything. An ```output block is the same for a training, whose scores differ by
-rounding between machines: numbers with decimals are within `NEAR` of those shown, times and epochs are anything. Behind a
-command, `# Ctrl-C` stops it after some epochs, and `# exits with N` is what it returns. Blocks of other languages are
+rounding between machines: numbers with decimals are within `NEAR` of those shown, times and epochs are anything. Behind
+a command, `# Ctrl-C` stops it after some epochs, and `# exits with N` is what it returns. Blocks of other languages are
 only shown.
 """
 
