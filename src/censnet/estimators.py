@@ -34,12 +34,13 @@ from censnet.ops.graph import Graph, GraphSet
 from censnet.pipeline.prepare import prepare_dataset
 from censnet.pipeline.train import make_run
 from censnet.runs.run import Run
-from censnet.selection.recipes import fit_ensemble
+from censnet.selection.self_training import fit_ensemble
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.predictions import probabilities
 from censnet.tasks.target_type import read_finite
 from censnet.tasks.targets import output_slices
+from censnet.training.devices import make_accelerator
 from censnet.training.evaluator import average
 
 Array = NDArray[Any]
@@ -106,8 +107,9 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         )
         parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.task_data.parts.items()}
         task_data = replace(prepared.task_data, parts=parts)
-        models, fit_results = fit_ensemble(task_data, settings, None, False, self.device, [], self.ensemble)
-        self.run_ = make_run(prepared, models, fit_results, time.monotonic() - started, self.device)
+        accelerator = make_accelerator(settings.training.precision, self.device)
+        selections = fit_ensemble(task_data, settings, self.ensemble, accelerator=accelerator)
+        self.run_ = make_run(prepared, selections, time.monotonic() - started, accelerator.device)
         self.n_outputs_ = len(labels)
 
     def _make_settings(self, split: str) -> Settings:

@@ -18,14 +18,14 @@ from censnet.nn.encoders import MakeEncoder
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph, GraphSet
 from censnet.pipeline.resolve import resolve_settings
+from censnet.selection.candidates import Selection
 from censnet.selection.pseudo_labels import INVERSE_TEMPERATURES
-from censnet.selection.recipes import fit_ensemble
+from censnet.selection.self_training import fit_ensemble
 from censnet.settings.presets import make_settings
 from censnet.tasks.metrics import MONITORS
-from censnet.training.evaluator import Evaluator, average
-from censnet.training.inference import infer
+from censnet.training.devices import make_accelerator
+from censnet.training.evaluator import Evaluator, average, infer
 from censnet.training.task_data import TaskData
-from censnet.training.trainer import FitResult
 from censnet_experiments import records
 from censnet_experiments.baselines.encoders import peer
 from censnet_experiments.bundle import LessonData
@@ -100,12 +100,13 @@ def learn(plan: Plan[Preset], lessons: Sequence[TaskData], seeds: Sequence[int],
     elif any(task_data.graph.graph_width == 0 for task_data in lessons):
         raise ValueError("the lessons have no descriptors, expected them for data.descriptors: make them anew")
     settings = resolve_settings(lessons[0], settings, set(recipe.changes))
-    models, fit_results = fit_ensemble(
-        _side_by_side(lessons, recipe.ensemble), settings, None, False, str(device), [],
-        len(lessons) * recipe.ensemble, _encoder(recipe),
+    selections = fit_ensemble(
+        _side_by_side(lessons, recipe.ensemble), settings, len(lessons) * recipe.ensemble,
+        accelerator=make_accelerator(settings.training.precision, str(device)), make_encoder=_encoder(recipe),
     )  # fmt: skip
+    models = [one.model for one in selections]
     seconds = (time.perf_counter() - began) / len(seeds)
-    chosen = _chosen(fit_results, recipe.ensemble)
+    chosen = _chosen(selections, recipe.ensemble)
     return [
         Record(
             table=plan.table,
@@ -115,7 +116,7 @@ def learn(plan: Plan[Preset], lessons: Sequence[TaskData], seeds: Sequence[int],
             split_seed=plan.split_seed(seed),
             settings=plan.settings(),
             chosen=chosen[number],
-            num_candidates=_count_tries(fit_results[0]),
+            num_candidates=_count_candidates(selections[0]),
             metrics={
                 name: round(value, 5)
                 for name, value in _judge(
@@ -172,15 +173,13 @@ def _encoder(recipe: Preset) -> MakeEncoder | None:
     return peer(recipe.encoder)
 
 
-def _chosen(fit_results: Sequence[FitResult], ensemble: int) -> list[dict[str, float]]:
-    """What validation rows chose for each seed: the epoch, and the try where there were several."""
-    epochs = [epoch for fit_result in fit_results for epoch in fit_result.best_epoch]  # each of one network
+def _chosen(selections: Sequence[Selection], ensemble: int) -> list[dict[str, float]]:
+    """The best epoch of each seed, and the selected candidate where there were several."""
     found: list[dict[str, float]] = []
-    for first in range(0, len(epochs), ensemble):
-        chosen: dict[str, float] = {"epoch": epochs[first]}
-        choice = fit_results[first].choice
-        if choice is not None:
-            kept = choice.candidates[choice.kept]
+    for selection in selections[::ensemble]:
+        chosen: dict[str, float] = {"epoch": selection.fit_result.best_epoch[0]}
+        if selection.candidates:
+            kept = selection.candidates[selection.selected]
             chosen |= {
                 "round": kept.round,
                 "pseudo_label_weight": kept.pseudo_label_weight,
@@ -190,12 +189,10 @@ def _chosen(fit_results: Sequence[FitResult], ensemble: int) -> list[dict[str, f
     return found
 
 
-def _count_tries(fit_result: FitResult) -> int:
-    """How many settings validation rows choose from: first guesses that count are themselves the best of several."""
-    candidates = [] if fit_result.choice is None else fit_result.choice.candidates
-    return max(
-        1, sum(len(INVERSE_TEMPERATURES) if one.pseudo_label_weight and one.round == 1 else 1 for one in candidates)
-    )
+def _count_candidates(selection: Selection) -> int:
+    """Number of settings that validation selects from: the first pseudo-labels are the best of several temperatures."""
+    first = [one.pseudo_label_weight > 0 and one.round == 1 for one in selection.candidates]
+    return max(1, sum(len(INVERSE_TEMPERATURES) if several else 1 for several in first))
 
 
 def _judge(models: Sequence[Model], task_data: TaskData, device: torch.device) -> dict[str, float]:
@@ -211,7 +208,7 @@ def _judge(models: Sequence[Model], task_data: TaskData, device: torch.device) -
     answers = torch.stack([_answers(model, task_data, level) for model in models])
     metric = MONITORS[task_data.targets[0].kind]
     for part in ("validation", "test"):
-        scores = Evaluator(task_data, part, narrow=False).of({level: average(task_data.of(level), answers)})[0][level]
+        scores = Evaluator(task_data, part).score({level: average(task_data.of(level), answers)})[0][level]
         found[part] = scores[metric]
     return found
 

@@ -16,6 +16,7 @@ from statistics import fmean, stdev
 from typing import Any, Literal
 
 import torch
+from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
 from censnet.data.tables.target_spec import Targets
@@ -28,8 +29,8 @@ from censnet.runs.lock import check_folder, locked, named_folder
 from censnet.runs.resume import close_directory, has_checkpoint, is_finished, make_start
 from censnet.runs.run import Run
 from censnet.runs.start import Start
-from censnet.selection.recipes import can_batch_members, fit_recipes
-from censnet.selection.self_training import select_network
+from censnet.selection.recipes import fit_recipes, select_recipe
+from censnet.selection.self_training import can_batch
 from censnet.settings.presets import make_settings
 from censnet.training.checkpoint import atomic_write
 from censnet.training.devices import make_accelerator
@@ -109,13 +110,14 @@ def replicate(
         )  # fmt: skip
 
     with ExitStack() as held:
-        main = make_accelerator(device=device).is_main_process
+        accelerator = make_accelerator(device=device)
+        main = accelerator.is_main_process
         if folder is not None and main:
             held.enter_context(locked(folder))
         one_by_one = resume and any(where is not None and has_checkpoint(where) for where in folders)
         done = resume and all(where is not None and is_finished(where) for where in folders)
         every = [] if one_by_one or done else [prepare_one(0)]
-        if every and can_batch_members(every[0].task_data, every[0].settings, replicates, device):
+        if every and can_batch(every[0].task_data, every[0].settings, replicates, accelerator.device):
             every += [prepare_one(number) for number in range(1, replicates)]
         if len(every) == replicates and _can_share(every):
             if folder is not None:
@@ -123,7 +125,7 @@ def replicate(
             every = _with_findings(every)
             named = isinstance(data, str | os.PathLike)
             begin = None if folder is None else partial(make_start, ensemble=1, overrides=overrides, named=named)
-            runs = _at_once(every, device, progress, begin)
+            runs = _at_once(every, make_accelerator(every[0].settings.training.precision, device), progress, begin)
             for where, run in zip(folders, runs, strict=True):
                 if where is not None:
                     run.save(where)
@@ -203,20 +205,19 @@ def _equal(one: Prepared, other: Prepared) -> bool:
 
 
 def _at_once(
-    every: Sequence[Prepared], device: str | None, progress: bool, make: Callable[[Prepared], Start] | None
+    every: Sequence[Prepared], accelerator: Accelerator, progress: bool, make: Callable[[Prepared], Start] | None
 ) -> list[Run]:
     """All runs as members of one network; each has its own parts, and a start if `make` makes one."""
     started, first = time.monotonic(), every[0]
     task_data = make_task_data(first.data, first.targets, [one.splits for one in every], None)
     callbacks = [show()] if progress else []
-    found = fit_recipes(task_data, first.networks, None, False, device, callbacks, len(every))
+    found = fit_recipes(task_data, first.networks, len(every), accelerator=accelerator, callbacks=callbacks)
     seconds = (time.monotonic() - started) / len(every)
     runs = []
     for number, one in enumerate(every):
-        mine = [(models[number : number + 1], fit_results[number : number + 1]) for models, fit_results in found]
-        kept, models, fit_results = select_network(mine, one.networks)
+        selected, selections = select_recipe([[members[number]] for members in found], one.networks)
         start = None if make is None else make(one)
         runs.append(
-            make_run(replace(one, data=first.data, networks=[kept]), models, fit_results, seconds, device, start)
+            make_run(replace(one, data=first.data, networks=[selected]), selections, seconds, accelerator.device, start)
         )
     return runs

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import torch
 from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
@@ -21,11 +22,10 @@ from censnet.data.tables.target_spec import Targets
 from censnet.data.tables.targets import table_of
 from censnet.errors import RunError, WriteError, quote
 from censnet.inspection.cost import check_memory, what_to_lower
-from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
 from censnet.progress import show
-from censnet.runs.directory import MOST_MEMBERS, RunConfig, commit, made_now, read_config
+from censnet.runs.directory import CHECKPOINT, MOST_MEMBERS, RunConfig, commit, made_now, read_config
 from censnet.runs.graph_size import GraphSize
 from censnet.runs.links import node_names, pair_probability
 from censnet.runs.lock import check_folder, locked, named_folder
@@ -33,6 +33,7 @@ from censnet.runs.resume import (
     asks_other_epochs,
     check_extends,
     close_directory,
+    history_path,
     is_finished,
     make_start,
     open_directory,
@@ -40,15 +41,15 @@ from censnet.runs.resume import (
 )
 from censnet.runs.run import Run, load_run
 from censnet.runs.start import Start
-from censnet.selection.recipes import build_model, close_recipes, fit_recipes
-from censnet.selection.self_training import select_network, selection
+from censnet.selection.candidates import Selection, SelectionRecord
+from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
 from censnet.settings.presets import values_of
 from censnet.training.batches import choose_sampling
-from censnet.training.callbacks import TensorBoardCallback
+from censnet.training.callbacks import Callback, TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
-from censnet.training.history import history_table
+from censnet.training.ensemble import TrainingFiles, build_model
+from censnet.training.history import HistoryFile, history_table
 from censnet.training.interrupt import is_out_of_memory, out_of_memory
-from censnet.training.trainer import Callback, FitResult
 
 logger = logging.getLogger("censnet")
 
@@ -142,20 +143,18 @@ def train(
                 task_data, parts={level: part.expand(-1, ensemble) for level, part in task_data.parts.items()}
             )
         try:
-            if finish and folder is not None:
-                found = close_recipes(task_data, networks, folder, device, ensemble)
+            files = None
+            if folder is not None:
+                files = TrainingFiles(folder / CHECKPOINT, HistoryFile(history_path(folder)), resume)
+            if finish and files is not None:
+                found = restore_recipes(task_data, networks, ensemble, files, accelerator)
             else:
-                found = fit_recipes(task_data, networks, folder, resume, device, callbacks, ensemble)
-            kept, models, fit_results = select_network(found, networks[: len(found)])
-            run = make_run(
-                replace(prepared, networks=[kept]),
-                models,
-                fit_results,
-                time.monotonic() - started,
-                device,
-                start,
-                finish,
-            )
+                found = fit_recipes(
+                    task_data, networks, ensemble, accelerator=accelerator, files=files, callbacks=callbacks
+                )
+            selected, selections = select_recipe(found, networks)
+            seconds, device_ = time.monotonic() - started, accelerator.device
+            run = make_run(replace(prepared, networks=[selected]), selections, seconds, device_, start, finish)
             if folder is not None and accelerator.is_main_process:
                 run.save(folder)
                 close_directory(folder)
@@ -258,23 +257,24 @@ def _finished(folder: Path) -> Run:
 
 def make_run(
     prepared: Prepared,
-    models: list[Model],
-    fit_results: Sequence[FitResult],
+    selections: Sequence[Selection],
     seconds: float,
-    device: str | None,
+    device: torch.device,
     start: Start | None = None,
     closed: bool = False,
 ) -> Run:
     """A run from trained networks: judged on every part, with predictions for every row.
 
     Args:
-        prepared, device: as in `train`.
-        learners, fits: the networks, and what they reached.
+        prepared: what it was trained on.
+        selections: the selected model of each member.
+        device: where predictions are computed.
         seconds: that the training took.
         start: what it was started with.
         closed: whether it was closed before its end.
     """
     data, settings = prepared.data, prepared.settings
+    models, fit_results = [one.model for one in selections], [one.fit_result for one in selections]
     rows = [
         ({"member": number} if len(fit_results) > 1 else {}) | row
         for number, one in enumerate(fit_results)
@@ -294,11 +294,11 @@ def make_run(
         graph_width=data.graph.graph_width,
         node_features=prepared.task_data.node_features,
         members=len(models),
-        selection=selection(fit_results),
+        selection=SelectionRecord.of(selections),
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         closed=closed,
         findings=prepared.findings,
-        made=made_now(seconds, str(make_accelerator(device=device).device)),
+        made=made_now(seconds, str(device)),
     )
     run = Run(
         config, data.schema, models, {}, history_table(rows, fit_results[0].monitor), split_table(prepared), {}, None,
@@ -331,7 +331,7 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFrame:
+def _judged_pairs(run: Run, prepared: Prepared, device: torch.device) -> pd.DataFrame:
     """The links that were hidden and as many pairs that are none, with what the run says of them."""
     hidden, data = prepared.links, prepared.data
     assert hidden is not None

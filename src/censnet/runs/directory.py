@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from censnet.errors import quote
-from censnet.tasks.targets import Target
-from censnet.text import count
-from censnet.settings.schema import Gates, Recipe, Settings
-from censnet.training.checkpoint import open_plain, read_plain, atomic_write
-from censnet.errors import RunError
+from censnet.errors import RunError, quote
 from censnet.runs.graph_size import GraphSize
 from censnet.runs.start import Start
+from censnet.selection.candidates import SelectionRecord
+from censnet.settings.schema import Settings
+from censnet.tasks.targets import Target
+from censnet.training.checkpoint import atomic_write, open_plain, read_plain
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"
@@ -57,48 +56,6 @@ class Provenance(BaseModel):
     python: str
     torch: str
     censnet: str
-
-
-class Candidate(BaseModel):
-    """One training of a network, of several that validation rows choose from.
-
-    Args:
-        round: from 1; in later rounds the guesses are what the networks of the round before say together.
-        gates: whether gates and self maps are learnt, or stay where they start.
-        unlabelled: how much guessed classes count beside the labels.
-        labels: which network of the preset.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    round: int
-    gates: Gates
-    pseudo_label_weight: float
-    recipe: Recipe = "low_label"
-
-
-class SelectionRecord(BaseModel):
-    """What was tried for each member, and what validation rows chose.
-
-    Args:
-        tries: in order.
-        sharpness: of the first guesses, of which validation rows chose one before; see `pseudo_labels`.
-        best: member -> the best validation value of the metric that decides, in each try.
-        kept: member -> which try was kept, from 0.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    candidates: list[Candidate]
-    inverse_temperature: list[float]
-    best: list[list[float | None]]
-    kept: list[int]
-
-    @model_validator(mode="after")
-    def _kept_are_tries(self) -> SelectionRecord:
-        if not all(0 <= number < len(self.candidates) for number in self.kept):
-            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {count(len(self.candidates), 'try')}")
-        return self
 
 
 class RunConfig(BaseModel):
@@ -152,7 +109,7 @@ class RunConfig(BaseModel):
         """Whether gates of some member stayed where they start: then no answer ever depended on its edges."""
         if self.selection is None:
             return self.settings.training.gates == ["frozen"]
-        return any(self.selection.candidates[number].gates == "frozen" for number in self.selection.kept)
+        return any(self.selection.candidates[number].gates == "frozen" for number in self.selection.selected)
 
 
 def made_now(seconds: float, device: str) -> Provenance:

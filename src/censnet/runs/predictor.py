@@ -15,23 +15,23 @@ from torch import Tensor
 
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset, load_data
-from censnet.errors import DataError, quote
 from censnet.data.molecules.smiles_input import given_smiles
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
+from censnet.errors import DataError, quote
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
-from censnet.ops.graph import Graph, GraphSet
-from censnet.tasks.predictions import answer_table, answers
-from censnet.text import count
-from censnet.training.devices import make_accelerator
-from censnet.training.inference import infer
 from censnet.nn.model import Model, Outputs
+from censnet.ops.graph import Graph, GraphSet
 from censnet.progress import counting
 from censnet.runs.directory import RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.graph_size import GraphSize, compare_sizes
 from censnet.runs.links import check_exclusive, link_table
+from censnet.tasks.predictions import answer_table, answers
+from censnet.text import count
+from censnet.training.devices import find_device
+from censnet.training.evaluator import infer
 
 logger = logging.getLogger("censnet")
 Keep = Literal["ids", "all"]
@@ -132,11 +132,15 @@ class Predictor:
         logger.log(logging.WARNING if much else logging.INFO, "%s", line)
         return replace(dataset, notes=[*dataset.notes, line])
 
-    def outputs(self, dataset: Dataset, device: str | None = None, progress: bool = False) -> list[Outputs]:
+    def outputs(
+        self, dataset: Dataset, device: str | torch.device | None = None, progress: bool = False
+    ) -> list[Outputs]:
         """The answers of each member, on the CPU."""
         return self.outputs_of(dataset.graph, device, progress)
 
-    def outputs_of(self, graph: Graph | GraphSet, device: str | None = None, progress: bool = False) -> list[Outputs]:
+    def outputs_of(
+        self, graph: Graph | GraphSet, device: str | torch.device | None = None, progress: bool = False
+    ) -> list[Outputs]:
         """The answers of each member for the graph's rows, on the CPU."""
         found = []
         with counting("predicting", self._work(graph), progress) as tick:
@@ -204,8 +208,10 @@ class Predictor:
         """How many graphs there are to go through, for all members."""
         return (len(graph) if isinstance(graph, GraphSet) else 1) * len(self.models)
 
-    def _ready(self, graph: Graph | GraphSet, device: str | None) -> list[tuple[Model, Graph | GraphSet]]:
-        where = make_accelerator(device=device).device
+    def _ready(
+        self, graph: Graph | GraphSet, device: str | torch.device | None
+    ) -> list[tuple[Model, Graph | GraphSet]]:
+        where = find_device(device)
         placed = graph.to(where)
         return [(model.to(where).eval(), placed) for model in self.models]
 

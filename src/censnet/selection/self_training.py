@@ -174,7 +174,7 @@ def initial_pseudo_labels(task_data: TaskData, device: torch.device | str) -> Te
 def predict_pseudo_labels(
     teachers: Sequence[Sequence[Model]], task_data: TaskData, device: torch.device | str
 ) -> Tensor:
-    """Averaged class probabilities of the teachers of each member, calibrated on validation. -> (n, members, classes)"""
+    """Averaged probabilities of the teachers of each member, calibrated on validation. -> (n, members, classes)"""
     (target,) = task_data.targets
     assert isinstance(task_data.graph, Graph)
     graph, labels = task_data.graph.to(device), task_data.labels[target.level][:, 0].to(device)

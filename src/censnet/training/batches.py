@@ -74,7 +74,7 @@ class FullBatch:
         self.balanced = balanced
         if balanced and task_data.members > 1:
             raise SettingsError(
-                "training.imbalance is sampling, expected weights: the members of a batched ensemble share their samples"
+                "training.imbalance is sampling, expected weights: members of a batched ensemble share samples"
             )
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
@@ -129,7 +129,9 @@ class GraphBatches:
         self.index = graphs_with(self.graphs, task_data.parts, 0)
         self.batch_size = settings.batch_size_for(len(self.index))
         if balanced and "graph" not in task_data.parts:
-            raise SettingsError("training.imbalance is sampling, expected weights: only labels of graphs can be balanced by sampling graphs")
+            raise SettingsError(
+                "training.imbalance is sampling, expected weights: graphs are sampled, and no target is of graphs"
+            )
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.balanced:
@@ -150,13 +152,13 @@ class GraphBatches:
 
 
 class SampledSubgraphs:
-    """Subgraphs of one graph: sampled neighborhoods of training samples, or in proportion (Algorithm 2 of the paper)."""
+    """Subgraphs of one graph: sampled neighborhoods, or drawn in proportion (Algorithm 2 of the paper)."""
 
     def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int) -> None:
         assert isinstance(task_data.graph, Graph)
         if task_data.links is not None or task_data.members > 1:
             raise SettingsError(
-                f"training.sampling is {settings.sampling}, expected full: links and batched ensembles need the full graph"
+                f"training.sampling is {settings.sampling}, expected full, which links and batched ensembles need"
             )
         self.graph, self.task_data, self.settings = task_data.graph, task_data, settings
         self.level: Literal["node", "edge"] = "node" if "node" in task_data.parts else "edge"

@@ -13,10 +13,12 @@ class Callback(Protocol):
     """Hooks of a training. A class may inherit them, and then overrides those it needs."""
 
     def on_train_begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
-        """Begin a training of so many epochs, some of them done already, each of so many steps."""
+        """Called at the start of a training of so many epochs, some of them done already, each of so many steps."""
+        return
 
     def on_step_end(self) -> None:
         """Called after each step."""
+        return
 
     def on_epoch_end(self, rows: Sequence[Row], best: Sequence[float | None]) -> bool | None:
         """Called after each epoch. Return True to stop the training, which then keeps its best epoch so far.
@@ -25,9 +27,11 @@ class Callback(Protocol):
             rows: the row of the history of each member.
             best: the best value of the monitor so far, of each member.
         """
+        return None
 
     def on_train_end(self) -> None:
         """Called when the training ends, also by an exception."""
+        return
 
 
 class TensorBoardCallback(Callback):

@@ -34,7 +34,7 @@ class EMA(AveragedModel):
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
-        super().__init__(model, multi_avg_fn=self._average, use_buffers=True)  # type: ignore[no-untyped-call]
+        super().__init__(model, multi_avg_fn=self._average, use_buffers=True)
         self.decay = decay
         self.update_parameters(model)
 

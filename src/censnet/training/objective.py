@@ -53,7 +53,7 @@ class Objective:
         return total
 
     def _label_loss(self, level: str, outputs: HeadOutputs, batch: Batch) -> Tensor:
-        """Loss of one level. Outputs in chunks are recomputed in the backward pass, so that no tensor has all of them."""
+        """Loss of one level. Chunked outputs are recomputed in the backward pass, so that no tensor has all."""
         members, labels, weight = self.task_data.members, batch.labels[level], batch.weight.get(level)
         targets, class_weight = self.task_data.of(level), self.class_weight.get(level)
         censoring = batch.censoring.get(level)

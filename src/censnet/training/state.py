@@ -100,7 +100,9 @@ class Weights:
         parameters: dict[str, Tensor] = dict(self.model.named_parameters())
         expected = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
         expected |= {f"best/{name}": tensor for name, tensor in self.best.items()}
-        expected |= {} if self.ema is None else {f"ema/{name}": tensor for name, tensor in self.ema.state_dict().items()}
+        expected |= (
+            {} if self.ema is None else {f"ema/{name}": tensor for name, tensor in self.ema.state_dict().items()}
+        )
         moments = {f"optimizer/{name}|{key}": tensor for name, tensor in parameters.items() for key in MOMENTS}
         moments |= {f"optimizer/{name}|step": torch.tensor(0.0) for name in parameters}
         tensors, facts = load_tensors(path, lambda name: expected.get(name, moments.get(name)))

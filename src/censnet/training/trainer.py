@@ -188,7 +188,9 @@ class Trainer:
                 self._check_loss(totals)
             for callback in self.callbacks:
                 callback.on_step_end()
-            stop = not last and (seen or self.accelerator.num_processes == 1) and self._any_process(interrupted.is_set())
+            stop = (
+                not last and (seen or self.accelerator.num_processes == 1) and self._any_process(interrupted.is_set())
+            )
             if not last and (stop or self._checkpoint_is_due()):
                 progress.loss = totals.tolist()
                 self._check_loss(totals)
