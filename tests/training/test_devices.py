@@ -11,13 +11,15 @@ from typing import Any, cast
 import pytest
 import torch
 from accelerate import Accelerator
-from training.samples import payments, quick
+from samples import payments, quick
 
 from censnet.errors import SettingsError
 from censnet.pipeline import train
 from censnet.pipeline.prepare import Prepared, prepare
-from censnet.selection import recipes as members_module
 from censnet.training import devices
+from censnet.training.ensemble import can_batch_members
+
+CPU = torch.device("cpu")
 
 
 def prepared(**changes: object) -> Prepared:
@@ -73,12 +75,10 @@ def test_several_processes_are_refused_once_it_is_known_what_a_step_sees(
     module._check_together(pair(), task_data)
 
 
-def test_members_stand_side_by_side_where_a_step_is_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_are_batched_where_a_step_is_little_work() -> None:
     small, wide = prepared(), prepared(model__hidden=2048)  # 120 rows
     for members in (2, 100):
-        assert members_module.can_batch_members(small.task_data, small.settings, members, "cpu")
-        assert not members_module.can_batch_members(wide.task_data, wide.settings, members, "cpu")
-    on_gpu = SimpleNamespace(device=torch.device("cuda"))
-    monkeypatch.setattr(members_module, "make_accelerator", lambda device: on_gpu)
-    assert members_module.can_batch_members(wide.task_data, wide.settings, 100, "cuda")
-    assert not members_module.can_batch_members(wide.task_data, wide.settings, 10_000, "cuda")
+        assert can_batch_members(small.task_data, small.settings, members, CPU)
+        assert not can_batch_members(wide.task_data, wide.settings, members, CPU)
+    assert can_batch_members(wide.task_data, wide.settings, 100, torch.device("cuda"))
+    assert not can_batch_members(wide.task_data, wide.settings, 10_000, torch.device("cuda"))

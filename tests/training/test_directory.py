@@ -13,12 +13,13 @@ import pandas as pd
 import pytest
 import torch
 from pydantic import ValidationError
-from training.samples import content, payments, quick, shapes
+from samples import content, payments, quick, shapes
 
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.runs.directory import MODEL, SAVING, Candidate, SelectionRecord
+from censnet.runs.directory import MODEL, SAVING
 from censnet.runs.loading import read_frame
+from censnet.selection.candidates import Candidate, SelectionRecord
 
 FILES = (
     "config.json",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from training.samples import content, payments, quick
+from samples import content, payments, quick
 from typer.testing import CliRunner, Result
 
 from censnet.cli.app import app

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 from rich.console import Console
+from samples import payments, quick, shapes, smiles
 from torch_geometric.data import Data
-from training.samples import payments, quick, shapes, smiles
 
 from censnet.cli.render_run import scores_screen
 from censnet.data import Dataset, load_data

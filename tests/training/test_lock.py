@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from training.samples import payments, quick
+from samples import payments, quick
 
 from censnet.errors import RunError
 from censnet.pipeline import replicate, train

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 import torch
+from crashes import stop_at
 from rich.console import Console
 from safetensors.torch import load, save
-from training.samples import payments, quick, shapes
-from training.test_resume import stop_at
+from samples import payments, quick, shapes
 
 from censnet.cli.render_run import run_screen
 from censnet.errors import TrainingStopped

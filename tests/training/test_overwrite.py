@@ -8,9 +8,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from training.samples import content, payments, quick
+from crashes import stop_at
+from samples import content, payments, quick
 from training.test_directory import CrashError, crash_after
-from training.test_resume import stop_at
 from typer.testing import CliRunner
 
 from censnet.cli.app import app

@@ -5,28 +5,14 @@ from __future__ import annotations
 import json
 from statistics import fmean, stdev
 
-import numpy as np
 import pandas as pd
 import pytest
-from training.samples import content, payments, quick, shapes, smiles
+from samples import batch_replicates, content, payments, quick, shapes, smiles, unscaled
 
-from censnet.data.tables.files import Tables
 from censnet.pipeline import replicate, train
 from censnet.pipeline import replicates as replicates_module
 from censnet.pipeline.replicates import summarise
 from censnet.runs import load_run
-
-
-def plain() -> Tables:
-    """A graph whose features do not depend on who is trained on, so that all seeds can share it."""
-    rng = np.random.default_rng(0)
-    side = np.arange(40) % 2
-    source = rng.integers(0, 40, 160)
-    same = rng.random(160) < 0.85
-    target = np.where(same, (source + 2 * rng.integers(1, 20, 160)) % 40, (source + 1) % 40)
-    vectors = [[float(a), 1.0, float(b)] for a, b in zip(rng.integers(0, 2, 40), side, strict=True)]
-    nodes = pd.DataFrame({"id": range(40), "x": vectors, "side": np.where(side == 1, "left", "right")})
-    return Tables(nodes, pd.DataFrame({"source": source, "target": target}))
 
 
 def test_the_summary_is_the_mean_and_the_spread_of_the_runs(tmp_path):
@@ -67,11 +53,6 @@ def test_one_by_one_each_is_the_training_of_its_seed(data, target):
     pd.testing.assert_frame_equal(found.runs[1].history, alone.history)
 
 
-def at_once(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
-    whole = replicates_module.can_batch_members
-    monkeypatch.setattr(replicates_module, "can_batch_members", lambda *args: yes and whole(*args))
-
-
 def test_at_once_or_one_by_one_the_scores_are_alike_and_the_splits_the_same(monkeypatch):
     """The same splits, other starting weights: means over runs that learn the task agree loosely."""
     settings = quick(
@@ -81,8 +62,8 @@ def test_at_once_or_one_by_one_the_scores_are_alike_and_the_splits_the_same(monk
     found = {}
     for yes in (True, False):
         with monkeypatch.context() as patch:
-            at_once(patch, yes)
-            found[yes] = replicate(plain(), "node:side", replicates=4, settings=settings)
+            batch_replicates(patch, yes)
+            found[yes] = replicate(unscaled(), "node:side", replicates=4, settings=settings)
     for one, other in zip(found[True].runs, found[False].runs, strict=True):
         pd.testing.assert_frame_equal(one.splits, other.splits)
         assert one.config.settings == other.config.settings
@@ -97,11 +78,11 @@ def test_runs_at_once_are_whole_runs(tmp_path, monkeypatch):
     calls = []
     whole = replicates_module._at_once
     monkeypatch.setattr(replicates_module, "_at_once", lambda *args: calls.append(1) or whole(*args))
-    found = replicate(plain(), "node:side", tmp_path / "out", replicates=3, settings=quick(training__epochs=4))
+    found = replicate(unscaled(), "node:side", tmp_path / "out", replicates=3, settings=quick(training__epochs=4))
     assert calls, "these data can be shared"
     for number, run in enumerate(found.runs):
         back = load_run(tmp_path / "out" / f"seed-{number}")
-        assert back.evaluate(plain()) == run.metrics == back.metrics
+        assert back.evaluate(unscaled()) == run.metrics == back.metrics
         assert back.config.members == 1
         assert "member" not in back.history
         best = back.history["validation_auc"].max()
@@ -111,7 +92,7 @@ def test_runs_at_once_are_whole_runs(tmp_path, monkeypatch):
 def test_class_weights_are_not_shared_among_splits(monkeypatch):
     monkeypatch.setattr(replicates_module, "_at_once", None)
     found = replicate(
-        plain(), "node:side", replicates=2, settings=quick(training__epochs=1, training__imbalance="weights")
+        unscaled(), "node:side", replicates=2, settings=quick(training__epochs=1, training__imbalance="weights")
     )
     assert len(found.runs) == 2
 
@@ -122,7 +103,7 @@ class CrashError(Exception):
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, monkeypatch):
-    data, target = (plain(), "node:side") if shared else (payments(), "node:tier")
+    data, target = (unscaled(), "node:side") if shared else (payments(), "node:tier")
     settings = quick(training__epochs=3, training__checkpoint_seconds=0)
 
     def go(out, **more):
@@ -153,10 +134,12 @@ def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, m
 
 def test_replicates_are_replaced_only_if_asked(tmp_path):
     settings = quick(training__epochs=1)
-    replicate(plain(), "node:side", tmp_path / "out", replicates=2, settings=settings)
+    replicate(unscaled(), "node:side", tmp_path / "out", replicates=2, settings=settings)
     with pytest.raises(ValueError, match="seed-0 is there already: choose another --out, --resume to go on, or"):
-        replicate(plain(), "node:side", tmp_path / "out", replicates=2, settings=settings)
-    found = replicate(plain(), "node:side", tmp_path / "out", replicates=2, settings=settings, seed=9, overwrite=True)
+        replicate(unscaled(), "node:side", tmp_path / "out", replicates=2, settings=settings)
+    found = replicate(
+        unscaled(), "node:side", tmp_path / "out", replicates=2, settings=settings, seed=9, overwrite=True
+    )
     assert load_run(tmp_path / "out" / "seed-1").metrics == found.runs[1].metrics
     with pytest.raises(ValueError, match="replicates is 1, expected at least 2"):
-        replicate(plain(), "node:side", replicates=1)
+        replicate(unscaled(), "node:side", replicates=1)

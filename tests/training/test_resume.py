@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from training.samples import content, payments, quick, shapes, smiles
+from crashes import CrashError, stop_at
+from samples import content, payments, quick, shapes, smiles
 
 from censnet.errors import TrainingStopped
 from censnet.pipeline import resume_run, train
 from censnet.runs import load_run
 from censnet.training.checkpoint import load_tensors, save_tensors
-from censnet.training.trainer import _Trainer
 
 STOCHASTIC = {
     "model__dropout": 0.4,
@@ -46,26 +45,6 @@ KINDS = {
     "one by one": (shapes, "graph:ring", {}, 2),
     "descriptors": (smiles, "graph:acid", {"data__descriptors": True}, 1),
 }
-
-
-class CrashError(Exception):
-    """Out of memory, a full disk, a bug."""
-
-
-def stop_at(monkeypatch: pytest.MonkeyPatch, step: int, how: str) -> None:
-    """From the given step on, counted over everything that is trained, something happens."""
-    taken, whole_step = 0, _Trainer._step
-
-    def patched(self: _Trainer, chosen: torch.Tensor) -> torch.Tensor:
-        nonlocal taken
-        taken += 1
-        if taken == step:
-            if how == "exception":
-                raise CrashError
-            os.kill(os.getpid(), signal.SIGINT)
-        return whole_step(self, chosen)
-
-    monkeypatch.setattr(_Trainer, "_step", patched)
 
 
 def stop(monkeypatch: pytest.MonkeyPatch, step: int, how: str, kind: str, folder: Path, **more: object) -> None:

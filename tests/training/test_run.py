@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import payments, quick, shapes, smiles
+from samples import payments, quick, shapes, smiles
 
 from censnet.cli.predict import predict_levels
 from censnet.data.tables.files import Tables
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.training import inference as infer_module
+from censnet.training import evaluator as infer_module
 from censnet.training.evaluator import average
 
 

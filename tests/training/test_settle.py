@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from training.samples import payments, quick, shapes
+from samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError

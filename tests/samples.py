@@ -1,4 +1,4 @@
-"""Small data for trainings that take a moment: payments between accounts, and many little rings and chains."""
+"""Small data for short trainings: payments between accounts, rings and chains, molecules; and settings for them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from censnet.data.tables.files import Tables
+from censnet.pipeline import replicates
 
 QUICK: dict[str, object] = {
     "training.epochs": 6,
@@ -65,6 +67,18 @@ def payments(accounts: int = 30, rows: int = 90, seed: int = 0) -> Tables:
     return Tables(nodes=nodes, edges=edges)
 
 
+def unscaled() -> Tables:
+    """A graph whose features do not depend on the split, so that all seeds can share it."""
+    rng = np.random.default_rng(0)
+    side = np.arange(40) % 2
+    source = rng.integers(0, 40, 160)
+    same = rng.random(160) < 0.85
+    target = np.where(same, (source + 2 * rng.integers(1, 20, 160)) % 40, (source + 1) % 40)
+    vectors = [[float(a), 1.0, float(b)] for a, b in zip(rng.integers(0, 2, 40), side, strict=True)]
+    nodes = pd.DataFrame({"id": range(40), "x": vectors, "side": np.where(side == 1, "left", "right")})
+    return Tables(nodes, pd.DataFrame({"source": source, "target": target}))
+
+
 def shapes(count: int = 40, seed: int = 0) -> Tables:
     """Many graphs: rings and chains of coloured beads. Which one it is, its size, and labels with gaps."""
     rng = np.random.default_rng(seed)
@@ -110,5 +124,13 @@ def content(folder: Path) -> dict[str, object]:
         str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
     config = json.loads((folder / "config.json").read_text())
-    found["config.json"] = {name: value for name, value in config.items() if name not in ("made", "sha256")}
+    found["config.json"] = {
+        name: value for name, value in config.items() if name not in ("made", "provenance", "sha256")
+    }
     return found
+
+
+def batch_replicates(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
+    """Whether replicates that can be trained as one batched ensemble are."""
+    can_batch = replicates.can_batch
+    monkeypatch.setattr(replicates, "can_batch", lambda *args: yes and can_batch(*args))
