@@ -12,11 +12,10 @@ import logging
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from censnet.settings.presets import make_settings, values_of
 from censnet.settings.schema import Section
-from censnet.pipeline.prepare import Prepared
 from censnet.training.checkpoint import read_facts, atomic_write
 from censnet.errors import RunError
 from censnet.runs.directory import (
@@ -33,6 +32,9 @@ from censnet.runs.directory import (
     unseal_as,
 )
 from censnet.runs.start import Start, data_changes, digest_of, table_content
+
+if TYPE_CHECKING:
+    from censnet.pipeline.prepare import Prepared
 
 logger = logging.getLogger("censnet")
 
