@@ -65,9 +65,9 @@ def reproduce(
         others = [option for name, option in given.items() if name not in PAGES]
         if others:
             raise ArgumentError(f"{', '.join(others)} cannot be given with pages, which trains nothing")
-        from censnet_experiments.pages import report
+        from censnet_experiments.pages import write_pages
 
-        for path in report(results, to):
+        for path in write_pages(results, to):
             echo(str(path))
         return
     if "to" in given:
@@ -76,7 +76,7 @@ def reproduce(
     keep_heap()
     from censnet.cli.render_experiments import comparison, methods_table
     from censnet_experiments.records import read_all
-    from censnet_experiments.reproduce import FIGURES, reproduce
+    from censnet_experiments.runner import FIGURES, reproduce
     from censnet_experiments.spec import load_specs
 
     if list_methods:

@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.errors import DataError, name_columns, quote
 from censnet.data.splits.links import LinkSplit
-from censnet.ops.pairs import find_bipartition
 from censnet.data.tables.ids import IdIndex, as_ids, find_alike, read_ids
 from censnet.data.tables.keys import find_key
+from censnet.errors import DataError, name_columns, quote
+from censnet.nn.model import LinkInputs, Model, Outputs
 from censnet.ops.graph import Graph
+from censnet.ops.pairs import find_bipartition
+from censnet.progress import counting
 from censnet.tasks.metrics import score_links
 from censnet.training.devices import make_accelerator
-from censnet.nn.model import Model, LinkInputs, Outputs
-from censnet.progress import counting
 
 Keep = Literal["ids", "all"]
 BLOCK = 2**24  # pairs that are scored at once
