@@ -78,7 +78,7 @@ def test_errors_are_one_line(small: Path, arguments: list[str], message: str) ->
 def test_methods_are_listed_with_their_caveats(small: Path) -> None:
     found = CliRunner().invoke(app, ["reproduce", "table1", "--list-methods"], env={"COLUMNS": "200"})
     assert "censnet-released" in found.stdout
-    assert "All neighbours are averaged" in found.stdout
+    assert "All neighbors are averaged" in found.stdout
 
 
 def test_report_writes_the_page(small: Path) -> None:
