@@ -14,8 +14,8 @@ from censnet.data.datasets.citation import read_citation
 from censnet.data.splits.split import Split
 from censnet.pipeline import train
 from censnet.runs import load_run
-from censnet_experiments.classifiers import released_edges
-from censnet_experiments.prepare import lesson_data, link_data, node_data
+from censnet_experiments.data import prepare_link_data, prepare_node_data, prepare_preset_data
+from censnet_experiments.models import released_edges
 
 
 def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:
@@ -55,7 +55,7 @@ def test_citeseer_by_name_keeps_its_isolated_and_unlabelled_papers(real_data: Pa
 
 
 def test_cora_as_in_the_paper_and_as_released_is_what_table_1_trains_on(real_data: Path) -> None:
-    trained, given = node_data("cora", 1).graph, read_citation("cora").graph
+    trained, given = prepare_node_data("cora", 1).graph, read_citation("cora").graph
     paper, released = (load_data("cora", target="node:label", features=name) for name in ("paper", "released"))
     for data in (paper, released):
         assert data.graph.nodes.values().equal(trained.nodes.values())
@@ -67,9 +67,9 @@ def test_cora_as_in_the_paper_and_as_released_is_what_table_1_trains_on(real_dat
 
 def test_links_of_the_papers_table_are_hidden_as_ours_are(real_data: Path) -> None:
     """What the page of results compares split by split."""
-    theirs, ours = link_data("cora", [0, 3]), lesson_data("links", "cora", 4)
+    theirs, ours = prepare_link_data("cora", [0, 3]), prepare_preset_data("links", "cora", 4)
     for seed in (0, 3):
-        split = ours.lessons["cora"][seed].links
+        split = ours.task_data["cora"][seed].links
         assert split is not None
         for links, others, pairs in (
             (split.validation_links, split.validation_negatives, theirs.validation[seed][0]),

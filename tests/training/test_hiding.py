@@ -137,7 +137,7 @@ def test_pairs_are_told_by_walks_unless_it_is_refused(walks: int | str, features
     data = payments() if features else Tables(edges=payments().edges)
     made = prepare(data, "link", "strong", quick() | PAIRS | {"model.diffusion_steps": walks})
     model = build_model(made.task_data, made.settings)
-    assert made.settings.model.diffusion_steps == model.tasks["link"].walks == steps
+    assert made.settings.model.diffusion_steps == model.tasks["link"].diffusion_steps == steps
 
 
 @pytest.mark.parametrize("words", [True, False])
@@ -226,7 +226,7 @@ def test_links_beside_another_target_are_told_as_they_are_alone(other: str, firs
     targets = ["link", other] if first else [other, "link"]
     settings = prepare(payments(), targets, "strong", {}).settings
     alone = prepare(payments(), "link", "strong", {}).settings
-    assert settings.model.decoder == alone.model.decoder == "pairs"
+    assert settings.model.decoder == alone.model.decoder == "pairwise"
     assert (settings.model.latent, settings.training.edge_mask_ratio) == (
         alone.model.latent,
         alone.training.edge_mask_ratio,

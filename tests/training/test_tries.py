@@ -273,13 +273,15 @@ def test_guesses_help_where_labels_are_few():
         (payments, ["node:vip", "link"], {}, "links are predicted"),
         (shapes, "graph:ring", {}, "there are many graphs"),
         (shapes, "node:warm", {}, "there are many graphs"),
-        (payments, "node:vip", {"training__sampling": "neighbors"}, "training.sampling is neighbours, and guesses"),
+        (payments, "node:vip", {"training__sampling": "neighbors"}, "training.sampling is neighbors, and guesses"),
         (payments, "node:vip", {"data__fractions": (0.8, 0.0, 0.2)}, "no validation row has a label"),
     ],
 )
 def test_where_nothing_can_be_guessed_who_asks_is_told_and_a_preset_is_silent(data, target, more, why, caplog):
     settings = quick(training__epochs=1, **more)
-    with pytest.raises(SettingsError, match=r"training\.unlabelled is \[0\.0, 1\.0\], expected \[0\.0\]: .* as " + why):
+    with pytest.raises(
+        SettingsError, match=r"training\.pseudo_label_weights is \[0\.0, 1\.0\], expected \[0\.0\]: .* as " + why
+    ):
         train(data(), target, settings=settings | {"training.pseudo_label_weights": [0.0, 1.0]})
     with caplog.at_level("INFO", "censnet"):
         one = {"training.recipe": "low_label"} if target == "node:warm" else {}
@@ -301,13 +303,13 @@ def test_a_graph_too_big_for_one_step_has_no_guesses(monkeypatch):
         ("learned", 0.0),
         ("frozen", 0.0),
     ]
-    with pytest.raises(SettingsError, match=r"training\.rounds is 4, expected 1: the graph is too big"):
+    with pytest.raises(SettingsError, match=r"training\.self_training_rounds is 4, expected 1: the graph is too big"):
         train(payments(), "node:vip", settings=quick(training__self_training_rounds=4))
     monkeypatch.setattr("censnet.pipeline.resolve.MOST", 2**24)  # a small graph, and still too big for this memory
     small = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert {(one.round, one.pseudo_label_weight) for one in small.config.selection.candidates} == {(1, 0.0)}
     with pytest.raises(
-        SettingsError, match=r"training\.unlabelled is \[2\.0\], expected \[0\.0\]: the graph is too big"
+        SettingsError, match=r"training\.pseudo_label_weights is \[2\.0\], expected \[0\.0\]: the graph is too big"
     ):
         train(payments(), "node:vip", settings=quick(training__pseudo_label_weights=2))
 
@@ -322,7 +324,7 @@ def test_the_setting_is_a_list_of_weights():
             == value
         )
     for bad in ([], [-1.0], [float("nan")], "much"):
-        with pytest.raises(SettingsError, match=r"training\.unlabelled"):
+        with pytest.raises(SettingsError, match=r"training\.pseudo_label_weights"):
             make_settings("strong", "node", {"training.pseudo_label_weights": bad})
 
 
@@ -415,7 +417,7 @@ def test_plain_gates_stay_at_one_and_self_maps_at_nothing(side_by_side, monkeypa
     )
     train(payments(), "node:tier", settings=settings, ensemble=2)
     for learnt, still in selection[:2]:
-        for names in (".reader", ".self_map"):
+        for names in (".gate_weight", ".root_weight"):
             moved = {
                 kind: sum(float(p.detach().abs().sum()) for name, p in model.named_parameters() if name.endswith(names))
                 for kind, model in (("learned", learnt), ("frozen", still))
@@ -528,7 +530,8 @@ def test_where_gates_cannot_rest_who_asks_is_told_and_a_preset_is_silent(changes
 )
 def test_rounds_that_cannot_be_followed_are_refused_where_they_are_asked_for(target, changes, why):
     with pytest.raises(
-        SettingsError, match=r"training\.rounds is 3, expected 1: further rounds learn from guesses.*" + why
+        SettingsError,
+        match=r"training\.self_training_rounds is 3, expected 1: further rounds learn from pseudo-labels.*" + why,
     ):
         prepare(payments(), target, changes=quick(training__self_training_rounds=3, **changes))
     assert prepare(payments(), target, changes=quick(**changes)).settings.training.self_training_rounds == 1

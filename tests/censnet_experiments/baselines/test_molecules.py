@@ -44,10 +44,10 @@ def test_forests_and_lines_learn_from_training_rows_alone() -> None:
     train = np.arange(80)
     changed = np.where(np.arange(120) < 80, number, 1e6)
     for model in (Linear(), Forest(trees=20, leaves=[1])):
-        answer = model.answer(features, number, train, regression=True, seed=0)
-        again = model.answer(features, changed, train, regression=True, seed=0)
+        answer = model.predict(features, number, train, regression=True, seed=0)
+        again = model.predict(features, changed, train, regression=True, seed=0)
         np.testing.assert_allclose(answer, again, rtol=1e-9)
         assert np.corrcoef(answer[80:], number[80:])[0, 1] > 0.8
-        chance = model.answer(features, (number > 0).astype(float), train, regression=False, seed=0)
+        chance = model.predict(features, (number > 0).astype(float), train, regression=False, seed=0)
         assert np.mean((chance[80:] > 0.5) == (number[80:] > 0)) > 0.8
         assert 0 <= chance.min() <= chance.max() <= 1

@@ -7,7 +7,7 @@ import torch
 from torch_geometric.nn import ChebConv, SAGEConv
 
 from censnet_experiments.baselines.convolutions import ChebyNet, GraphSAGE, both_ways
-from censnet_experiments.packed import NodeData
+from censnet_experiments.data import NodeData
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])

@@ -7,8 +7,8 @@ import torch
 
 from censnet.ops.graph import Graph
 from censnet_experiments.baselines.walks import random_walks, window_pairs
-from censnet_experiments.link_models import LINK_MODELS
-from censnet_experiments.table3 import judge
+from censnet_experiments.models import LINK_MODELS
+from censnet_experiments.table3 import score_links
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_every_method_finds_the_cliques(name: str, cliques: Graph) -> None:
     model = LINK_MODELS[name](seen, **OPTIONS[name])
     embedding = model.embed(150, 0.02, 0, lambda embedding: 0.0)
     pairs = torch.cat([hidden, torch.tensor([[1, 2, 3, 4, 5, 6], [14, 15, 16, 17, 18, 19]])], dim=1)
-    assert judge(embedding, pairs, torch.tensor([1.0] * 6 + [0.0] * 6))["auc"] > 0.9
+    assert score_links(embedding, pairs, torch.tensor([1.0] * 6 + [0.0] * 6))["auc"] > 0.9
 
 
 @pytest.mark.parametrize("name", ["censnet-vae", "deepwalk", "vgae"])

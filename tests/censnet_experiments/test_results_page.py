@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from censnet_experiments.cells import TABLES
-from censnet_experiments.pages import report
+from censnet_experiments.pages import write_pages
 from censnet_experiments.plots import depth_figure
 from censnet_experiments.records import Record, append, record_path
 from censnet_experiments.reference_scores import best_published, paper_best
@@ -118,8 +118,8 @@ def test_peers_on_fresh_splits_are_paired_with_strong_on_those() -> None:
     doubt = load_specs("nodes")["gcn"].caveats[0]
     assert doubt in seen
     assert doubt not in fresh  # it is said once
-    for peer in ("gcn", "appnp", "gat"):
-        usual, again = (load_specs("nodes")[f"{peer}{suffix}"] for suffix in ("", "-fresh"))
+    for baseline_encoder in ("gcn", "appnp", "gat"):
+        usual, again = (load_specs("nodes")[f"{baseline_encoder}{suffix}"] for suffix in ("", "-fresh"))
         assert again.recipe == usual.recipe
         assert again.plan().seeds() == load_specs("nodes")["strong-fresh"].plan().seeds()
 
@@ -128,7 +128,7 @@ def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> No
     for depth in (2, 4, 8, 16):
         records = many("nodes", "cora-1", f"strong-depth-{depth}", judged(0.7, 0.71))
         append(record_path(tmp_path / "results", "nodes", "cora-1", f"strong-depth-{depth}"), records)
-    written = report(tmp_path / "results", tmp_path / "docs")
+    written = write_pages(tmp_path / "results", tmp_path / "docs")
     assert {path.name for path in written} >= {"results.md", "depth.svg"}
     assert "8 alternations" in (tmp_path / "docs" / "results.md").read_text("utf-8")
     (panel,) = depth_figure(records).axes
@@ -161,7 +161,7 @@ def test_links_stand_beside_the_papers_methods_on_the_same_splits() -> None:
 def test_every_table_of_ours_has_the_preset_its_ablations_and_depths() -> None:
     for table in ("nodes", "molecules", "links"):
         specs = load_specs(table)
-        assert specs["strong"].place == "table"
+        assert specs["strong"].section == "table"
         assert {"strong-no-stream", "strong-no-features", "strong-printed-gate"} <= set(specs)
         assert {f"strong-depth-{depth}" for depth in (2, 4, 8, 16)} <= set(specs)
     assert {"gcn", "appnp", "gat"} <= set(load_specs("nodes"))

@@ -10,9 +10,8 @@ from torch.func import vmap
 
 from censnet.ops.graph import Graph
 from censnet_experiments.baselines.convolutions import with_loops
-from censnet_experiments.baselines.lanczos import ritz, start_vector, tridiagonalize
-from censnet_experiments.baselines.lnet import AdaLNet, LNet, as_matrix, product
-from censnet_experiments.packed import NodeData
+from censnet_experiments.baselines.lnet import AdaLNet, LNet, as_matrix, product, ritz, start_vector, tridiagonalize
+from censnet_experiments.data import NodeData
 
 
 def random_graph(seed: int, nodes: int = 12) -> Graph:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis.strategies import integers
+from sklearn.metrics import roc_auc_score
 
 from censnet.ops.graph import Graph, GraphSet
-from censnet_experiments import table1, table2, table3
-from censnet_experiments.molecule_networks import MOLECULE_NETWORKS
-from censnet_experiments.packed import LinkData, MoleculeData, NodeData
+from censnet_experiments.data import MoleculeData
+from censnet_experiments.models import MOLECULE_MODELS
 from censnet_experiments.plan import Plan, Recipe
 from censnet_experiments.records import read
-from censnet_experiments.table2 import train_molecules
+from censnet_experiments.runner import run_plan
+from censnet_experiments.table2 import area_under_curve, root_mean_square, train_molecules
 
 CPU = torch.device("cpu")
 
@@ -34,13 +38,13 @@ def molecules() -> MoleculeData:
     return MoleculeData(GraphSet.pack(graphs), share.unsqueeze(1), True, {"lipophilicity-80": parts})
 
 
-@pytest.mark.parametrize("name", MOLECULE_NETWORKS)
-def test_molecule_networks_together_are_each_alone(name: str, molecules: MoleculeData) -> None:
+@pytest.mark.parametrize("name", MOLECULE_MODELS)
+def test_batched_molecule_networks_are_each_alone(name: str, molecules: MoleculeData) -> None:
     """Members with one split see the same batches together as alone, and learn the same."""
     models = []
     for seed in range(3):
         torch.manual_seed(seed)
-        models.append(MOLECULE_NETWORKS[name](molecules.graphs, 1, hidden=8))
+        models.append(MOLECULE_MODELS[name](molecules.graphs, 1, hidden=8))
     recipe, rates = Recipe(name, epochs=4, batch_size=16, weight_decay=1e-3), [0.01, 0.02, 0.005]
     parts = molecules.parts["lipophilicity-80"][[0, 0, 0]]
     together = train_molecules(models, molecules, parts, rates, recipe, CPU)
@@ -50,10 +54,10 @@ def test_molecule_networks_together_are_each_alone(name: str, molecules: Molecul
         torch.testing.assert_close(together.test[:, member], alone.test[:, 0])
 
 
-def test_a_member_learns_from_its_own_part_alone(molecules: MoleculeData) -> None:
-    """Other labels of validation and test molecules change no answer, even where another member trains on them."""
+def test_a_member_is_trained_on_its_own_split_alone(molecules: MoleculeData) -> None:
+    """Other labels of validation and test molecules change no output, even where another member trains on them."""
     torch.manual_seed(0)
-    models = [MOLECULE_NETWORKS["censnet"](molecules.graphs, 1, hidden=8) for _ in range(2)]
+    models = [MOLECULE_MODELS["censnet"](molecules.graphs, 1, hidden=8) for _ in range(2)]
     recipe, parts = Recipe("censnet", epochs=2, batch_size=16), molecules.parts["lipophilicity-80"]
     before = train_molecules(models, molecules, parts, [0.01, 0.01], recipe, CPU)
     labels = molecules.labels.clone()
@@ -77,50 +81,44 @@ def test_every_method_of_table_2_beats_the_mean(
     model: str, options: dict[str, object], molecules: MoleculeData, tmp_path: Path
 ) -> None:
     plan = Plan("table2", model, Recipe(model, options, (0.02, 0.0005), epochs=30, batch_size=16), runs=2)
-    table2.run_cells(plan, ["lipophilicity-80"], molecules, [0, 1], tmp_path, device=CPU)
+    run_plan(plan, ["lipophilicity-80"], molecules, [0, 1], tmp_path, CPU)
     found = read(tmp_path / "table2" / "lipophilicity-80" / f"{model}.jsonl")
     spread = float(molecules.labels.std())
     assert [record.seed for record in found] == [0, 1]
     assert all(record.metrics["test"] < 0.9 * spread for record in found)
-    if model in MOLECULE_NETWORKS:
+    if model in MOLECULE_MODELS:
         curve = found[0].curves["validation"]
         assert len(curve) == 30
         assert found[0].metrics["validation"] == pytest.approx(min(curve), abs=1e-4)
         assert curve[int(found[0].chosen["epoch"]) - 1] == min(curve)
 
 
-def test_table_1_takes_the_setting_that_validation_rows_like_best(citations: NodeData, tmp_path: Path) -> None:
-    """The record is the best of two runs with one learning rate each, by validation alone."""
-    plan = Plan("table1", "gcn", Recipe("gcn", {"hidden": 8, "dropout": 0.0}, (0.05, 0.0005), epochs=10), runs=2)
-    table1.run_cell(plan, "cora-3", citations, [0, 1], tmp_path, device=CPU, at_once=4)
-    found = read(tmp_path / "table1" / "cora-3" / "gcn.jsonl")
-    for seed in (0, 1):
-        alone = {}
-        for rate in plan.recipe.learning_rates:
-            single = replace(plan, recipe=replace(plan.recipe, learning_rates=(rate,)))
-            alone[rate] = table1.train_seeds(single, "cora-3", citations, [seed], CPU)
-        best = max(alone, key=lambda rate: float(alone[rate].validation))
-        assert found[seed].chosen["learning_rate"] == best
-        assert found[seed].metrics["test"] == pytest.approx(float(alone[best].test), abs=1e-5)
-        assert found[seed].split_seed == seed
+@given(seed=integers(0, 2**16), levels=integers(2, 20))
+def test_area_is_scikit_learns_with_ties_and_missing_labels(seed: int, levels: int) -> None:
+    draw = np.random.default_rng(seed)
+    scores = draw.integers(levels, size=(2, 40, 3)).astype(np.float32)
+    labels = draw.choice([0.0, 1.0, np.nan], size=(40, 3))
+    chosen = draw.random((2, 40)) < 0.6
+    expected = []
+    for member in range(2):
+        tasks = []
+        for task in range(3):
+            rows = chosen[member] & ~np.isnan(labels[:, task])
+            if len(np.unique(labels[rows, task])) == 2:
+                tasks.append(roc_auc_score(labels[rows, task], scores[member, rows, task]))
+        expected.append(np.mean(tasks) if tasks else np.nan)
+    found = area_under_curve(torch.tensor(scores), torch.tensor(labels), torch.tensor(chosen))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_table_3_keeps_one_split_or_draws_it_anew(citations: NodeData, tmp_path: Path) -> None:
-    graph = citations.graph
-    count = graph.num_edges
-    seen, judged = {}, {}
-    for seed in (0, 1):
-        order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
-        seen[seed] = order[: count - 10]
-        others = torch.stack([torch.arange(10), torch.arange(30, 40)])
-        judged[seed] = torch.cat([graph.ends[:, order[-10:]], others], dim=1), torch.tensor([1.0] * 10 + [0.0] * 10)
-    data = LinkData(graph, seen, judged, judged)
-    plan = Plan("table3", "vgae", Recipe("vgae", {}, (0.01,), epochs=5), "initialisation", 2)
-    table3.run_cell(plan, "cora", data, [0, 1], tmp_path, device=CPU)
-    table3.run_cell(replace(plan, method="vgae-splits", varies="split"), "cora", data, [0, 1], tmp_path, device=CPU)
-    fixed, drawn = (read(tmp_path / "table3" / "cora" / f"{name}.jsonl") for name in ("vgae", "vgae-splits"))
-    assert [record.split_seed for record in fixed] == [0, 0]
-    assert [record.split_seed for record in drawn] == [0, 1]
-    assert fixed[0].metrics == drawn[0].metrics
-    assert fixed[1].metrics != drawn[1].metrics
-    assert set(fixed[0].metrics) == {"validation_auc", "validation_ap", "auc", "ap"}
+def test_area_without_both_classes_is_not_a_number() -> None:
+    scores = torch.rand(1, 4, 1)
+    found = area_under_curve(scores, torch.ones(4, 1), torch.ones(1, 4, dtype=torch.bool))
+    assert bool(found.isnan())
+
+
+def test_root_mean_square_by_hand() -> None:
+    found = root_mean_square(
+        torch.tensor([[1.0, -1.0, 5.0], [2.0, 0.0, 0.0]]), torch.tensor([[1, 1, 0], [1, 1, 0]]) > 0
+    )
+    assert found.tolist() == pytest.approx([1.0, 2**0.5])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from censnet.ops.graph import Graph
-from censnet_experiments.packed import NodeData
+from censnet_experiments.data import NodeData
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Tables of our own are trained by the library itself, on the lessons that a user's training would have."""
+"""Tables of the presets are trained by the library itself, on the inputs that a user's training would have."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from censnet.data.tables.files import Tables
 from censnet.ops.graph import Graph, GraphSet
 from censnet.pipeline.prepare import prepare
 from censnet.training.task_data import TaskData
-from censnet_experiments.bundle import LessonData
-from censnet_experiments.packed import Pack, read_pack, write_pack
+from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
+from censnet_experiments.data import PresetData
 from censnet_experiments.plan import Plan, Preset
-from censnet_experiments.records import read
-from censnet_experiments.runner import learn, run_cell
+from censnet_experiments.preset_tables import train_runs
+from censnet_experiments.records import Record, read
+from censnet_experiments.runner import run_plan
 
 CPU = torch.device("cpu")
 SHORT = quick(training__epochs=4)
@@ -31,8 +32,16 @@ def plan(table: str, method: str = "strong", **recipe: object) -> Plan[Preset]:
     return Plan(table, method, Preset("strong", changes, **recipe), runs=2)  # type: ignore[arg-type]
 
 
-def lesson_of(data: object, target: str, seed: int = 0) -> TaskData:
+def inputs_of(data: object, target: str, seed: int = 0) -> TaskData:
     return prepare(data, target, "strong", SHORT, seed).task_data
+
+
+def learn(plan: Plan[Preset], inputs: list[TaskData], seeds: list[int], device: torch.device = CPU) -> list[Record]:
+    """Train these inputs from these seeds."""
+    runs = [("cora-3", seed) for seed in seeds]
+    by_seed = dict(zip(seeds, inputs, strict=True))
+    data = PresetData({"cora-3": [by_seed.get(seed, inputs[0]) for seed in range(max(seeds) + 1)]})
+    return train_runs(plan, runs, data, device)
 
 
 def described(seed: int) -> TaskData:
@@ -45,7 +54,7 @@ def described(seed: int) -> TaskData:
 )
 def test_a_record_says_what_a_training_of_that_seed_reaches(table: str, target: str, metric: str) -> None:
     data = shapes(30) if table == "molecules" else payments()
-    (record,) = learn(plan(table), [lesson_of(data, target, 3)], [3], CPU)
+    (record,) = learn(plan(table), [inputs_of(data, target, 3)], [3], CPU)
     level = target.partition(":")[0]
     scores = train(data, target, settings=SHORT, seed=3).metrics
     validation, test = ("validation_auc", "auc") if table == "links" else ("validation", "test")
@@ -53,39 +62,39 @@ def test_a_record_says_what_a_training_of_that_seed_reaches(table: str, target: 
     assert record.metrics[test] == pytest.approx(scores["test"][level][metric], abs=1e-5)
 
 
-def test_an_ensemble_is_judged_by_the_mean_of_its_answers() -> None:
+def test_an_ensemble_is_scored_by_its_mean_prediction() -> None:
     data = shapes(30)
-    (record,) = learn(plan("molecules", ensemble=2), [lesson_of(data, "graph:weight")], [0], CPU)
+    (record,) = learn(plan("molecules", ensemble=2), [inputs_of(data, "graph:weight")], [0], CPU)
     scores = train(data, "graph:weight", settings=SHORT, ensemble=2).metrics
     assert record.metrics["test"] == pytest.approx(scores["test"]["graph"]["rmse"], abs=1e-5)
 
 
-def test_descriptors_count_for_the_plans_that_ask_for_them() -> None:
+def test_descriptors_are_used_by_the_plans_that_have_them() -> None:
     data = smiles()
     for changes in ({}, DESCRIBED):
         (record,) = learn(plan("molecules", changes=changes), [described(3)], [3], CPU)
         scores = train(data, "graph:size", settings=SHORT | changes, seed=3).metrics
         assert record.metrics["test"] == pytest.approx(scores["test"]["graph"]["rmse"], abs=1e-5)
         assert record.settings["changes"].get("data.descriptors", False) == bool(changes)
-    with pytest.raises(ValueError, match="the lessons have no descriptors, expected them"):
-        learn(plan("molecules", changes=DESCRIBED), [lesson_of(data, "graph:size")], [0], CPU)
+    with pytest.raises(ValueError, match="the molecules have no descriptors, expected them"):
+        learn(plan("molecules", changes=DESCRIBED), [inputs_of(data, "graph:size")], [0], CPU)
 
 
-def test_seeds_side_by_side_have_parts_of_their_own() -> None:
+def test_batched_seeds_have_splits_of_their_own() -> None:
     data = payments()
-    first = lesson_of(data, "node:vip", 0)
-    lessons = [first, replace(lesson_of(data, "node:vip", 1), graph=first.graph)]
-    one, other = learn(plan("nodes"), lessons, [0, 1], CPU)
+    first = inputs_of(data, "node:vip", 0)
+    inputs = [first, replace(inputs_of(data, "node:vip", 1), graph=first.graph)]
+    one, other = learn(plan("nodes"), inputs, [0, 1], CPU)
     assert (one.seed, other.seed) == (0, 1)
     assert {"validation", "test"} == set(one.metrics) == set(other.metrics)
     with pytest.raises(ValueError, match=r"seeds are \[0, 2\], expected no gap"):
-        learn(plan("nodes"), lessons, [0, 2], CPU)
+        learn(plan("nodes"), inputs, [0, 2], CPU)
     with pytest.raises(ValueError, match="several graphs"):
-        learn(plan("nodes"), [first, lesson_of(data, "node:vip", 1)], [0, 1], CPU)
+        learn(plan("nodes"), [first, inputs_of(data, "node:vip", 1)], [0, 1], CPU)
 
 
-def test_without_features_all_edges_are_alike() -> None:
-    task_data = lesson_of(payments(), "node:vip")
+def test_without_edge_features_all_edges_are_equal() -> None:
+    task_data = inputs_of(payments(), "node:vip")
     assert isinstance(task_data.graph, Graph)
     alike = replace(task_data, graph=replace(task_data.graph, edges=torch.ones(task_data.graph.num_edges, 1)))
     (found,) = learn(plan("nodes", edge_features=False), [task_data], [0], CPU)
@@ -96,54 +105,54 @@ def test_without_features_all_edges_are_alike() -> None:
 def test_without_node_features_it_is_as_with_a_table_of_ids_and_edges() -> None:
     data = payments()
     assert data.nodes is not None
-    (found,) = learn(plan("links", node_features=False), [lesson_of(data, "link")], [0], CPU)
-    (expected,) = learn(plan("links"), [lesson_of(Tables(data.nodes[["id"]], data.edges), "link")], [0], CPU)
+    (found,) = learn(plan("links", node_features=False), [inputs_of(data, "link")], [0], CPU)
+    (expected,) = learn(plan("links"), [inputs_of(Tables(data.nodes[["id"]], data.edges), "link")], [0], CPU)
     assert found.metrics == expected.metrics
     with pytest.raises(ValueError, match="node_features is false for many graphs, expected one graph"):
-        learn(plan("molecules", node_features=False), [lesson_of(shapes(30), "graph:weight")], [0], CPU)
+        learn(plan("molecules", node_features=False), [inputs_of(shapes(30), "graph:weight")], [0], CPU)
 
 
 @pytest.mark.parametrize("encoder", ["gcn", "appnp", "gat"])
-def test_a_peer_stands_in_the_place_of_censnet(encoder: str) -> None:
+def test_a_baseline_encoder_replaces_censnet(encoder: str) -> None:
     changes = {"model.norm": None, "model.pre_layers": 0, "model.residual": False, "model.hidden": 16}
-    (record,) = learn(plan("nodes", encoder=encoder, changes=changes), [lesson_of(payments(), "node:vip")], [0], CPU)
+    (record,) = learn(plan("nodes", encoder=encoder, changes=changes), [inputs_of(payments(), "node:vip")], [0], CPU)
     assert 0 <= record.metrics["test"] <= 1
 
 
 def test_a_cell_adds_the_seeds_that_are_missing(tmp_path: Path) -> None:
-    lessons = [lesson_of(payments(), "node:vip", seed) for seed in range(3)]
-    data = LessonData({"cora-3": lessons})
-    run_cell(plan("nodes"), "cora-3", data, [0, 2], tmp_path, device=CPU)
-    run_cell(plan("nodes"), "cora-3", data, [0, 1, 2], tmp_path, device=CPU)
+    inputs = [inputs_of(payments(), "node:vip", seed) for seed in range(3)]
+    data = PresetData({"cora-3": inputs})
+    run_plan(plan("nodes"), ["cora-3"], data, [0, 2], tmp_path, CPU)
+    run_plan(plan("nodes"), ["cora-3"], data, [0, 1, 2], tmp_path, CPU)
     records = read(tmp_path / "nodes" / "cora-3" / "strong.jsonl")
     assert [(record.cell, record.seed) for record in records] == [("cora-3", 0), ("cora-3", 2), ("cora-3", 1)]
     assert all(record.chosen["epoch"] >= 1 for record in records)
     assert all({"round", "pseudo_label_weight", "frozen_gates"} <= record.chosen.keys() for record in records)
-    # gates learnt or not, each without guessed classes and with the best of four guesses; then each in two rounds
+    # gates learned or frozen, each without pseudo-labels and with the best of four temperatures; then two rounds
     assert {record.num_candidates for record in records} == {2 * (1 + 4) + 2 + 2}
 
 
-def test_packed_lessons_come_back_whole_with_their_graph_in_common(tmp_path: Path) -> None:
-    first = lesson_of(payments(), "node:vip", 0)
-    second = replace(lesson_of(payments(), "node:vip", 1), graph=first.graph)
+def test_bundled_inputs_are_read_back_with_their_shared_graph(tmp_path: Path) -> None:
+    first = inputs_of(payments(), "node:vip", 0)
+    second = replace(inputs_of(payments(), "node:vip", 1), graph=first.graph)
     sparse = replace(first, graph=replace(first.graph, nodes=first.graph.nodes.to_sparse_csr()))
-    data = LessonData(
+    data = PresetData(
         {
             "cora-3": [first, second],
             "cora-1": [sparse],
-            "tox21-random": [lesson_of(shapes(12), "graph:ring")],
-            "cora": [lesson_of(payments(), "link")],
+            "tox21-random": [inputs_of(shapes(12), "graph:ring")],
+            "cora": [inputs_of(payments(), "link")],
             "lipophilicity-random": [described(0)],
         }
     )
-    write_pack(tmp_path / "some.safetensors", Pack("nodes", "cora", data, [plan("nodes")]))
-    pack = read_pack(tmp_path / "some.safetensors")
+    write_bundle(tmp_path / "some.safetensors", Bundle("nodes", "cora", data, [plan("nodes")]))
+    pack = read_bundle(tmp_path / "some.safetensors")
     assert list(pack.plans) == [plan("nodes")]
-    assert isinstance(pack.data, LessonData)
-    found = pack.data.lessons
+    assert isinstance(pack.data, PresetData)
+    found = pack.data.task_data
     assert found["cora-3"][0].graph is found["cora-3"][1].graph
-    for cell, lessons in data.lessons.items():
-        for task_data, back in zip(lessons, found[cell], strict=True):
+    for cell, inputs in data.task_data.items():
+        for task_data, back in zip(inputs, found[cell], strict=True):
             _assert_same(task_data, back)
 
 
@@ -167,12 +176,12 @@ def _assert_same(task_data: TaskData, back: TaskData) -> None:
 
 
 def test_records_of_a_preset_that_has_changed_are_not_mixed_with_new_ones(tmp_path: Path) -> None:
-    lessons = [lesson_of(payments(), "node:vip", seed) for seed in range(2)]
-    run_cell(plan("nodes"), "cora-3", LessonData({"cora-3": lessons}), [0], tmp_path, device=CPU)
+    inputs = [inputs_of(payments(), "node:vip", seed) for seed in range(2)]
+    run_plan(plan("nodes"), ["cora-3"], PresetData({"cora-3": inputs}), [0], tmp_path, CPU)
     path = tmp_path / "nodes" / "cora-3" / "strong.jsonl"
     kept = json.loads(path.read_text())
     assert kept["settings"]["resolved"]["model"]["hidden"] == plan("nodes").recipe.changes["model.hidden"]
     kept["settings"]["resolved"]["model"]["dropout"] = 0.123
     path.write_text(json.dumps(kept) + "\n")
     with pytest.raises(ValueError, match="has records with another resolved, expected those of the spec"):
-        run_cell(plan("nodes"), "cora-3", LessonData({"cora-3": lessons}), [1], tmp_path, device=CPU)
+        run_plan(plan("nodes"), ["cora-3"], PresetData({"cora-3": inputs}), [1], tmp_path, CPU)

@@ -18,7 +18,7 @@ from censnet.pipeline.prepare import prepare
 from censnet.tasks.metrics import score
 from censnet.tasks.targets import Target
 from censnet_experiments import external as peers
-from censnet_experiments.external import SPLITS, TASKS, add_answers, describe_cell, write_cells
+from censnet_experiments.external import SPLITS, TASKS, add_results, describe_cell, write_cells
 from censnet_experiments.records import read, record_path
 
 RINGS = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCNCC1", "c1ccoc1", "c1ccsc1", "C1CC1"]
@@ -137,7 +137,7 @@ def test_the_peer_learns_from_training_rows_alone(chemprop: ModuleType, tmp_path
     assert (tmp_path / "judged.csv").read_text().split() == ["smiles,a,b", "CCC,1,1", "C,1,0", "N,0,0"]
 
 
-def test_a_stopped_run_leaves_no_torn_line_behind(chemprop: ModuleType, tmp_path: Path) -> None:
+def test_a_stopped_run_leaves_no_incomplete_line_behind(chemprop: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "cell.jsonl"
     assert chemprop.recorded(path) == set()
     chemprop.add(path, line(0))
@@ -151,10 +151,10 @@ def test_answers_become_records_once(chemprop: ModuleType, tmp_path: Path) -> No
     lines, results = tmp_path / "cell.jsonl", tmp_path / "results"
     for seed in (1, 0):
         chemprop.add(lines, line(seed))
-    assert [record.seed for record in add_answers(results, "chemprop", lines)] == [0, 1]
+    assert [record.seed for record in add_results(results, "chemprop", lines)] == [0, 1]
     chemprop.add(lines, line(2))
     lines.write_bytes(lines.read_bytes() + b'{"cell"')  # a run that goes on
-    assert [record.seed for record in add_answers(results, "chemprop", lines)] == [2]
+    assert [record.seed for record in add_results(results, "chemprop", lines)] == [2]
     records = read(record_path(results, "molecules", "lipophilicity-random", "chemprop"))
     assert [(record.seed, record.split_seed, record.metrics["validation"]) for record in records] == [
         (0, 0, 0.61), (1, 1, 0.62), (2, 2, 0.63),
@@ -167,6 +167,6 @@ def test_answers_of_other_settings_are_refused(chemprop: ModuleType, tmp_path: P
     lines, others = tmp_path / "cell.jsonl", tmp_path / "others.jsonl"
     chemprop.add(lines, line(0))
     chemprop.add(others, line(1, settings={"depth": "[4]"}))
-    add_answers(tmp_path, "chemprop", lines)
+    add_results(tmp_path, "chemprop", lines)
     with pytest.raises(ValueError, match=r"has other settings than .*, expected the same"):
-        add_answers(tmp_path, "chemprop", others)
+        add_results(tmp_path, "chemprop", others)

@@ -27,12 +27,19 @@ from censnet.tasks.targets import Target
 from censnet.training.optim import make_optimizer
 from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
 from censnet_experiments.baselines.convolutions import both_ways
-from censnet_experiments.baselines.encoders import HEADS, Attention, Layer, Peer, PeerName, peer
-from censnet_experiments.packed import NodeData
+from censnet_experiments.baselines.encoders import (
+    HEADS,
+    Attention,
+    BaselineEncoder,
+    BaselineName,
+    Layer,
+    baseline_encoder,
+)
+from censnet_experiments.data import NodeData
 
 PLAIN: dict[str, object] = {"model.pre_layers": 0, "model.residual": False}  # what the peers have none of
 
-PEERS: tuple[PeerName, ...] = ("gcn", "appnp", "gat")
+PEERS: tuple[BaselineName, ...] = ("gcn", "appnp", "gat")
 MODEL = ModelSettings(hidden=16, dropout=0.6, kernel="pagerank", kernel_options={"steps": 4, "teleport": 0.2})
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
 SIMPLE = Incidence(torch.tensor([[0, 1, 2, 3], [1, 2, 0, 0]]), 5)  # the same without what is parallel, and loops
@@ -42,9 +49,13 @@ def double(graph: Graph) -> Graph:
     return Graph(graph.nodes.to_dense().double(), graph.edges.double(), graph.ends)
 
 
-def made(name: PeerName, graph: Graph, settings: ModelSettings = MODEL, members: int = 1, **options: object) -> Peer:
+def made(
+    name: BaselineName, graph: Graph, settings: ModelSettings = MODEL, members: int = 1, **options: object
+) -> BaselineEncoder:
     """A peer in float64 whose biases are not 0."""
-    encoder = cast(Peer, peer(name, **options)(graph.node_width, graph.edge_width, settings, members)).double()  # type: ignore[arg-type]
+    encoder = cast(
+        BaselineEncoder, baseline_encoder(name, **options)(graph.node_width, graph.edge_width, settings, members)
+    ).double()  # type: ignore[arg-type]
     for layer in encoder.layers:
         nn.init.normal_(layer.bias)
     return encoder
@@ -112,7 +123,7 @@ def test_attention_walks_as_far_as_the_kernel() -> None:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_parallel_edges_and_loops_count_as_the_neighbours_that_they_join(name: PeerName) -> None:
+def test_parallel_edges_and_loops_count_as_the_neighbours_that_they_join(name: BaselineName) -> None:
     nodes = torch.randn(5, 3, dtype=torch.float64)
     tangle = Graph(nodes, torch.ones(7, 1, dtype=torch.float64), TANGLE.ends)
     simple = Graph(nodes, torch.ones(4, 1, dtype=torch.float64), SIMPLE.ends)
@@ -149,7 +160,7 @@ def test_a_hub_of_more_neighbours_than_one_sum_takes() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("members", [1, 3])
 @pytest.mark.parametrize("name", PEERS)
-def test_a_gpu_gives_what_a_cpu_gives(name: PeerName, members: int) -> None:
+def test_a_gpu_gives_what_a_cpu_gives(name: BaselineName, members: int) -> None:
     star = torch.stack([torch.zeros(1500, dtype=torch.long), torch.arange(1, 1501)])
     ends = torch.cat([star, torch.randint(1, 1501, (2, 3000), generator=torch.Generator().manual_seed(0))], dim=1)
     graph = Graph(torch.randn(1501, 3).double().to_sparse_csr(), torch.ones(4500, 1).double(), ends)
@@ -183,7 +194,7 @@ def test_dropout_of_attention_does_not_multiply_along_a_walk() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
 @pytest.mark.parametrize("name", PEERS)
-def test_members_side_by_side_are_each_alone(name: PeerName, sparse: bool, citations: NodeData) -> None:
+def test_members_side_by_side_are_each_alone(name: BaselineName, sparse: bool, citations: NodeData) -> None:
     graph = double(citations.graph)
     if sparse:
         graph = Graph(graph.nodes.to_sparse_csr(), graph.edges, graph.ends)
@@ -202,7 +213,7 @@ def test_members_side_by_side_are_each_alone(name: PeerName, sparse: bool, citat
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_made_with_members_has_the_shapes_of_a_stack(name: PeerName, citations: NodeData) -> None:
+def test_a_peer_made_with_members_has_the_shapes_of_a_stack(name: BaselineName, citations: NodeData) -> None:
     graph = citations.graph
     stack = stack_members([made(name, graph) for _ in range(3)])
     many = made(name, graph, members=3)
@@ -215,7 +226,7 @@ def test_a_peer_made_with_members_has_the_shapes_of_a_stack(name: PeerName, cita
 
 @pytest.mark.parametrize("members", [1, 2])
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_is_trained_and_judged_where_censnet_is(name: PeerName, members: int) -> None:
+def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, members: int) -> None:
     options = {"steps": 3, "teleport": 0.5}
     changes = quick(model__kernel="pagerank", model__kernel_options=options, model__dropout=0.1, training__epochs=100)
     changes |= PLAIN | {
@@ -225,9 +236,10 @@ def test_a_peer_is_trained_and_judged_where_censnet_is(name: PeerName, members: 
     prepared = prepare(payments(), "node:tier", changes=changes)
     parts = {level: part.expand(-1, members) for level, part in prepared.task_data.parts.items()}
     task_data = replace(prepared.task_data, parts=parts)
-    models, fit_results = fit_ensemble(task_data, prepared.settings, None, False, "cpu", [], members, peer(name))
+    encoder = baseline_encoder(name)
+    models, fit_results = fit_ensemble(task_data, prepared.settings, None, False, "cpu", [], members, encoder)
     assert len(models) == members
-    assert all(isinstance(network.encoder, Peer) and count_members(network) == 1 for network in models)
+    assert all(isinstance(network.encoder, BaselineEncoder) and count_members(network) == 1 for network in models)
     assert len(fit_results) == members
     for fit_result in fit_results:
         losses = [row["loss"] for row in fit_result.history]
@@ -238,11 +250,11 @@ def test_a_peer_is_trained_and_judged_where_censnet_is(name: PeerName, members: 
 
 
 @pytest.mark.parametrize(("name", "hops"), [("gcn", 8), ("gat", 8), ("appnp", 4)])
-def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name: PeerName, hops: int) -> None:
+def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name: BaselineName, hops: int) -> None:
     prepared = prepare(
         payments(), "node:tier", changes=PLAIN | quick(training__weight_decay_by_name={"encoder.layers.0": 5e-3})
     )
-    network = build_model(prepared.task_data, prepared.settings, peer(name, kernel=PageRank(4)))
+    network = build_model(prepared.task_data, prepared.settings, baseline_encoder(name, kernel=PageRank(4)))
     assert network.receptive_field == hops
     decayed = [
         g["params"] for g in make_optimizer(network, prepared.settings.training).param_groups if g["weight_decay"]
@@ -263,14 +275,14 @@ def test_a_linear_end_neither_activates_nor_drops_the_last_layer(citations: Node
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_starts_afresh(name: PeerName, citations: NodeData) -> None:
+def test_a_peer_starts_afresh(name: BaselineName, citations: NodeData) -> None:
     encoder = made(name, citations.graph)
     before = [parameter.clone() for parameter in encoder.parameters()]
     encoder.reset_parameters()
     assert all(not torch.equal(old, new) for old, new in zip(before, encoder.parameters(), strict=True))
 
 
-@pytest.mark.parametrize("make_encoder", [None, peer("appnp")], ids=["censnet", "appnp"])
+@pytest.mark.parametrize("make_encoder", [None, baseline_encoder("appnp")], ids=["censnet", "appnp"])
 def test_words_are_dropped_in_front_of_any_network_while_it_learns(
     make_encoder: MakeEncoder | None, citations: NodeData
 ) -> None:
@@ -293,15 +305,15 @@ def test_what_a_peer_cannot_follow_is_said() -> None:
     prepared = prepare(payments(), "node:tier", changes=PLAIN | quick())
     model = prepared.settings.model.model_copy(update={"norm": "batch"})
     with pytest.raises(SettingsError, match=r"model\.norm is batch"):
-        build_model(prepared.task_data, prepared.settings.model_copy(update={"model": model}), peer("gcn"))
+        build_model(prepared.task_data, prepared.settings.model_copy(update={"model": model}), baseline_encoder("gcn"))
     with pytest.raises(ValueError, match="width is 12, expected a multiple of 8"):
-        peer("gat")(3, 1, ModelSettings(hidden=12), 1)
+        baseline_encoder("gat")(3, 1, ModelSettings(hidden=12), 1)
     with pytest.raises(ValueError, match="expected 'gcn', 'appnp' or 'gat'"):
-        peer("sage")  # type: ignore[arg-type]
+        baseline_encoder("sage")  # type: ignore[arg-type]
 
 
 def test_the_strong_recipe_builds_every_peer() -> None:
     settings = make_settings("strong", "node", PLAIN).model
     for name in PEERS:
-        encoder = cast(Peer, peer(name)(7, 3, settings, 2))
+        encoder = cast(BaselineEncoder, baseline_encoder(name)(7, 3, settings, 2))
         assert (encoder.out_node_width, encoder.steps, encoder.dropout.p) == (64, 10, 0.6)

@@ -1,16 +1,16 @@
-"""`censnet reproduce` and `censnet report`, on a small graph in the place of Cora."""
+"""`censnet reproduce` and its pages, on a small graph in place of Cora."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from censnet.cli.app import app
-from censnet_experiments import reproduce as module
-from censnet_experiments import speed
-from censnet_experiments.packed import NodeData
+from censnet_experiments import runner, speed
+from censnet_experiments.data import NodeData
 from censnet_experiments.plan import Plan, Recipe
 from censnet_experiments.records import read
 from censnet_experiments.spec import Spec, find_spec
@@ -29,12 +29,12 @@ def small(citations: NodeData, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         return Plan(plan.table, plan.method, recipe, plan.varies, plan.runs)
 
     monkeypatch.setattr(Spec, "plan", short)
-    monkeypatch.setattr(module, "prepare", lambda table, name, seeds: citations)
+    monkeypatch.setattr(runner, "prepare_data", lambda table, name, seeds: citations)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_a_cell_is_trained_recorded_and_set_beside_the_published(small: Path) -> None:
+def test_a_cell_is_trained_recorded_and_compared_with_the_published(small: Path) -> None:
     found = CliRunner().invoke(app, [*ONE, "--seeds", "2"], env={"COLUMNS": "200"})
     assert found.exit_code == 0, found.output
     assert "74.0 ± 2.8" in found.stdout
@@ -45,7 +45,7 @@ def test_a_cell_is_trained_recorded_and_set_beside_the_published(small: Path) ->
     assert f"{mean:.1f}" in found.stdout
 
 
-def test_what_is_recorded_is_not_trained_again_and_seeds_are_added(small: Path) -> None:
+def test_recorded_seeds_are_not_trained_again_and_new_ones_are_added(small: Path) -> None:
     run = CliRunner().invoke
     run(app, [*ONE, "--seeds", "2"])
     again = run(app, [*ONE, "--seeds", "2"])
@@ -68,14 +68,14 @@ def test_what_is_recorded_is_not_trained_again_and_seeds_are_added(small: Path) 
         (["report"], "results has no records, expected some"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(small: Path, arguments: list[str], message: str) -> None:
+def test_errors_are_one_line(small: Path, arguments: list[str], message: str) -> None:
     found = CliRunner().invoke(app, arguments)
     assert found.exit_code == 2
     assert message in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
 
 
-def test_methods_are_listed_with_their_doubts(small: Path) -> None:
+def test_methods_are_listed_with_their_caveats(small: Path) -> None:
     found = CliRunner().invoke(app, ["reproduce", "table1", "--methods"], env={"COLUMNS": "200"})
     assert "censnet-released" in found.stdout
     assert "All neighbours are averaged" in found.stdout
@@ -90,9 +90,9 @@ def test_report_writes_the_page(small: Path) -> None:
 
 
 def test_epochs_are_timed(citations: NodeData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed, "WARM_UP", 1)
+    monkeypatch.setattr(speed, "WARMUP", 1)
     plan = Plan("speed", "censnet", Recipe("censnet", find_spec("speed", "censnet").recipe.options, (0.01,), epochs=3))
-    speed.run_cell(plan, "cora-cpu", citations, [0, 1], tmp_path)
+    runner.run_plan(plan, ["cora-cpu"], citations, [0, 1], tmp_path, torch.device("cpu"))
     records = read(tmp_path / "speed/cora-cpu/censnet.jsonl")
     assert len(records) == 2
     assert all(0 < record.metrics["milliseconds"] < 1000 * record.seconds for record in records)

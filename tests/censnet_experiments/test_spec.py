@@ -8,14 +8,10 @@ import torch
 from censnet.ops.graph import Graph, GraphSet
 from censnet.settings.presets import make_settings
 from censnet_experiments.cells import TABLES, find_cell
-from censnet_experiments.classifiers import build
-from censnet_experiments.link_models import LINK_MODELS
-from censnet_experiments.models import MODELS
-from censnet_experiments.molecule_networks import CLASSICAL, MOLECULE_NETWORKS
-from censnet_experiments.packed import NodeData
-from censnet_experiments.plan import External, Plan, Preset
-from censnet_experiments.reproduce import reproduce
-from censnet_experiments.runner import SECTIONS
+from censnet_experiments.data import NodeData
+from censnet_experiments.models import CLASSICAL_MODELS, LINK_MODELS, MODELS, MOLECULE_MODELS, build_node_model
+from censnet_experiments.plan import SECTIONS, External, Plan, Preset
+from censnet_experiments.runner import reproduce
 from censnet_experiments.spec import Spec, find_spec, load_specs, read_spec
 
 METHODS = {
@@ -39,7 +35,7 @@ def name(spec: Spec) -> str:
 
 @pytest.mark.parametrize("table", METHODS)
 def test_the_paper_s_methods_are_all_there_in_its_order(table: str) -> None:
-    shown = [spec.method for spec in load_specs(table).values() if spec.place == "table"]
+    shown = [spec.method for spec in load_specs(table).values() if spec.section == "table"]
     assert shown == METHODS[table]
 
 
@@ -93,14 +89,14 @@ def test_every_spec_builds_its_model(spec: Spec, citations: NodeData) -> None:
     options = dict(spec.recipe.options)
     graph = citations.graph
     if spec.table in ("table1", "speed"):
-        model = build(spec.recipe.model, graph, 3, options, seed=0)
+        model = build_node_model(spec.recipe.model, graph, 3, options, seed=0)
         assert model(*model.inputs(graph)).shape == (60, 3)
-    elif spec.recipe.model in CLASSICAL:
-        assert CLASSICAL[spec.recipe.model](**options).num_candidates >= 1
+    elif spec.recipe.model in CLASSICAL_MODELS:
+        assert CLASSICAL_MODELS[spec.recipe.model](**options).num_candidates >= 1
     elif spec.table == "table2":
         dense = Graph(graph.nodes.to_dense(), graph.edges, graph.ends)
         batch = GraphSet.pack([dense, dense]).batch(torch.tensor([0, 1]))
-        model = MOLECULE_NETWORKS[spec.recipe.model](batch, 12, **options)
+        model = MOLECULE_MODELS[spec.recipe.model](batch, 12, **options)
         assert model(*model.inputs(batch)).shape == (2, 12)
     else:
         model = LINK_MODELS[spec.recipe.model](graph, **options)
@@ -117,7 +113,7 @@ def test_a_plan_survives_the_journey(spec: Spec) -> None:
 def test_learning_rates_are_the_paper_s(spec: Spec) -> None:
     grid = {0.01, 0.005, 0.001, 0.0005}
     assert set(spec.recipe.learning_rates) <= grid
-    if spec.table == "table1" and spec.place != "kernels":
+    if spec.table == "table1" and spec.section != "kernels":
         assert set(spec.recipe.learning_rates) == grid
         assert spec.recipe.epochs == 1000
         assert spec.runs >= (20 if spec.recipe.batch_size is None else 10)

@@ -1,4 +1,4 @@
-"""Records are added and never lost: a torn line, a stopped run, another recipe."""
+"""Records are added and never lost: an incomplete line, a stopped run, another recipe."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from censnet_experiments.plan import Plan, Recipe
+from censnet_experiments.cells import TABLES
+from censnet_experiments.plan import External, Plan, Recipe
 from censnet_experiments.records import Record, append, missing_seeds, read, read_all, record_path
+from censnet_experiments.spec import load_specs
 
 PLAN = Plan("table1", "gcn", Recipe("gcn", {"hidden": 32}))
 
@@ -44,20 +46,20 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert list(read_all(tmp_path)) == written
 
 
-def test_a_torn_last_line_is_left_out_and_then_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_incomplete_last_line_is_ignored_and_then_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "gcn.jsonl"
     append(path, [record(0), record(1)])
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
     with caplog.at_level(logging.WARNING):
         assert read(path) == [record(0)]
-    assert "row 2: the line is torn" in caplog.text
+    assert "row 2: the line is incomplete" in caplog.text
     assert missing_seeds(path, PLAN, range(3)) == [1, 2]
     append(path, [record(1), record(2)])
     assert read(path) == [record(0), record(1), record(2)]
 
 
-def test_a_torn_line_that_happens_to_be_json_is_still_torn(tmp_path: Path) -> None:
+def test_an_incomplete_line_that_happens_to_be_json_is_still_incomplete(tmp_path: Path) -> None:
     """Without its line break nobody knows whether a line is whole."""
     path = tmp_path / "gcn.jsonl"
     append(path, [record(0), record(1)])
@@ -105,3 +107,23 @@ def test_a_record_in_the_file_of_another_is_named(tmp_path: Path) -> None:
         ValueError, match=r"gcn\.jsonl, row 2: a record of table1 cora-3 gcn, expected one of table1 cora-1"
     ):
         list(read_all(tmp_path))
+
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_published_record_has_the_settings_of_its_spec(table: str) -> None:
+    """Records of `results/` are neither refused nor trained again."""
+    specs, found = load_specs(table), 0
+    for path in sorted(RESULTS.glob(f"{table}/*/*.jsonl")):
+        spec = specs[path.stem]
+        assert path.parent.name in TABLES[table]
+        if isinstance(spec.recipe, External):  # whose settings are those of another program
+            assert read(path)
+            continue
+        plan = spec.plan()
+        assert missing_seeds(path, plan, [record.seed for record in read(path)]) == []
+        assert all(record.split_seed == plan.split_seed(record.seed) for record in read(path) if table != "speed")
+        found += 1
+    assert found > 0

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from censnet_experiments.cells import TABLES, find_cell
-from censnet_experiments.pages import report
+from censnet_experiments.pages import write_pages
 from censnet_experiments.plots import figure2, save_figure
 from censnet_experiments.records import Record, append, record_path
 from censnet_experiments.reproduction_page import TITLES
@@ -128,7 +128,7 @@ def full_results(folder: Path) -> list[Record]:
 
 def test_tables_show_ours_beside_the_published(tmp_path: Path) -> None:
     summaries = summarize(full_results(tmp_path))
-    specs = [spec for spec in load_specs("table1").values() if spec.place == "table"]
+    specs = [spec for spec in load_specs("table1").values() if spec.section == "table"]
     text = markdown_table(specs, summaries)
     assert len(text.splitlines()) == 2 + 9
     assert text.splitlines()[0].startswith("|  | ChebyNet | GCN | GraphSAGE |")
@@ -160,7 +160,7 @@ def test_the_figure_has_a_line_for_each_method_and_rate(tmp_path: Path) -> None:
 
 def test_the_report_is_computed_from_records_alone(tmp_path: Path) -> None:
     full_results(tmp_path / "results")
-    written = report(tmp_path / "results", tmp_path / "docs")
+    written = write_pages(tmp_path / "results", tmp_path / "docs")
     assert [path.relative_to(tmp_path / "docs").as_posix() for path in written] == [
         "reproduction.md",
         "tables/table1.tex",
@@ -186,7 +186,7 @@ def test_the_report_is_computed_from_records_alone(tmp_path: Path) -> None:
 def test_what_does_not_reproduce_is_listed_with_its_evidence(tmp_path: Path) -> None:
     rows = [{"test": value} for value in (0.731, 0.739, 0.794, 0.735, 0.738)]
     append(record_path(tmp_path, "table1", "cora-3", "censnet"), many("table1", "cora-3", "censnet", rows))
-    page = report(tmp_path, tmp_path / "docs")[0].read_text()
+    page = write_pages(tmp_path, tmp_path / "docs")[0].read_text()
     assert "CensNet, cora-3, test: 74.7 against 79.4, worse by 4.7. 1 of 5 seeds are as good" in page
     assert f"Likely reason: {find_spec('table1', 'censnet').reason}" in page
     assert "There are no records of it yet." in page
@@ -200,11 +200,11 @@ def test_methods_that_keep_one_split_are_paired_by_their_runs_over_splits(tmp_pa
         append(record_path(tmp_path, "table3", "cora", method), fixed)
         drawn = many("table3", "cora", f"{method}-splits", rows)
         append(record_path(tmp_path, "table3", "cora", f"{method}-splits"), drawn)
-    page = report(tmp_path, tmp_path / "docs")[0].read_text()
+    page = write_pages(tmp_path, tmp_path / "docs")[0].read_text()
     assert "| cell | VGAE, splits |" in page.replace("Spectral clustering, splits | DeepWalk, splits | ", "")
     assert "+10.00 (+10.00 to +10.00)" in page
 
 
 def test_no_records_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no records, expected some: run `censnet reproduce` first"):
-        report(tmp_path / "results", tmp_path / "docs")
+        write_pages(tmp_path / "results", tmp_path / "docs")
