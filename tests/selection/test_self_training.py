@@ -349,16 +349,16 @@ def test_the_screen_shows_the_candidates_and_the_selected_one(caplog):
     assert "unlabeled nodes get pseudo-labels, weighted 0 and 1 in the loss" in caplog.text
     console = Console(file=io.StringIO(), width=200)
     console.print(run_screen(run))
-    line = next(line for line in console.file.getvalue().splitlines() if line.startswith("tried"))
+    line = next(line for line in console.file.getvalue().splitlines() if line.startswith("candidates"))
     kept = run.config.selection.candidates[run.config.selection.selected[0]]
-    assert "8 trainings; kept" in line
-    assert ("guessed by the networks of the round before" in line) == (kept.round > 1)
+    assert "8 trainings; selected on validation: " in line
+    assert ("pseudo-labels of self-training" in line) == (kept.round > 1)
     assert ("learned gates" if kept.gates == "learned" else "frozen gates") in line
     silent = Console(file=io.StringIO(), width=200)
     silent.print(
         run_screen(train(payments(), "node:tier", settings=quick(training__pseudo_label_weights=[0.0], **ONCE)))
     )
-    assert "tried" not in silent.file.getvalue()
+    assert "candidates" not in silent.file.getvalue()
 
 
 @pytest.mark.parametrize("batched", [True, False])

@@ -33,10 +33,7 @@ def interrupted_after(epochs: int, steps: int, checkpoint: Path | None) -> Train
     TrainingInterrupted('stopped after epoch 2: censnet train --resume --out runs/a goes on with it')
     """
     where = f"epoch {epochs + 1}, step {steps}" if steps else f"epoch {epochs}"
-    how = "nothing was saved"
-    if checkpoint is not None:
-        how = f"censnet train --resume --out {checkpoint.parent.parent} goes on with it"
-    return TrainingInterrupted(f"stopped after {where}: {how}")
+    return TrainingInterrupted(f"stopped after {where}", None if checkpoint is None else checkpoint.parent.parent)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
