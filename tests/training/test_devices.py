@@ -82,3 +82,21 @@ def test_members_are_batched_where_a_step_is_little_work() -> None:
         assert not can_batch_members(wide.task_data, wide.settings, members, CPU)
     assert can_batch_members(wide.task_data, wide.settings, 100, torch.device("cuda"))
     assert not can_batch_members(wide.task_data, wide.settings, 10_000, torch.device("cuda"))
+
+
+def test_trainings_of_one_process_may_differ_in_device_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """accelerate keeps one state for a process, and refuses another: `_reset_state`, which is private, drops it."""
+    monkeypatch.setattr(devices, "multiplies_bf16", lambda: True)
+    for precision, mixed in (("float32", "no"), ("bf16", "bf16"), ("float32", "no")):
+        assert devices.make_accelerator(precision, "cpu").mixed_precision == mixed
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    for make in (devices.find_device, lambda device: devices.make_accelerator(device=device)):
+        with pytest.raises(ValueError, match="device is 'banana', expected cpu, cuda or another that torch knows"):
+            make("banana")
+        if not torch.cuda.is_available():
+            with pytest.raises(ValueError, match="device is 'cuda', but what is there is cpu: leave it out, or ask"):
+                make("cuda")
+    assert devices.find_device("cpu") == CPU
+    assert devices.find_device(torch.device("cuda:1")) == torch.device("cuda:1"), "a training has checked it"

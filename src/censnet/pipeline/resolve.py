@@ -15,7 +15,7 @@ from censnet.data.splits.split import Split
 from censnet.data.splits.stated import has_wide_masks
 from censnet.errors import SettingsError
 from censnet.ops.graph import Graph
-from censnet.settings.presets import has_network_for_many
+from censnet.settings.presets import has_high_label_recipe
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.text import count, plural
 from censnet.training.task_data import TaskData
@@ -39,7 +39,7 @@ def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
     asked = settings.training.recipe
     if asked != "auto":
         return [asked]
-    nodes = [target.level for target in task_data.targets[:1]] == ["node"] and has_network_for_many(settings.preset)
+    nodes = [target.level for target in task_data.targets[:1]] == ["node"] and has_high_label_recipe(settings.preset)
     if not nodes or not bool(((task_data.parts["node"] == 0).sum(0) >= MANY).all()):
         return ["low_label"]
     if _is_big(task_data, settings) or any(target.is_wide for target in task_data.targets):
@@ -86,7 +86,7 @@ def _unread(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]
         )
     if not task_data.targets or task_data.targets[0].level != "node":
         yield "training.recipe", "it is of nodes, and the first target is none of theirs"
-    elif not has_network_for_many(settings.preset):
+    elif not has_high_label_recipe(settings.preset):
         yield "training.recipe", f"preset {settings.preset} has one network for nodes"
     if "edge" not in levels:
         yield "model.edge_head_reads_nodes", "no column of edges is predicted"
