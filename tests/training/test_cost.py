@@ -59,7 +59,7 @@ def test_the_estimated_memory_is_within_a_factor_of_two_of_what_a_training_takes
     program = """
 import numpy as np, pandas as pd, censnet
 from censnet.inspection.cost import estimate_for, peak_memory
-from censnet.data.dataset import load_data
+from censnet.data.load import load_data
 draw = np.random.default_rng(0)
 rows = 12_000
 ends = {"source": draw.integers(0, 3000, rows), "target": draw.integers(0, 3000, rows)}

@@ -19,13 +19,13 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from censnet.data.dataset import Dataset
+from censnet.data.dataset import Dataset, TypedData
 from censnet.data.tables.target_spec import Level, Targets, as_texts, parse_targets
 from censnet.errors import DataError, SettingsError
 from censnet.inspection.cost_report import Cost
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.pipeline.prepare import prepare_dataset
+from censnet.pipeline.prepare import prepare_data
 from censnet.selection.recipes import build_model
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
@@ -196,17 +196,17 @@ def _head(nodes: Tensor, count: int) -> Tensor:
     return torch.sparse_csr_tensor(start, columns, values, (count, nodes.shape[1]))
 
 
-def estimate_for(dataset: Dataset, target: Targets | None) -> Cost | str:
+def estimate_for(data: TypedData, target: Targets | None) -> Cost | str:
     """The estimate for what would be trained by default; or, if nothing would, why not.
 
     Without a target it is for the paper's network and a column of nodes.
     """
     try:
         if not target:
-            return estimate_cost(_any_lesson(dataset), make_settings("paper", "node"))
+            return estimate_cost(_any_lesson(data.encode()), make_settings("paper", "node"))
         asked, link = parse_targets(target)
         settings = make_settings("strong", asked[0].level if asked else "link", link=link)
-        prepared = prepare_dataset(dataset, asked, link, settings, as_texts(target))
+        prepared = prepare_data(data, asked, link, settings, as_texts(target))
         costs = [estimate_cost(prepared.task_data, network) for network in prepared.networks]
         return max(costs, key=lambda cost: cost.bytes)
     except (DataError, SettingsError) as error:

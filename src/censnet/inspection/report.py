@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, Field
 
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import Dataset, TypedData
 from censnet.data.datasets.download import DATASETS, is_built_in
+from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.split import Split, read_splits
 from censnet.data.splits.stated import find_stated, has_wide_masks
-from censnet.data.tables.ambiguous_numbers import tell_notations
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.keys import LEVELS
@@ -89,7 +89,7 @@ def inspect_data(
     data: object,
     target: Targets | None = None,
     splits: str | os.PathLike[str] | None = None,
-    estimate: Callable[[Dataset, Targets | None], Cost | str] | None = None,
+    estimate: Callable[[TypedData, Targets | None], Cost | str] | None = None,
     describe: Callable[[pd.Series[Any], TargetSpec], tuple[str, str]] | None = None,
     overrides: Mapping[str, str] | None = None,
 ) -> Report:
@@ -106,11 +106,12 @@ def inspect_data(
     if not target and is_built_in(data):
         target = list(DATASETS[data].targets)
     specs, link = parse_targets(target) if target else ([], False)
-    dataset = load_data(data, target=target or None, overrides=overrides)
+    typed = read_data(data, target=target or None, overrides=overrides)
+    dataset = typed.encode()
     specs = expand_targets(specs, dataset.tables, overrides)[0]
     targets = find_targets(specs, dataset.tables)
     parts, links = _splits(dataset, splits)
-    found = None if estimate is None else estimate(dataset, [*specs, *(["link"] if link else [])] or None)
+    found = None if estimate is None else estimate(typed, [*specs, *(["link"] if link else [])] or None)
     report = make_report(dataset, targets, parts, links, None if isinstance(found, str) else found)
     if isinstance(found, str):
         report.notes.append(f"a training would not begin: {found}")
@@ -132,7 +133,7 @@ def make_report(
     sizes = {table: {part: len(rows) for part, rows in split.parts.items()} for table, split in splits.items()}
     if links is not None:
         sizes["links"] = {part: len(rows) for part, rows in links.rows.parts.items()}
-    caveats = [note for note in tell_notations(dataset.tables, dataset.schema) if note in dataset.notes]
+    caveats = [note for note in dataset.notes if note.kind == "notation"]
     findings = audit(dataset, targets, splits, links) + [Finding(level="warning", what=doubt) for doubt in caveats]
     return Report(
         name=Path(dataset.name).name or dataset.name,

@@ -341,7 +341,7 @@ def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFr
         ("test", 1): hidden.test_links,
         ("test", 0): hidden.test_negatives,
     }
-    outputs = run.outputs_of(data.seen(hidden), device)
+    outputs = run.outputs_of(data.message_graph(hidden), device)
     latents = [member.latent for member in outputs if member.latent is not None]
     names, frames = node_names(data), []
     for (part, linked), pairs in sides.items():

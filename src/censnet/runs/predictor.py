@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import Dataset
+from censnet.data.load import load_data
 from censnet.errors import DataError, quote
 from censnet.data.molecules.smiles_input import given_smiles
 from censnet.data.splits.split import PARTS
