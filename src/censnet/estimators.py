@@ -32,7 +32,7 @@ from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.errors import DataError, name_columns, quote
 from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph, GraphSet
-from censnet.pipeline.prepare import prepare_data
+from censnet.pipeline.prepare import prepare_typed
 from censnet.pipeline.train import make_run
 from censnet.runs.run import Run
 from censnet.selection.recipes import fit_ensemble
@@ -102,7 +102,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         dataset = _read_graphs(graphs, dict(zip(names, labels, strict=True)), settings)
         positive = positive or [None] * len(names)
         asked = [TargetSpec("graph", *one) for one in zip(names, kinds, positive, strict=True)]
-        prepared = prepare_data(
+        prepared = prepare_typed(
             dataset, asked, False, settings, [item.name for item in asked], set(self.settings or {})
         )
         parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.task_data.parts.items()}

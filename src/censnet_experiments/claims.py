@@ -26,7 +26,7 @@ def _verdict(holds: bool) -> str:
 
 def best_cells(records: Sequence[Record], summaries: Summaries) -> str:
     """In how many cells of Table 1 each method has the highest mean."""
-    titles = {spec.method: spec.title for spec in load_specs("table1").values() if spec.place == "table"}
+    titles = {spec.method: spec.title for spec in load_specs("table1").values() if spec.section == "table"}
     won: dict[str, int] = {}
     for cell in TABLES["table1"]:
         means = {method: _found(summaries, "table1", cell, method, "test") for method in titles}

@@ -81,9 +81,9 @@ def describe_cell(data: TypedData, name: str, word: str, seeds: Sequence[int]) -
     }
 
 
-def add_answers(results: Path, method: str, lines: Path) -> list[Record]:
+def add_results(results: Path, method: str, lines: Path) -> list[Record]:
     """Add what a peer answered to the records of its cell, except for seeds that have one. -> those added."""
-    found = {record.seed: record for record in read_answers(lines, method)}
+    found = {record.seed: record for record in read_results(lines, method)}
     if not found:
         return []
     cell = next(iter(found.values())).cell
@@ -97,7 +97,7 @@ def add_answers(results: Path, method: str, lines: Path) -> list[Record]:
     return new
 
 
-def read_answers(lines: Path, method: str) -> Iterator[Record]:
+def read_results(lines: Path, method: str) -> Iterator[Record]:
     """The lines of a peer as records, without a torn last one."""
     *whole, torn = lines.read_bytes().split(b"\n")
     if torn:

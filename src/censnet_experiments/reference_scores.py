@@ -40,7 +40,7 @@ def paper_best(table: str, cell: str, metric: str) -> Bar:
     if table not in PAPER:
         found = _published()[table]["least"][cell]
         return Bar(found[metric], found["by"])
-    shown = [spec for spec in load_specs(PAPER[table]).values() if spec.place == "table"]
+    shown = [spec for spec in load_specs(PAPER[table]).values() if spec.section == "table"]
     best = max(shown, key=lambda spec: spec.published[cell][metric][0])
     return Bar(best.published[cell][metric][0], best.title)
 
@@ -57,7 +57,7 @@ def _own_best(table: str) -> str:
     found = []
     for cell in ("tox21-80", "lipophilicity-80"):
         about = TABLES["table2"][cell]
-        values = [spec.published[cell]["test"][0] for spec in load_specs("table2").values() if spec.place == "table"]
+        values = [spec.published[cell]["test"][0] for spec in load_specs("table2").values() if spec.section == "table"]
         found.append(f"{min(values) if about.lower else max(values):.2f} on {cell}")
     return f" The paper's own table has {' and '.join(found)}, at random."
 

@@ -54,7 +54,7 @@ def _short(summaries: Summaries) -> Iterator[str]:
     yield "| | cells with all runs | baselines within a published spread, or better | CensNet at the published mean |"
     yield "| --- | ---: | ---: | ---: |"
     for table, title in TITLES.items():
-        shown = [spec for spec in load_specs(table).values() if spec.place == "table"]
+        shown = [spec for spec in load_specs(table).values() if spec.section == "table"]
         found = {spec.method: list(_comparisons(spec, summaries).values()) for spec in shown}
         every = len(shown) * sum(len(about.metrics) for about in TABLES[table].values())
         others = [one for method, many in found.items() if method not in OURS[table] for one in many]
@@ -69,8 +69,8 @@ def _short(summaries: Summaries) -> Iterator[str]:
 
 def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Iterator[str]:
     specs = load_specs(table)
-    shown = [spec for spec in specs.values() if spec.place == "table"]
-    beside = [spec for spec in specs.values() if spec.place == "beside" and _has_records(spec, summaries)]
+    shown = [spec for spec in specs.values() if spec.section == "table"]
+    beside = [spec for spec in specs.values() if spec.section == "additional" and _has_records(spec, summaries)]
     yield f"## {TITLES[table]}"
     yield ""
     yield markdown_table(shown, summaries)
@@ -90,7 +90,7 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
         yield markdown_table(beside, summaries)
         yield from _notes(beside)
         yield ""
-    kernels = [spec for spec in specs.values() if spec.place == "kernels" and _has_records(spec, summaries)]
+    kernels = [spec for spec in specs.values() if spec.section == "kernels" and _has_records(spec, summaries)]
     if kernels:
         yield "### The kernels that the paper names"
         yield ""
@@ -171,7 +171,7 @@ def _other_splits(spec: Spec, cell: str, metric: str, digits: int, summaries: Su
 
 def _notes(specs: Sequence[Spec]) -> Iterator[str]:
     """What is to be known of the columns of a table beside: the doubts that no method of the table has."""
-    shown = [spec for spec in load_specs(specs[0].table).values() if spec.place == "table"]
+    shown = [spec for spec in load_specs(specs[0].table).values() if spec.section == "table"]
     common = {doubt for spec in shown for doubt in spec.caveats}
     for spec in specs:
         own = [doubt for doubt in spec.caveats if doubt not in common]
@@ -190,7 +190,7 @@ def _paired(table: str, specs: Sequence[Spec], records: Sequence[Record]) -> Ite
             by_place.setdefault((record.cell, record.method), []).append(record)
     drawn = "-splits" if table == "table3" else ""
     ours = OURS[table][0] + drawn
-    methods = {spec.method + drawn for spec in specs if spec.place == "table"} - {ours}
+    methods = {spec.method + drawn for spec in specs if spec.section == "table"} - {ours}
     others = [spec for spec in specs if spec.method in methods]
     rows = []
     for cell, about in TABLES[table].items():

@@ -155,15 +155,15 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
     ])  # fmt: skip
     yield ""
     layers = make_settings(OURS, SECTIONS[table]).model.layers
-    for place, title, said in (
-        ("peers", "Peers on the same splits", ""),
+    for section, title, said in (
+        ("baselines", "Peers on the same splits", ""),
         ("fresh", "Peers on fresh splits", ""),
-        ("beside", "What each part does", ""),
+        ("additional", "What each part does", ""),
         ("depth", "Depth", f"`strong` itself has the layers {layers}. "),
     ):
-        mine = FRESH if place == "fresh" else OURS
-        others = [s for s in specs.values() if s.place == place and s.method != mine and _has(s, summaries)]
-        others += _of_the_paper(table, summaries) if place == "peers" else []
+        mine = FRESH if section == "fresh" else OURS
+        others = [s for s in specs.values() if s.section == section and s.method != mine and _has(s, summaries)]
+        others += _of_the_paper(table, summaries) if section == "baselines" else []
         if others:
             yield from _paired(specs[mine], title, said, others, records, summaries)
 

@@ -44,7 +44,7 @@ def markdown_table(specs: Sequence[Spec], summaries: Summaries, published: bool 
         published: whether to set the published numbers beside ours.
     """
     rows = [["", *(spec.title for spec in specs), "runs"]]
-    beside = [spec for spec in specs if spec.place != "table"]
+    beside = [spec for spec in specs if spec.section != "table"]
     for cell, metric in _rows(specs):
         if beside and all(_ours(spec, cell, metric, summaries) is None for spec in beside):
             continue

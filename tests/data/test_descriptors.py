@@ -54,7 +54,8 @@ def test_features_are_compressed_and_scaled_by_training_rows_alone() -> None:
 
 def test_typed_data_are_encoded_with_any_training_rows() -> None:
     rows = np.arange(3, 20)
-    typed = read_data(pd.DataFrame({"smiles": CHAINS}), descriptors=True)
+    frame = pd.DataFrame({"smiles": CHAINS, "label": np.arange(len(CHAINS)) % 2})
+    typed = read_data(Tables(graphs=frame), target="graph:label", descriptors=True)
     encoded, direct = typed.encode({"graph": rows}), read(train_rows=rows)
     assert encoded.schema == direct.schema
     assert encoded.schema != read().schema

@@ -342,7 +342,7 @@ def reproduce(
     with report_errors(logging.INFO):
         from censnet.cli.render_experiments import comparison, methods_table
         from censnet_experiments.records import read_all
-        from censnet_experiments.reproduce import FIGURES, reproduce
+        from censnet_experiments.runner import FIGURES, reproduce
         from censnet_experiments.spec import load_specs
 
         if methods:
@@ -370,9 +370,9 @@ def report(
 ) -> None:
     """Write the pages of what reproduces and of what is past the paper, with tables and figures, from records alone."""
     with report_errors():
-        from censnet_experiments.pages import report
+        from censnet_experiments.pages import write_pages
 
-        for path in report(results, to):
+        for path in write_pages(results, to):
             echo(str(path))
 
 

@@ -25,7 +25,6 @@ from censnet.errors import DataError, SettingsError
 from censnet.inspection.cost_report import Cost
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.pipeline.prepare import prepare_data
 from censnet.selection.recipes import build_model
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
@@ -206,7 +205,9 @@ def estimate_for(data: TypedData, target: Targets | None) -> Cost | str:
             return estimate_cost(_any_lesson(data.encode()), make_settings("paper", "node"))
         asked, link = parse_targets(target)
         settings = make_settings("strong", asked[0].level if asked else "link", link=link)
-        prepared = prepare_data(data, asked, link, settings, as_texts(target))
+        from censnet.pipeline.prepare import prepare_typed
+
+        prepared = prepare_typed(data, asked, link, settings, as_texts(target))
         costs = [estimate_cost(prepared.task_data, network) for network in prepared.networks]
         return max(costs, key=lambda cost: cost.bytes)
     except (DataError, SettingsError) as error:

@@ -21,6 +21,7 @@ from censnet.data.splits.stated import find_stated, has_wide_masks
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.keys import LEVELS
+from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.data.tables.targets import expand_targets, find_targets
 from censnet.errors import DataError
@@ -77,7 +78,7 @@ class Report(BaseModel):
     labels: list[LabelReport]
     splits: dict[str, dict[str, int]]
     findings: list[Finding]
-    notes: list[str]
+    notes: list[Note]
 
     @property
     def problems(self) -> list[Finding]:
@@ -114,7 +115,7 @@ def inspect_data(
     found = None if estimate is None else estimate(typed, [*specs, *(["link"] if link else [])] or None)
     report = make_report(dataset, targets, parts, links, None if isinstance(found, str) else found)
     if isinstance(found, str):
-        report.notes.append(f"a training would not begin: {found}")
+        report.notes.append(Note("training", f"a training would not begin: {found}"))
     if describe is not None:
         _tell_kinds(report, dataset, specs, describe)
     return report
@@ -153,7 +154,7 @@ def make_report(
         labels=[_labels(dataset, table, column) for table, names in targets.items() for column in names],
         splits=sizes,
         findings=sorted(findings, key=lambda finding: ("problem", "warning", "note").index(finding.level)),
-        notes=[note for note in dataset.notes if note not in caveats],
+        notes=[note for note in dataset.notes if note.kind != "notation"],
     )
 
 

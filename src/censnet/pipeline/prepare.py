@@ -123,7 +123,7 @@ def prepare(
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
     asked = expand_targets(asked, typed.tables, overrides)[0]
     try:
-        return prepare_data(typed, asked, link, settings, texts, set(changes or {}))
+        return prepare_typed(typed, asked, link, settings, texts, set(changes or {}))
     except DataError as error:
         if error.column is None or error.column in given or error.column not in [item.column for item in asked]:
             raise
@@ -168,7 +168,7 @@ def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]
         raise DataError(f"{error}{hint}") from None
 
 
-def prepare_data(
+def prepare_typed(
     data: TypedData,
     asked: Sequence[TargetSpec],
     link: bool,

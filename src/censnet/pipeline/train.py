@@ -182,9 +182,8 @@ def _check_together(accelerator: Accelerator, prepared: Prepared) -> None:
 
 def _announce(prepared: Prepared, folder: Path | None) -> None:
     """What the user should know before it starts."""
-    said = [found[min(found)] for found in prepared.data.problems.values() if found]  # of bad rows, when they were read
     for note in prepared.data.notes:
-        if not any(first in note for first in said):
+        if note.kind != "row error":  # a warning said so when they were read
             logger.info("%s", note)
     for target in prepared.targets[:MOST_TOLD]:
         logger.info("%s is %s: %s", target.name, target.kind, target.reason)

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset, rename_taken
-from censnet.data.molecules.featurize import atom_positions
 from censnet.data.molecules.assemble import smiles_of
+from censnet.data.molecules.featurize import atom_positions
 from censnet.data.tables.targets import table_of
-from censnet.ops.graph import Graph, GraphSet
 from censnet.nn.graph_task import GraphTask
-from censnet.training.task_data import owners
-from censnet.training.inference import graph_batches
 from censnet.nn.model import Model
+from censnet.ops.graph import Graph, GraphSet
+from censnet.training.inference import graph_batches
+from censnet.training.task_data import owners
 
 ENDS = ("source", "target")
 

@@ -16,23 +16,24 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset
 from censnet.data.load import load_data
-from censnet.errors import DataError, quote
 from censnet.data.molecules.smiles_input import given_smiles
 from censnet.data.splits.split import PARTS
+from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
+from censnet.errors import DataError, quote
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
-from censnet.ops.graph import Graph, GraphSet
-from censnet.tasks.predictions import answer_table, answers
-from censnet.text import count
-from censnet.training.devices import make_accelerator
-from censnet.training.inference import infer
 from censnet.nn.model import Model, Outputs
+from censnet.ops.graph import Graph, GraphSet
 from censnet.progress import counting
 from censnet.runs.directory import RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.graph_size import GraphSize, compare_sizes
 from censnet.runs.links import check_exclusive, link_table
+from censnet.tasks.predictions import answer_table, answers
+from censnet.text import count
+from censnet.training.devices import make_accelerator
+from censnet.training.inference import infer
 
 logger = logging.getLogger("censnet")
 Keep = Literal["ids", "all"]
@@ -131,7 +132,7 @@ class Predictor:
             return dataset
         line, much = compare_sizes(GraphSize.of(dataset.graph), self.config.graph_size)
         logger.log(logging.WARNING if much else logging.INFO, "%s", line)
-        return replace(dataset, notes=[*dataset.notes, line])
+        return replace(dataset, notes=[*dataset.notes, Note("size", line)])
 
     def outputs(self, dataset: Dataset, device: str | None = None, progress: bool = False) -> list[Outputs]:
         """The answers of each member, on the CPU."""

@@ -14,17 +14,12 @@ from safetensors.torch import save
 
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset
-from censnet.errors import DataError
+from censnet.data.digests import fingerprint
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split import PARTS, Split, read_splits
 from censnet.data.tables.files import to_csv
 from censnet.data.tables.targets import table_of
-from censnet.text import count
-from censnet.training.task_data import row_censoring, row_labels
-from censnet.training.evaluator import Evaluator, Scores, combine, score_rows
-from censnet.data.digests import fingerprint
-from censnet.training.task_data import make_task_data
-from censnet.errors import RunError
+from censnet.errors import DataError, RunError
 from censnet.runs.directory import (
     HISTORY,
     METRICS,
@@ -35,12 +30,15 @@ from censnet.runs.directory import (
     write_directory,
 )
 from censnet.runs.embedding import Embeddings
-from censnet.training.history import history_csv
 from censnet.runs.known_rows import count_known, count_known_links, describe_known, known_rows, split_texts
 from censnet.runs.links import link_scores, one_graph
+from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file
 from censnet.runs.lock import check_folder, named_folder
 from censnet.runs.predictor import Keep, Predictor
-from censnet.runs.loading import read_models, read_metrics, read_schema, read_table_file
+from censnet.text import count
+from censnet.training.evaluator import Evaluator, Scores, combine, score_rows
+from censnet.training.history import history_csv
+from censnet.training.task_data import make_task_data, row_censoring, row_labels
 
 __all__ = ["Embeddings", "Keep", "Run", "load_run"]
 

@@ -34,7 +34,7 @@ def column_notes(tables: Tables, schema: Schema) -> list[Note]:
         left_out = [column for column in fitted.left_out if not _may_be_split(column)]
         if left_out:
             notes.append(Note("column", f"{file}: left out {_by_reason(left_out)}"))
-        notes += [Note("column", f"{file}: {told}") for told in _of_values(fitted.columns)]
+        notes += [Note("values", f"{file}: {told}") for told in _of_values(fitted.columns)]
         if fitted.structure != "none":
             default = "node has its degree and a constant" if fitted.structure == "degree" else "edge has a constant"
             notes.append(Note("column", f"{file}: no column gives a feature, so each {default}"))
@@ -50,7 +50,7 @@ def column_notes(tables: Tables, schema: Schema) -> list[Note]:
             whole = "a molecule is described by its atoms and bonds"
         alone = "and the columns that were chosen" if schema.chosen else "alone"
         notes.append(Note("column", f"{tables.name('graphs')}: {columns} not used: {whole} {alone}"))
-    return notes + [Note("column", f"{tables.name('graphs')}: {told}") for told in _of_values(schema.of_graphs.columns)]
+    return notes + [Note("values", f"{tables.name('graphs')}: {told}") for told in _of_values(schema.of_graphs.columns)]
 
 
 def _by_reason(columns: Sequence[Column]) -> str:

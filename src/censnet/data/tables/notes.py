@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
+
+from pydantic_core import CoreSchema, core_schema
 
 NoteKind = Literal[
     "source",  # where the data came from
     "target",  # the columns that a target stands for
     "id",  # ids that are made, or that differ only in how they are written
-    "column",  # columns that are left out or read in some way, and default features
+    "column",  # columns that are left out, and default features
+    "values",  # how the values of columns are read and scaled
     "edge",  # edges that are there twice
     "molecule",  # SMILES and structure files
     "notation",  # numbers that may mean something else
     "clipped",  # values too far from the training rows
     "unseen",  # categories that no training row had
     "row error",  # rows that cannot be used
-    "known",  # rows that a run was trained on
+    "training",  # why none would begin
+    "size",  # graphs larger than those of the training
 ]
 
 
@@ -33,6 +37,13 @@ class Note(str):
         note = super().__new__(cls, text)
         note.kind = kind
         return note
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        """In a pydantic model a note is itself, in JSON its text alone."""
+        read = core_schema.no_info_after_validator_function(lambda text: cls("source", text), core_schema.str_schema())
+        itself = core_schema.is_instance_schema(cls)
+        return core_schema.union_schema([itself, read], serialization=core_schema.to_string_ser_schema())
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
         return self.kind, str(self)
