@@ -83,8 +83,8 @@ class TaskData:
     def has(self, part: str) -> bool:
         """Whether every member has labeled samples, or links, in a part of the split."""
         code = PARTS.index(part)
-        labelled = {level: ~labels.isnan().all(1, keepdim=True) for level, labels in self.labels.items()}
-        rows = any(bool(((codes == code) & labelled[level]).any(0).all()) for level, codes in self.parts.items())
+        labeled = {level: ~labels.isnan().all(1, keepdim=True) for level, labels in self.labels.items()}
+        rows = any(bool(((codes == code) & labeled[level]).any(0).all()) for level, codes in self.parts.items())
         return rows or self.links is not None
 
     def only(self, part: str) -> TaskData:
