@@ -106,7 +106,7 @@ def go(kind: str, folder: Path, kill_after: float | None = None, aim: bool = Fal
         try:
             stated = KINDS[kind]
             train(
-                stated["data"](), stated["target"], folder, settings=SETTINGS | stated["settings"], resume=True,
+                stated["data"](), stated["target"], folder, settings=SETTINGS | stated["settings"], if_exists="resume",
                 ensemble=stated.get("ensemble", 1), device="cpu", seed=1,
             )  # fmt: skip
         except BaseException:  # the traceback is all that a child can leave

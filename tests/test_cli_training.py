@@ -22,7 +22,6 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from censnet.cli.app import app
-from censnet.cli.render_run import best_epochs
 from censnet.cli.settings import entries
 from censnet.pipeline import train
 from censnet.progress import Bar, ConsoleHandler, LineProgress
@@ -92,7 +91,7 @@ def test_train_takes_a_sets_own_target_and_shows_what_to_do_next(
     assert "34 nodes: 27 train, 4 validation, 3 test" in text
     assert "split drawn at random, stratified, seed 0 (27 train, 4 validation, 3 test)" in text
     found = load_run(folder)
-    assert f"kept epoch {best_epochs(found)[0]} of 3, the best by auc on validation" in text
+    assert f"kept epoch {found.config.best_epoch[0]} of 3, the best by auc on validation" in text
     head = next(number for number, line in enumerate(lines) if line.startswith("scores of nodes"))
     assert lines[head].split()[-3:] == ["train", "validation", "test"]
     shown = [f"{found.metrics[part]['node']['auc']:.4f}" for part in ("train", "validation", "test")]

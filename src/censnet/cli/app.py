@@ -36,7 +36,7 @@ class Vary(Enum):
 
     both = "both"
     split = "split"
-    start = "start"
+    init = "init"
 
 
 class Columns(Enum):
@@ -147,7 +147,8 @@ def train(
         else:
             targets = target or default_targets(data)
             place = out or default_run_dir(data, targets)
-            shared |= {"preset": preset, "seed": seed, "strict": strict, "resume": resume, "overwrite": overwrite}
+            shared |= {"preset": preset, "seed": seed, "strict": strict}
+            shared["if_exists"] = "resume" if resume else "overwrite" if overwrite else "error"
             shared["overrides"] = parse_overrides(column or ())
             again = None if replicates is None else [*sys.argv[1:], *([] if resume else ["--resume"])]
             with handle_interrupt(place, again):

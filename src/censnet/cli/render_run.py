@@ -16,15 +16,13 @@ from censnet.console import Text
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.targets import table_of
 from censnet.pipeline.replicates import Replicates
-from censnet.runs.directory import Candidate
-from censnet.runs.known_rows import COUNTS
+from censnet.runs.config import Candidate
+from censnet.runs.evaluation import COUNTS
 from censnet.runs.run import Run
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
 from censnet.text import count
-from censnet.training.evaluator import ValidationScore
 
 MOST_COLUMNS = 12
-LOSS = "validation_loss"
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
@@ -32,7 +30,7 @@ Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metri
 
 def run_screen(run: Run) -> RenderableType:
     """Targets, rows, the epoch that was kept, time, scores, and what to do next."""
-    made, facts = run.config.made, _facts()
+    made, facts = run.config.provenance, _facts()
     _add_targets(facts, run)
     facts.add_row("kept", _kept(run))
     _add_tries(facts, [run])
@@ -51,7 +49,7 @@ def run_screen(run: Run) -> RenderableType:
 def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType:
     """The mean and the spread of every score over runs that differ in their seeds."""
     first, facts = found.runs[0], _facts()
-    what = {"both": "split and start", "split": "split", "start": "start"}[vary]
+    what = {"both": "split and initialization", "split": "split", "init": "initialization"}[vary]
     facts.add_row("runs", f"{len(found.runs)}, each with its own {what}; mean ± standard deviation")
     _add_targets(facts, first)
     _add_tries(facts, found.runs)
@@ -59,7 +57,7 @@ def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType
     return Group(
         _title(out, first),
         facts,
-        *score_tables(found.summary, deciding(first), lambda cell: f"{_number(cell['mean'])} ± {cell['spread']:.4f}"),
+        *score_tables(found.summary, deciding(first), lambda cell: f"{_number(cell['mean'])} ± {cell['std']:.4f}"),
         Text("next", "bold"),
         *_next(str(first.path), first.config.data, first.levels),
     )
@@ -122,33 +120,15 @@ def _source(columns: Sequence[str]) -> str:
 
 def deciding(run: Run) -> str:
     """The metric that decided which epoch was kept."""
-    judged = [name.removeprefix("validation_") for name in map(str, run.history) if name.startswith("validation_")]
-    others = [name for name in judged if name != "loss"]
-    return others[0] if others else "loss"
-
-
-def best_epochs(run: Run) -> list[int]:
-    """The epoch that was kept of each member; the last where nothing was validated."""
-    history, metric = run.history, deciding(run)
-    name, settings = f"validation_{metric}", run.config.settings.training
-    groups = [frame for _, frame in history.groupby("member")] if "member" in history else [history]
-    found = []
-    for frame in groups:
-        best, mark = 0, None
-        for epoch, value, loss in zip(frame["epoch"], frame.get(name, []), frame.get(LOSS, []), strict=False):
-            validated = (epoch - 1) // settings.validate_every * settings.validate_every
-            if settings.patience is not None and validated - best >= settings.patience:
-                break  # this member was done; the others went on
-            if not pd.isna(value) and ValidationScore(value, loss).is_better(metric, mark):
-                best, mark = int(epoch), ValidationScore(float(value), float(loss))
-        found.append(best or int(frame["epoch"].max()))
-    return found
+    return run.config.monitor or "loss"
 
 
 def _title(place: Path, run: Run) -> RenderableType:
     size = "" if run.config.members == 1 else f", {count(run.config.members, 'member')}"
     preset = run.config.settings.preset
-    return Text.assemble((str(place), "bold"), f"  {', '.join(run.config.asked)} on {run.config.data} ({preset}{size})")
+    return Text.assemble(
+        (str(place), "bold"), f"  {', '.join(run.config.target_specs)} on {run.config.data} ({preset}{size})"
+    )
 
 
 def _add_targets(facts: Table, run: Run) -> None:
@@ -191,11 +171,10 @@ def _rows(level: str, frame: pd.DataFrame, source: str) -> Text:
 
 def _kept(run: Run) -> str:
     """Which epoch, and why."""
-    found, metric = best_epochs(run), deciding(run)
-    first, last = min(found), max(found)
+    first, last = min(run.config.best_epoch), max(run.config.best_epoch)
     epochs = f"epoch {first}" if first == last else f"epochs {first} to {last}"
-    judged = any(str(name).startswith("validation_") for name in run.history)
-    why = f"the best by {metric} on validation" if judged else "the last: there was nothing to validate on"
+    monitor = run.config.monitor
+    why = "the last: there was nothing to validate on" if monitor is None else f"the best by {monitor} on validation"
     return f"{epochs} of {int(run.history['epoch'].max())}, {why}"
 
 

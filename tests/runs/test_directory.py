@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 import torch
+from crashes import KillError, kill_after
 from pydantic import ValidationError
-from training.samples import content, payments, quick, shapes
+from samples import content, payments, quick, shapes
 
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.runs.directory import MODEL, SAVING, Candidate, SelectionRecord
+from censnet.runs.config import Candidate, SelectionRecord
+from censnet.runs.directory import MODEL, SAVING
 from censnet.runs.loading import read_frame
 
 FILES = (
@@ -122,28 +122,6 @@ def test_a_damaged_file_is_named(folder):
 # -- writing --------------------------------------------------------------------------------------------------------
 
 
-class CrashError(BaseException):
-    """The end of the process, as far as it can be had within one."""
-
-
-def crash_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Nothing changes on the disk after so many renamings, removals and new files."""
-    done = 0
-
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            nonlocal done
-            if done >= count:
-                raise CrashError
-            done += 1
-            return function(*args, **kwargs)
-
-        return call
-
-    for name in ("replace", "unlink", "rmdir", "mkdir", "fsync"):
-        monkeypatch.setattr(os, name, counted(getattr(os, name)))
-
-
 def test_a_crash_at_any_moment_of_saving_leaves_the_old_run_or_the_new_one(home, tmp_path, monkeypatch):
     old, new = load_run(home / "a"), load_run(home / "b")
     seen = set()
@@ -151,10 +129,10 @@ def test_a_crash_at_any_moment_of_saving_leaves_the_old_run_or_the_new_one(home,
         folder = tmp_path / str(count)
         shutil.copytree(home / "a", folder)
         with monkeypatch.context() as patch:
-            crash_after(patch, count)
+            kill_after(patch, count)
             try:
                 new.save(folder)
-            except CrashError:
+            except KillError:
                 finished = False
             else:
                 finished = True
@@ -176,10 +154,10 @@ def test_a_crash_while_a_training_is_saved_leaves_one_that_goes_on(tmp_path, mon
     for count in range(1, 200, 8):
         folder = tmp_path / str(count)
         with monkeypatch.context() as patch:
-            crash_after(patch, count)
+            kill_after(patch, count)
             try:
                 train(payments(), "node:vip", folder, settings=quick(training__epochs=1))
-            except CrashError:
+            except KillError:
                 finished = False
             else:
                 finished = True
@@ -190,7 +168,7 @@ def test_a_crash_while_a_training_is_saved_leaves_one_that_goes_on(tmp_path, mon
             states.add("whole")
         except ValueError as error:
             states.add("unfinished" if "is not finished" in str(error) else "nothing")
-        train(payments(), "node:vip", folder, settings=quick(training__epochs=1), resume=True)
+        train(payments(), "node:vip", folder, settings=quick(training__epochs=1), if_exists="resume")
         assert content(folder) == content(tmp_path / "whole")
     assert finished
     assert states == {"whole", "unfinished", "nothing"}
@@ -211,7 +189,7 @@ def test_a_run_is_replaced_only_if_asked(tmp_path):
     (tmp_path / "run" / "my notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="holds a finished run: choose another --out, or --overwrite to replace it"):
         train(payments(), "node:vip", tmp_path / "run", settings=settings)
-    run = train(payments(), "node:vip", tmp_path / "run", settings=settings, overwrite=True)
+    run = train(payments(), "node:vip", tmp_path / "run", settings=settings, if_exists="overwrite")
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
     assert names == sorted([*FILES, "my notes.txt"]), "nothing of the old run is left, and nothing else is touched"
     assert load_run(tmp_path / "run").metrics == run.metrics
@@ -236,7 +214,7 @@ def test_a_long_table_whose_errors_are_few_is_read_without_a_word(recwarn):
 
 
 def test_what_was_kept_is_one_of_the_tries() -> None:
-    candidates = [Candidate(round=1, gates="frozen", pseudo_label_weights=0.0)]
+    candidates = [Candidate(round=1, gates="frozen", pseudo_label_weight=0.0)]
     for kept in ([1], [-1], [0, 7]):
         with pytest.raises(ValidationError, match="expected numbers of 1 try"):
             SelectionRecord(candidates=candidates, inverse_temperature=[], best=[[0.5]], kept=kept)
