@@ -136,7 +136,7 @@ def content(folder: Path) -> dict[str, object]:
             found[str(path.relative_to(folder))] = path.read_bytes()
     if "config.json" in found:
         config = json.loads(str(found["config.json"], "utf-8"))  # type: ignore[call-overload]
-        found["config.json"] = {name: value for name, value in config.items() if name not in ("made", "sha256")}
+        found["config.json"] = {name: value for name, value in config.items() if name not in ("provenance", "sha256")}
     return found
 
 
