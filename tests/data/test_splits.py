@@ -11,12 +11,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from censnet.data.splits.links import LinkSplit, link_rows, links, negative_edges, read_links
+from censnet.data.molecules.featurize import read_smiles, scaffolds
+from censnet.data.splits.links import LinkSplit, link_rows, links, read_links
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits, write_splits
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import PairSpace, TwoSided, find_bipartition
+from censnet.ops.pairs import PairSpace, TwoSided, find_bipartition, negative_edges
 
 
 def equal(one: Split, two: Split) -> bool:
@@ -163,22 +164,22 @@ ALONE = ["C1CC1C", "C1CCC1C", "C1CCCC1C", "C1CCCCC1C"]
 
 
 def test_a_scaffold_is_in_one_part_and_the_largest_trains():
-    split = scaffold([*ALONE, *PYRIDINES, *BENZENES], (0.5, 0.25, 0.25))
+    split = scaffold(scaffolds([*ALONE, *PYRIDINES, *BENZENES]), (0.5, 0.25, 0.25))
     assert split.train.tolist() == list(range(8, 16))
     assert split.validation.tolist() == list(range(4, 8))
     assert split.test.tolist() == [0, 1, 2, 3]
 
 
 def test_the_seed_of_a_scaffold_split_decides_among_equals_only():
-    smiles = [*ALONE, *PYRIDINES, *BENZENES]
-    splits = [scaffold(smiles, (0.75, 0.125, 0.125), seed=seed) for seed in range(12)]
+    found = scaffolds([*ALONE, *PYRIDINES, *BENZENES])
+    splits = [scaffold(found, (0.75, 0.125, 0.125), seed=seed) for seed in range(12)]
     assert all(split.train.tolist() == list(range(4, 16)) for split in splits)
     assert len({tuple(split.test.tolist()) for split in splits}) > 1
-    assert equal(splits[0], scaffold(smiles, (0.75, 0.125, 0.125), seed=0))
+    assert equal(splits[0], scaffold(found, (0.75, 0.125, 0.125), seed=0))
 
 
 def test_a_smiles_that_is_no_molecule_is_in_no_part():
-    split = scaffold([*BENZENES, "not a molecule"], (0.8, 0.1, 0.1))
+    split = scaffold(read_smiles([*BENZENES, "not a molecule"], scaffolds=True).scaffolds, (0.8, 0.1, 0.1))
     assert 8 not in torch.cat(list(split.parts.values())).tolist()
 
 
@@ -242,7 +243,7 @@ def check_links(graph: Graph, split: LinkSplit) -> None:
     seen = {frozenset(ends[row]) for row in split.rows.train.tolist()}
     for part in ("validation", "test"):
         positive = [frozenset(pair) for pair in getattr(split, f"{part}_links").t().tolist()]
-        negative = [frozenset(pair) for pair in getattr(split, f"{part}_non_links").t().tolist()]
+        negative = [frozenset(pair) for pair in getattr(split, f"{part}_negatives").t().tolist()]
         rows = {frozenset(ends[row]) for row in split.rows.parts[part].tolist()}
         assert len(positive) == len(negative) > 0
         assert set(positive) == rows
@@ -253,7 +254,7 @@ def check_links(graph: Graph, split: LinkSplit) -> None:
     pairs = torch.cat([split.validation_negatives, split.test_negatives], dim=1).t().tolist()
     assert len({tuple(pair) for pair in pairs}) == len(pairs)
     assert sum(map(len, split.rows.parts.values())) == graph.num_edges
-    seen_by_messages = {frozenset(pair) for pair in split.seen(graph).ends.t().tolist()}
+    seen_by_messages = {frozenset(pair) for pair in split.message_graph(graph).ends.t().tolist()}
     hidden = {
         frozenset(pair) for part in ("validation", "test") for pair in getattr(split, f"{part}_links").t().tolist()
     }
@@ -262,7 +263,7 @@ def check_links(graph: Graph, split: LinkSplit) -> None:
 
 @given(edge_lists(), st.integers(0, 10**6))
 @settings(max_examples=80, deadline=None)
-def test_hidden_links_are_hidden_with_their_parallels_and_non_links_are_none(edges, seed):
+def test_hidden_links_are_hidden_with_their_parallels_and_negatives_are_none(edges, seed):
     graph = graph_of(*edges)
     pairs = {frozenset(pair) for pair in edges[0] if pair[0] != pair[1]}
     hidden = max(1, len(pairs) // 20) + max(1, len(pairs) // 10)
@@ -289,7 +290,7 @@ def test_cora_s_sizes_are_those_of_the_variational_auto_encoder():
 def test_the_features_of_seen_edges_are_their_own():
     graph = graph_of([(i, (i + 1) % 30) for i in range(30)], 30)
     split = links(graph)
-    assert split.seen(graph).edges.squeeze(1).long().tolist() == split.rows.train.tolist()
+    assert split.message_graph(graph).edges.squeeze(1).long().tolist() == split.rows.train.tolist()
 
 
 def test_loops_are_seen_and_never_asked_about():
@@ -298,7 +299,7 @@ def test_loops_are_seen_and_never_asked_about():
     assert set(range(30)) <= set(split.rows.train.tolist())
 
 
-def test_in_a_union_non_links_join_nodes_of_one_graph():
+def test_in_a_union_negatives_join_nodes_of_one_graph():
     ring = [(i, (i + 1) % 10) for i in range(10)]
     owner = [0, 1, 2] * 10  # not even contiguous
     graph = graph_of([(3 * i + k, 3 * j + k) for k in range(3) for i, j in ring], 30, owner)
@@ -308,7 +309,7 @@ def test_in_a_union_non_links_join_nodes_of_one_graph():
         assert torch.equal(graph.owner[pairs[0]], graph.owner[pairs[1]])
 
 
-def test_too_few_non_links_are_said_clearly():
+def test_too_few_negatives_are_said_clearly():
     complete = [(i, j) for i in range(8) for j in range(i)]
     with pytest.raises(ValueError, match="3 pairs without a link were asked for, but only 0 of the 28 pairs"):
         links(graph_of(complete, 8))
@@ -319,7 +320,7 @@ def test_too_few_non_links_are_said_clearly():
         negative_edges(graph, 3)
 
 
-def test_non_links_are_uniform():
+def test_negatives_are_uniform():
     graph = graph_of([(0, 1), (2, 3), (4, 5)], 6)
     counts: dict[tuple[int, ...], int] = {}
     for seed in range(600):
@@ -349,7 +350,7 @@ def ratings(users: int = 12, items: int = 9) -> list[tuple[int, int]]:
     return [(2 * u, 2 * i + 1) for u in range(users) for i in range(items) if rng.random() < 0.3]
 
 
-def test_where_nodes_are_of_two_kinds_non_links_join_one_of_each():
+def test_where_nodes_are_of_two_kinds_negatives_join_one_of_each():
     edges = ratings()
     graph = graph_of([*edges, edges[0]], 26)  # one is rated twice, and some nodes are in no edge
     split = links(graph)
@@ -398,11 +399,11 @@ def test_a_million_edges_split_within_the_memory_of_a_few_edge_lists():
     split = links(graph)  # 200,000 x 200,000 booleans would be 40 GB
     keys = {
         part: getattr(split, part).amin(0) * 200_000 + getattr(split, part).amax(0)
-        for part in ("test_links", "test_non_links")
+        for part in ("test_links", "test_negatives")
     }
     linked = ends.amin(0) * 200_000 + ends.amax(0)
     assert torch.isin(keys["test_links"], linked).all()
-    assert not torch.isin(keys["test_non_links"], linked).any()
+    assert not torch.isin(keys["test_negatives"], linked).any()
     assert not torch.isin(keys["test_links"], linked[split.rows.train]).any()
 
 
@@ -481,7 +482,7 @@ def test_a_link_split_comes_back_from_its_file_beside_another(tmp_path_factory, 
     write_splits({"nodes": labels}, path, more=[link_rows(split, graph, node_ids=names)])
     back = read_links(path)
     assert equal(back.rows, split.rows)
-    for name in ("validation_links", "validation_non_links", "test_links", "test_non_links"):
+    for name in ("validation_links", "validation_negatives", "test_links", "test_negatives"):
         assert torch.equal(getattr(back, name), getattr(split, name))
     assert equal(read_splits(path)["nodes"], labels)
 

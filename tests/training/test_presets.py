@@ -15,7 +15,7 @@ from censnet.ops.graph import Graph
 from censnet.pipeline import train
 from censnet.settings.presets import make_settings
 from censnet.tasks.targets import Target
-from censnet_experiments.classifiers import build
+from censnet_experiments.models import build_node_model
 from censnet_experiments.spec import find_spec
 
 
@@ -38,7 +38,7 @@ def test_the_network_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
     torch.manual_seed(3)
     model = Model(7, 3, [target], False, settings.model)
     options = {name: value for name, value in spec.recipe.options.items() if name != "released_edges"}
-    classifier = build("censnet", graph, 3, options, seed=3)
+    classifier = build_node_model("censnet", graph, 3, options, seed=3)
     answer = model.eval()(graph).rows["node"]
     assert answer.equal(classifier.eval()(graph.nodes, graph.edges, graph.incidence))
     assert settings.model.dropout == spec.recipe.options["dropout"]
@@ -80,6 +80,8 @@ def test_the_default_for_nodes_learns_a_small_dense_table():
 
 
 def test_a_head_above_a_last_layer_that_answers_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"model\.head is \[4\], expected none.*: set model\.linear_end=false"):
+    with pytest.raises(
+        SettingsError, match=r"model\.head is \[4\], expected none.*: set model\.last_layer_is_head=false"
+    ):
         train(payments(), "node:vip", settings={"model.head": [4], "training.epochs": 1})
     train(payments(), "node:vip", settings={"model.head": [4], "model.last_layer_is_head": False, "training.epochs": 1})

@@ -51,13 +51,13 @@ class CensNet(nn.Module):
         norm: "batch", "layer" or None, before the activation.
         residual: whether to add what came in, where the widths agree; "rezero" is with an :math:`r_l` that is learnt.
         activation: relu, elu, gelu, silu, tanh or none.
-        lift: how often each node's features are first mapped to `hidden` channels by themselves, then activated and
-            thinned by dropout, so that the first layer already moves what was learnt of them.
-        lift_edges: whether each edge is first mapped to `hidden` channels together with the sum of its two ends, then
-            activated and thinned: edge layers then move what an edge joins, not only what it is.
+        pre_layers: how often each node's features are first mapped to `hidden` channels by themselves, followed by
+            the activation and dropout, so that the first layer propagates learned features.
+        edge_pre_layer: whether each edge is first mapped to `hidden` channels together with the sum of its two ends,
+            followed by the activation and dropout: edge layers then also propagate what an edge joins.
         variant: "paper" or "released". In the released code the edges keep their width, and activation and dropout are
             applied to both sides after every layer, renewed or not.
-        bias, self_weight, heads, gate, normalization, kernel, readers: as in `NodeLayer` and `EdgeLayer`. Where the
+        bias, self_weight, heads, gate, normalization, kernel, gate_init: as in `NodeLayer` and `EdgeLayer`. Where the
             last layer's `out_width` is not a multiple of `heads`, that layer has one head.
         members: how many such networks, each with parameters of its own, stand side by side; see `members.py`.
 

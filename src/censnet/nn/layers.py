@@ -23,7 +23,7 @@ GateInit = Literal["signed", "positive"]
 
 
 class _IncidenceLayer(nn.Module):
-    """What both layers have: the mixing W, the reader p, and how they meet in one operator."""
+    """What both layers have: the mixing W, the gate vector p, and how they meet in one operator."""
 
     def __init__(
         self,

@@ -102,7 +102,7 @@ class CensNetVAE(nn.Module):
         layers: the CensNet layers before the last propagation. "N" is the printed equation; the paper's figure draws
             one edge layer before it, which is "EN".
         dropout: after each CensNet layer.
-        readers: how the vectors p start; see `NodeLayer`.
+        gate_init: how the vectors p start; see `NodeLayer`.
         self_weight: what a row gives itself; see `NodeLayer`. As printed, a node without a link gives itself nothing.
 
     Shape:

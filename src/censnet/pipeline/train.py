@@ -277,9 +277,8 @@ def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
 
 def _announce(prepared: Prepared, folder: Path | None) -> None:
     """Log the notes on the data, the targets, the split and the findings before the training starts."""
-    logged = [found[min(found)] for found in prepared.data.problems.values() if found]  # when the rows were read
     for note in prepared.data.notes:
-        if not any(first in note for first in logged):
+        if note.kind != "row error":  # a warning was logged when the rows were read
             logger.info("%s", note)
     for target in prepared.targets[:MOST_SHOWN]:
         logger.info("%s is %s: %s", target.name, target.kind, target.reason)

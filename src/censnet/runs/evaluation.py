@@ -93,7 +93,7 @@ def score_other_data(
                     fresh[level] = score_rows(targets, predicted, labels, others.nonzero().squeeze(1), censoring)
     if config.link:
         hidden = links(one_graph(dataset), config.settings.data.link_fractions, config.settings.seed)
-        held_out = score_held_out(run.models, run.outputs(dataset.seen(hidden), device), hidden)
+        held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
         scores["link"] = link_metrics(held_out)["test"] | count_known_links(splits, dataset, hidden.test_links)
     for level, found in scores.items():
         note = describe_known(found, "links" if level == "link" else table_of(level))

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import Dataset
+from censnet.data.load import load_data
 from censnet.data.molecules.smiles_input import given_smiles
+from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
 from censnet.errors import ArgumentError, DataError, RunError, quote
@@ -135,7 +137,7 @@ class Predictor:
             return dataset
         line, much = GraphSize.of(dataset.graph).compare(self.config.graph_size)
         logger.log(logging.WARNING if much else logging.INFO, "%s", line)
-        return replace(dataset, notes=[*dataset.notes, line])
+        return replace(dataset, notes=[*dataset.notes, Note("size", line)])
 
     def outputs(self, graph: Graph | GraphSet, device: torch.device, progress: bool = False) -> list[Outputs]:
         """The outputs of each member in one forward pass, on the CPU."""
