@@ -351,7 +351,7 @@ def test_evaluate_says_how_many_rows_were_trained_on(place: Path, tmp_path: Path
     kept = load_run(place / "graphs").predictions["graph"]["split"].head(15)
     train_, validation = ((kept == part).sum() for part in ("train", "validation"))
     said = (
-        f"{train_ + validation} of 15 graphs to judge by are known from training ({train_} trained on, {validation} of"
+        f"{train_ + validation} of 15 graphs to score are known from training ({train_} for training, {validation} for"
     )
     assert said in " ".join(result.stderr.split())
     scores = json.loads(succeed("evaluate", place / "graphs", tmp_path / "some.csv", "--json").stdout)

@@ -10,14 +10,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from crashes import KillError, kill_after
+from crashes import CrashError, KillError, kill_after, stop_at
 from pydantic import ValidationError
 from samples import content, payments, quick, shapes
 
+from censnet.errors import RunError
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
 from censnet.runs.config import Candidate, SelectionRecord
-from censnet.runs.directory import MODEL, SAVING
+from censnet.runs.directory import MODEL, SAVING, dump_with_checksum, load_with_checksum
 from censnet.runs.loading import read_frame
 
 FILES = (
@@ -117,6 +118,43 @@ def test_a_damaged_file_is_named(folder):
     (folder / "schema.json").unlink()
     with pytest.raises(ValueError, match=r"schema\.json is missing or is a link"):
         load_run(folder)
+
+
+@pytest.mark.parametrize("field", ["format", "made"])
+def test_a_run_of_the_first_format_is_refused_in_one_line(field: str, folder: Path) -> None:
+    path = folder / "config.json"
+    config = load_with_checksum(path.read_bytes(), path)
+    config = {**config, "format": 1} if field == "format" else {**config, "format": 1, "made": config["provenance"]}
+    path.write_bytes(dump_with_checksum(config))
+    with pytest.raises(RunError, match=r"config\.json has format 1, expected 2: an earlier version .*: train again$"):
+        load_run(folder)
+    run = train(payments(), "node:vip", folder, settings=quick(training__epochs=1), if_exists="overwrite")
+    assert load_run(folder).metrics == run.metrics
+
+
+def test_a_checkpoint_of_the_first_format_is_refused_in_one_line(tmp_path: Path, monkeypatch) -> None:
+    with monkeypatch.context() as patch:
+        stop_at(patch, 2, "exception")
+        with pytest.raises(CrashError):
+            train(payments(), "node:vip", tmp_path / "run", settings=quick())
+    path = tmp_path / "run" / "checkpoint" / "start.json"
+    start = load_with_checksum(path.read_bytes(), path)
+    del start["format"]
+    path.write_bytes(dump_with_checksum(start))
+    with pytest.raises(RunError, match=r"start\.json has format 1, expected 2: an earlier version .*: train again$"):
+        train(payments(), "node:vip", tmp_path / "run", settings=quick(), if_exists="resume")
+    train(payments(), "node:vip", tmp_path / "run", settings=quick(training__epochs=1), if_exists="overwrite")
+
+
+def test_the_best_epoch_is_stored_for_each_member(tmp_path: Path) -> None:
+    settings = quick(training__epochs=8, training__patience=None, training__learning_rate=0.1)
+    run = train(payments(), "edge:fee", tmp_path / "run", settings=settings, ensemble=2)
+    back, history = load_run(tmp_path / "run"), run.history
+    assert back.config.monitor == "rmse"
+    best = history.loc[history.groupby("member")["validation_rmse"].idxmin(), "epoch"]
+    assert back.config.best_epoch == best.tolist()
+    last = train(payments(), "edge:fee", settings=settings | {"data.fractions": (0.8, 0.0, 0.2)})
+    assert (last.config.monitor, last.config.best_epoch) == (None, [8])
 
 
 # -- writing --------------------------------------------------------------------------------------------------------

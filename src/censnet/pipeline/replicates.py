@@ -18,10 +18,9 @@ from typing import Any, Literal
 import torch
 
 from censnet.arguments import check_arguments
-from censnet.data.tables.target_spec import Targets
 from censnet.errors import ArgumentError, RunError
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
-from censnet.pipeline.resolve import SettingsLike, read_settings, section_of
+from censnet.pipeline.resolve import SettingsLike, TargetsLike, as_specs, read_settings, section_of
 from censnet.pipeline.results import make_run
 from censnet.pipeline.train import IfExists, make_start, train
 from censnet.progress import show
@@ -58,7 +57,7 @@ class Replicates:
 
 def replicate(
     data: object,
-    target: Targets,
+    target: TargetsLike,
     out: str | os.PathLike[str] | None = None,
     *,
     replicates: int,
@@ -84,6 +83,7 @@ def replicate(
     check_arguments(replicate, locals())
     if replicates < 2:
         raise ArgumentError(f"replicates is {replicates}, expected at least 2")
+    target = as_specs(target)
     specs, link = read_targets(data, target)
     given, preset, seed = read_settings(settings, target, preset, seed)
     split_seed = make_settings(preset, section_of(specs), given, seed, link).data.split_seed

@@ -6,25 +6,45 @@ an error; so is one that nothing would read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import cast
 
 import torch
 
 from censnet.data.dataset import Dataset
 from censnet.data.splits.split import Split
 from censnet.data.splits.stated import has_wide_masks
-from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
+from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, parse_targets
 from censnet.errors import ArgumentError, SettingsError
 from censnet.ops.graph import Graph
 from censnet.settings.presets import has_network_for_many, make_settings, setting_names, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Section, Settings
+from censnet.tasks.targets import Target
 from censnet.text import count, plural
 from censnet.training.task_data import TaskData
 
 SettingsLike = Settings | Mapping[str, object]  # an object, or a mapping of nested or dotted names
+TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write them, or of another run
 
 MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
 CANDIDATES = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
+
+
+def as_specs(target: TargetsLike) -> Targets:
+    """Targets, with a `TargetSpec` of the same level, column, kind and positive class for each fitted `Target`.
+
+    >>> as_specs(Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"]))
+    [TargetSpec(edge:fraud=binary:yes)]
+    """
+    items = [target] if isinstance(target, str | TargetSpec | Target) else list(target)
+    if not any(isinstance(item, Target) for item in items):
+        return cast(Targets, target)
+    return [
+        TargetSpec(item.level, item.column, item.kind, item.classes[1] if item.kind == "binary" else None)
+        if isinstance(item, Target)
+        else item
+        for item in items
+    ]
 
 
 def read_settings(

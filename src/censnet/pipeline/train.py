@@ -15,12 +15,11 @@ from typing import Literal
 from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
-from censnet.data.tables.target_spec import Targets
 from censnet.data.tables.targets import table_of
 from censnet.errors import ArgumentError, RunError, WriteError, quote
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
-from censnet.pipeline.resolve import SettingsLike, read_settings
+from censnet.pipeline.resolve import SettingsLike, TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
 from censnet.progress import show
 from censnet.runs.config import MOST_MEMBERS, TrainingStart
@@ -52,7 +51,7 @@ MOST_SHOWN = 12  # targets that are described one by one
 
 def train(
     data: object,
-    target: Targets,
+    target: TargetsLike,
     out: str | os.PathLike[str] | None = None,
     *,
     preset: str = "strong",
@@ -74,7 +73,8 @@ def train(
         target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`; several train joint heads. The kind of a
             column is inferred from its labels; `node:COLUMN=regression` sets it (binary, multiclass, regression), and
             `edge:COLUMN=binary:CLASS` sets the positive class. `graph:*` is every column left. A name with a comma
-            is put in quotes, `graph:"a, b"`, or in a tuple, `("graph", "a, b")`. `TargetSpec` objects do as well.
+            is put in quotes, `graph:"a, b"`, or in a tuple, `("graph", "a, b")`. `TargetSpec` objects, and `Target`
+            objects of another run, do as well.
         out: the run directory; without one, nothing is written to disk.
         preset: `strong` (the default), `paper` or `released`.
         settings: changes of the preset, dotted as {"model.hidden": 64, "data.split": "scaffold"} or nested as
@@ -103,7 +103,8 @@ def train(
     if out is None and (if_exists == "resume" or tensorboard or finish):
         raise ArgumentError("if_exists='resume', finish and tensorboard need a run directory: give out")
     started = time.monotonic()
-    changes, preset, seed = read_settings(settings, target, preset, seed)
+    specs = as_specs(target)
+    changes, preset, seed = read_settings(settings, specs, preset, seed)
     folder = None if out is None else run_dir(out)
     resume, again = finish or if_exists == "resume", False
     if folder is not None and resume:
@@ -113,7 +114,7 @@ def train(
                 return _load_finished(folder)
         elif finish:
             read_start(folder)  # an error if there is none
-    prepared = prepare(data, target, preset, changes, seed, strict=strict, overrides=overrides)
+    prepared = prepare(data, specs, preset, changes, seed, strict=strict, overrides=overrides)
     accelerator = make_accelerator(prepared.settings.training.precision, device)
     _check_processes(accelerator, prepared)
     for recipe in prepared.networks if not finish else ():
