@@ -130,5 +130,5 @@ def content(folder: Path) -> dict[str, object]:
 
 def batch_replicates(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
     """Whether replicates that can be trained as one batched ensemble are."""
-    can_batch = replicates.can_batch_members
-    monkeypatch.setattr(replicates, "can_batch_members", lambda *args: yes and can_batch(*args))
+    can_batch = replicates.can_batch
+    monkeypatch.setattr(replicates, "can_batch", lambda *args: yes and can_batch(*args))

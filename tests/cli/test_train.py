@@ -243,23 +243,19 @@ def test_a_built_in_name_wins_over_a_folder_unless_it_is_written_as_a_path(
     assert load_run("here").config.data == "./karate"
 
 
-class _Impatient:
+class _Impatient(Callback):
     """Presses Ctrl-C after an epoch."""
 
     def __init__(self, epoch: int) -> None:
         self.last = epoch
 
-    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None: ...
-    def step(self) -> None: ...
-    def epoch(self, rows: Sequence[dict[str, float]], best: Sequence[float | None]) -> None:
+    def on_epoch_end(self, rows: Sequence[dict[str, float]], best: Sequence[float | None]) -> None:
         if rows[0]["epoch"] == self.last:
             signal.raise_signal(signal.SIGINT)
 
-    def end(self) -> None: ...
-
 
 def _interrupt(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
-    callback: Callback = _Impatient(epoch)
+    callback = _Impatient(epoch)
     for module in ("train", "replicates"):
         monkeypatch.setattr(sys.modules[f"censnet.pipeline.{module}"], "show", lambda: callback)
 
@@ -455,12 +451,12 @@ def test_settings_are_shown_with_their_choices() -> None:
 
 
 def _train(callback: Callback, last: int) -> None:
-    callback.begin(5, 0, 2, "auc")
+    callback.on_train_begin(5, 0, 2, "auc")
     for epoch in range(1, last + 1):
-        callback.step()
-        callback.step()
-        callback.epoch([{"epoch": epoch, "loss": 0.5, "validation_auc": epoch / 10}], [0.9])
-    callback.end()
+        callback.on_step_end()
+        callback.on_step_end()
+        callback.on_epoch_end([{"epoch": epoch, "loss": 0.5, "validation_auc": epoch / 10}], [0.9])
+    callback.on_train_end()
 
 
 def test_the_bar_shows_metric_and_time_on_one_line_of_a_narrow_terminal() -> None:

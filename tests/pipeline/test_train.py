@@ -23,7 +23,7 @@ from censnet.runs import load_run
 from censnet.settings.presets import make_settings
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
-from censnet.training.batches import Batch, draw_balanced
+from censnet.training.batches import Batch, sample_balanced
 from censnet.training.objective import Objective
 
 LEARN = {
@@ -245,7 +245,7 @@ def test_class_weights_make_the_rare_class_count_as_much_as_the_others():
 
 def test_balanced_sampling_draws_each_class_as_often():
     labels = torch.cat([torch.zeros(950, 1), torch.ones(50, 1)])
-    drawn = draw_balanced(labels, 20_000, torch.Generator().manual_seed(0))
+    drawn = sample_balanced(labels, 20_000, torch.Generator().manual_seed(0))
     assert float(labels[drawn].mean()) == pytest.approx(0.5, abs=0.02)
 
 

@@ -12,7 +12,7 @@ from censnet.cli.outputs import predict_levels
 from censnet.data.tables.files import Tables
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.training import inference as infer_module
+from censnet.training import evaluator as infer_module
 from censnet.training.evaluator import average
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from training.samples import payments, quick
+from samples import payments, quick
 
 from censnet.nn.model import Model
 from censnet.pipeline.prepare import Prepared, prepare
-from censnet.training.batches import choose_sampling, make_batches, whole_batches
+from censnet.training.batches import choose_sampling, even_batches, make_batches
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,6 @@ def test_an_epoch_of_parts_has_no_more_steps_than_asked_and_other_rows_each_time
     [(9, 4, [4, 5]), (10, 4, [4, 4, 2]), (11, 4, [4, 4, 3]), (3, 4, [3]), (8, 4, [4, 4]), (1, 64, [1])],
 )
 def test_a_small_last_step_joins_the_one_before(rows: int, size: int, sizes: list[int]) -> None:
-    steps = whole_batches(torch.arange(rows), size)
+    steps = even_batches(torch.arange(rows), size)
     assert [len(step) for step in steps] == sizes
     assert torch.equal(torch.cat(steps), torch.arange(rows))

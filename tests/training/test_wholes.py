@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import quick, shapes, smiles
+from samples import quick, shapes, smiles
 
 from censnet.data import DataError, Tables
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import load_run
-from censnet.selection.recipes import build_model
+from censnet.training.ensemble import build_model
 
 DESCRIBED = quick(data__descriptors=True)
 

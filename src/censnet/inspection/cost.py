@@ -23,11 +23,11 @@ from torch.utils._pytree import tree_leaves
 from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.selection.recipes import build_model
 from censnet.settings.schema import Settings
 from censnet.training.batches import NUMBERS_KEPT, Batch, choose_sampling, make_batches
 from censnet.training.devices import free_memory, total_memory
-from censnet.training.inference import infer
+from censnet.training.ensemble import build_model
+from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
 from censnet.training.task_data import TaskData
 

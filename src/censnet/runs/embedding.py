@@ -17,7 +17,7 @@ from censnet.data.tables.targets import table_of
 from censnet.nn.graph_task import GraphTask
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph, GraphSet
-from censnet.training.inference import graph_batches
+from censnet.training.evaluator import graph_batches
 from censnet.training.task_data import owners
 
 ENDS = ("source", "target")

@@ -29,8 +29,8 @@ from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.links import check_exclusive, link_table
 from censnet.tasks.predictions import answer_table, answers
 from censnet.text import count
-from censnet.training.devices import make_accelerator
-from censnet.training.inference import infer
+from censnet.training.devices import find_device
+from censnet.training.evaluator import infer
 
 logger = logging.getLogger(__name__)
 Keep = Literal["ids", "all"]
@@ -178,12 +178,6 @@ class Predictor:
         """Each model and the graph on the device."""
         placed = graph.to(device)
         return [(model.to(device).eval(), placed) for model in self.models]
-
-
-def find_device(device: str | None) -> torch.device:
-    """The device of this name, or the best available."""
-    where: torch.device = make_accelerator(device=device).device
-    return where
 
 
 def check_finite(values: pd.DataFrame) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from censnet.ops.graph import Graph
-from censnet.selection import pseudo_labels as pseudo_label_weights
+from censnet.selection import pseudo_labels as pseudo_label_module
 from censnet.selection.pseudo_labels import propagate_features, pseudo_labels
 
 
@@ -75,7 +75,7 @@ def test_the_rule_as_printed_computed_slowly():
     h, y = slow_rows(graph, graph.nodes.double().numpy()), labels.long().numpy()
     torch.testing.assert_close(propagate_features(graph), torch.from_numpy(h).float(), atol=1e-5, rtol=1e-4)
     for tau in (8.0, 30.0):
-        guess = pseudo_labels(graph, labels, train, validation, 3, inverse_temperature=[tau])
+        guess = pseudo_labels(graph, labels, train, validation, 3, inverse_temperatures=[tau])
         expected = slow_power(slow_guess(h, y, train.tolist(), tau, 3), y, validation.tolist())
         expected[train] = np.eye(3)[y[train]]
         torch.testing.assert_close(guess, torch.from_numpy(expected).float(), atol=2e-3, rtol=0)
@@ -85,11 +85,11 @@ def test_of_several_the_one_that_is_right_on_most_validation_rows():
     graph, labels = communities(seed=4)
     train, validation = parts()
     each = {
-        tau: pseudo_labels(graph, labels, train, validation, 3, inverse_temperature=[tau]) for tau in (1.0, 8.0, 200.0)
+        tau: pseudo_labels(graph, labels, train, validation, 3, inverse_temperatures=[tau]) for tau in (1.0, 8.0, 200.0)
     }
     right = {tau: (guess[validation].argmax(1) == labels[validation]).double().mean() for tau, guess in each.items()}
     assert len(set(map(float, right.values()))) > 1, "or there would be nothing to choose"
-    best = pseudo_labels(graph, labels, train, validation, 3, inverse_temperature=list(each))
+    best = pseudo_labels(graph, labels, train, validation, 3, inverse_temperatures=list(each))
     assert best.equal(each[max(right, key=right.__getitem__)])
 
 
@@ -178,7 +178,7 @@ def test_wide_features_of_many_nodes_are_projected_and_angles_stay(sparse, monke
     wide = Graph(wide.to_sparse_csr() if sparse else wide, graph.edges, graph.ends)
     exact = propagate_features(wide)
     assert exact.shape == (60, 2000)
-    monkeypatch.setattr(pseudo_label_weights, "ROOM", 60 * 512)
+    monkeypatch.setattr(pseudo_label_module, "MOST_VALUES", 60 * 512)
     narrow = propagate_features(wide)
     assert narrow.shape == (60, 512)
     assert narrow.equal(propagate_features(wide))

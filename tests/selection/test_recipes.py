@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from crashes import CrashError, stop_at
 from rich.console import Console
-from training.samples import content, payments
+from samples import content, payments
 
 from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
@@ -47,7 +47,7 @@ def test_neighbours_that_are_unlike_are_learnt_from():
     assert run.config.settings.model == make_settings("strong", "node", {"training.recipe": "high_label"}).model
     selection = run.config.selection
     assert [one.recipe for one in selection.candidates] == ["low_label"] * 8 + ["high_label"]
-    assert selection.kept == [8]
+    assert selection.selected == [8]
     assert selection.best[0][8] == max(selection.best[0])
     console = Console(file=io.StringIO(), width=200)
     console.print(run_screen(run))
@@ -134,5 +134,5 @@ def test_each_replicate_keeps_the_network_that_is_its_best():
     for run in found.runs:
         selection = run.config.selection
         assert len(selection.candidates) == 5
-        assert selection.best[0][selection.kept[0]] == max(selection.best[0])
-        assert run.config.settings.training.recipe == selection.candidates[selection.kept[0]].recipe
+        assert selection.best[0][selection.selected[0]] == max(selection.best[0])
+        assert run.config.settings.training.recipe == selection.candidates[selection.selected[0]].recipe

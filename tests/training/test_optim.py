@@ -19,7 +19,7 @@ from censnet.training.optim import clip_gradients, lr_factor, make_optimizer, st
 
 def rates(steps: int, **settings: object) -> list[float]:
     stated = TrainingSettings(**settings)
-    return [lr_factor(stated, step, steps) for step in range(steps)]
+    return [lr_factor(stated.schedule, stated.warmup, step, steps) for step in range(steps)]
 
 
 def test_a_constant_rate_stays():

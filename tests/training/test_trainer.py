@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import payments, quick, shapes
+from samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError, TrainingStopped
@@ -24,12 +24,16 @@ from censnet.nn.model import Model
 from censnet.pipeline import train
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.runs import load_run
-from censnet.selection.recipes import build_model, can_batch_members
 from censnet.settings.presets import make_settings
+from censnet.training.callbacks import Callback
 from censnet.training.checkpoint import load_tensors
-from censnet.training.evaluator import Evaluator, overall
+from censnet.training.devices import make_accelerator
+from censnet.training.ensemble import build_model, can_batch_members
+from censnet.training.evaluator import Evaluator, mean_over_levels
 from censnet.training.history import HistoryFile, history_csv, history_table
 from censnet.training.trainer import fit
+
+CPU = make_accelerator(device="cpu")
 
 
 def make(prepared: Prepared, members: int = 1, seed: int = 0) -> Model:
@@ -46,16 +50,16 @@ class Weights:
         self.model, self.seen = model, []
         self.steps = 0
 
-    def begin(self, epochs, done, steps, monitor):
+    def on_train_begin(self, epochs, done, steps, monitor):
         self.begun = (epochs, done, steps, monitor)
 
-    def step(self):
+    def on_step_end(self):
         self.steps += 1
 
-    def epoch(self, rows, best):
+    def on_epoch_end(self, rows, best):
         self.seen.append({name: tensor.clone() for name, tensor in self.model.state_dict().items()})
 
-    def end(self):
+    def on_train_end(self):
         self.ended = True
 
 
@@ -86,7 +90,7 @@ def test_the_best_weights_come_back_and_patience_ends_it():
     fit_result = fit(model, prepared.task_data, settings, callbacks=[weights])
     values = [row["validation_rmse"] for row in fit_result.history]
     best = int(np.argmin(values))
-    assert fit_result.best == [min(values)]
+    assert [score.value for score in fit_result.best] == [min(values)]
     assert fit_result.best_epoch == [best + 1]
     assert len(values) == best + 1 + 4 < 200
     for name, tensor in model.state_dict().items():
@@ -96,20 +100,40 @@ def test_the_best_weights_come_back_and_patience_ends_it():
     assert weights.ended
 
 
-def test_what_is_validated_and_kept_is_the_running_mean_of_the_weights():
+def test_the_saved_weights_are_their_exponential_moving_average():
     """m := a m + (1 - a) w after each step, w as it is without; a is (1 + step) / (10 + step) while that is less."""
-    prepared = prepare(payments(), "node:wealth", "strong", quick(model__dropout=0.0), 0)
+    changes = quick(model__dropout=0.0, model__norm="batch", data__fractions=(0.8, 0.0, 0.2))  # the last epoch is saved
+    prepared = prepare(payments(), "node:wealth", "strong", changes, 0)
     settings = prepared.settings.training.model_copy(update={"epochs": 8, "patience": None})
-    plain, averaged = make(prepared), make(prepared)  # from one start
-    alone, mean = Weights(plain), Weights(averaged)
+    plain = make(prepared)
+    current = Weights(plain)
     expected = {name: tensor.clone() for name, tensor in plain.state_dict().items()}
-    fit(plain, prepared.task_data, settings, callbacks=[alone])
-    fit(averaged, prepared.task_data, settings.model_copy(update={"ema_decay": 0.3}), callbacks=[mean])
+    fit(plain, prepared.task_data, settings, callbacks=[current])
     for step in range(8):
         share = min(0.3, (1 + step) / (10 + step))
         for name, tensor in expected.items():
-            tensor.mul_(share).add_((1 - share) * alone.seen[step][name])
-            torch.testing.assert_close(mean.seen[step][name], tensor)
+            if tensor.is_floating_point():
+                tensor.mul_(share).add_((1 - share) * current.seen[step][name])
+            else:
+                tensor.copy_(current.seen[step][name])  # the number of batches
+        averaged = make(prepared)  # from the same initial weights
+        fit(averaged, prepared.task_data, settings.model_copy(update={"ema_decay": 0.3, "epochs": step + 1}))
+        for name, tensor in averaged.state_dict().items():
+            torch.testing.assert_close(tensor, expected[name])
+
+
+def test_a_callback_can_stop_a_training_which_keeps_its_best_epoch():
+    class Stop(Callback):
+        def on_epoch_end(self, rows, best):
+            return rows[0]["epoch"] == 3
+
+    prepared = prepare(payments(), "node:wealth", "strong", quick(), 0)
+    model = make(prepared)
+    weights = Weights(model)
+    result = fit(model, prepared.task_data, prepared.settings.training, callbacks=[weights, Stop()])
+    assert [row["epoch"] for row in result.history] == [1, 2, 3]
+    for name, tensor in model.state_dict().items():
+        torch.testing.assert_close(tensor, weights.seen[result.best_epoch[0] - 1][name], rtol=0, atol=0)
 
 
 def test_of_epochs_that_the_metric_finds_equal_the_one_of_least_loss_is_kept():
@@ -119,7 +143,7 @@ def test_of_epochs_that_the_metric_finds_equal_the_one_of_least_loss_is_kept():
     equal = {
         row["validation_loss"]: row["epoch"]
         for row in fit_result.history
-        if row["validation_auc"] == fit_result.best[0]
+        if row["validation_auc"] == fit_result.best[0].value
     }
     assert len(equal) > 2
     assert fit_result.best_epoch == [equal[min(equal)]]
@@ -136,8 +160,8 @@ def test_each_member_keeps_its_own_best_epoch():
     for member in range(3):
         mine = [row["validation_rmse"] for row in fit_result.history if row["member"] == member]
         counted = mine[: fit_result.best_epoch[member] + 3]  # after that it had waited long enough
-        assert fit_result.best[member] == min(counted)
-        assert overall(scores[member], "rmse") == pytest.approx(min(counted), rel=1e-6)
+        assert fit_result.best[member].value == min(counted)
+        assert mean_over_levels(scores[member], "rmse") == pytest.approx(min(counted), rel=1e-6)
     assert len(set(fit_result.best_epoch)) > 1
 
 
@@ -177,7 +201,9 @@ def test_a_validation_part_of_one_class_is_judged_by_the_loss(caplog):
     data = Tables(data.nodes.assign(split=parts), data.edges)
     with caplog.at_level(logging.WARNING, "censnet"):
         run = train(data, "node:vip", settings=quick(training__epochs=12, training__learning_rate=0.05))
-    assert "the validation rows do not define auc (one class alone?): the loss decides" in caplog.text
+    assert (
+        "auc is not defined on the validation samples (one class only): the loss selects the best epoch" in caplog.text
+    )
     best = run.history["validation_loss"].min()
     assert run.metrics["validation"]["node"]["loss"] == pytest.approx(best, rel=1e-6)
     assert "validation_auc" not in run.history
@@ -275,7 +301,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 1
-    assert "Error: stopped after epoch" in said
+    assert "TrainingInterrupted: stopped after epoch" in said
     assert "censnet train --resume --out run goes on with it" in said
     _, facts = load_tensors(tmp_path / "run" / "checkpoint" / "member-0.safetensors")
     assert len(facts["history"]) == facts["epoch"] >= 3
@@ -286,7 +312,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
 
 def test_without_a_directory_ctrl_c_says_that_nothing_was_saved():
     class Impatient(Weights):
-        def epoch(self, rows, best):
+        def on_epoch_end(self, rows, best):
             if rows[0]["epoch"] == 2:
                 os.kill(os.getpid(), signal.SIGINT)
 
@@ -304,12 +330,14 @@ def test_history_grows_with_each_epoch(tmp_path):
     sizes = []
 
     class Reader(Weights):
-        def epoch(self, rows, best):
+        def on_epoch_end(self, rows, best):
             sizes.append(len((tmp_path / "history.csv").read_text().splitlines()))
 
     prepared = prepare(payments(), "node:vip", "strong", quick(), 0)
     model, record = make(prepared), HistoryFile(tmp_path / "history.csv")
-    fit_result = fit(model, prepared.task_data, prepared.settings.training, callbacks=[Reader(model)], record=record)
+    fit_result = fit(
+        model, prepared.task_data, prepared.settings.training, callbacks=[Reader(model)], history_file=record
+    )
     assert sizes == [2, 3, 4, 5, 6, 7]
     frame = history_table(fit_result.history, fit_result.monitor)
     assert (tmp_path / "history.csv").read_bytes() == history_csv(frame)
@@ -384,15 +412,15 @@ def test_members_on_the_same_batches_of_graphs_are_those_alone():
     task_data, settings = asked.task_data, asked.settings
     assert task_data.members == 1
     twice = replace(task_data, parts={level: part.expand(-1, 2) for level, part in task_data.parts.items()})
-    assert can_batch_members(twice, settings, 2, "cpu")
+    assert can_batch_members(twice, settings, 2, torch.device("cpu"))
     alone = []
     for seed in (1, 2):
         torch.manual_seed(seed)
         alone.append(build_model(task_data, settings))
     many, graph = stack_members(alone), task_data.graph.batch(torch.arange(40))
-    fit_result = fit(many, twice, settings.training, 5, device="cpu")
+    fit_result = fit(many, twice, settings.training, 5, accelerator=CPU)
     for number, (model, member) in enumerate(zip(alone, split_members(many), strict=True)):
-        found = fit(model, task_data, settings.training, 5, device="cpu")
+        found = fit(model, task_data, settings.training, 5, accelerator=CPU)
         assert found.best_epoch == [fit_result.best_epoch[number]]
         theirs = [row for row in fit_result.history if row["member"] == number]
         for name, share in (("loss", 1e-5), ("validation_loss", 5e-3)):
@@ -404,7 +432,7 @@ def test_members_with_splits_of_their_own_have_batches_of_their_own():
     asked = prepare(shapes(40), "graph:ring", "strong", quick(), 0)
     (part,) = asked.task_data.parts.values()
     other = replace(asked.task_data, parts={"graph": torch.cat([part, part.flip(0)], dim=1)})
-    assert not can_batch_members(other, asked.settings, 2, "cpu")
+    assert not can_batch_members(other, asked.settings, 2, torch.device("cpu"))
 
 
 def test_sums_are_in_units_of_the_usual_training_graph(tmp_path):

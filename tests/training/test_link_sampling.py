@@ -11,9 +11,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import payments, quick
 from strategies import incidences
 from torch import Tensor
-from training.samples import payments, quick
 
 from censnet.data.tables.files import Tables
 from censnet.nn.pair_decoder import PairDecoder
@@ -24,9 +24,10 @@ from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.pipeline.resolve import resolve_settings
 from censnet.runs import load_run
-from censnet.selection.recipes import build_model
 from censnet.settings.presets import make_settings
 from censnet.training.batches import FullBatch, MaskedLinkBatch, make_batches
+from censnet.training.devices import make_accelerator
+from censnet.training.ensemble import build_model
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.optim import make_optimizer, seed_generators, step_seed
 from censnet.training.trainer import fit
@@ -57,21 +58,21 @@ def test_a_link_is_hidden_with_all_its_edges_and_others_are_no_links(
     graph = Graph(torch.ones(incidence.num_nodes, 1), torch.ones(incidence.num_edges, 1), incidence.ends)
     drawn = draw(graph, mask, negatives, seed)
     linked = {(i, j) for i, j in names(graph.ends) if i != j}
-    hidden, others = names(drawn.links), names(drawn.others)
+    hidden, others = names(drawn.positives), names(drawn.negatives)
     count = max(1, round(mask * len(linked))) if mask and linked else 0
     assert hidden <= linked
-    assert len(hidden) == drawn.links.shape[1] == (count or len(linked))
+    assert len(hidden) == drawn.positives.shape[1] == (count or len(linked))
     assert others.isdisjoint(linked)
     assert all(i < j for i, j in others)
     free = incidence.num_nodes * (incidence.num_nodes - 1) // 2 - len(linked)
-    assert len(others) == drawn.others.shape[1] == min(free, negatives * drawn.links.shape[1])
-    if drawn.seen is None:
+    assert len(others) == drawn.negatives.shape[1] == min(free, negatives * drawn.positives.shape[1])
+    if drawn.message_edges is None:
         assert not mask or not linked
         return
-    seen = graph.ends[:, drawn.seen]
+    seen = graph.ends[:, drawn.message_edges]
     assert names(seen).isdisjoint(hidden)
     apart = [edge for edge, (i, j) in enumerate(graph.ends.t().tolist()) if (min(i, j), max(i, j)) not in hidden]
-    assert drawn.seen.tolist() == apart, "everything else stays, loops among it, in its order"
+    assert drawn.message_edges.tolist() == apart, "everything else stays, loops among it, in its order"
 
 
 def test_every_draw_is_another_and_the_same_generator_gives_the_same() -> None:
@@ -80,16 +81,23 @@ def test_every_draw_is_another_and_the_same_generator_gives_the_same() -> None:
     one, again, other = (draw(graph, seed=seed) for seed in (1, 1, 2))
     assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
     assert names(one.links) != names(other.links)
-    assert names(one.others) != names(other.others)
+    assert names(one.negatives) != names(other.negatives)
 
 
 def test_every_link_and_every_other_pair_has_its_turn() -> None:
     ends = torch.tensor([[0, 1, 2, 3, 1, 4], [1, 2, 3, 0, 0, 4]])
     graph, generator = Graph(torch.ones(5, 1), torch.ones(6, 1), ends), torch.Generator().manual_seed(0)
     draws = [LinkSampler(graph, 0.5, 1)(generator) for _ in range(200)]
-    times = {pair: sum(pair in names(drawn.links) for drawn in draws) for pair in names(ends) if pair[0] != pair[1]}
+    times = {pair: sum(pair in names(drawn.positives) for drawn in draws) for pair in names(ends) if pair[0] != pair[1]}
     assert all(60 < count < 140 for count in times.values()), "a pair with two edges as often as one with one"
-    assert {pair for drawn in draws for pair in names(drawn.others)} == {(0, 2), (1, 3), (0, 4), (1, 4), (2, 4), (3, 4)}
+    assert {pair for drawn in draws for pair in names(drawn.negatives)} == {
+        (0, 2),
+        (1, 3),
+        (0, 4),
+        (1, 4),
+        (2, 4),
+        (3, 4),
+    }
 
 
 # -- the step ----------------------------------------------------------------------------------------------------------
@@ -101,8 +109,8 @@ def test_a_step_sees_the_features_of_the_edges_that_are_left() -> None:
     assert isinstance(batches, MaskedLinkBatch)
     batch = batches.make(torch.empty(0), torch.Generator().manual_seed(3))
     whole, drawn = prepared.task_data.graph, draw(prepared.task_data.graph, 0.4, 1, 3)
-    assert batch.graph.edges.equal(whole.edges[drawn.seen])
-    assert batch.graph.ends.equal(whole.ends[:, drawn.seen])
+    assert batch.graph.edges.equal(whole.edges[drawn.message_edges])
+    assert batch.graph.ends.equal(whole.ends[:, drawn.message_edges])
     assert batch.graph.nodes is whole.nodes
     assert batch.graph.num_edges < whole.num_edges
     assert batch.links is not None
@@ -251,7 +259,7 @@ def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:
         quick() | PAIRS | {"training.epochs": 1, "model.layers": "EN", "model.diffusion_steps": 2},
     )
     model = build_model(prepared.task_data, prepared.settings)
-    fit(model, prepared.task_data, prepared.settings.training, device="cpu")
+    fit(model, prepared.task_data, prepared.settings.training, accelerator=make_accelerator(device="cpu"))
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert more < 1.5e6, f"{more / 1e6:.1f} GB"
 
@@ -267,7 +275,7 @@ def test_paper_links_are_trained_as_by_a_loop_without_any_of_this() -> None:
     other = build_model(task_data, prepared.settings)
     task = other.tasks["link"]
     assert isinstance(task, VariationalDecoder)
-    fit_result = fit(model, task_data, settings, 5, device="cpu")
+    fit_result = fit(model, task_data, settings, 5, accelerator=make_accelerator(device="cpu"))
     optimizer, losses = make_optimizer(other, settings), []
     for number in range(4):
         seed_generators(step_seed(5, number), torch.device("cpu"))

@@ -1,22 +1,67 @@
-"""The presets do what they say: `paper` and `released` are the networks and the data of Table 1."""
+"""Presets and changes of them; `paper` and `released` are the models and the data of Table 1."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import payments, quick
+from samples import payments, quick
 
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
-from censnet.settings.presets import make_settings
+from censnet.settings.presets import RENAMED, make_settings, setting_names
+from censnet.settings.schema import DataSettings, ModelSettings, Settings, TrainingSettings
 from censnet.tasks.targets import Target
 from censnet_experiments.models import build_node_model
 from censnet_experiments.spec import find_spec
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model.hidden": 64, "training.weight_decay_by_name": {"encoder": 0.1}},
+        {"model": {"hidden": 64}, "training": {"weight_decay_by_name": {"encoder": 0.1}}},
+        {"model": {"hidden": "64"}, "training.weight_decay_by_name": {"encoder": 0.1}},
+        Settings(
+            preset="paper",
+            model=ModelSettings(hidden=64),
+            training=TrainingSettings(weight_decay_by_name={"encoder": 0.1}),
+        ),
+    ],
+)
+def test_changes_are_dotted_or_nested_names_or_an_object(changes):
+    settings = make_settings("paper", "node", changes)
+    assert settings.model.hidden == 64
+    assert settings.training.weight_decay_by_name == {"encoder": 0.1}
+    usual = make_settings("paper", "node")
+    assert settings.model == usual.model.model_copy(update={"hidden": 64})
+    assert make_settings(section="node", changes=settings) == settings, "an object brings its preset"
+
+
+def test_a_setting_that_is_changed_twice_is_refused():
+    with pytest.raises(SettingsError, match=r"settings has model\.hidden twice, expected it once"):
+        make_settings(changes={"model": {"hidden": 64}, "model.hidden": 32})
+
+
+def test_an_old_name_is_refused_with_the_new_one():
+    for old, new in RENAMED.items():
+        with pytest.raises(SettingsError, match=f"unknown setting {re.escape(old)}: it is now {re.escape(new)}"):
+            make_settings(changes={old: 1})
+    assert set(RENAMED.values()) <= set(setting_names())
+    assert not set(RENAMED) & set(setting_names())
+
+
+def test_every_setting_is_described_in_a_line():
+    for section in (ModelSettings, TrainingSettings, DataSettings):
+        for name, field in section.model_fields.items():
+            assert field.description, name
+            assert 5 < len(field.description) < 220, name
 
 
 @pytest.fixture
