@@ -131,9 +131,7 @@ def content(folder: Path) -> dict[str, object]:
         str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
     config = json.loads((folder / "config.json").read_text())
-    found["config.json"] = {
-        name: value for name, value in config.items() if name not in ("made", "provenance", "sha256")
-    }
+    found["config.json"] = {name: value for name, value in config.items() if name not in ("provenance", "sha256")}
     return found
 
 

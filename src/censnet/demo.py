@@ -18,7 +18,6 @@ import torch.nn.functional as F
 from rich.table import Table
 from torch import Tensor
 
-from censnet.cli.render_run import best_epochs
 from censnet.console import Console
 from censnet.data.dataset import Dataset
 from censnet.data.datasets.download import find
@@ -107,7 +106,7 @@ def train_censnet(subject: DemoData, preset: str, out: Path, epochs: int = MOST_
     """A run for each split."""
     return replicate(
         subject.data, subject.target, out,
-        replicates=SPLITS, preset=preset, settings=make_changes(subject, epochs), overwrite=True, progress=True,
+        replicates=SPLITS, preset=preset, settings=make_changes(subject, epochs), if_exists="overwrite", progress=True,
     ).runs  # fmt: skip
 
 
@@ -119,13 +118,13 @@ def train_pictured(subject: DemoData, out: Path, epochs: int = MOST_EPOCHS) -> R
     changes = {**make_changes(subject, min(epochs, PICTURED_EPOCHS)), "model.heads": "per_channel"}
     changes["model.kernel_options"] = {"steps": 5, "teleport": 0.1}  # half as far, in half the time
     changes |= {"training.gates": "learned", "training.self_training_rounds": 1, "training.pseudo_label_weights": 1.0}
-    return train(subject.data, subject.target, out, settings=changes, overwrite=True, progress=True)
+    return train(subject.data, subject.target, out, settings=changes, if_exists="overwrite", progress=True)
 
 
 def describe_runs(name: str, runs: Sequence[Run], published: tuple[float, float] | None) -> MethodScores:
     """A preset as a contender."""
     curves = [run.history["validation_accuracy"].tolist() for run in runs]
-    kept = [best_epochs(run)[0] for run in runs]
+    kept = [run.config.best_epoch[0] for run in runs]
     return MethodScores(name, curves, kept, [run.metrics["test"]["node"]["accuracy"] for run in runs], published)
 
 
@@ -250,7 +249,7 @@ def main(out: Path = OUT, epochs: int = MOST_EPOCHS) -> None:
         console.print(f"CensNet on {subject.name}, preset {preset}, {SPLITS} splits")
         trained[preset] = train_censnet(subject, preset, out / preset, epochs)
     sets = [run.read(subject.data) for run in trained["strong"]]
-    splits = [run.parts[0]["node"] for run in trained["strong"] if run.parts is not None]
+    splits = [run.split("node") for run in trained["strong"]]
     codes = trained["strong"][0].config.targets[0].encode(sets[0].labels("node", subject.column)).long()
     console.print(f"GCN on {subject.name}, the same splits")
     networks = [

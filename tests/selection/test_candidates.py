@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from censnet.errors import SettingsError
-from censnet.selection.candidates import Candidate, candidate_grid, select_best
+from censnet.selection.candidates import Candidate, SelectionRecord, candidate_grid, select_best
 from censnet.settings.presets import make_settings
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.ensemble import split_result
@@ -66,3 +67,10 @@ def test_later_rounds_have_candidates_with_pseudo_labels_alone():
     alone = training.model_copy(update={"pseudo_label_weights": [0.0], "self_training_rounds": 3})
     assert [len(candidates) for candidates in candidate_grid(alone)] == [2]
     assert len(candidate_grid(make_settings("paper", "node").training)) == 1
+
+
+def test_a_selected_candidate_is_one_of_the_candidates() -> None:
+    candidates = [Candidate(round=1, gates="frozen", pseudo_label_weight=0.0)]
+    for selected in ([1], [-1], [0, 7]):
+        with pytest.raises(ValidationError, match="expected numbers of 1 candidate"):
+            SelectionRecord(candidates=candidates, inverse_temperature=[], best=[[0.5]], selected=selected)

@@ -307,7 +307,7 @@ def test_a_kill_in_any_candidate_resumes_to_the_same_bits(step, batched, monkeyp
     )  # fmt: skip
 
     def go(name: str) -> None:
-        train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, resume=True)
+        train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, if_exists="resume")
 
     go("whole")
     with monkeypatch.context() as patch:
@@ -332,7 +332,7 @@ def test_a_batched_training_is_resumed_batched_on_any_device(begun_batched, monk
         with monkeypatch.context() as patch:
             if not batched:
                 one_by_one(patch)
-            train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, resume=True)
+            train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, if_exists="resume")
 
     go("whole", begun_batched)
     with monkeypatch.context() as patch:
@@ -563,5 +563,5 @@ def test_edge_embeddings_of_frozen_gates_come_with_a_warning(gates: str, caplog:
     )
     with caplog.at_level("WARNING", "censnet"):
         run.embed(unscaled())
-    assert run.config.at_rest == (gates == "frozen")
+    assert run.config.gates_frozen == (gates == "frozen")
     assert ("gates at rest" in caplog.text) == (gates == "frozen")

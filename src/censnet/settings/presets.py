@@ -6,6 +6,7 @@ import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any, get_args
 
@@ -184,6 +185,7 @@ def _load_preset(preset: str, section: Section, recipe: str = "low_label") -> di
     return merged
 
 
+@cache
 def _read_preset(preset: str) -> dict[str, Any]:
     return tomllib.loads(resources.files("censnet.settings").joinpath(f"{preset}.toml").read_text("utf-8"))
 

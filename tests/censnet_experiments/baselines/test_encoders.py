@@ -19,7 +19,7 @@ from censnet.nn.model import Model
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.train import make_run
+from censnet.pipeline.results import make_run
 from censnet.selection.self_training import fit_ensemble
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ModelSettings
