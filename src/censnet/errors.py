@@ -55,7 +55,21 @@ class TrainingStopped(CensNetError, RuntimeError):  # noqa: N818 - what happened
 
 
 class TrainingInterrupted(TrainingStopped):
-    """Somebody asked for it, by Ctrl-C or a request to terminate."""
+    """A training that was interrupted by Ctrl-C or a request to terminate.
+
+    Args:
+        reached: where it stopped, such as `stopped after epoch 2`.
+        run_dir: the run directory with its checkpoint; None if nothing was saved.
+    """
+
+    def __init__(self, reached: str, run_dir: Path | None = None) -> None:
+        how = "nothing was saved" if run_dir is None else f"censnet train --resume --out {run_dir} goes on with it"
+        super().__init__(f"{reached}: {how}")
+        self.reached, self.saved = reached, run_dir is not None
+
+
+class MissingDependencyError(CensNetError, ImportError):
+    """An optional dependency that is not installed."""
 
 
 class ArgumentError(CensNetError, TypeError, ValueError):

@@ -84,12 +84,12 @@ def test_paired_tests_are_scipys_on_common_splits() -> None:
     interval = stats.ttest_rel(one[:10], other[:10]).confidence_interval()
     assert (found.low, found.high) == pytest.approx((100 * interval.low, 100 * interval.high))
     assert pair(first, second[:1], "test") is None
-    assert found.is_sure
+    assert found.is_significant
     steady = many("table1", "cora-3", "gcn", [{"test": value - 0.02 - 0.001 * n} for n, value in enumerate(one)])
     few = pair(first, steady[:5], "test")
     assert few is not None
     assert few.wilcoxon > 0.05  # the least that five splits can have
-    assert few.is_sure
+    assert few.is_significant
 
 
 def test_less_is_better_where_it_is() -> None:
@@ -158,7 +158,7 @@ def test_the_figure_has_a_line_for_each_method_and_rate(tmp_path: Path) -> None:
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
-def test_the_report_is_computed_from_records_alone(tmp_path: Path) -> None:
+def test_the_page_is_computed_from_records_alone(tmp_path: Path) -> None:
     full_results(tmp_path / "results")
     written = write_pages(tmp_path / "results", tmp_path / "docs")
     assert [path.relative_to(tmp_path / "docs").as_posix() for path in written] == [
@@ -176,11 +176,11 @@ def test_the_report_is_computed_from_records_alone(tmp_path: Path) -> None:
     assert "**CensNet** reaches the published mean in 9 of 9, and is at most 2 points worse in 9." in page
     assert "**CensNet** reaches the published mean in 16 of 16" in page
     assert "**CensNet-VAE** reaches the published mean in 6 of 6" in page
-    assert "What does not reproduce" not in page
+    assert "Cells that do not reproduce" not in page
     assert "![Figure 2](figures/figure2.svg)" in page
-    assert "CensNet wins 24 of 24 comparisons of a lower with a higher rate." in page
+    assert "CensNet is better in 24 of 24 comparisons of a lower with a higher rate." in page
     assert "on cpu, 1 threads: GCN of PyTorch Geometric 9.49 ms, CensNet 9.49 ms (+0 %)" in page
-    assert "cora-3, half of the nodes in a step: +0.0 points (+0.0 to +0.0, 3 splits)" in page
+    assert "cora-3, half of the nodes in a batch: +0.0 points (+0.0 to +0.0, 3 splits)" in page
 
 
 def test_what_does_not_reproduce_is_listed_with_its_evidence(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_what_does_not_reproduce_is_listed_with_its_evidence(tmp_path: Path) -> 
     page = write_pages(tmp_path, tmp_path / "docs")[0].read_text()
     assert "CensNet, cora-3, test: 74.7 against 79.4, worse by 4.7. 1 of 5 seeds are as good" in page
     assert f"Likely reason: {find_spec('table1', 'censnet').reason}" in page
-    assert "There are no records of it yet." in page
+    assert "There are no records yet." in page
 
 
 def test_methods_that_keep_one_split_are_paired_by_their_runs_over_splits(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The page of results past the paper, from synthetic records."""
+"""The page "Results of the default preset", from synthetic records."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def many(table: str, cell: str, method: str, metrics: list[dict[str, float]]) ->
     return [replace(made, seed=seed, split_seed=seed, metrics=row) for seed, row in enumerate(metrics)]
 
 
-def judged(*values: float) -> list[dict[str, float]]:
+def tested(*values: float) -> list[dict[str, float]]:
     return [{"test": value} for value in values]
 
 
-def test_what_is_to_be_passed_is_the_best_row_of_the_papers_own_table() -> None:
+def test_the_reference_is_the_best_of_the_papers_own_table() -> None:
     assert (paper_best("nodes", "cora-1", "test").value, paper_best("nodes", "cora-1", "test").by) == (67.5, "AdaLNet")
     assert paper_best("nodes", "cora-3", "test").value == 79.4
     assert paper_best("links", "pubmed", "ap").value == 95.9
@@ -44,38 +44,39 @@ def test_every_cell_has_a_number_that_was_published_since(table: str) -> None:
             assert since.by
 
 
-def test_a_row_says_whether_it_is_past_the_paper_and_past_what_came_since() -> None:
-    records = many("nodes", "cora-1", "strong", judged(0.77, 0.772))
-    records += many("nodes", "cora-3", "strong", judged(0.82, 0.822))
-    records += many("nodes", "pubmed-0.1", "strong", judged(0.70, 0.71))
-    records += many("molecules", "lipophilicity-random", "strong", judged(0.57, 0.56))
+def test_a_row_compares_with_the_paper_and_with_the_best_published_since() -> None:
+    records = many("nodes", "cora-1", "strong", tested(0.77, 0.772))
+    records += many("nodes", "cora-3", "strong", tested(0.82, 0.822))
+    records += many("nodes", "pubmed-0.1", "strong", tested(0.70, 0.71))
+    records += many("molecules", "lipophilicity-random", "strong", tested(0.57, 0.56))
     text = page(records, summarize(records), "depth.svg")
     rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("|")}
-    assert "past the paper" in rows["cora-1"]
-    assert "past both" in rows["cora-3"]
-    assert "short of the paper" in rows["pubmed-0.1"]
+    assert "reaches the paper" in rows["cora-1"]
+    assert "reaches both" in rows["cora-3"]
+    assert "below the paper" in rows["pubmed-0.1"]
     assert "0.565" in rows["lipophilicity-random"]
-    assert "past the baseline" in rows["lipophilicity-random"]
+    assert "reaches the baseline" in rows["lipophilicity-random"]
     assert "| nodes | 2 of 9 | 1 of 8 | no record |" in text
     assert "| molecules | 1 of 4 | 0 of 3 | no record |" in text
     assert "| links |" not in text
-    assert "Settings tried for each split: 2." in text
+    assert "Candidates for each split: 2." in text
 
 
-def test_fresh_splits_stand_beside_those_that_were_seen() -> None:
-    records = many("nodes", "cora-1", "strong", judged(0.77, 0.772))
+def test_fresh_splits_have_a_column_of_their_own() -> None:
+    records = many("nodes", "cora-1", "strong", tested(0.77, 0.772))
     assert "fresh" not in page(records, summarize(records), "depth.svg").split("## Nodes")[1]
-    fresh = many("nodes", "cora-1", "strong-fresh", judged(0.76, 0.764))
+    fresh = many("nodes", "cora-1", "strong-fresh", tested(0.76, 0.764))
     text = page(records + fresh, summarize(records + fresh), "depth.svg")
     rows = {line.split("|")[1].strip(): line.split("|") for line in text.splitlines() if line.startswith("|")}
     assert rows["cora-1"][5].strip() == "76.2 ± 2.5"
     assert "| nodes | 1 of 9 | 0 of 8 | 0 of 1 |" in text
-    seen = many("nodes", "cora-1", "strong", judged(0.78, 0.782))
+    seen = many("nodes", "cora-1", "strong", tested(0.78, 0.782))
     text = page(seen + fresh, summarize(seen + fresh), "depth.svg")
     assert (
-        "| past both, not on fresh splits |" in text or "the second within the interval, not on fresh splits |" in text
+        "| reaches both, not on fresh splits |" in text
+        or "the second within the interval, not on fresh splits |" in text
     )
-    better = many("nodes", "cora-3", "strong-fresh", judged(0.82, 0.822))
+    better = many("nodes", "cora-3", "strong-fresh", tested(0.82, 0.822))
     assert "| nodes | 1 of 9 | 0 of 8 | 1 of 2 |" in page(records, summarize(records + fresh + better), "depth.svg")
     assert len({len(row) for name, row in rows.items() if name.startswith(("cora", "pubmed"))}) == 1
     for table, seen in (("nodes", 26), ("molecules", 5), ("links", 16)):
@@ -84,21 +85,21 @@ def test_fresh_splits_stand_beside_those_that_were_seen() -> None:
         assert min(specs["strong-fresh"].plan().seeds()) >= max(seen, specs["strong"].runs)
 
 
-def test_the_page_says_how_often_gates_and_a_later_round_were_kept() -> None:
-    records = many("nodes", "cora-1", "strong", judged(0.7, 0.7, 0.7))
-    assert "Validation rows kept" not in page(records, summarize(records), "depth.svg")
+def test_the_page_counts_selected_gates_and_rounds() -> None:
+    records = many("nodes", "cora-1", "strong", tested(0.7, 0.7, 0.7))
+    assert "The selected network has" not in page(records, summarize(records), "depth.svg")
     chosen = [{"frozen_gates": 0.0, "round": 3}, {"frozen_gates": 1.0, "round": 1}, {"frozen_gates": 0.0, "round": 1}]
     records = [replace(record, chosen=one) for record, one in zip(records, chosen, strict=True)]
-    records += many("nodes", "cora-1", "strong-hop", judged(0.7))
+    records += many("nodes", "cora-1", "strong-hop", tested(0.7))
     text = page(records, summarize(records), "depth.svg")
-    assert "kept gates that were learnt on 2 of 3 splits, and a network of a later round on 1." in text
+    assert "has learned gates on 2 of 3 splits, and is of a later round on 1." in text
 
 
-def test_peers_and_parts_are_paired_with_strong_on_the_same_splits() -> None:
+def test_baselines_and_variants_are_paired_with_strong_on_the_same_splits() -> None:
     values = [0.70 + 0.01 * number for number in range(8)]
-    records = many("nodes", "cora-1", "strong", judged(*values))
-    records += many("nodes", "cora-1", "gcn", judged(*(value - 0.02 for value in values)))
-    records += many("nodes", "cora-1", "strong-no-stream", judged(*(value + 0.01 for value in values)))
+    records = many("nodes", "cora-1", "strong", tested(*values))
+    records += many("nodes", "cora-1", "gcn", tested(*(value - 0.02 for value in values)))
+    records += many("nodes", "cora-1", "strong-no-stream", tested(*(value + 0.01 for value in values)))
     text = page(records, summarize(records), "depth.svg")
     assert "71.5 (**+2.0, +2.0 to +2.0**)" in text
     assert "- **GCN**: `strong` is better in 1 of 1, significantly in 1; split by split, in 8 of 8." in text
@@ -106,13 +107,13 @@ def test_peers_and_parts_are_paired_with_strong_on_the_same_splits() -> None:
     assert f"{worse}; split by split, in 0 of 8." in text
 
 
-def test_peers_on_fresh_splits_are_paired_with_strong_on_those() -> None:
+def test_baselines_on_fresh_splits_are_paired_with_strong_on_those() -> None:
     values = [0.70 + 0.01 * number for number in range(8)]
-    records = many("nodes", "cora-1", "strong", judged(*values)) + many("nodes", "cora-1", "gcn", judged(*values))
-    records += many("nodes", "cora-1", "strong-fresh", judged(*(value + 0.03 for value in values)))
-    assert "### Peers on fresh splits" not in page(records, summarize(records), "depth.svg")
-    records += many("nodes", "cora-1", "gcn-fresh", judged(*(value + 0.01 for value in values)))
-    seen, fresh = page(records, summarize(records), "depth.svg").split("### Peers on fresh splits")
+    records = many("nodes", "cora-1", "strong", tested(*values)) + many("nodes", "cora-1", "gcn", tested(*values))
+    records += many("nodes", "cora-1", "strong-fresh", tested(*(value + 0.03 for value in values)))
+    assert "### Baselines on fresh splits" not in page(records, summarize(records), "depth.svg")
+    records += many("nodes", "cora-1", "gcn-fresh", tested(*(value + 0.01 for value in values)))
+    seen, fresh = page(records, summarize(records), "depth.svg").split("### Baselines on fresh splits")
     assert "| cora-1 | 73.5 | 73.5 (+0.0, +0.0 to +0.0) |" in seen
     assert "| cora-1 | 76.5 | 74.5 (**+2.0, +2.0 to +2.0**) |" in fresh
     doubt = load_specs("nodes")["gcn"].caveats[0]
@@ -126,7 +127,7 @@ def test_peers_on_fresh_splits_are_paired_with_strong_on_those() -> None:
 
 def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> None:
     for depth in (2, 4, 8, 16):
-        records = many("nodes", "cora-1", f"strong-depth-{depth}", judged(0.7, 0.71))
+        records = many("nodes", "cora-1", f"strong-depth-{depth}", tested(0.7, 0.71))
         append(record_path(tmp_path / "results", "nodes", "cora-1", f"strong-depth-{depth}"), records)
     written = write_pages(tmp_path / "results", tmp_path / "docs")
     assert {path.name for path in written} >= {"results.md", "depth.svg"}
@@ -136,25 +137,25 @@ def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> No
 
 
 def test_depths_are_compared_on_splits_that_all_of_them_have() -> None:
-    deep = many("nodes", "cora-1", "strong-depth-16", judged(0.7, 0.71))
-    records = many("nodes", "cora-1", "strong-depth-2", judged(0.72, 0.73, 0.1)) + deep
+    deep = many("nodes", "cora-1", "strong-depth-16", tested(0.7, 0.71))
+    records = many("nodes", "cora-1", "strong-depth-2", tested(0.72, 0.73, 0.1)) + deep
     (panel,) = depth_figure(records).axes
     assert list(panel.containers[0].lines[0].get_ydata()) == pytest.approx([72.5, 70.5])
-    strong = many("nodes", "cora-1", "strong", judged(0.75, 0.75, 0.75, 0.75))
+    strong = many("nodes", "cora-1", "strong", tested(0.75, 0.75, 0.75, 0.75))
     text = page(strong + records, summarize(strong + records), "depth.svg")
     (row,) = [line for line in text.split("### Depth")[1].splitlines() if line.startswith("| cora-1")]
     assert "70.5 (+4.5, -1.9 to +10.9, 2 splits)" in row
 
 
-def test_links_stand_beside_the_papers_methods_on_the_same_splits() -> None:
+def test_links_are_compared_with_the_papers_methods_on_the_same_splits() -> None:
     ours = many("links", "cora", "strong", [{"auc": 0.96, "ap": 0.95}, {"auc": 0.97, "ap": 0.97}])
     theirs = many("table3", "cora", "vgae-splits", [{"auc": 0.92, "ap": 0.95}, {"auc": 0.92, "ap": 0.93}])
     one_split = many("table3", "cora", "vgae", [{"auc": 0.5, "ap": 0.5}])
     records = ours + theirs + one_split
     text = page(records, summarize(records), "depth.svg")
-    peers = text.split("### Peers on the same splits")[1]
-    assert "| | strong | VGAE |" in peers
-    assert "| cora auc | 96.5 | 92.0 (+4.5, " in peers
+    baselines = text.split("### Baselines on the same splits")[1]
+    assert "| | strong | VGAE |" in baselines
+    assert "| cora auc | 96.5 | 92.0 (+4.5, " in baselines
     assert "from 2 records" in text  # those of ours
 
 

@@ -12,8 +12,8 @@ import torch
 from censnet.data import Dataset, Tables, dataset, load_data
 from censnet.data.molecules.featurize import atom_positions, canonical, featurize
 from censnet.data.tables.schema import MoleculeReading, Schema
-from censnet.inspection.report import inspect_data
 from censnet.ops.graph import GraphSet
+from censnet.pipeline import inspect_data
 
 USUAL = MoleculeReading(isotopes=False)
 

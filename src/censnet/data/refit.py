@@ -15,8 +15,8 @@ from censnet.data.tables.default_features import add_default_features, count_deg
 from censnet.data.tables.ordering import put_in_order
 from censnet.data.tables.packing import Assembled, Bonds, IntArray, first_rows
 from censnet.data.tables.schema import Schema
-from censnet.inspection.structure import node_numbers
 from censnet.ops.graph import GraphSet
+from censnet.ops.pairs import global_ends
 
 
 def refit(data: Assembled, rows: Mapping[str, IntArray], seen: IntArray | None = None) -> Assembled:
@@ -58,7 +58,7 @@ def _refit_rows(
     """Tables: nodes and edges are encoded again."""
     schema, frames = add_default_features(schema), data.tables.frames()
     if schema.nodes.structure == "degree":
-        ends, num_nodes = node_numbers(data.graph), len(node_source)
+        ends, num_nodes = global_ends(data.graph), len(node_source)
         training = None if node_rows is None else data.node_rows.numpy()[node_rows]
         schema = fit_degree(
             schema,
