@@ -30,7 +30,7 @@ class DataError(CensNetError, ValueError):
     """
 
     def __init__(self, found: str, file: str | None = None, row: int | None = None, column: str | None = None) -> None:
-        super().__init__(place(file, row, column) + found)
+        super().__init__(location(file, row, column) + found)
         self.found, self.file, self.row, self.column = found, file, row, column
 
 
@@ -76,10 +76,10 @@ class ArgumentError(CensNetError, TypeError, ValueError):
     """An argument of the wrong type, or none of the choices there are."""
 
 
-def place(file: str | None = None, row: int | None = None, column: str | None = None) -> str:
+def location(file: str | None = None, row: int | None = None, column: str | None = None) -> str:
     """`FILE, row R, column C: `, of which any part may be missing; `row` counts from 0.
 
-    >>> place("edges.csv", 90, "target")
+    >>> location("edges.csv", 90, "target")
     'edges.csv, row 91, column target: '
     """
     parts = [] if file is None else [file]

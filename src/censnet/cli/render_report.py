@@ -156,8 +156,7 @@ def _findings(report: Report, plain: bool) -> RenderableType:
         grid.add_row(Text(f"  {letter if plain else mark}", style), Text(finding.what, style))
     if len(report.findings) > MOST_FINDINGS:
         grid.add_row("", f"... and {len(report.findings) - MOST_FINDINGS} more")
-    said = (": left out ", "cannot be used", " not used: ", "no column gives a feature")  # above
-    notes = [note for note in report.notes if not any(part in note for part in said)]
+    notes = [note for note in report.notes if note.kind not in ("column", "row error")]  # those are above
     for note in notes[:MOST_NOTES]:
         grid.add_row(Text("  -" if plain else "  ·", "dim"), Text(_short(note), "dim"))
     return grid

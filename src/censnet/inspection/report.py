@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
-from censnet.data.tables.ambiguous_numbers import tell_notations
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.keys import LEVELS
+from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import DataError
 from censnet.inspection.audit import Finding, audit, sort_findings
@@ -73,7 +73,7 @@ class Report(BaseModel):
     labels: list[LabelReport]
     splits: dict[str, dict[str, int]]
     findings: list[Finding]
-    notes: list[str]
+    notes: list[Note]
 
     @property
     def problems(self) -> list[Finding]:
@@ -104,7 +104,7 @@ def make_report(
     columns: dict[str, list[str]] = {}
     for spec in targets:
         columns.setdefault(LEVELS[spec.level], []).append(spec.column)
-    caveats = [note for note in tell_notations(dataset.tables, dataset.schema) if note in dataset.notes]
+    caveats = [note for note in dataset.notes if note.kind == "notation"]
     findings = audit(dataset, columns, splits, links) + [Finding(level="warning", what=note) for note in caveats]
     labels = [_labels(dataset, spec, findings) for spec in targets]
     return Report(
@@ -125,7 +125,7 @@ def make_report(
         labels=labels,
         splits=sizes,
         findings=sort_findings(findings),
-        notes=[note for note in dataset.notes if note not in caveats],
+        notes=[note for note in dataset.notes if note.kind != "notation"],
     )
 
 

@@ -9,18 +9,20 @@ from pathlib import Path
 
 import torch
 
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import Dataset, TypedData
 from censnet.data.datasets.download import DATASETS, is_built_in
+from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.split import Split, read_splits
 from censnet.data.splits.stated import find_stated, has_wide_masks
+from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.data.tables.targets import expand_targets
 from censnet.errors import DataError, SettingsError
 from censnet.inspection.audit import LEVEL_OF
 from censnet.inspection.cost import Cost, estimate_cost
 from censnet.inspection.report import Report, make_report
-from censnet.pipeline.prepare import prepare_dataset
+from censnet.pipeline.prepare import prepare_typed
 from censnet.settings.presets import make_settings
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
@@ -48,35 +50,36 @@ def inspect_data(
     if not target and is_built_in(data):
         target = list(DATASETS[data].targets)
     specs, link = parse_targets(target) if target else ([], False)
-    dataset = load_data(data, target=target or None, overrides=overrides)
+    typed = read_data(data, target=target or None, overrides=overrides)
+    dataset = typed.encode()
     specs = expand_targets(specs, dataset.tables, overrides)[0]
     parts, links = _read_splits(dataset, splits)
     cost, refused = None, ""
     if estimate:
         try:
-            cost = estimate_training(dataset, specs, link)
+            cost = estimate_training(typed, specs, link)
         except (DataError, SettingsError) as error:
             refused = str(error)
     report = make_report(dataset, specs, parts, links, cost)
     if refused:
-        report.notes.append(f"a training would not begin: {refused}")
+        report.notes.append(Note("training", f"a training would not begin: {refused}"))
     return report
 
 
-def estimate_training(dataset: Dataset, specs: Sequence[TargetSpec], link: bool = False) -> Cost:
+def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool = False) -> Cost:
     """Estimate the cost of the model that `train` trains by default: of several, the one that takes most memory.
 
     Without a target it is that of the paper's model on nodes of eight classes.
     """
     if not specs and not link:
-        count = dataset.count("node")
+        count = data.count("node")
         target = Target(level="node", column="any", kind="classes", classes=CLASSES)
         labels = (torch.arange(count) % len(CLASSES)).float().unsqueeze(1)
         halves = torch.arange(count).unsqueeze(1) % 2
-        task_data = TaskData(dataset.graph, [target], {"node": labels}, {"node": halves})
+        task_data = TaskData(data.encode().graph, [target], {"node": labels}, {"node": halves})
         return estimate_cost(task_data, make_settings("paper", "node"))
     settings = make_settings("strong", specs[0].level if specs else "link", link=link)
-    prepared = prepare_dataset(dataset, specs, link, settings, [])
+    prepared = prepare_typed(data, specs, link, settings, [])
     return max((estimate_cost(prepared.task_data, each) for each in prepared.networks), key=lambda cost: cost.bytes)
 
 
