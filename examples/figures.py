@@ -1,4 +1,4 @@
-"""Pictures of a training: how its scores rose, what they came to, and how nodes and edges lie in their embedding."""
+"""Figures of the demo: learning curves, test accuracy, and embeddings of nodes and edges in two dimensions."""
 
 from __future__ import annotations
 
@@ -22,43 +22,44 @@ from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
 INK, FAINT, BETWEEN = "#222222", "#8a8a8a", "#c4c4c4"
-# Paul Tol's muted scheme, which the colour-blind tell apart
-COLOURS = "#332288", "#CC6677", "#117733", "#DDAA33", "#88CCEE", "#882255", "#44AA99", "#999933", "#AA4499"
+# Paul Tol's muted scheme, distinguishable with color vision deficiency
+COLORS = "#332288", "#CC6677", "#117733", "#DDAA33", "#88CCEE", "#882255", "#44AA99", "#999933", "#AA4499"
 DOTS_PER_INCH = 160
+EPOCHS = "epoch  (dot: best epoch on validation)"
 
 
 @dataclass(frozen=True)
 class MethodScores:
-    """A method on several splits.
+    """Scores of a method on several splits.
 
     Args:
-        name: as the figure says it.
+        name: label in the figure.
         curves: for each split, the validation accuracy after each epoch.
-        kept: for each split, the epoch that was kept, counted from 1.
+        best_epochs: for each split, the best epoch on validation, counted from 1.
         tested: for each split, the test accuracy of that epoch.
         published: the published mean and spread, in the unit of the others, if there is one.
     """
 
     name: str
     curves: Sequence[Sequence[float]]
-    kept: Sequence[int]
+    best_epochs: Sequence[int]
     tested: Sequence[float]
     published: tuple[float, float] | None = None
 
     @property
     def mean(self) -> float:
-        """Of the test accuracy."""
+        """Mean test accuracy."""
         return fmean(self.tested)
 
 
 @dataclass(frozen=True)
 class EmbeddingPanel:
-    """Rows of an embedding with the class of each; a row without a class, between two of them, has -1.
+    """Embeddings with the class of each; an edge between two classes has -1.
 
     Args:
-        title: what is to be seen.
+        title: above the panel.
         values: the embedding.
-        labels: the number of each row's class.
+        labels: class of each row of values.
 
     Shape:
         values (n, d), labels (n,).
@@ -69,32 +70,32 @@ class EmbeddingPanel:
     labels: NDArray[np.int64]
 
 
-def draw_curves(contenders: Sequence[MethodScores], title: str, subtitle: str, path: Path) -> None:
-    """Validation accuracy by epoch on the left, test accuracy of the kept epochs on the right."""
+def draw_curves(methods: Sequence[MethodScores], title: str, subtitle: str, path: Path) -> None:
+    """Validation accuracy by epoch on the left, test accuracy of the best epoch on the right."""
     figure = _figure(11.5, 5.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1), gridspec_kw={"wspace": 0.08})
     figure.subplots_adjust(left=0.045, right=0.985, top=0.76, bottom=0.12)
     _head(figure, title, subtitle)
-    _draw_epochs(left, contenders)
-    _draw_tests(right, contenders)
+    _draw_epochs(left, methods)
+    _draw_tests(right, methods)
     _save(figure, path)
 
 
-def draw_clouds(
-    clouds: Sequence[EmbeddingPanel], classes: Sequence[str], title: str, subtitle: str, path: Path
+def draw_embeddings(
+    panels: Sequence[EmbeddingPanel], classes: Sequence[str], title: str, subtitle: str, path: Path
 ) -> None:
-    """Embeddings in two dimensions, side by side, each row in the colour of its class, each class with its name."""
-    figure = _figure(5.75 * len(clouds), 6.9)
-    panels = np.atleast_1d(figure.subplots(1, len(clouds)))
+    """Embeddings in two dimensions, one panel each, colored and labeled by class."""
+    figure = _figure(5.75 * len(panels), 6.9)
+    every = np.atleast_1d(figure.subplots(1, len(panels)))
     figure.subplots_adjust(left=0.015, right=0.985, top=0.785, bottom=0.02, wspace=0.04)
     _head(figure, title, subtitle)
-    for axes, cloud in zip(panels, clouds, strict=True):
-        _draw_cloud(axes, cloud, classes)
+    for axes, panel in zip(every, panels, strict=True):
+        _draw_panel(axes, panel, classes)
     _save(figure, path)
 
 
-def flatten(values: NDArray[np.float32], seed: int = 0) -> NDArray[np.float64]:
-    """Rows in two dimensions, near ones near: t-SNE by angle of 50 principal components. (n, d) -> (n, 2)."""
+def tsne_2d(values: NDArray[np.float32], seed: int = 0) -> NDArray[np.float64]:
+    """t-SNE with cosine distance of 50 principal components. (n, d) -> (n, 2)."""
     reduced = PCA(min(50, *values.shape), random_state=seed).fit_transform(values)
     perplexity = min(30.0, max(2.0, len(values) / 10))
     tsne = TSNE(perplexity=perplexity, metric="cosine", init="pca", max_iter=600, random_state=seed)
@@ -102,12 +103,12 @@ def flatten(values: NDArray[np.float32], seed: int = 0) -> NDArray[np.float64]:
     return flat
 
 
-def neighbour_share(values: NDArray[np.float32], labels: NDArray[np.int64], rows: NDArray[np.int64]) -> float:
-    """The share of some rows whose nearest other row, by angle, is of their class.
+def nearest_neighbor_accuracy(values: NDArray[np.float32], labels: NDArray[np.int64], rows: NDArray[np.int64]) -> float:
+    """The share of some rows whose nearest other row by cosine distance has the same class.
 
     >>> angles = np.radians([0, 1, 50, 65, 85])
     >>> values = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    >>> neighbour_share(values, np.array([0, 0, 1, 1, 0]), np.arange(5))
+    >>> nearest_neighbor_accuracy(values, np.array([0, 0, 1, 1, 0]), np.arange(5))
     0.8
     """
     _, nearest = NearestNeighbors(n_neighbors=2, metric="cosine").fit(values).kneighbors(values[rows])
@@ -115,82 +116,82 @@ def neighbour_share(values: NDArray[np.float32], labels: NDArray[np.int64], rows
     return float((labels[other] == labels[rows]).mean())
 
 
-def _draw_epochs(axes: Axes, contenders: Sequence[MethodScores]) -> None:
+def _draw_epochs(axes: Axes, methods: Sequence[MethodScores]) -> None:
     _clean(axes, "validation accuracy after each epoch, %", "y")
     names = []
-    for contender, colour in zip(contenders, COLOURS, strict=False):
-        for curve, kept in zip(contender.curves, contender.kept, strict=True):
-            axes.plot(np.arange(1, len(curve) + 1), 100 * np.asarray(curve), color=colour, linewidth=0.7, alpha=0.3)
-            axes.plot(kept, 100 * curve[kept - 1], "o", color=colour, markersize=6.5, markeredgecolor="white", zorder=3)
-        common = min(len(curve) for curve in contender.curves)
-        mean = 100 * np.mean([curve[:common] for curve in contender.curves], axis=0)
-        axes.plot(np.arange(1, common + 1), mean, color=colour, linewidth=2)
-        names.append(_write(axes, (common + 2, mean[-1]), contender.name, colour, ha="left"))
-    chosen = [100 * curve[best - 1] for one in contenders for curve, best in zip(one.curves, one.kept, strict=True)]
-    axes.set_ylim(min(chosen) - 16, min(max(chosen) + 3, 101))  # how the first epochs rise is left out
-    axes.set_xlim(0, 1.22 * max(len(curve) for one in contenders for curve in one.curves))
-    axes.set_xlabel("epoch  (thick: the mean over splits; a dot: the epoch that was kept)", color=FAINT)
-    _spread(axes, names)
+    for method, color in zip(methods, COLORS, strict=False):
+        for curve, best in zip(method.curves, method.best_epochs, strict=True):
+            axes.plot(np.arange(1, len(curve) + 1), 100 * np.asarray(curve), color=color, linewidth=0.7, alpha=0.3)
+            axes.plot(best, 100 * curve[best - 1], "o", color=color, markersize=6.5, markeredgecolor="white", zorder=3)
+        common = min(len(curve) for curve in method.curves)
+        mean = 100 * np.mean([curve[:common] for curve in method.curves], axis=0)
+        axes.plot(np.arange(1, common + 1), mean, color=color, linewidth=2)
+        names.append(_write(axes, (common + 2, mean[-1]), method.name, color, ha="left"))
+    chosen = [100 * curve[best - 1] for one in methods for curve, best in zip(one.curves, one.best_epochs, strict=True)]
+    axes.set_ylim(min(chosen) - 16, min(max(chosen) + 3, 101))  # the first epochs are left out
+    axes.set_xlim(0, 1.22 * max(len(curve) for one in methods for curve in one.curves))
+    axes.set_xlabel(EPOCHS if len(methods[0].curves) == 1 else f"{EPOCHS}; thick: mean over splits", color=FAINT)
+    _push_apart(axes, names)
 
 
-def _draw_tests(axes: Axes, contenders: Sequence[MethodScores]) -> None:
-    _clean(axes, "test accuracy of the kept epoch, %", "x")
-    places = np.arange(len(contenders), 0, -1)
-    for place, contender, colour in zip(places, contenders, COLOURS, strict=False):
-        mean = 100 * contender.mean
-        axes.plot([100 * x for x in contender.tested], [place] * len(contender.tested), "o", color=colour, markersize=8,
+def _draw_tests(axes: Axes, methods: Sequence[MethodScores]) -> None:
+    _clean(axes, "test accuracy of the best epoch, %", "x")
+    places = np.arange(len(methods), 0, -1)
+    for place, method, color in zip(places, methods, COLORS, strict=False):
+        mean = 100 * method.mean
+        axes.plot([100 * x for x in method.tested], [place] * len(method.tested), "o", color=color, markersize=8,
                   alpha=0.55, markeredgewidth=0)  # fmt: skip
-        axes.plot([mean] * 2, [place - 0.15, place + 0.15], color=colour, linewidth=3)
-        _write(axes, (mean, place + 0.29), f"{contender.name}  {mean:.1f}", colour)
-        if contender.published is not None:
-            known, spread = contender.published
+        axes.plot([mean] * 2, [place - 0.15, place + 0.15], color=color, linewidth=3)
+        _write(axes, (mean, place + 0.29), f"{method.name}  {mean:.1f}", color)
+        if method.published is not None:
+            known, spread = method.published
             axes.errorbar(known, place - 0.24, xerr=spread, fmt="D", color=FAINT, markersize=5, linewidth=1.2)
             note = axes.annotate(f"published  {known:.1f}", (known, place - 0.32), ha="center", va="top", fontsize=9.5)
             note.set_color(FAINT)
-    axes.set_ylim(0.45, len(contenders) + 0.55)
+    axes.set_ylim(0.45, len(methods) + 0.55)
     axes.margins(x=0.16)
     axes.set_yticks([])
-    axes.set_xlabel("a dot: one split;  a bar: their mean", color=FAINT)
+    axes.set_xlabel("dot: one split;  bar: mean;  diamond: published, with its spread", color=FAINT)
 
 
-def _draw_cloud(axes: Axes, cloud: EmbeddingPanel, classes: Sequence[str]) -> None:
-    flat = flatten(cloud.values)
+def _draw_panel(axes: Axes, panel: EmbeddingPanel, classes: Sequence[str]) -> None:
+    flat = tsne_2d(panel.values)
     size = float(np.clip(14000 / len(flat), 4, 60))
-    order = np.random.default_rng(0).permutation(len(flat))  # no class lies on top of the others
-    tints = np.array([*(COLOURS[number % len(COLOURS)] for number in range(len(classes))), BETWEEN])
+    order = np.random.default_rng(0).permutation(len(flat))  # so that no class covers the others
+    tints = np.array([*(COLORS[number % len(COLORS)] for number in range(len(classes))), BETWEEN])
     x, y = flat[order].T
-    axes.scatter(x, y, s=size, c=tints[cloud.labels[order]], alpha=0.8, linewidths=0)
-    axes.set_title(cloud.title, loc="left", fontsize=12, color=INK, linespacing=1.35)
+    axes.scatter(x, y, s=size, c=tints[panel.labels[order]], alpha=0.8, linewidths=0)
+    axes.set_title(panel.title, loc="left", fontsize=12, color=INK, linespacing=1.35)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_visible(False)
     axes.margins(0.04)
     names = [
-        _write(axes, _densest(flat[cloud.labels == number]), name.replace("_", " "), str(tints[number]))
+        _write(axes, _densest(flat[panel.labels == number]), name.replace("_", " "), str(tints[number]))
         for number, name in enumerate(classes)
-        if (cloud.labels == number).any()
+        if (panel.labels == number).any()
     ]
-    _spread(axes, names)
+    _push_apart(axes, names)
 
 
-def _densest(places: NDArray[np.float64]) -> tuple[float, float]:
-    """Where most of some points are."""
-    near = NearestNeighbors(n_neighbors=max(1, len(places) // 4)).fit(places).kneighbors(places)[0][:, -1]
-    x, y = places[near.argmin()]
+def _densest(points: NDArray[np.float64]) -> tuple[float, float]:
+    """The point with the densest neighborhood."""
+    near = NearestNeighbors(n_neighbors=max(1, len(points) // 4)).fit(points).kneighbors(points)[0][:, -1]
+    x, y = points[near.argmin()]
     return float(x), float(y)
 
 
-def _write(axes: Axes, place: tuple[float, float], text: str, colour: str, ha: str = "center") -> Annotation:
-    """A name in a darker tone of its colour, with a white rim, so that it can be read on dots."""
-    dark = tuple(0.72 * channel for channel in to_rgb(colour))
+def _write(axes: Axes, place: tuple[float, float], text: str, color: str, ha: str = "center") -> Annotation:
+    """Write a label in a darker tone of its color, with a white outline, readable on dots."""
+    dark = tuple(0.72 * channel for channel in to_rgb(color))
     return axes.annotate(
         text, place, ha=ha, va="center", fontsize=11.5, fontweight="bold", color=dark, zorder=4,
         path_effects=[withStroke(linewidth=3.5, foreground="white")],
     )  # fmt: skip
 
 
-def _spread(axes: Axes, names: Sequence[Annotation], most: int = 200) -> None:
-    """Push names apart, up and down, until none covers another, and into the axes where they stick out."""
+def _push_apart(axes: Axes, names: Sequence[Annotation], most: int = 200) -> None:
+    """Move overlapping labels apart vertically, and into the axes horizontally."""
     axes.autoscale_view()
     frame = axes.get_window_extent()
     boxes = [name.get_window_extent().padded(2) for name in names]
