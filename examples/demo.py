@@ -210,6 +210,16 @@ def describe_difference(gap: float, margin: float) -> str:
     return f"Trained by the same recipe, CensNet is {abs(gap):.1f} points {better} than GCN on this split"
 
 
+def describe_gates(run: Run) -> str:
+    """One sentence on the edges that the selected CensNet uses."""
+    if run.config.selection is None:
+        return ""
+    selected = run.config.selection.candidates[run.config.selection.kept[0]]
+    if selected.gates == "frozen":
+        return "The selected CensNet has frozen gates: it does not use edge features, which therefore do not explain the gap."
+    return "The selected CensNet has learned gates: it uses edge features."
+
+
 def describe_records(cell: str | None, results: Path = RESULTS) -> str:
     """The same comparison over the splits that are recorded in `results/`; empty where there are none."""
     if cell is None:
@@ -225,7 +235,7 @@ def describe_records(cell: str | None, results: Path = RESULTS) -> str:
 
 
 def show_scores(
-    methods: Sequence[MethodScores], demo: DemoData, split: Split, difference: str, console: Console
+    methods: Sequence[MethodScores], demo: DemoData, split: Split, findings: Sequence[str], console: Console
 ) -> None:
     """Print the table, what the comparison shows, and how the published scores differ."""
     count = len(split.train) + len(split.validation) + len(split.test)
@@ -237,7 +247,7 @@ def show_scores(
         published = "" if one.published is None else "{:.1f} ± {:.1f}".format(*one.published)
         table.add_row(one.name, f"{100 * one.mean:.1f}", str(one.best_epochs[0]), published)
     console.print(table)
-    console.print(f"{difference}. {describe_records(demo.cell)}".strip())
+    console.print(" ".join(filter(None, findings)))
     console.print(
         "All methods have the same split and the same early stopping on validation nodes. `strong` and the GCN with "
         "the same recipe select one of eight candidates, trained in three rounds with and without pseudo-labels."
@@ -315,12 +325,12 @@ def main(out: Path = OUT, epochs: int = MAX_EPOCHS) -> None:
         MethodScores(plain.name, plain.curves, plain.best_epochs, plain.tested, find_published("gcn", demo.cell)),
     ]
     difference = describe_difference(*compare_runs(runs["strong"], by_recipe, demo.column))
-    show_scores(methods, demo, split, difference, console)
+    gates, recorded = describe_gates(runs["strong"]), describe_records(demo.cell)
+    show_scores(methods, demo, split, [f"{difference}.", gates, recorded], console)
     write_scores(methods, out / "scores.csv")
-    subtitle = (
-        f"{demo.name}, {len(split.train)} training labels, one split for all methods. {describe_records(demo.cell)}"
-    )
-    draw_curves(methods, difference, subtitle.strip(), out / "learning_curves.png")
+    about = f"{demo.name}, {len(split.train)} training labels, one split for all methods."
+    subtitle = " ".join(filter(None, [about, recorded, gates]))
+    draw_curves(methods, difference, subtitle, out / "learning_curves.png")
     console.print()
     console.print("One more CensNet, with per-channel gates, whose embeddings are written and drawn")
     embedded = train_embedding(demo, out / "embedded", epochs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from textwrap import fill
 from typing import Literal
 
 import numpy as np
@@ -74,7 +75,7 @@ def draw_curves(methods: Sequence[MethodScores], title: str, subtitle: str, path
     """Validation accuracy by epoch on the left, test accuracy of the best epoch on the right."""
     figure = _figure(11.5, 5.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1), gridspec_kw={"wspace": 0.08})
-    figure.subplots_adjust(left=0.045, right=0.985, top=0.76, bottom=0.12)
+    figure.subplots_adjust(left=0.045, right=0.985, top=0.735, bottom=0.12)
     _head(figure, title, subtitle)
     _draw_epochs(left, methods)
     _draw_tests(right, methods)
@@ -129,20 +130,20 @@ def _draw_epochs(axes: Axes, methods: Sequence[MethodScores]) -> None:
         names.append(_write(axes, (common + 2, mean[-1]), method.name, color, ha="left"))
     chosen = [100 * curve[best - 1] for one in methods for curve, best in zip(one.curves, one.best_epochs, strict=True)]
     axes.set_ylim(min(chosen) - 16, min(max(chosen) + 3, 101))  # the first epochs are left out
-    axes.set_xlim(0, 1.22 * max(len(curve) for one in methods for curve in one.curves))
+    axes.set_xlim(0, 1.3 * max(len(curve) for one in methods for curve in one.curves))
     axes.set_xlabel(EPOCHS if len(methods[0].curves) == 1 else f"{EPOCHS}; thick: mean over splits", color=FAINT)
     _push_apart(axes, names)
 
 
 def _draw_tests(axes: Axes, methods: Sequence[MethodScores]) -> None:
     _clean(axes, "test accuracy of the best epoch, %", "x")
-    places = np.arange(len(methods), 0, -1)
+    places, names = np.arange(len(methods), 0, -1), []
     for place, method, color in zip(places, methods, COLORS, strict=False):
         mean = 100 * method.mean
         axes.plot([100 * x for x in method.tested], [place] * len(method.tested), "o", color=color, markersize=8,
                   alpha=0.55, markeredgewidth=0)  # fmt: skip
         axes.plot([mean] * 2, [place - 0.15, place + 0.15], color=color, linewidth=3)
-        _write(axes, (mean, place + 0.29), f"{method.name}  {mean:.1f}", color)
+        names.append(_write(axes, (mean, place + 0.29), f"{method.name}  {mean:.1f}", color))
         if method.published is not None:
             known, spread = method.published
             axes.errorbar(known, place - 0.24, xerr=spread, fmt="D", color=FAINT, markersize=5, linewidth=1.2)
@@ -151,7 +152,8 @@ def _draw_tests(axes: Axes, methods: Sequence[MethodScores]) -> None:
     axes.set_ylim(0.45, len(methods) + 0.55)
     axes.margins(x=0.16)
     axes.set_yticks([])
-    axes.set_xlabel("dot: one split;  bar: mean;  diamond: published, with its spread", color=FAINT)
+    axes.set_xlabel("diamond: published, with its spread", color=FAINT)
+    _push_apart(axes, names)
 
 
 def _draw_panel(axes: Axes, panel: EmbeddingPanel, classes: Sequence[str]) -> None:
@@ -221,7 +223,8 @@ def _figure(width: float, height: float) -> Figure:
 def _head(figure: Figure, title: str, subtitle: str) -> None:
     height = figure.get_figheight()
     figure.text(0.015, 1 - 0.18 / height, title, fontsize=16, fontweight="bold", color=INK, va="top")
-    figure.text(0.015, 1 - 0.55 / height, subtitle, fontsize=11, color="#555555", va="top")
+    lines = fill(subtitle, round(12 * figure.get_figwidth()))
+    figure.text(0.015, 1 - 0.55 / height, lines, fontsize=11, color="#555555", va="top", linespacing=1.4)
 
 
 def _clean(axes: Axes, title: str, grid: Literal["x", "y"]) -> None:
