@@ -216,7 +216,7 @@ def describe_gates(run: Run) -> str:
         return ""
     selected = run.config.selection.candidates[run.config.selection.kept[0]]
     if selected.gates == "frozen":
-        return "The selected CensNet has frozen gates: it does not use edge features, which therefore do not explain the gap."
+        return "The selected CensNet has frozen gates: edge features are not used and do not explain the gap."
     return "The selected CensNet has learned gates: it uses edge features."
 
 

@@ -9,18 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import load_data
 from censnet.data.datasets.builtin import read_builtin
 from censnet.data.datasets.catalogue import DATASETS
 from censnet.data.datasets.citation import normalize_rows, read_citation
 from censnet.data.digests import fingerprint
+from censnet.data.load import read_data
 from censnet.data.molecules.featurize import featurize
 from censnet.data.splits.links import links
 from censnet.data.splits.rules import label_rate, ratio
 from censnet.data.tables.files import Tables
 from censnet.data.tables.target_spec import parse_targets
 from censnet.ops.graph import Graph, GraphSet
-from censnet.pipeline.prepare import prepare_dataset
+from censnet.pipeline.prepare import prepare_typed
 from censnet.settings.presets import make_settings
 from censnet.training.task_data import TaskData
 from censnet_experiments.cells import TABLES, Cell
@@ -120,14 +120,14 @@ def prepare_preset_data(table: str, name: str, num_splits: int) -> PresetData:
     """
     names = [target for target in DATASETS[name].targets if (target == "link") == (table == "links")]
     specs, link = parse_targets(names)
-    dataset = load_data(name, target=names, descriptors=table == "molecules")
+    typed = read_data(name, target=names, descriptors=table == "molecules", scaffolds=table == "molecules")
     found = {}
     for cell, about in TABLES[table].items():
         if about.data == name:
             changes = _split_settings(table, about)
             found[cell] = [
-                prepare_dataset(
-                    dataset, specs, link, make_settings("strong", SECTIONS[table], changes, seed), names, ()
+                prepare_typed(
+                    typed, specs, link, make_settings("strong", SECTIONS[table], changes, seed), names, ()
                 ).task_data
                 for seed in range(num_splits)
             ]

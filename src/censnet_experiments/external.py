@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import TypedData
+from censnet.data.load import read_data
 from censnet.pipeline.splitting import split_rows
 from censnet.settings.presets import make_settings
 from censnet_experiments.records import Record, append, read, record_path
@@ -47,7 +48,7 @@ def write_cells(folder: Path, seeds: Sequence[int], names: Sequence[str] = tuple
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name in names:
-        data = load_data(name, target=f"graph:{','.join(TASKS[name])}", features="paper")  # the cheapest features
+        data = read_data(name, target=f"graph:{','.join(TASKS[name])}", features="paper", scaffolds=True)
         for split in SPLITS:
             path = folder / f"{name}-{split}.json.gz"
             text = json.dumps(describe_cell(data, name, split, seeds), allow_nan=False, separators=(",", ":"))
@@ -56,7 +57,7 @@ def write_cells(folder: Path, seeds: Sequence[int], names: Sequence[str] = tuple
     return paths
 
 
-def describe_cell(data: Dataset, name: str, split: str, seeds: Sequence[int]) -> dict[str, Any]:
+def describe_cell(data: TypedData, name: str, split: str, seeds: Sequence[int]) -> dict[str, Any]:
     """The content of the file of a cell: molecules that parse and have a label."""
     settings = make_settings("strong", "graph", {"data.split": SPLITS[split]}).data
     columns = list(TASKS[name])

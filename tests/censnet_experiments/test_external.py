@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from censnet.data.dataset import load_data
+from censnet.data.load import read_data
 from censnet.pipeline.prepare import prepare
 from censnet.tasks.metrics import score
 from censnet.tasks.targets import Target
@@ -73,7 +73,7 @@ def parts_of_a_cell(cell: dict[str, Any], seed: int) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("word", SPLITS)
 def test_the_peer_gets_the_parts_of_our_own_training(table: pd.DataFrame, word: str) -> None:
-    cell = describe_cell(load_data(table, target="graph:exp"), "lipophilicity", word, [0, 3])
+    cell = describe_cell(read_data(table, target="graph:exp", scaffolds=True), "lipophilicity", word, [0, 3])
     assert list(cell["parts"]) == ["0", "3"]
     for seed in (0, 3):
         found = parts_of_a_cell(cell, seed)
@@ -83,7 +83,7 @@ def test_the_peer_gets_the_parts_of_our_own_training(table: pd.DataFrame, word: 
 
 
 def test_rows_that_are_no_molecule_or_have_no_label_are_left_out(table: pd.DataFrame) -> None:
-    cell = describe_cell(load_data(table, target="graph:exp"), "lipophilicity", "random", [0])
+    cell = describe_cell(read_data(table, target="graph:exp", scaffolds=True), "lipophilicity", "random", [0])
     assert cell["smiles"] == [smiles for row, smiles in enumerate(SMILES) if row != 5]
     assert cell["labels"] == [[float(row)] for row in range(len(SMILES)) if row != 5]
 
@@ -92,7 +92,7 @@ def test_a_missing_label_among_others_is_null(table: pd.DataFrame) -> None:
     for number, name in enumerate(TASKS["tox21"]):
         table[name] = pd.Series([(row + number) % 2 for row in range(len(table))], dtype="Int64")
     table.loc[2, "NR-AR"] = pd.NA
-    data = load_data(table.drop(columns="exp"), target=f"graph:{','.join(TASKS['tox21'])}")
+    data = read_data(table.drop(columns="exp"), target=f"graph:{','.join(TASKS['tox21'])}")
     cell = json.loads(json.dumps(describe_cell(data, "tox21", "random", [0])))
     assert cell["kind"] == "classification"
     assert cell["labels"][2] == [None, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
@@ -100,7 +100,7 @@ def test_a_missing_label_among_others_is_null(table: pd.DataFrame) -> None:
 
 
 def test_a_file_for_each_cell_the_same_each_time(table: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(peers, "load_data", lambda name, **options: load_data(table, target=options["target"]))
+    monkeypatch.setattr(peers, "read_data", lambda name, **options: read_data(table, **options))
     paths = write_cells(tmp_path, range(2), ["lipophilicity"])
     assert [path.name for path in paths] == ["lipophilicity-random.json.gz", "lipophilicity-scaffold.json.gz"]
     before = [path.read_bytes() for path in paths]

@@ -65,7 +65,7 @@ def test_recorded_seeds_are_not_trained_again_and_new_ones_are_added(small: Path
         (["reproduce", "table1", "--cell", "cora-5"], "table1 has no cell 'cora-5', expected one of cora-3, cora-1"),
         (["reproduce", "table1", "--method", "gnc"], "table1 has no method 'gnc': did you mean gcn?"),
         ([*ONE, "--seeds", "0"], "there are 0 seeds from 0, expected at least one"),
-        (["report"], "results has no records, expected some"),
+        (["reproduce", "pages"], "results has no records, expected some"),
     ],
 )
 def test_errors_are_one_line(small: Path, arguments: list[str], message: str) -> None:
@@ -76,7 +76,7 @@ def test_errors_are_one_line(small: Path, arguments: list[str], message: str) ->
 
 
 def test_methods_are_listed_with_their_caveats(small: Path) -> None:
-    found = CliRunner().invoke(app, ["reproduce", "table1", "--methods"], env={"COLUMNS": "200"})
+    found = CliRunner().invoke(app, ["reproduce", "table1", "--list-methods"], env={"COLUMNS": "200"})
     assert "censnet-released" in found.stdout
     assert "All neighbors are averaged" in found.stdout
 
@@ -84,7 +84,7 @@ def test_methods_are_listed_with_their_caveats(small: Path) -> None:
 def test_report_writes_the_page(small: Path) -> None:
     run = CliRunner().invoke
     run(app, [*ONE, "--seeds", "2"])
-    found = run(app, ["report"])
+    found = run(app, ["reproduce", "pages"])
     assert found.stdout.splitlines() == ["docs/reproduction.md", "docs/tables/table1.tex"]
     assert "2 records of 1 cells" in (small / "docs/reproduction.md").read_text()
 

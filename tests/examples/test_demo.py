@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from censnet.data.dataset import load_data
+from censnet.data.load import load_data
 from censnet.data.splits.split import Split
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.ops.graph import Graph
+from censnet.ops.graph import Graph, GraphSet
 
 Array = np.ndarray[Any, Any]
 
@@ -187,3 +187,11 @@ def negative_edges(graph: Graph, count: int, seed: int = 0) -> Tensor:
     proper = ends[:, ends[0] != ends[1]]
     pairs = sorted_unique(space.rank(proper[0], proper[1]))
     return torch.from_numpy(space.pair(sample_non_edges(space, pairs, count, np.random.default_rng(seed))))
+
+
+def global_ends(graph: Graph | GraphSet) -> Array:
+    """The two end nodes of each edge, numbered over all graphs of a set. (2, E)"""
+    ends = graph.ends.cpu()
+    if isinstance(graph, GraphSet):
+        ends = ends + graph.node_offset[:-1].cpu().repeat_interleave(graph.edge_offset.diff().cpu())
+    return ends.numpy()

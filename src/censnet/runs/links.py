@@ -74,9 +74,7 @@ def check_exclusive(pairs: object, top: int | None) -> None:
         raise ValueError("pairs and top are both given, expected one: the pairs to judge, or how many to suggest")
 
 
-def link_scores(
-    models: Sequence[Model], outputs: Sequence[Outputs], hidden: LinkSplit
-) -> dict[str, dict[str, float]]:
+def link_scores(models: Sequence[Model], outputs: Sequence[Outputs], hidden: LinkSplit) -> dict[str, dict[str, float]]:
     """How well hidden links are told from as many pairs that are none, for validation and test."""
     models = [model.cpu() for model in models]
     latents = [member.latent for member in outputs if member.latent is not None]

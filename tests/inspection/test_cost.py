@@ -58,14 +58,14 @@ def test_many_graphs_are_measured_in_the_batches_that_are_trained() -> None:
 def test_the_estimated_memory_is_within_a_factor_of_two_of_what_a_training_takes() -> None:
     program = """
 import numpy as np, pandas as pd, censnet
-from censnet.inspection.cost import estimate_for, peak_memory
-from censnet.data.dataset import load_data
+from censnet.inspection.cost import peak_memory
+from censnet.pipeline import inspect_data
 draw = np.random.default_rng(0)
 rows = 12_000
 ends = {"source": draw.integers(0, 3000, rows), "target": draw.integers(0, 3000, rows)}
 table = pd.DataFrame({**ends, "x": draw.normal(size=rows), "late": draw.integers(0, 2, rows)})
 before = peak_memory()
-said = estimate_for(load_data(table, target="edge:late"), "edge:late").bytes
+said = inspect_data(table, "edge:late", estimate=True).cost.bytes
 censnet.train(table, "edge:late", settings={"training.epochs": 1}, device="cpu")
 print(said - before, peak_memory() - before)
 """

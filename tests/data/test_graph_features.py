@@ -9,6 +9,7 @@ import torch
 from training.samples import shapes
 
 from censnet.data import DataError, Tables, load_data
+from censnet.data.load import read_data
 from censnet.ops.graph import Graph, GraphSet
 
 
@@ -41,18 +42,17 @@ def test_a_column_that_was_chosen_is_a_feature_of_each_graph() -> None:
 
 def test_its_statistics_are_those_of_training_rows() -> None:
     rows = {"graph": np.arange(4)}
-    data = load_data(dosed(), target="graph:ring", overrides=CHOSEN)
-    refitted = data.refit(rows)
+    encoded = read_data(dosed(), target="graph:ring", overrides=CHOSEN).encode(rows)
     direct = load_data(dosed(), target="graph:ring", overrides=CHOSEN, train_rows=rows)
-    assert isinstance(refitted.graph, GraphSet)
+    assert isinstance(encoded.graph, GraphSet)
     assert isinstance(direct.graph, GraphSet)
-    torch.testing.assert_close(refitted.graph.graphs, direct.graph.graphs, rtol=0, atol=0)
-    assert refitted.graph.graphs is not None
-    torch.testing.assert_close(refitted.graph.graphs[:4, 0].mean(), torch.tensor(0.0))
-    assert float(refitted.graph.graphs[4:, 0].min()) > 1
-    again = load_data(dosed(), schema=refitted.schema).graph
+    torch.testing.assert_close(encoded.graph.graphs, direct.graph.graphs, rtol=0, atol=0)
+    assert encoded.graph.graphs is not None
+    torch.testing.assert_close(encoded.graph.graphs[:4, 0].mean(), torch.tensor(0.0))
+    assert float(encoded.graph.graphs[4:, 0].min()) > 1
+    again = load_data(dosed(), schema=encoded.schema).graph
     assert isinstance(again, GraphSet)
-    torch.testing.assert_close(again.graphs, refitted.graph.graphs, rtol=0, atol=0)
+    torch.testing.assert_close(again.graphs, encoded.graph.graphs, rtol=0, atol=0)
 
 
 def test_a_bad_value_is_a_row_without_a_result_and_the_others_stay() -> None:

@@ -24,7 +24,7 @@ from typer.testing import CliRunner, Result
 from censnet.cli.app import app
 from censnet.cli.messages import ConsoleHandler
 from censnet.cli.render_run import best_epochs
-from censnet.cli.settings import entries
+from censnet.cli.settings import setting_rows
 from censnet.pipeline import train
 from censnet.progress import Bar, LineProgress
 from censnet.runs import load_run
@@ -93,7 +93,7 @@ def test_train_takes_a_sets_own_target_and_shows_what_to_do_next(
     assert "34 nodes: 27 train, 4 validation, 3 test" in text
     assert "split drawn at random, stratified, seed 0 (27 train, 4 validation, 3 test)" in text
     found = load_run(folder)
-    assert f"kept epoch {best_epochs(found)[0]} of 3, the best by auc on validation" in text
+    assert f"best epoch {best_epochs(found)[0]} of 3, by auc on validation" in text
     head = next(number for number, line in enumerate(lines) if line.startswith("scores of nodes"))
     assert lines[head].split()[-3:] == ["train", "validation", "test"]
     shown = [f"{found.metrics[part]['node']['auc']:.4f}" for part in ("train", "validation", "test")]
@@ -337,7 +337,7 @@ def test_predictions_are_what_the_run_says_in_every_form(place: Path, tmp_path: 
         np.testing.assert_allclose(frame["size_predicted"], expected["size_predicted"], rtol=1e-6)
         assert frame["error"].notna().tolist() == [False] * 20 + [True]
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["p.csv", "p.parquet"]
-    ids = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", source, "--columns", "ids").stdout))
+    ids = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", source, "--keep", "ids").stdout))
     assert list(ids)[:2] == ["smiles", "size_predicted"]
     strict = run("predict", place / "graphs", source, "--to", tmp_path / "strict.csv", "--strict")
     assert strict.exit_code == 2
@@ -384,7 +384,7 @@ def test_links_are_suggested_and_judged(place: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["joint", "payments"], "there is no --to, expected a folder, or a --level: this run answers for"),
+        (["joint", "payments"], "there is no --to, expected a folder, or a --level: this run predicts"),
         (["joint", "payments", "--to", "p.csv"], "p.csv is one file, expected a folder, or a --level"),
         (["joint", "payments", "--level", "graph"], "level is 'graph', expected"),
         (["joint", "payments", "--top", "3"], "level is 'link', expected"),
@@ -446,7 +446,9 @@ def test_every_setting_is_listed_as_it_can_be_typed(preset: str, task: Section) 
 def test_settings_are_shown_with_their_choices() -> None:
     shown = " ".join(succeed("settings", "graph").stdout.split())
     assert "training.schedule warmup-cosine course of the learning rate: constant, cosine, warmup-cosine" in shown
-    assert [entry.value for entry in entries(make_settings("paper", "node")) if entry.name == "model.hidden"] == ["32"]
+    assert [entry.value for entry in setting_rows(make_settings("paper", "node")) if entry.name == "model.hidden"] == [
+        "32"
+    ]
     assert "the task is 'nodes', expected one of node, edge, graph, link" in run("settings", "nodes").stderr
 
 
@@ -481,7 +483,7 @@ def test_lines_are_few_and_the_last_epoch_is_always_said() -> None:
 def test_a_sentence_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     voice = ConsoleHandler()
     for level, text in ((logging.INFO, "a [note]"), (logging.WARNING, "beware"), (logging.INFO, "a [note]")):
-        voice.emit(logging.LogRecord("censnet", level, "", 0, text, None, None))
+        voice.handle(logging.LogRecord("censnet", level, "", 0, text, None, None))
     assert capsys.readouterr().err == "· a [note]\n! beware\n"
 
 
@@ -508,8 +510,8 @@ def test_train_warns_of_the_leaks_that_inspect_finds_and_goes_on(leaky: Path, tm
     warned = [line for line in result.stderr.splitlines() if line.startswith("!")]
     shown = " ".join(run("inspect", *arguments).stdout.split())
     assert len(warned) == 2
-    assert "edges.csv, column status gives is_fraud away" in warned[0]
-    assert "nodes.csv, column closed gives is_fraud of edges.csv away" in warned[1]
+    assert "edges.csv, column status leaks is_fraud" in warned[0]
+    assert "nodes.csv, column closed leaks is_fraud of edges.csv" in warned[1]
     assert warned[1].endswith("it is a feature, which --column closed=drop leaves out)")
     stored = load_run(tmp_path / "run").config.findings
     assert [f"! {finding}" for finding in stored] == warned

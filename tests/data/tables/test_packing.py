@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from censnet.data import Tables, load_data
-from censnet.data.tables.ordering import order_by_end, places, put_in_order
+from censnet.data.tables.packing import inverse_permutation, order_by_end, take_rows
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
 
@@ -44,10 +44,10 @@ def test_edges_are_in_order_and_results_on_their_rows(pairs: list[tuple[int, int
     first_node = np.zeros(len(rows), int)
     if many:
         first_node = data.graph.node_offset.numpy()[table["graph"]]
-    place = np.empty(len(ids), int)
-    place[data.node_rows.numpy()] = ids
+    id_of = np.empty(len(ids), int)
+    id_of[data.node_rows.numpy()] = ids
     for row, pair in enumerate(pairs):
-        assert place[ends[:, rows[row]] + first_node[row]].tolist() == list(pair)
+        assert id_of[ends[:, rows[row]] + first_node[row]].tolist() == list(pair)
 
 
 def test_parallel_edges_keep_their_input_order() -> None:
@@ -65,6 +65,6 @@ def test_edges_in_order_are_left_alone() -> None:
 
 def test_rows_in_an_order_are_the_rows_of_that_order() -> None:
     features, order = torch.randn(300_000, 2), np.random.default_rng(0).permutation(300_000)
-    torch.testing.assert_close(put_in_order(features, order), features[torch.from_numpy(order)], rtol=0, atol=0)
-    assert (places(order)[order] == np.arange(300_000)).all()
-    assert put_in_order(torch.zeros(5, 0), order[:0]).shape == (0, 0)
+    torch.testing.assert_close(take_rows(features, order), features[torch.from_numpy(order)], rtol=0, atol=0)
+    assert (inverse_permutation(order)[order] == np.arange(300_000)).all()
+    assert take_rows(torch.zeros(5, 0), order[:0]).shape == (0, 0)

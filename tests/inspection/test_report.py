@@ -10,25 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from censnet.cli.render_report import Screen
+from censnet.cli.render_report import ReportScreen
 from censnet.data import DataError, Tables, load_data, write_table
 from censnet.data.splits.links import link_rows, links
 from censnet.data.splits.split import Split, write_splits
-from censnet.inspection.cost import estimate_for
-from censnet.inspection.report import Report, inspect_data, make_report
+from censnet.inspection.report import Report, make_report
 from censnet.ops.graph import Graph, GraphSet
-from censnet.tasks.targets import describe_target
+from censnet.pipeline import inspect_data
 
 
 def report_on(ends: list[tuple[int, int]], num_nodes: int) -> Report:
     columns = torch.tensor(ends, dtype=torch.long).reshape(-1, 2).t()
-    return make_report(load_data(Graph(torch.ones(num_nodes, 1), torch.ones(len(ends), 1), columns)), {})
+    return make_report(load_data(Graph(torch.ones(num_nodes, 1), torch.ones(len(ends), 1), columns)))
 
 
 def screen(report: Report, width: int = 100, encoding: str = "utf-8") -> list[str]:
     with open(os.devnull, "w", encoding=encoding) as file:
         console = Console(width=width, file=file, record=True, highlight=False)
-        console.print(Screen(report))
+        console.print(ReportScreen(report))
     return console.export_text().splitlines()
 
 
@@ -62,7 +61,7 @@ def test_a_star_of_many_leaves_ends_because_nothing_square_is_built():
 def test_graphs_of_a_set_are_counted_each_for_itself():
     path = Graph(torch.ones(3, 1), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
     dot = Graph(torch.ones(1, 1), torch.ones(0, 1), torch.empty(2, 0, dtype=torch.long))
-    report = make_report(load_data(GraphSet.pack([path, dot, path])), {})
+    report = make_report(load_data(GraphSet.pack([path, dot, path])))
     assert report.structure.nodes_per_graph == (1, 3.0, 3)
     assert (report.structure.components, report.structure.isolated) == (3, 1)
     assert (report.line_graph.links, report.line_graph.dense_bytes) == (2, 4 * (4 + 4))
@@ -115,7 +114,7 @@ def test_labels_that_are_numbers_in_text_are_a_quantity_and_padded_ones_are_code
     price, code = report.labels
     assert price.quantity["most"] == 2000
     assert code.num_classes == 30
-    assert any("column fee gives price away" in finding.what for finding in report.problems)
+    assert any("column fee leaks price" in finding.what for finding in report.problems)
 
 
 def test_a_report_comes_back_from_its_json():
@@ -194,10 +193,10 @@ def test_molecules_are_reported_with_their_features_and_bad_rows(tmp_path):
 
 
 def test_the_estimate_is_for_the_network_that_is_trained():
-    report = inspect_data(payments(), ["link", "edge:is_fraud"], estimate=estimate_for)
+    report = inspect_data(payments(), ["link", "edge:is_fraud"], estimate=True)
     assert any("an estimate for one network, ENENE with 64 units" in line for line in screen(report, 140))
-    assert inspect_data(payments(), "link", estimate=estimate_for).cost.network == "EN with 128 units"
-    assert inspect_data(payments(), estimate=estimate_for).cost.network == "NEN with 32 units"
+    assert inspect_data(payments(), "link", estimate=True).cost.network == "EN with 128 units"
+    assert inspect_data(payments(), estimate=True).cost.network == "NEN with 32 units"
     assert inspect_data(payments()).cost is None
 
 
@@ -227,9 +226,7 @@ def test_inspect_says_what_training_takes_each_target_for_and_how_to_have_it_oth
     rows = np.arange(len(edges))
     fee = [f">{40}" if row % 5 == 0 else f"<= {-1}" if row % 7 == 0 else str(row / 3) for row in rows]
     tables = Tables(edges=edges.assign(rating=rows % 5 + 1, sign=np.where(rows % 10, "pos", "neg"), fee=fee))
-    report = inspect_data(
-        tables, ["edge:rating,fee", "edge:sign=binary:pos", "edge:is_fraud"], describe=describe_target
-    )
+    report = inspect_data(tables, ["edge:rating,fee", "edge:sign=binary:pos", "edge:is_fraud"])
     rating, price, sign, _ = report.labels
     assert (rating.kind, rating.num_classes) == ("classes", 5)
     assert "edge:rating=regression learns them as numbers" in rating.reason
@@ -248,9 +245,9 @@ def test_inspect_reports_a_number_that_was_asked_for_as_one_and_what_cannot_be_l
     tables = Tables(
         edges=edges.assign(rating=np.arange(len(edges)) % 5 + 1, memo=[f"word {n}" for n in range(len(edges))])
     )
-    (rating,) = inspect_data(tables, "edge:rating=regression", describe=describe_target).labels
+    (rating,) = inspect_data(tables, "edge:rating=regression").labels
     assert (rating.kind, rating.num_classes, rating.quantity["mean"]) == ("number", 0, 3.0)
-    report = inspect_data(tables, "edge:memo", describe=describe_target)
+    report = inspect_data(tables, "edge:memo")
     assert any("column memo: has" in finding.what for finding in report.problems)
-    report = inspect_data(tables, "edge:rating=binary:7", describe=describe_target)
+    report = inspect_data(tables, "edge:rating=binary:7")
     assert any("different values, expected two for binary" in finding.what for finding in report.problems)

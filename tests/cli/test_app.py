@@ -159,7 +159,7 @@ def test_help_shows_no_value_after_a_flag_and_no_type_of_python(command):
         (["train", "karate", "--seed", "x"], "'--seed': expected a whole number"),
         (["train", "karate", "--seed", "-1"], "'--seed': expected at least 0"),
         (["train", "karate", "--resume=yes"], "'--resume' does not take a value"),
-        (["train", "karate", "--vary", "x"], "'x' is not one of 'both', 'split', 'start'"),
+        (["train", "karate", "--vary", "x"], "'x' is not one of 'both', 'split', 'init'"),
         (["predict"], "missing argument 'RUN'"),
         (["bogus"], "no such command 'bogus'"),
     ],

@@ -14,7 +14,7 @@ from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split import Split
 from censnet.inspection.audit import audit, find_leaks
 from censnet.inspection.cross_table import edge_ends
-from censnet.inspection.leakage import follows, leaking_features, leaks_target
+from censnet.inspection.leakage import id_correlates, leaking_features, leaks_target
 from censnet.ops.colors import hash_graphs
 
 ROWS = 400
@@ -59,18 +59,18 @@ def test_a_healthy_table_has_no_finding():
     ],
     ids=["status", "gap", "number", "word"],
 )
-def test_a_column_that_gives_the_target_away_is_a_problem(column):
+def test_a_column_that_leaks_the_target_is_a_problem(column):
     tables = payments(leak=column(fraud()))
     findings = found(tables)
     assert len(findings) == 1
-    assert "edges.csv, column leak gives is_fraud away" in findings[0][1]
+    assert "edges.csv, column leak leaks is_fraud" in findings[0][1]
 
 
-def test_a_column_that_gives_a_quantity_away_is_a_problem():
+def test_a_column_that_leaks_a_regression_target_is_a_problem():
     amount = payments().edges["amount"].to_numpy()
     findings = found(payments(cents=(amount * 100).round(), rank=np.exp(-amount)), "edge:amount")
     assert [level for level, _ in findings] == ["problem", "problem"]
-    assert "column cents gives amount away (correlation 1.000" in findings[0][1]
+    assert "column cents leaks amount (correlation 1.000" in findings[0][1]
 
 
 def test_a_leaking_column_that_is_no_feature_is_only_a_warning():
@@ -83,7 +83,7 @@ def test_a_leaking_column_that_is_no_feature_is_only_a_warning():
 
 @given(st.integers(0, 10**6), st.integers(2, 60), st.floats(0.02, 0.5))
 @settings(max_examples=60, deadline=None)
-def test_chance_gives_nothing_away(seed, kinds, rate):
+def test_chance_is_no_leak(seed, kinds, rate):
     rng = np.random.default_rng(seed)
     labels = pd.Series((rng.random(300) < rate).astype(int))
     for values in (rng.normal(size=300), rng.integers(0, kinds, 300), rng.integers(0, 10**9, 300).astype(str)):
@@ -104,7 +104,7 @@ def test_three_classes_are_told_by_a_code():
     labels = pd.Series(["red", "green", "blue"] * 40)
     sure, how = leaks_target(labels.map({"red": 7, "green": 1, "blue": 4}), labels)
     assert sure
-    assert "3 values tell 100% of the labels" in how
+    assert "3 values predict 100% of the labels" in how
 
 
 def test_a_number_that_sorts_the_classes_apart_is_suspicious():
@@ -116,7 +116,7 @@ def test_a_number_that_sorts_the_classes_apart_is_suspicious():
     assert "separates the two classes" in how
 
 
-def test_an_id_that_follows_the_target_is_noticed():
+def test_an_id_that_correlates_with_the_target_is_noticed():
     rng = np.random.default_rng(0)
     labels = np.sort(rng.random(ROWS) < 0.5).astype(int)
     nodes = pd.DataFrame({"id": [f"n-{n:04}" for n in range(ROWS)], "x": rng.normal(size=ROWS), "y": labels})
@@ -128,7 +128,7 @@ def test_an_id_that_follows_the_target_is_noticed():
             "nodes.csv, column id is an id that follows y (sorting by it separates the two classes (AUC 1.000))",
         )
     ]
-    assert follows(pd.Series(rng.permutation(ROWS)), pd.Series(labels)) is None
+    assert id_correlates(pd.Series(rng.permutation(ROWS)), pd.Series(labels)) is None
 
 
 def test_an_entry_of_a_vector_that_is_the_class_is_found():
@@ -142,7 +142,7 @@ def test_an_entry_of_a_vector_that_is_the_class_is_found():
     edges = pd.DataFrame({"source": range(199), "target": range(1, 200)})
     findings = found(Tables(nodes, edges), "node:label")
     assert len(findings) == 1
-    assert "gives label away" in findings[0][1]
+    assert "leaks label" in findings[0][1]
 
 
 def test_labels_that_cannot_be_learnt_are_problems():
@@ -296,7 +296,7 @@ def test_a_column_of_nodes_that_tells_the_label_of_their_edges_is_a_leak(form, l
     tables.nodes["fraudster"] = form(flag)
     tables.edges["is_fraud"] = label(flag, ends).astype(int)
     (found,) = leaks(tables, "edge:is_fraud")
-    assert found.startswith(("nodes, column fraudster gives is_fraud", "nodes, column fraudster may give is_fraud"))
+    assert found.startswith(("nodes, column fraudster leaks is_fraud", "nodes, column fraudster may leak is_fraud"))
     assert words in found
     assert found.endswith("it is a feature, which --column fraudster=drop leaves out)")
 
@@ -311,7 +311,7 @@ def test_a_column_of_nodes_that_was_made_of_the_labels_of_their_edges_is_a_leak(
     made = {"any": most, "word": np.where(most > 0, "bad", "good"), "mean": mean, "quantity": np.exp(mean)}
     tables.nodes["risk"], tables.edges["y"] = made[kind], label
     (found,) = leaks(tables, "edge:y")
-    assert "nodes, column risk gives y of edges away" in found
+    assert "nodes, column risk leaks y of edges" in found
     assert "the edges that start there" in found
 
 
@@ -322,7 +322,7 @@ def test_a_vector_of_nodes_with_a_label_of_their_edges_is_a_leak():
     x[:, 4] = flag * 2.0
     tables.nodes["x"], tables.edges["y"] = x.tolist(), flag[ends[1]].astype(int)
     (found,) = leaks(tables, "edge:y")
-    assert "gives y of edges away" in found
+    assert "leaks y of edges" in found
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_a_column_of_edges_that_tells_the_label_of_a_node_is_a_leak(column):
     tables.nodes["y"] = np.array(["x", "y", "z"])[label]
     tables.edges["state"] = column(label[ends[1]])
     (found,) = leaks(tables, "node:y")
-    assert "edges, column state gives y of nodes away" in found
+    assert "edges, column state leaks y of nodes" in found
     assert "the edges that end there" in found
 
 
@@ -356,7 +356,7 @@ def test_a_column_of_nodes_or_edges_that_tells_the_label_of_their_graph_is_a_lea
     table["leak"] = np.where(np.arange(240) % 4 == 0, 5 * label[names] + 30, rng.normal(-50, 30, 240))
     tables = Tables(nodes, edges, pd.DataFrame({"graph": range(60), "y": label}))
     (found,) = leaks(tables, "graph:y")
-    assert f"{level}s, column leak gives y of graphs away (correlation 1.000 of its highest over its {level}s" in found
+    assert f"{level}s, column leak leaks y of graphs (correlation 1.000 of its highest over its {level}s" in found
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_a_transformed_copy_of_a_quantity_is_a_leak(column, how):
     y = rng.normal(size=NODES)
     tables.nodes["y"], tables.nodes["copy"] = (column(y), y) if how == "explain" else (y, column(y))
     (found,) = leaks(tables, "node:y")
-    assert "nodes, column copy gives y away" in found
+    assert "nodes, column copy leaks y" in found
     assert how in found
 
 
@@ -391,7 +391,7 @@ def test_ids_in_the_order_of_several_classes_are_noticed():
     ("nodes", "edges", "targets"),
     [(34, 78, ("node:y", "edge:q")), (120, 400, ("node:k", "edge:y")), (400, 900, ("node:q", "edge:k"))],
 )
-def test_two_hundred_columns_of_noise_give_nothing_away(nodes, edges, targets):
+def test_two_hundred_columns_of_noise_are_no_leak(nodes, edges, targets):
     rng, tables, _ = world(0, nodes, edges)
     for frame, size in ((tables.nodes, nodes), (tables.edges, edges)):
         draws = [rng.normal(size=size), rng.choice(list("abcd"), size), rng.random(size) < 0.1]
@@ -429,7 +429,7 @@ def test_a_hundred_thousand_edges_are_looked_at_in_a_second():
     findings = find_leaks(data, {"edges": ["y"]}, {"edges": Split.of(rng.integers(0, 3, 100_000))})
     assert time.process_time() - started < 2  # it takes 0.3 s where nothing else runs
     (leak,) = [finding.what for finding in findings if finding.kind == "leak"]
-    assert "column leak gives y away" in leak
+    assert "column leak leaks y" in leak
     assert "seen on 10,000 of 100,000 rows" in leak
 
 
