@@ -25,7 +25,7 @@ from censnet.settings.presets import make_settings
 from censnet.settings.schema import ModelSettings
 from censnet.tasks.targets import Target
 from censnet.training.optim import make_optimizer
-from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
+from censnet_experiments.baselines.attention import attend, neighbors_of, propagate
 from censnet_experiments.baselines.convolutions import both_ways
 from censnet_experiments.baselines.encoders import (
     HEADS,
@@ -86,7 +86,7 @@ def test_gat_of_one_hop_has_the_layers_of_pytorch_geometric(citations: NodeData)
     for layer in encoder.layers:
         theirs = GATConv(layer.in_width, layer.out_width // HEADS, HEADS).double()
         theirs.lin.weight.data, theirs.bias.data = layer.weight.data.t(), layer.bias.data
-        theirs.att_src.data, theirs.att_dst.data = layer.spread.source.data[None], layer.spread.target.data[None]
+        theirs.att_src.data, theirs.att_dst.data = layer.propagate.source.data[None], layer.propagate.target.data[None]
         nodes = theirs(nodes, both_ways(graph)).relu()
     torch.testing.assert_close(embedded(encoder, graph), nodes)
 
@@ -101,7 +101,7 @@ def test_appnp_has_the_propagation_of_pytorch_geometric(citations: NodeData) -> 
 
 def dense_attention(layer: Layer, nodes: Tensor, incidence: Incidence) -> Tensor:
     """PageRank by attention, written out: (heads, N, N) matrices."""
-    spread = cast(Attention, layer.spread)
+    spread = cast(Attention, layer.propagate)
     adjacency = torch.eye(incidence.num_nodes, dtype=torch.bool)
     adjacency[incidence.ends[0], incidence.ends[1]] = adjacency[incidence.ends[1], incidence.ends[0]] = True
     x = (nodes @ layer.weight).view(incidence.num_nodes, spread.heads, -1).transpose(0, 1)
@@ -135,14 +135,14 @@ def test_parallel_edges_and_loops_count_as_the_neighbours_that_they_join(name: B
     "incidence", [TANGLE, Incidence(torch.zeros(2, 0, dtype=torch.long), 3)], ids=["edges", "none"]
 )
 def test_attention_has_the_gradients_of_its_formula(incidence: Incidence) -> None:
-    near = neighbours_of(incidence)
+    near = neighbors_of(incidence)
     shapes = ((incidence.num_nodes, 6), (incidence.num_nodes, 2), (incidence.num_nodes, 2))
     inputs = tuple(torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
     assert torch.autograd.gradcheck(lambda x, t, s: propagate(x, *attend(t, s, near), near), inputs)
 
 
 def test_attention_of_high_scores_is_finite_and_sums_to_one() -> None:
-    near = neighbours_of(SIMPLE)
+    near = neighbors_of(SIMPLE)
     target, source = 500 * torch.randn(2, 5, 3, dtype=torch.float64)
     alpha, own = attend(target, source, near)
     torch.testing.assert_close(own + near.sum(alpha), torch.ones_like(own))
