@@ -14,7 +14,8 @@ from censnet.nn.ensemble import split_members, stack_members
 from censnet.nn.graph_task import GraphTask
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph, GraphSet
-from censnet.runs.directory import CHECKPOINT, Candidate
+from censnet.runs.config import Candidate
+from censnet.runs.directory import CHECKPOINT
 from censnet.runs.resume import history_path
 from censnet.selection.self_training import (
     apart,

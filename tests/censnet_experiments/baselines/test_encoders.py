@@ -19,7 +19,7 @@ from censnet.nn.model import Model
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.train import make_run
+from censnet.pipeline.results import make_run
 from censnet.selection.recipes import build_model, fit_ensemble
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ModelSettings
@@ -244,7 +244,7 @@ def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, m
     for fit_result in fit_results:
         losses = [row["loss"] for row in fit_result.history]
         assert losses[-1] < 0.8 * losses[0]
-    run = make_run(prepared, models, fit_results, 0.0, "cpu")
+    run = make_run(prepared, models, fit_results, 0.0, torch.device("cpu"))
     assert run.metrics["train"]["node"]["accuracy"] > 0.6
     assert run.config.selection is not None
 
