@@ -114,7 +114,9 @@ def make_changes(demo: DemoData, epochs: int) -> dict[str, object]:
 def train_censnet(demo: DemoData, preset: str, out: Path, epochs: int = MAX_EPOCHS) -> Run:
     """Train CensNet by a preset, as `censnet train` does."""
     changes = make_changes(demo, epochs)
-    return train(demo.data, demo.target, out, preset=preset, settings=changes, seed=SEED, if_exists="overwrite", progress=True)
+    return train(
+        demo.data, demo.target, out, preset=preset, settings=changes, seed=SEED, if_exists="overwrite", progress=True
+    )
 
 
 def train_gcn_by_recipe(demo: DemoData, epochs: int = MAX_EPOCHS) -> Run:
@@ -313,8 +315,7 @@ def main(out: Path = OUT, epochs: int = MAX_EPOCHS) -> None:
     console.print(f"GCN on {demo.name}, by the same recipe as strong, and with its own settings")
     by_recipe = train_gcn_by_recipe(demo, epochs)
     dataset = runs["strong"].read(demo.data)
-    assert runs["strong"].parts is not None
-    split = runs["strong"].parts[0]["node"]
+    split = runs["strong"].split("node")
     labels = runs["strong"].config.targets[0].encode(dataset.labels("node", demo.column)).long()
     plain = train_gcn(dataset, labels, split, epochs)
     methods = [
