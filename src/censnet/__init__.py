@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from censnet.nn import CensNet, CensNetVAE, EdgeLayer, NodeLayer
-    from censnet.ops.graph import Graph, GraphSet
+    from censnet.ops.graph import Graph
+    from censnet.ops.graph_set import GraphSet
     from censnet.pipeline import replicate, train
     from censnet.runs import Run, load_run
 

@@ -30,7 +30,8 @@ from censnet.data.tables.keys import find_key
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.errors import DataError, name_columns, quote
 from censnet.nn.chunked import dense
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare_dataset
 from censnet.pipeline.train import make_run
 from censnet.runs.run import Run

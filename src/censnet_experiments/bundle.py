@@ -12,7 +12,8 @@ from torch import Tensor
 
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
 
@@ -92,7 +93,7 @@ def _take_lesson(
 def _shelve_graph(graph: Graph | GraphSet, shelf: _Shelf) -> dict[str, Any]:
     found: dict[str, Any] = {"edges": shelf.put(graph.edges), "ends": shelf.put(graph.ends)}
     if isinstance(graph, GraphSet):
-        whole = () if graph.graphs is None else ("graphs",)
+        whole = () if graph.graph_features is None else ("graph_features",)
         every = ("nodes", "node_offset", "edge_offset", *whole)
         return found | {name: shelf.put(getattr(graph, name)) for name in every}
     if graph.nodes.layout == torch.strided:

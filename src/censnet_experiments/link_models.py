@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from censnet.nn import CensNetVAE
-from censnet.nn.vae import Latent
+from censnet.nn.vae import Latent, reconstruction
 from censnet.ops.graph import Graph
 from censnet_experiments.baselines.links import GraphAutoEncoder, Score, SpectralClustering, best_of
 from censnet_experiments.baselines.walks import DeepWalk
@@ -53,7 +53,7 @@ class CensNetAutoEncoder:
             model.train()
             adam.zero_grad()
             latent = model(graph.nodes, graph.edges, graph.incidence)
-            pairs = model.reconstruction(latent.sample(), graph.incidence, weight)
+            pairs = reconstruction(latent.sample(), graph.incidence, weight)
             loss = (pairs / 2 if self.balanced else pairs) + latent.kl_divergence()
             loss.backward()
             adam.step()

@@ -12,7 +12,7 @@ from torch import nn
 
 from censnet.data.splits.split import Split
 from censnet.ops.graph import Graph
-from censnet.ops.sampling import induced_subgraph, proportional
+from censnet.ops.sampling import induced_subgraph, proportional_batches
 from censnet_experiments.batched_trainer import Classifier, Outcome, Rows
 from censnet_experiments.plan import Recipe
 
@@ -47,7 +47,7 @@ def _train(model: nn.Module, graph: Graph, rows: Rows, rate: float, recipe: Reci
     best, best_epoch, patience = (-1.0, 0.0), 0, recipe.patience or recipe.epochs
     for epoch in range(1, recipe.epochs + 1):
         model.train()
-        for nodes in proportional(split, graph.num_nodes, recipe.batch_size or graph.num_nodes, draw):
+        for nodes in proportional_batches(codes, recipe.batch_size or graph.num_nodes, draw):
             learnt = nodes[code[nodes] == 0]
             if len(learnt) == 0:
                 continue

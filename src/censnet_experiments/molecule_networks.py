@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from censnet.nn import CensNet, RowHead
-from censnet.ops.graph import Graph, GraphSet
+from censnet.nn import CensNet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
 from censnet_experiments.baselines.molecules import Forest, Linear, MoleculeGCN
 
@@ -37,7 +38,7 @@ class MoleculeCensNet(nn.Module):
         super().__init__()
         last = out_width if end == "layer" else None
         self.network = CensNet(graph.node_width, graph.edge_width, out_width=last, **options)
-        self.head = RowHead(self.network.out_node_width, out_width) if end == "head" else nn.Identity()
+        self.head = nn.Linear(self.network.out_node_width, out_width) if end == "head" else nn.Identity()
 
     def inputs(self, batch: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """What `forward` takes."""

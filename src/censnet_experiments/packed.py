@@ -13,7 +13,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet_experiments.bundle import LessonData, from_tensors, to_tensors
 from censnet_experiments.plan import Plan
 

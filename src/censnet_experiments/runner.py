@@ -14,12 +14,13 @@ from torch import Tensor
 from censnet.data.tables.default_features import count_degree, encode_degree, fit_degree
 from censnet.data.tables.schema import Schema
 from censnet.nn.chunked import dense
-from censnet.nn.encoders import MakeEncoder
 from censnet.nn.model import Model
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.resolve import resolve_settings
 from censnet.selection.pseudo_labels import INVERSE_TEMPERATURES
 from censnet.selection.recipes import fit_ensemble
+from censnet.settings.build import MakeEncoder
 from censnet.settings.presets import make_settings
 from censnet.tasks.metrics import MONITORS
 from censnet.training.evaluator import Evaluator, average
@@ -163,7 +164,7 @@ def _without_node_features(graph: Graph | GraphSet) -> Graph | GraphSet:
 
 def _without_descriptors(graph: Graph | GraphSet) -> Graph | GraphSet:
     """No features of whole graphs; lessons of molecules come with them, for the plans that ask."""
-    return graph.with_graphs(None) if isinstance(graph, GraphSet) else graph
+    return graph.with_graph_features(None) if isinstance(graph, GraphSet) else graph
 
 
 def _encoder(recipe: Preset) -> MakeEncoder | None:

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from censnet import Graph, GraphSet
+from censnet import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.data import DataError, Tables, load_data, write_table
 from censnet.data.molecules.featurize import Molecules
 

@@ -13,7 +13,7 @@ from censnet.data import DataError, Dataset, Tables, load_data
 from censnet.data.molecules import rdkit_reader as chemistry
 from censnet.data.molecules.descriptors import FARTHEST, describe, encode_descriptors, fit_descriptors
 from censnet.data.tables.schema import Schema
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 
 CHAINS = ["C" * length + end for length in range(1, 9) for end in ("O", "N", "C(=O)O", "c1ccccc1")]
 

@@ -16,7 +16,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from censnet import Graph, GraphSet
+from censnet import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.data import DataError, Dataset, Tables, load_data
 
 ROUNDS = int(os.environ.get("CENSNET_HOSTILE", "200"))

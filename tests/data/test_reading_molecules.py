@@ -13,7 +13,7 @@ from censnet.data import Dataset, Tables, dataset, load_data
 from censnet.data.molecules.featurize import atom_positions, canonical, featurize
 from censnet.data.tables.schema import MoleculeReading, Schema
 from censnet.inspection.report import inspect_data
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 
 USUAL = MoleculeReading(isotopes=False)
 

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from censnet import Graph, GraphSet
+from censnet import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.data import DataError, Dataset, Tables, load_data
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split import Split

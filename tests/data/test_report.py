@@ -16,7 +16,8 @@ from censnet.data.splits.links import link_rows, links
 from censnet.data.splits.split import Split, write_splits
 from censnet.inspection.cost import estimate_for
 from censnet.inspection.report import Report, inspect_data, make_report
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.tasks.targets import describe_target
 
 

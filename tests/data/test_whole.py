@@ -9,7 +9,8 @@ import torch
 from training.samples import shapes
 
 from censnet.data import DataError, Tables, load_data
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 
 def dosed(values: list[object] | None = None) -> Tables:

@@ -12,7 +12,8 @@ from training.samples import payments, quick, shapes, smiles
 
 from censnet import train
 from censnet.data.tables.files import Tables
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare
 from censnet.training.task_data import TaskData
 from censnet_experiments.bundle import LessonData

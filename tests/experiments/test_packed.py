@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet_experiments.packed import LinkData, MoleculeData, NodeData, Pack, read_pack, write_pack
 from censnet_experiments.plan import Plan, Recipe
 from censnet_experiments.records import read

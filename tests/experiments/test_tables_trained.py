@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet_experiments import table1, table2, table3
 from censnet_experiments.molecule_networks import MOLECULE_NETWORKS
 from censnet_experiments.packed import LinkData, MoleculeData, NodeData

@@ -11,14 +11,15 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.ops import Incidence
-from censnet.ops.colors import hash_graphs, hash_rows, mix, node_colors, random_signs
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.colors import hash_graphs, hash_rows, splitmix64, node_colors, random_signs
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 
 def test_the_hash_is_splitmix64() -> None:
     """Its first numbers from the state 0, as published with the generator."""
     step = -0x61C8864680B583EB
-    found = [int(mix(torch.tensor(step * count))) % 2**64 for count in (0, 1)]
+    found = [int(splitmix64(torch.tensor(step * count))) % 2**64 for count in (0, 1)]
     assert found == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]
 
 

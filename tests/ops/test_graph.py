@@ -13,8 +13,9 @@ from strategies import assert_near, fill, incidences
 from torch import Tensor
 
 from censnet.ops import Incidence, propagate_edges, propagate_nodes
-from censnet.ops.graph import Graph, GraphSet
-from censnet.ops.segments import PIECE, Segments
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+from censnet.ops.segments import LONGEST, Segments
 
 NO_ENDS = torch.empty(2, 0, dtype=torch.int64)
 
@@ -61,10 +62,10 @@ def assert_same(found: object, expected: object) -> None:
         assert isinstance(found, Segments)
         for name in ("index", "offset"):
             assert_same(getattr(found, name), getattr(expected, name))
-        assert (found.pieces is None) == (expected.pieces is None)
-        if found.pieces is not None and expected.pieces is not None:
+        assert (found.chunks is None) == (expected.chunks is None)
+        if found.chunks is not None and expected.chunks is not None:
             for name in ("hubs", "offset", "hub"):
-                assert_same(getattr(found.pieces, name), getattr(expected.pieces, name))
+                assert_same(getattr(found.chunks, name), getattr(expected.chunks, name))
     else:
         assert found == expected
 
@@ -77,15 +78,15 @@ def assert_same_graph(found: Graph, expected: Graph) -> None:
     assert mine.ends is found.ends
     assert mine.owner is found.owner
     assert (mine.num_nodes, mine.num_edges, mine.num_graphs) == (fresh.num_nodes, fresh.num_edges, fresh.num_graphs)
-    assert_same(mine.slots.edge, fresh.slots.edge)
-    assert_same(mine.slots.other, fresh.slots.other)
+    assert_same(mine.csr.edge, fresh.csr.edge)
+    assert_same(mine.csr.other, fresh.csr.other)
     assert_same(mine.pairs.index, fresh.pairs.index)
     assert_same(mine.pairs.offset, fresh.pairs.offset)
     for key, other in zip(mine.sorted_pairs, fresh.sorted_pairs, strict=True):
         assert_same(key, other)
     for name in ("node_degree", "edge_degree", "edge_count", "multiplicity", "is_first"):
         assert_same(getattr(mine, name), getattr(fresh, name))
-    for name in ("is_loop", "slot_mask", "pair_mask"):
+    for name in ("is_loop", "csr_mask", "pair_mask"):
         assert_same(getattr(mine, name), getattr(fresh, name))
     for side, rows in (("node", found.nodes), ("edge", found.edges)):
         assert_same(mine.pool(rows, side), fresh.pool(rows, side))
@@ -222,9 +223,9 @@ def test_a_union_is_the_graphs_side_by_side(graphs: list[Graph]) -> None:
 def test_a_batch_is_the_union_of_its_graphs_in_order(graphs: list[Graph], data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=7))
     batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
-    chosen = [graphs[number] for number in numbers]
-    assert_same_graph(batch, side_by_side(chosen))
-    assert_same_graph(batch, Graph.union(chosen))
+    index = [graphs[number] for number in numbers]
+    assert_same_graph(batch, side_by_side(index))
+    assert_same_graph(batch, Graph.union(index))
 
 
 @pytest.mark.parametrize("numbers", [[3, 1, 0, 2], [2, 2, 1, 2], [1], [1, 1], [2], [0, 3]])
@@ -236,7 +237,7 @@ def test_batches_with_repeats_loops_and_graphs_without_edges(numbers: list[int],
 
 
 @pytest.mark.parametrize("numbers", [[0, 1, 2], [1, 1], [2, 0], [0]])
-@pytest.mark.parametrize("leaves", [PIECE, PIECE + 1, 3 * PIECE])
+@pytest.mark.parametrize("leaves", [LONGEST, LONGEST + 1, 3 * LONGEST])
 def test_batches_of_a_set_with_a_hub(leaves: int, numbers: list[int]) -> None:
     graphs = [PATH, star(leaves), LOOPED]
     batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
@@ -244,11 +245,11 @@ def test_batches_of_a_set_with_a_hub(leaves: int, numbers: list[int]) -> None:
 
 
 def test_batches_of_a_set_with_a_large_graph_that_has_no_hub() -> None:
-    nodes = torch.arange(PIECE + 9)
+    nodes = torch.arange(LONGEST + 9)
     ring = graph_of(Incidence(torch.stack([nodes, nodes.roll(-1)]), len(nodes)), seed=5)
     graphs = [PATH, ring, TRIANGLE]
     batch = GraphSet.pack(graphs).batch(torch.tensor([2, 1, 1]))
-    assert "slots" in batch.incidence.__dict__
+    assert "csr" in batch.incidence.__dict__
     assert_same_graph(batch, side_by_side([TRIANGLE, ring, ring]))
 
 
@@ -261,7 +262,7 @@ def test_a_set_of_a_billion_edges_numbers_them_in_64_bits(monkeypatch: pytest.Mo
 def test_a_batch_brings_what_layers_ask_of_its_incidence() -> None:
     batch = GraphSet.pack([PATH, DOT, TRIANGLE]).batch(torch.tensor([2, 0]))
     known = batch.incidence.__dict__
-    assert {"slots", "pairs", "node_degree", "edge_degree", "edge_owner", "multiplicity", "is_loop"} <= known.keys()
+    assert {"csr", "pairs", "node_degree", "edge_degree", "edge_owner", "multiplicity", "is_loop"} <= known.keys()
 
 
 def test_a_set_whose_ends_are_int32_makes_the_same_batches() -> None:
@@ -400,9 +401,9 @@ def test_what_cannot_be_packed_is_named() -> None:
 )
 def test_wrong_numbers_are_named(numbers: Tensor, message: str) -> None:
     packed = GraphSet.pack([PATH, DOT])
-    for choose in (packed.batch, packed.subset):
+    for batch_index in (packed.batch, packed.subset):
         with pytest.raises(ValueError, match=message):
-            choose(numbers)
+            batch_index(numbers)
 
 
 def test_sparse_graphs_cannot_be_packed_and_it_is_said() -> None:

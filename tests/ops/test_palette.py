@@ -6,8 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.ops.dictionary_rows import FEWEST, MOST_DISTINCT, DictionaryRows
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.dictionary_rows import FEWEST, MOST_DISTINCT
+from censnet.ops.caching import DictionaryRows
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 
 def asked(table: Tensor) -> DictionaryRows:

@@ -13,7 +13,7 @@ from strategies import assert_near, value_and_gradients
 from torch import Tensor
 
 from censnet.ops import sparse
-from censnet.ops.segments import PIECE
+from censnet.ops.segments import LONGEST
 from censnet.ops.sparse import matmul
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
@@ -55,7 +55,7 @@ def test_empty_rows_and_columns() -> None:
     check(torch.zeros(3, 4, dtype=torch.float64), 2)
 
 
-@pytest.mark.parametrize("shape", [(3 * PIECE + 1, 3), (3, 3 * PIECE + 1), (PIECE + 1, PIECE + 1)])
+@pytest.mark.parametrize("shape", [(3 * LONGEST + 1, 3), (3, 3 * LONGEST + 1), (LONGEST + 1, LONGEST + 1)])
 def test_long_rows_and_columns_are_cut(shape: tuple[int, int]) -> None:
     check(features(*shape, density=1.0), 2)
     check(features(*shape, density=0.9), 2)

@@ -19,14 +19,8 @@ from censnet.data.splits.split import Split
 from censnet.nn import CensNet
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
-from censnet.ops.sampling import (
-    Subgraph,
-    edges_around,
-    induced_subgraph,
-    proportional,
-    receptive_field,
-    sample_neighbors,
-)
+from censnet.ops.sampling import Subgraph, incident_edges, induced_subgraph, proportional, sample_neighbors
+from censnet.nn.encoder import receptive_field
 
 NODE_WIDTH, EDGE_WIDTH = 3, 2
 
@@ -380,7 +374,7 @@ def test_all_nodes_are_the_graph_itself() -> None:
 @given(incidence=incidences(max_nodes=9))
 @settings(max_examples=40, deadline=None)
 def test_the_edges_around_a_node_are_each_there_once(incidence: Incidence) -> None:
-    edge, offset = edges_around(incidence)
+    edge, offset = incident_edges(incidence)
     for node in range(incidence.num_nodes):
         expected = [e for e, pair in enumerate(incidence.ends.t().tolist()) if node in pair]
         assert sorted(edge[offset[node] : offset[node + 1]].tolist()) == expected

@@ -37,7 +37,8 @@ from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items
 from censnet.data.tables.targets import Rows, expand_targets, find_targets, find_training_rows, table_of
 from censnet.data.tables.unseen import warn_unseen_categories
 from censnet.errors import DataError, name_columns, shorten
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.text import count
 
 logger = logging.getLogger("censnet")

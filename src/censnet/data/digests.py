@@ -21,7 +21,8 @@ from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.targets import table_of
 from censnet.ops.colors import hash_graphs, hash_rows, mix
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 Digests = NDArray[np.uint64]
 _LETTERS = bytes.maketrans(b"0123456789abcdef", b"abcdefghijklmnop")  # no digest looks like a number
@@ -93,7 +94,7 @@ def fingerprint(graph: Graph | GraphSet) -> str:
     sparse = graph.nodes.layout == torch.sparse_csr
     nodes = [graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()] if sparse else [graph.nodes]
     offsets = [graph.node_offset, graph.edge_offset] if isinstance(graph, GraphSet) else []
-    whole = [] if graph.graphs is None else [graph.graphs]
+    whole = [] if graph.graph_features is None else [graph.graph_features]
     for tensor in (*nodes, graph.edges, graph.ends, *offsets, *whole):
         found.update(str(tuple(tensor.shape)).encode())
         found.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")

@@ -14,7 +14,7 @@ from censnet.data.molecules.descriptors import describe, encode_descriptors, fit
 from censnet.data.tables.packing import Assembled, IntArray, first_rows
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Schema
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 
 
 def add_graph_features(
@@ -48,7 +48,7 @@ def add_graph_features(
     graph_rows[list(bad)] = -1
     if fitted is not None:
         fitted = replace(fitted, schema=schema, graph_source=source, described=described)
-    graph = graph.with_graphs(features[torch.from_numpy(source)])
+    graph = graph.with_graph_features(features[torch.from_numpy(source)])
     return replace(made, graph=graph, schema=schema, graph_rows=graph_rows, fitted=fitted)
 
 
@@ -63,7 +63,7 @@ def refit_wholes(data: Assembled, rows: IntArray | None) -> Assembled:
         schema = schema.model_copy(update={"descriptors": again})
     features, _ = encode_graph_features(schema, data, described)
     features = None if features is None else features[torch.from_numpy(source)]
-    return replace(data, schema=schema, graph=graph.with_graphs(features))
+    return replace(data, schema=schema, graph=graph.with_graph_features(features))
 
 
 def encode_graph_features(

@@ -16,7 +16,7 @@ from censnet.data.tables.ordering import put_in_order
 from censnet.data.tables.packing import Assembled, Bonds, IntArray, first_rows
 from censnet.data.tables.schema import Schema
 from censnet.inspection.structure import node_numbers
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 
 
 def refit(data: Assembled, rows: Mapping[str, IntArray], seen: IntArray | None = None) -> Assembled:

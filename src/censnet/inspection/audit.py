@@ -23,7 +23,7 @@ from censnet.inspection.cross_table import Grouping, find_groupings, leaks_acros
 from censnet.inspection.leakage import Labels, Values, as_labels, follows, leaking_features, leaks_target, sample_rows
 from censnet.inspection.structure import node_numbers, pair_ends
 from censnet.ops.colors import hash_graphs
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 from censnet.text import count, plural
 
 Array = np.ndarray[Any, Any]

@@ -33,7 +33,7 @@ from censnet.inspection.leakage import (
     sample_rows,
 )
 from censnet.inspection.structure import node_numbers
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 
 Array = np.ndarray[Any, Any]
 

@@ -40,7 +40,7 @@ from censnet.runs.resume import (
 )
 from censnet.runs.run import Run, load_run
 from censnet.runs.start import Start
-from censnet.selection.recipes import build_model, close_recipes, fit_recipes
+from censnet.selection.recipes import close_recipes, fit_recipes
 from censnet.selection.self_training import select_network, selection
 from censnet.settings.presets import values_of
 from censnet.training.batches import choose_sampling
@@ -48,6 +48,7 @@ from censnet.training.callbacks import TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
 from censnet.training.history import history_table
 from censnet.training.interrupt import is_out_of_memory, out_of_memory
+from censnet.training.task_data import build_model
 from censnet.training.trainer import Callback, FitResult
 
 logger = logging.getLogger("censnet")
@@ -342,7 +343,7 @@ def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFr
         ("test", 0): hidden.test_negatives,
     }
     outputs = run.outputs_of(data.seen(hidden), device)
-    latents = [member.latent for member in outputs if member.latent is not None]
+    latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
     names, frames = node_names(data), []
     for (part, linked), pairs in sides.items():
         mean, deviation = pair_probability([model.cpu() for model in run.models], latents, pairs)

@@ -15,8 +15,9 @@ from censnet.data.molecules.featurize import atom_positions
 from censnet.data.molecules.assemble import smiles_of
 from censnet.data.results import rename_taken
 from censnet.data.tables.targets import table_of
-from censnet.ops.graph import Graph, GraphSet
-from censnet.nn.graph_task import GraphTask
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+from censnet.nn.heads import GraphHead
 from censnet.training.task_data import owners
 from censnet.training.inference import graph_batches
 from censnet.nn.model import Model
@@ -93,16 +94,17 @@ def embed_graph(
     """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` hears how many were done."""
     if isinstance(graph, Graph):
         nodes, edges = model.embed(graph)
-        nodes, edges = _plain(model.place(nodes)), _plain(edges)
+        nodes = nodes if model.decoder is None else model.decoder.embed_nodes(nodes)
+        nodes, edges = _plain(nodes), _plain(edges)
         tick(1)
         return nodes, edges, None
-    head = model.tasks["graph"] if "graph" in model.targets else None
+    head = model.heads["graph"] if "graph" in model.heads else None
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for numbers in graph_batches(graph):
         batch = graph.batch(numbers)
         nodes, edges = model.embed(batch)
-        if isinstance(head, GraphTask):
-            pooled = head.embed(nodes, edges, batch.incidence)
+        if isinstance(head, GraphHead):
+            pooled = head.embed(nodes, edges, batch)
         else:  # no head has learnt to pool: the means of both sides
             count = [batch.incidence.count(side).clamp(min=1).unsqueeze(1) for side in ("node", "edge")]
             sides = (batch.incidence.pool(nodes, "node"), batch.incidence.pool(edges, "edge"))

@@ -20,7 +20,8 @@ from censnet.data.tables.keys import find_key
 from censnet.ops.graph import Graph
 from censnet.tasks.metrics import score_links
 from censnet.training.devices import make_accelerator
-from censnet.nn.model import Model, LinkInputs, Outputs
+from censnet.nn.decoder import LinkDecoder, LinkInputs
+from censnet.nn.model import Model, Outputs
 from censnet.progress import counting
 
 Keep = Literal["ids", "all"]
@@ -43,7 +44,7 @@ def link_table(
     All pairs are scored on the device that is asked for, or the best there is; a few on the CPU.
     """
     graph, models = one_graph(dataset), [model.cpu() for model in models]
-    latents = [member.latent for member in outputs if member.latent is not None]
+    latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
     if top is not None:
         if top < 1:
             raise ValueError(f"top is {top}, expected at least 1")
@@ -79,7 +80,7 @@ def link_scores(
 ) -> dict[str, dict[str, float]]:
     """How well hidden links are told from as many pairs that are none, for validation and test."""
     models = [model.cpu() for model in models]
-    latents = [member.latent for member in outputs if member.latent is not None]
+    latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
     found = {}
     for part, sides in (
         ("validation", (hidden.validation_links, hidden.validation_negatives)),
@@ -131,7 +132,7 @@ def pair_probability(
     """How likely each pair is a link: the mean over members, and their deviation if there are several."""
     found = []
     for model, latent in zip(models, latents, strict=True):
-        parts = [model.link_logits(latent, part) for part in torch.split(pairs, BLOCK, dim=1)]
+        parts = [_decoder(model).score(latent, part) for part in torch.split(pairs, BLOCK, dim=1)]
         found.append(torch.cat(parts).float().sigmoid().cpu())
     each = torch.stack(found)
     return each.mean(0), each.std(0) if len(each) > 1 else None
@@ -157,7 +158,7 @@ def top_links(
     for start in range(0, count, rows):
         nodes = torch.arange(start, min(start + rows, count))
         likely = torch.stack([
-            model.link_logits_with_all(latent, nodes, start).float().sigmoid().cpu()
+            _decoder(model).score_all_pairs(latent, nodes, start).float().sigmoid().cpu()
             for model, latent in zip(models, latents, strict=True)
         ]).mean(0)  # fmt: skip
         here = (low >= start) & (low < start + rows)
@@ -176,6 +177,12 @@ def top_links(
         tick(len(nodes))
     order = best.argsort(descending=True, stable=True)
     return torch.stack([where[order] // count, where[order] % count]), best[order]
+
+
+def _decoder(model: Model) -> LinkDecoder:
+    if model.decoder is None:
+        raise ValueError("the model has no decoder, expected one: links are scored by it")
+    return model.decoder
 
 
 def node_names(data: Dataset) -> np.ndarray[tuple[int], np.dtype[np.object_]]:

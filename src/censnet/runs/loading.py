@@ -25,6 +25,7 @@ from censnet.data.tables.integers import MISSING, as_integers
 from censnet.data.tables.schema import Schema
 from censnet.training.evaluator import Scores
 from censnet.nn.model import Model
+from censnet.settings.build import build_model
 from censnet.training.checkpoint import open_plain
 from censnet.errors import RunError
 from censnet.runs.directory import (
@@ -82,13 +83,13 @@ def _describe_network(config: RunConfig, path: Path) -> Model:
     """One of the networks of a run, without memory for its tensors."""
     try:
         with torch.device("meta"):
-            return Model(
+            return build_model(
                 config.node_width,
                 config.edge_width,
                 config.targets,
-                config.link,
                 config.settings.model,
-                features=config.node_features,
+                link=config.link,
+                node_features=config.node_features,
                 graph_width=config.graph_width,
             )
     except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:

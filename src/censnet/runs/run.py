@@ -96,7 +96,7 @@ class Run(Predictor):
         scores, fresh, told = Scores(), Scores(), split_texts(self.splits, self.written)
         if targets:
             outputs = self.outputs(dataset, device, progress)
-            for level in self.models[0].targets:
+            for level in self.targets:
                 mine = [target for target in targets if target.level == level]
                 columns = [dataset.labels(level, target.column) for target in mine]
                 shape = dataset.rows(level), dataset.count(level)
@@ -143,7 +143,7 @@ class Run(Predictor):
         outputs = self.outputs_of(task_data.graph, device, progress)
         rows = {
             level: combine(targets, [member.rows[level] for member in outputs])
-            for level, targets in self.models[0].targets.items()
+            for level, targets in self.targets.items()
         }
         found: dict[str, Scores] = {}
         for part in PARTS:
@@ -196,12 +196,12 @@ class Run(Predictor):
             path.write_bytes(self.written)
             splits = read_splits(path)
             hidden = read_links(path, dataset.edge_rows) if self.config.link else None
-        for level in self.models[0].targets:
+        for level in self.targets:
             if table_of(level) not in splits:
                 raise RunError(
                     f"{SPLITS} of the run has no rows of {table_of(level)}, expected those that were trained on"
                 )
-        return {level: splits[table_of(level)] for level in self.models[0].targets}, hidden
+        return {level: splits[table_of(level)] for level in self.targets}, hidden
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
@@ -218,7 +218,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     for name in tables:
         if name.startswith("predictions"):
             level = name.removeprefix("predictions").removesuffix(".csv").lstrip("_") or None
-            predictions[level or next(iter(models[0].targets), "link")] = tables[name][0]
+            predictions[level or next(iter(models[0].heads), "link")] = tables[name][0]
     return Run(
         config,
         schema,

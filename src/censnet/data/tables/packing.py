@@ -14,7 +14,8 @@ from censnet.data.tables.files import Tables
 from censnet.data.tables.ordering import places
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Schema
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 IntArray = NDArray[np.int64]
 Bonds = NDArray[np.int16]

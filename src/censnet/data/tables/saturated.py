@@ -7,7 +7,8 @@ import torch
 from censnet.data.tables.encoding import FARTHEST
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 MOST_NAMED = 5  # columns that a note names one by one
 
@@ -25,7 +26,7 @@ def tell_saturated(graph: Graph | GraphSet, tables: Tables, schema: Schema) -> l
     for table, features, columns in (
         ("nodes", graph.nodes, schema.nodes.columns),
         ("edges", graph.edges, schema.edges.columns),
-        ("graphs", graph.graphs, [*schema.of_graphs.columns, *schema.descriptors.columns]),
+        ("graphs", graph.graph_features, [*schema.of_graphs.columns, *schema.descriptors.columns]),
     ):
         widths = [column.width for column in columns]
         if features is None or features.layout != torch.strided or sum(widths) != features.shape[1]:
