@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: install demo test hostile bench lint clean
+.PHONY: install demo test hostile bench lint docs clean
 
 install: $(VENV)/.installed
 
@@ -39,5 +39,9 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# the documentation, to docs/_build/index.html; warnings are errors
+docs: install
+	$(BIN)/python -m sphinx -W --keep-going -q -E docs docs/_build
+
 clean:
-	rm -rf $(VENV) .bench-chemprop runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .bench-chemprop runs docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,8 +2,10 @@
 
 Blocks run in the order of the page, in one folder. A ```python block is executed, all of a page in one namespace. In a
 ```sh block `censnet` is called in this process, anything else by a shell. A ```text block right behind either is what
-it prints, where `...` stands for anything. Behind a command, `# Ctrl-C` stops it after some epochs, and
-`# exits with N` is what it returns. Blocks of other languages are only shown.
+it prints, where `...` stands for anything. An ```output block is the same for a training, whose scores differ by
+rounding between machines: numbers with decimals are within `NEAR` of those shown, times and epochs are anything. Behind
+a command, `# Ctrl-C` stops it after some epochs, and `# exits with N` is what it returns. Blocks of other languages are
+only shown.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from censnet.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 RUN = ("python", "sh")
+NEAR = 0.05  # how far a number of an ```output block may be from the one that is printed
+NUMBER = re.compile(r"\d+\.\d+")
 
 
 class Block(NamedTuple):
@@ -35,6 +39,7 @@ class Block(NamedTuple):
     text: str
     line: int
     expected: str | None
+    near: bool
 
 
 class PageError(AssertionError):
@@ -48,9 +53,11 @@ def find_blocks(page: str) -> list[Block]:
     for number, match in enumerate(found):
         behind = found[number + 1] if number + 1 < len(found) else None
         adjacent = behind is not None and page[match.end() : behind.start()].strip() == ""
-        expected = behind[2] if behind is not None and adjacent and behind[1] == "text" else None
+        printed = behind if behind is not None and adjacent and behind[1] in ("text", "output") else None
         if match[1] in RUN:
-            blocks.append(Block(match[1], match[2], page[: match.start()].count("\n") + 1, expected))
+            line = page[: match.start()].count("\n") + 1
+            expected, near = (None, False) if printed is None else (printed[2], printed[1] == "output")
+            blocks.append(Block(match[1], match[2], line, expected, near))
     return blocks
 
 
@@ -69,7 +76,7 @@ def run_page(path: Path, folder: Path, names: dict[str, Any] | None = None) -> d
             place = f"{path.name}, line {block.line}"
             printed = _run_python(block, place, names) if block.language == "python" else _run_shell(block, place)
             if block.expected is not None:
-                _compare(block.expected, printed, place)
+                _compare(block.expected, printed, place, block.near)
     return names
 
 
@@ -122,13 +129,28 @@ def _ctrl_c(arguments: list[str]) -> Any:
         thread.join()
 
 
-def matches(expected: str, printed: str) -> bool:
-    """Whether a text is what is expected: `...` is anything, nothing too, and white space is white space."""
-    words = re.split(r"\s*\.\.\.\s*", " ".join(expected.split()))
-    pattern = r"\s*.*?\s*".join(re.escape(part) for part in words)
-    return re.fullmatch(pattern, " ".join(printed.split()), re.DOTALL) is not None
+def matches(expected: str, printed: str, near: bool = False) -> bool:
+    """Whether a text is what is expected: `...` is anything, nothing too, and white space is white space.
+
+    Args:
+        near: whether numbers with decimals need only be near, and epochs and seconds are anything.
+    """
+    expected, printed = " ".join(expected.split()), " ".join(printed.split())
+    shown: list[str] = []
+    if near:
+        expected, printed = (re.sub(r"\d[\d.]* s\b", "0 s", text) for text in (expected, printed))
+        expected, printed = (re.sub(r"epoch \d+ of \d+", "epoch 0 of 0", text) for text in (expected, printed))
+        shown = NUMBER.findall(expected)
+    parts = re.split(r"\s*\.\.\.\s*", expected)
+    pattern = r"\s*.*?\s*".join(re.escape(part) for part in parts)
+    if near:
+        pattern = re.sub(r"\d+\\\.\d+", lambda _: r"(\d+\.\d+)", pattern)
+    found = re.fullmatch(pattern, printed, re.DOTALL)
+    return found is not None and all(
+        abs(float(one) - float(other)) <= NEAR for one, other in zip(shown, found.groups(), strict=True)
+    )
 
 
-def _compare(expected: str, printed: str, place: str) -> None:
-    if not matches(expected, printed):
+def _compare(expected: str, printed: str, place: str, near: bool) -> None:
+    if not matches(expected, printed, near):
         raise PageError(f"{place} prints something else. It says\n{expected}\nand prints\n{printed}")

@@ -22,10 +22,11 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from censnet.cli.app import app
+from censnet.cli.messages import ConsoleHandler
 from censnet.cli.render_run import best_epochs
 from censnet.cli.settings import entries
 from censnet.pipeline import train
-from censnet.progress import Bar, ConsoleHandler, LineProgress
+from censnet.progress import Bar, LineProgress
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings, setting_names
 from censnet.settings.schema import PRESETS, Section
@@ -261,7 +262,7 @@ class _Impatient:
 def _interrupt(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
     callback: Callback = _Impatient(epoch)
     for module in ("train", "replicates"):
-        monkeypatch.setattr(sys.modules[f"censnet.training.{module}"], "show", lambda: callback)
+        monkeypatch.setattr(sys.modules[f"censnet.pipeline.{module}"], "show", lambda: callback)
 
 
 def test_ctrl_c_says_how_to_go_on_and_that_ends_with_the_same_bits(
@@ -444,7 +445,7 @@ def test_every_setting_is_listed_as_it_can_be_typed(preset: str, task: Section) 
 
 def test_settings_are_shown_with_their_choices() -> None:
     shown = " ".join(succeed("settings", "graph").stdout.split())
-    assert "training.schedule one-cycle course of the learning rate: constant, cosine, one-cycle" in shown
+    assert "training.schedule warmup-cosine course of the learning rate: constant, cosine, warmup-cosine" in shown
     assert [entry.value for entry in entries(make_settings("paper", "node")) if entry.name == "model.hidden"] == ["32"]
     assert "the task is 'nodes', expected one of node, edge, graph, link" in run("settings", "nodes").stderr
 

@@ -32,8 +32,33 @@ def test_every_page_is_run() -> None:
 
 def test_what_the_tests_read_is_in_the_source_archive() -> None:
     targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
-    needed = {"src", "tests", "docs", "benchmarks", "README.md", "Makefile", "constraints.txt"}
+    needed = {
+        "src",
+        "tests",
+        "docs",
+        "benchmarks",
+        "README.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "Makefile",
+        "constraints.txt",
+    }
     assert needed <= set(targets["sdist"]["include"])
+
+
+def test_quickstart(tmp_path: Path) -> None:
+    run_doc("quickstart", tmp_path)
+    assert score(tmp_path, "fraud", "edge", "accuracy", "train") > 0.9
+    assert len(pd.read_csv(tmp_path / "predictions.csv")) == 2000
+
+
+def test_method(tmp_path: Path) -> None:
+    names = run_doc("method", tmp_path)
+    assert names["dense"].shape == (4, 3)
+
+
+def test_settings(tmp_path: Path) -> None:
+    run_doc("settings", tmp_path)
 
 
 def test_nodes(tmp_path: Path) -> None:
@@ -137,6 +162,20 @@ def test_scikit_learn(tmp_path: Path) -> None:
 )
 def test_three_dots_are_anything(expected: str, printed: str, same: bool) -> None:
     assert matches(expected, printed) is same
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        ("auc 0.91 ...", "auc 0.93 and so on", True),
+        ("auc 0.91", "auc 0.71", False),
+        ("auc 0.91", "auc 1", False),
+        ("took 3.5 s, epoch 5 of 9", "took 12 s, epoch 7 of 8", True),
+        ("4 rows", "5 rows", False),
+    ],
+)
+def test_scores_of_a_training_need_only_be_near(expected: str, printed: str, same: bool) -> None:
+    assert matches(expected, printed, near=True) is same
 
 
 def test_a_page_that_shows_what_does_not_happen_is_caught(tmp_path: Path) -> None:

@@ -288,9 +288,9 @@ def test_the_same_seed_gives_the_same_model_and_another_another() -> None:
 def test_an_ensemble_averages_its_members() -> None:
     model = classifier(ensemble=2, settings={**TINY, "training.epochs": 1}).fit(SMILES, KIND)
     mean = model.predict_proba(SMILES)
-    models, alone = model.run_.models, []
-    for model in models:
-        model.run_.models = [model]
+    members, alone = model.run_.models, []
+    for member in members:
+        model.run_.models = [member]
         alone.append(model.predict_proba(SMILES))
     np.testing.assert_allclose(mean, np.mean(alone, axis=0), atol=1e-6)
     assert np.abs(alone[0] - alone[1]).max() > 1e-3

@@ -1,65 +1,130 @@
-"""The house stands: imports go up the list only, every file has found its name and says what it is."""
+"""The order of the packages: imports go to the left only, at every depth, and no two packages import each other."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "censnet"
-FLOORS = (
-    ("text",),
-    ("console",),
+SOURCE = Path(__file__).parents[1] / "src"
+ORDER = (
+    ("text", "errors", "console", "progress", "arguments", "isolated", "levels", "files"),
     ("ops",),
     ("nn", "data"),
     ("tasks",),
+    ("settings",),
     ("training",),
-    ("experiments",),
-    ("figures", "telling"),
-    ("commands",),
-    ("cli", "demo", "estimators"),
-)  # neighbours: siblings
-BELOW = {
-    part: {lower for floor in FLOORS[:level] for lower in floor} for level, floor in enumerate(FLOORS) for part in floor
-}
-BELOW["pyg"] = {"ops", "nn"}
-
+    ("selection",),
+    ("runs",),
+    ("inspection",),
+    ("pipeline",),
+    ("estimators", "pyg"),
+    ("censnet_experiments",),
+    ("cli",),
+    ("__main__",),
+)
+RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 FILES = sorted(SOURCE.rglob("*.py"))
 NAMES = [path.relative_to(SOURCE).as_posix() for path in FILES]
 
 
-def imported_parts(source: str, module: tuple[str, ...]) -> set[str]:
-    """The parts of censnet that a module's source imports from, wherever the import stands; "" is censnet itself."""
-    found: list[tuple[str, ...]] = []
+def module_of(path: Path) -> tuple[str, ...]:
+    """("censnet", "ops", "graph"); a package's `__init__` is the package with `__init__` as its last name."""
+    return path.relative_to(SOURCE).with_suffix("").parts
+
+
+def imports(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Each module of ours that a source imports, wherever in it the import stands."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found += [tuple(alias.name.split(".")) for alias in node.names]
+            names = [tuple(alias.name.split(".")) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = module[: len(module) - node.level] if node.level else ()
-            origin = start + tuple((node.module or "").split(".") if node.module else ())
-            found += [(*origin, alias.name) if origin == ("censnet",) else origin for alias in node.names]
-    parts = {name[1] if len(name) > 1 else "" for name in found if name[:1] == ("censnet",)}
-    return {part if part in BELOW else "" for part in parts}
+            origin = start + tuple(node.module.split(".") if node.module else ())
+            names = [(*origin, alias.name) for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name[0] in ("censnet", "censnet_experiments"):
+                yield resolve(name)
 
 
-def module_of(path: Path) -> tuple[str, ...]:
-    """("censnet", "ops", "graph"), with "__init__" as a name of its own, so that `.` is what it stands in."""
-    return ("censnet", *path.relative_to(SOURCE).with_suffix("").parts)
+def resolve(name: tuple[str, ...]) -> tuple[str, ...]:
+    """The module that a dotted name is of: without the class or function at its end."""
+    while len(name) > 1 and not (SOURCE.joinpath(*name).is_dir() or SOURCE.joinpath(*name).with_suffix(".py").exists()):
+        name = name[:-1]
+    return name
+
+
+def part_of(module: tuple[str, ...]) -> str:
+    """The name in `ORDER` that a module belongs to; "" is censnet itself."""
+    if module[0] != "censnet":
+        return module[0]
+    return module[1] if len(module) > 1 else ""
 
 
 def breaches(source: str, module: tuple[str, ...]) -> set[str]:
-    part = module[1]
-    if part == "__init__":
+    """The parts that a module may not import and does."""
+    mine = part_of(module)
+    if mine == "__init__":
         return set()
-    return imported_parts(source, module) - {part} - BELOW[part]
+    found = {part_of(name) for name in imports(source, module)} - {mine}
+    return {part for part in found if RANK.get(part, len(ORDER)) >= RANK[mine] and not _is_sibling(part, mine)}
+
+
+def _is_sibling(part: str, mine: str) -> bool:
+    """Whether both are modules of the first group, which has an order of its own: no cycles, see below."""
+    return part in ORDER[0] and mine in ORDER[0]
+
+
+def units(depth: tuple[str, ...]) -> dict[str, set[str]]:
+    """Of a package the modules and packages directly inside it -> those of its siblings that each imports."""
+    graph: dict[str, set[str]] = {}
+    for path in FILES:
+        module = module_of(path)
+        if module[: len(depth)] != depth or (module[-1] == "__init__" and len(module) == len(depth) + 1):
+            continue
+        mine = module[len(depth)]
+        found = {name for name in imports(path.read_text(), module) if name[: len(depth)] == depth}
+        siblings = {name[len(depth)] for name in found if len(name) > len(depth)}
+        graph.setdefault(mine, set()).update(siblings - {mine})
+    return graph
+
+
+def cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Names that import each other in a circle, or nothing."""
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name in done:
+            return []
+        for other in sorted(graph.get(name, ())):
+            found = visit(other, [*path, name])
+            if found:
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in sorted(graph) if (found := visit(name, []))), [])
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_imports_go_up_the_list_only(path: Path) -> None:
+def test_imports_go_to_the_left_only(path: Path) -> None:
     module = module_of(path)
-    assert module[1] == "__init__" or module[1] in BELOW, f"{module[1]} has no place in the house"
+    assert part_of(module) == "__init__" or part_of(module) in RANK, f"{part_of(module)} has no place in the order"
     assert breaches(path.read_text(), module) == set()
+
+
+PACKAGES = sorted({module_of(path)[:-1] for path in FILES})
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=[".".join(package) for package in PACKAGES])
+def test_nothing_in_a_package_imports_in_a_circle(package: tuple[str, ...]) -> None:
+    assert cycle(units(package)) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
@@ -68,8 +133,16 @@ def test_a_module_says_what_it_is(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_a_file_has_found_its_name(path: Path) -> None:
+def test_a_file_has_a_name_of_its_own(path: Path) -> None:
     assert path.stem not in {"utils", "helpers", "common", "base"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_only_cached_properties_reach_into_an_object(path: Path) -> None:
+    if path.relative_to(SOURCE).as_posix() == "censnet/ops/caching.py":
+        return
+    reached = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)]
+    assert not [node.lineno for node in reached if node.attr == "__dict__"]
 
 
 @pytest.mark.parametrize(
@@ -78,19 +151,25 @@ def test_a_file_has_found_its_name(path: Path) -> None:
         ("from censnet.ops.graph import Graph", ("censnet", "nn", "layers"), set()),
         ("import censnet.ops", ("censnet", "nn", "layers"), set()),
         ("from censnet import nn", ("censnet", "ops", "graph"), {"nn"}),
-        ("from censnet.nn.layers import NodeLayer", ("censnet", "data", "tables"), {"nn"}),
+        ("from censnet.nn.layers import NodeLayer", ("censnet", "data", "dataset"), {"nn"}),
         ("from ..data import tables", ("censnet", "nn", "layers"), {"data"}),
-        ("from .. import data", ("censnet", "nn", "__init__"), {"data"}),
         ("from . import graph", ("censnet", "ops", "incidence"), set()),
         ("from censnet import Graph", ("censnet", "nn", "layers"), {""}),
-        ("def late():\n    import censnet.training.trainer", ("censnet", "tasks", "nodes"), {"training"}),
-        ("from censnet.nn import NodeLayer", ("censnet", "pyg"), set()),
-        ("from censnet.training import train", ("censnet", "pyg"), {"training"}),
-        ("from censnet.cli.app import app", ("censnet", "experiments", "table1"), {"cli"}),
-        ("from censnet.estimators import CensNetClassifier", ("censnet", "training", "run"), {"estimators"}),
+        ("def late():\n    import censnet.training.trainer", ("censnet", "tasks", "metrics"), {"training"}),
+        ("from censnet.runs import Run", ("censnet", "training", "trainer"), {"runs"}),
+        ("from censnet.pipeline import train", ("censnet", "inspection", "cost"), {"pipeline"}),
+        ("from censnet.cli.app import app", ("censnet_experiments", "table1"), {"cli"}),
+        ("from censnet_experiments import records", ("censnet", "pipeline", "train"), {"censnet_experiments"}),
+        ("from censnet_experiments import records", ("censnet", "cli", "experiments"), set()),
         ("from censnet.nn import CensNet", ("censnet", "__init__"), set()),
+        ("from censnet.text import count", ("censnet", "errors"), set()),
         ("import torch", ("censnet", "ops", "graph"), set()),
     ],
 )
 def test_the_check_sees_what_is_imported(source: str, module: tuple[str, ...], expected: set[str]) -> None:
     assert breaches(source, module) == expected
+
+
+def test_the_check_sees_circles() -> None:
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+    assert cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []

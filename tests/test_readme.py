@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 from pages import ROOT, find_blocks, run_page
 from torch_geometric.data import Data
 
 import censnet
 
 README = ROOT / "README.md"
-
-
-def make_molecules(folder: Path) -> None:
-    rng = np.random.default_rng(0)
-    ends = rng.choice(["O", "N", "F"], 12)
-    length = rng.integers(1, 6, 12)
-    smiles = ["C" * int(number) + end for number, end in zip(length, ends, strict=True)]
-    pd.DataFrame({"smiles": smiles, "logd": length + 0.25}).to_csv(folder / "molecules.csv", index=False)
-    pd.DataFrame({"smiles": ["CCO", "not one"]}).to_csv(folder / "new.csv", index=False)
-
-
-def make_payments(folder: Path, seed: int, rows: int) -> None:
-    rng = np.random.default_rng(seed)
-    accounts = np.array(list("abcdefgh"))
-    source = rng.integers(0, 8, rows)
-    table = pd.DataFrame({"source": accounts[source], "target": accounts[(source + rng.integers(1, 8, rows)) % 8]})
-    table["amount"] = rng.uniform(1, 100, rows)
-    folder.mkdir()
-    table.assign(is_fraud=(table["amount"] > 50).astype(int)).to_csv(folder / "edges.csv", index=False)
 
 
 def make_graph() -> Data:
@@ -52,26 +33,34 @@ def make_graph() -> Data:
 
 
 def test_the_examples_run(tmp_path: Path) -> None:
-    make_molecules(tmp_path)
-    make_payments(tmp_path / "payments", 0, 40)
-    make_payments(tmp_path / "tomorrow", 1, 5)
-    names: dict[str, Any] = {"censnet": censnet, "data": make_graph()}
-    blocks = find_blocks(README.read_text())
-    assert [block.language for block in blocks] == ["sh", "sh", "python", "python", "python"]
-    run_page(README, tmp_path, names)
-    answers = pd.read_csv(tmp_path / "predictions.csv")
-    assert answers["smiles"].tolist() == ["CCO", "not one"]
-    assert answers["logd_predicted"].notna().tolist() == [True, False]
-    assert len(pd.read_parquet(tmp_path / "embeddings" / "graphs.parquet")) == 2
-    tomorrow = pd.read_csv(tmp_path / "tomorrow" / "edges.csv")
-    frauds = pd.read_csv(tmp_path / "answers.csv")
-    assert frauds["source"].tolist() == tomorrow["source"].tolist()
-    assert set(frauds["is_fraud_predicted"]) <= {0, 1}
-    assert len(names["answers"]) == 8
-    assert names["run"].splits["split"].tolist() == ["train"] * 4 + ["validation"] * 2 + ["test"] * 2
+    made = find_blocks((ROOT / "docs" / "quickstart.md").read_text())[0]  # makes payments/ and tomorrow/
+    with contextlib.chdir(tmp_path):
+        exec(made.text, {})
+    assert [block.language for block in find_blocks(README.read_text())] == ["sh", "sh", "python", "python"]
+    names = run_page(README, tmp_path)
+    payments, predictions = pd.read_csv(tmp_path / "tomorrow" / "edges.csv"), pd.read_csv(tmp_path / "predictions.csv")
+    assert predictions["source"].tolist() == payments["source"].tolist()
+    assert (predictions["is_fraud_predicted"] == payments["is_fraud"]).mean() > 0.85
+    assert len(names["predictions"]) == len(payments)
     assert names["nodes"].shape == (4, 32)  # of the layers' example, which comes last
     assert names["edges"].shape == (5, 32)
-    assert names["x"].shape == (8, 32)
+    assert names["x"].shape == (3, 32)
+    assert names["edge_attr"].shape == (4, 32)
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 150
+
+
+def test_the_citation_names_the_paper_and_the_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == censnet.__version__
+    assert [author["family-names"] for author in citation["preferred-citation"]["authors"]] == [
+        "Jiang",
+        "Zhu",
+        "Ji",
+        "Li",
+    ]
 
 
 def test_embeddings_have_a_row_for_each_column_of_edge_index() -> None:
@@ -88,7 +77,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_table_of_peers_is_whole() -> None:
-    table = README.read_text().split("## Beside its peers")[1].split("## ")[0]
+    table = (ROOT / "docs" / "comparison.md").read_text()
     rows = [line.count("|") for line in table.splitlines() if line.startswith("|")]
     assert len(rows) > 10
     assert set(rows) == {7}

@@ -133,7 +133,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         if not isinstance(graphs, GraphSet) and run.schema.smiles is None:
             raise ValueError("X has texts, expected graphs with the features of those it was fitted on")
         dataset = run.read(graphs if isinstance(graphs, GraphSet) else _as_tables(graphs), strict=True)
-        members = torch.stack([dense(member.rows["graph"]) for member in run.outputs(dataset, self.device)])
+        members = torch.stack([dense(member.by_level["graph"]) for member in run.outputs(dataset, self.device)])
         answer = average(run.config.targets, members)[dataset.rows("graph")].double()
         return [answer[:, part] for part in output_slices(run.config.targets)]
 

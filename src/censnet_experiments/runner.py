@@ -218,4 +218,4 @@ def _judge(models: Sequence[Model], task_data: TaskData, device: torch.device) -
 
 
 def _answers(model: Model, task_data: TaskData, level: str) -> Tensor:
-    return dense(infer(model, task_data.graph).rows[level])
+    return dense(infer(model, task_data.graph).by_level[level])

@@ -230,7 +230,7 @@ def test_rdkit_is_imported_by_the_readers_of_molecules_alone():
         for path in folder.rglob("*.py")
         if re.search(r"^\s*(from|import) rdkit", path.read_text(), re.MULTILINE)
     ]
-    assert set(users) <= {"chemistry.py", "parsing.py", "standardize.py", "structure_files.py"}
+    assert set(users) <= {"rdkit_reader.py", "parsing.py", "standardize.py", "structure_files.py"}
 
 
 def test_rdkit_writes_nothing_and_its_settings_come_back(capfd):

@@ -11,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from censnet.data.splits.links import LinkSplit, link_rows, links, negative_edges, read_links
+from censnet.data.splits.links import LinkSplit, link_rows, links, read_links
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits, write_splits
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import PairSpace, TwoSided, find_bipartition
+from censnet.ops.pairs import PairSpace, TwoSided, find_bipartition, negative_edges
 
 
 def equal(one: Split, two: Split) -> bool:
@@ -242,7 +242,7 @@ def check_links(graph: Graph, split: LinkSplit) -> None:
     seen = {frozenset(ends[row]) for row in split.rows.train.tolist()}
     for part in ("validation", "test"):
         positive = [frozenset(pair) for pair in getattr(split, f"{part}_links").t().tolist()]
-        negative = [frozenset(pair) for pair in getattr(split, f"{part}_non_links").t().tolist()]
+        negative = [frozenset(pair) for pair in getattr(split, f"{part}_negatives").t().tolist()]
         rows = {frozenset(ends[row]) for row in split.rows.parts[part].tolist()}
         assert len(positive) == len(negative) > 0
         assert set(positive) == rows
@@ -262,7 +262,7 @@ def check_links(graph: Graph, split: LinkSplit) -> None:
 
 @given(edge_lists(), st.integers(0, 10**6))
 @settings(max_examples=80, deadline=None)
-def test_hidden_links_are_hidden_with_their_parallels_and_non_links_are_none(edges, seed):
+def test_hidden_links_are_hidden_with_their_parallels_and_negatives_are_none(edges, seed):
     graph = graph_of(*edges)
     pairs = {frozenset(pair) for pair in edges[0] if pair[0] != pair[1]}
     hidden = max(1, len(pairs) // 20) + max(1, len(pairs) // 10)
@@ -298,7 +298,7 @@ def test_loops_are_seen_and_never_asked_about():
     assert set(range(30)) <= set(split.rows.train.tolist())
 
 
-def test_in_a_union_non_links_join_nodes_of_one_graph():
+def test_in_a_union_negatives_join_nodes_of_one_graph():
     ring = [(i, (i + 1) % 10) for i in range(10)]
     owner = [0, 1, 2] * 10  # not even contiguous
     graph = graph_of([(3 * i + k, 3 * j + k) for k in range(3) for i, j in ring], 30, owner)
@@ -308,7 +308,7 @@ def test_in_a_union_non_links_join_nodes_of_one_graph():
         assert torch.equal(graph.owner[pairs[0]], graph.owner[pairs[1]])
 
 
-def test_too_few_non_links_are_said_clearly():
+def test_too_few_negatives_are_said_clearly():
     complete = [(i, j) for i in range(8) for j in range(i)]
     with pytest.raises(ValueError, match="3 pairs without a link were asked for, but only 0 of the 28 pairs"):
         links(graph_of(complete, 8))
@@ -319,7 +319,7 @@ def test_too_few_non_links_are_said_clearly():
         negative_edges(graph, 3)
 
 
-def test_non_links_are_uniform():
+def test_negatives_are_uniform():
     graph = graph_of([(0, 1), (2, 3), (4, 5)], 6)
     counts: dict[tuple[int, ...], int] = {}
     for seed in range(600):
@@ -349,7 +349,7 @@ def ratings(users: int = 12, items: int = 9) -> list[tuple[int, int]]:
     return [(2 * u, 2 * i + 1) for u in range(users) for i in range(items) if rng.random() < 0.3]
 
 
-def test_where_nodes_are_of_two_kinds_non_links_join_one_of_each():
+def test_where_nodes_are_of_two_kinds_negatives_join_one_of_each():
     edges = ratings()
     graph = graph_of([*edges, edges[0]], 26)  # one is rated twice, and some nodes are in no edge
     split = links(graph)
@@ -398,11 +398,11 @@ def test_a_million_edges_split_within_the_memory_of_a_few_edge_lists():
     split = links(graph)  # 200,000 x 200,000 booleans would be 40 GB
     keys = {
         part: getattr(split, part).amin(0) * 200_000 + getattr(split, part).amax(0)
-        for part in ("test_links", "test_non_links")
+        for part in ("test_links", "test_negatives")
     }
     linked = ends.amin(0) * 200_000 + ends.amax(0)
     assert torch.isin(keys["test_links"], linked).all()
-    assert not torch.isin(keys["test_non_links"], linked).any()
+    assert not torch.isin(keys["test_negatives"], linked).any()
     assert not torch.isin(keys["test_links"], linked[split.rows.train]).any()
 
 
@@ -481,7 +481,7 @@ def test_a_link_split_comes_back_from_its_file_beside_another(tmp_path_factory, 
     write_splits({"nodes": labels}, path, more=[link_rows(split, graph, node_ids=names)])
     back = read_links(path)
     assert equal(back.rows, split.rows)
-    for name in ("validation_links", "validation_non_links", "test_links", "test_non_links"):
+    for name in ("validation_links", "validation_negatives", "test_links", "test_negatives"):
         assert torch.equal(getattr(back, name), getattr(split, name))
     assert equal(read_splits(path)["nodes"], labels)
 

@@ -27,8 +27,10 @@ def test_an_epoch_sees_every_node_once_and_training_nodes_in_proportion(
     citations: NodeData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    original = minibatch.induced
-    monkeypatch.setattr(minibatch, "induced", lambda graph, nodes: seen.append(nodes) or original(graph, nodes))
+    original = minibatch.induced_subgraph
+    monkeypatch.setattr(
+        minibatch, "induced_subgraph", lambda graph, nodes: seen.append(nodes) or original(graph, nodes)
+    )
     model = build("censnet", citations.graph, citations.num_classes, {"hidden": 4}, 0)
     part = citations.parts["cora-3"][:1]
     half = -(-citations.graph.num_nodes // 2)

@@ -65,7 +65,7 @@ def trained(name: str) -> Run:
     torch.manual_seed(0)
     settings: dict[str, Any] = dict(QUICK)
     if targets[0].startswith("node:"):
-        settings["training.recipe"] = "few"
+        settings["training.recipe"] = "low_label"
     place = home() / f"run-{name}"
     train(home() / data, targets, place, settings=settings, device="cpu")
     return load_run(place)

@@ -431,7 +431,9 @@ def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, pre_l
         nodes = F.relu(nodes @ own["weight"] + own["bias"])
     expected = nodes, edges
     if word:
-        rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("pre_layers")})
+        rest.load_state_dict(
+            {name: p for name, p in model.state_dict().items() if not name.startswith(("pre_layers", "edge_pre"))}
+        )
         expected = rest(nodes, edges, TANGLE)
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs)
@@ -443,15 +445,19 @@ def test_lifted_edges_hold_what_they_join(pre_layers: int) -> None:
     nodes, edges = features(TANGLE, 4, 2)
     model = shaken(CensNet(4, 2, 8, "EN", pre_layers=pre_layers, edge_pre_layer=True)).eval()
     rest = CensNet(8 if pre_layers else 4, 8, 8, "EN").double().eval()
-    rest.load_state_dict({name: p for name, p in model.state_dict().items() if not name.startswith("pre_layers")})
+    rest.load_state_dict(
+        {name: p for name, p in model.state_dict().items() if not name.startswith(("pre_layers", "edge_pre"))}
+    )
     own = dict(model.named_parameters())
     if pre_layers:
-        nodes, given = F.relu(nodes @ own["lift.0.weight"] + own["lift.0.bias"]), nodes
+        nodes, given = F.relu(nodes @ own["pre_layers.0.weight"] + own["pre_layers.0.bias"]), nodes
     else:
         given = nodes
     ends = nodes[TANGLE.ends[0]] + nodes[TANGLE.ends[1]]
     ends[TANGLE.ends[0] == TANGLE.ends[1]] /= 2  # a loop touches its one node once
-    lifted = F.relu(edges @ own["lift_edges.weight"] + own["lift_edges.bias"] + ends @ own["lift_ends.weight"])
+    lifted = F.relu(
+        edges @ own["edge_pre_layer.weight"] + own["edge_pre_layer.bias"] + ends @ own["edge_pre_ends.weight"]
+    )
     for mine, theirs in zip(model(given, edges, TANGLE), rest(nodes, lifted, TANGLE), strict=True):
         torch.testing.assert_close(mine, theirs)
 

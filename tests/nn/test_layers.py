@@ -369,7 +369,10 @@ def test_reprs_are_signatures(layer: Layer, text: str) -> None:
         ({"variant": "printed"}, r"^variant is 'printed', expected one of 'paper', 'released'$"),
         ({"gate_init": "negative"}, r"^gate_init is 'negative', expected one of 'signed', 'positive'$"),
         ({"gate": "open"}, r"^gate is 'open', expected one of 'linear', 'bounded'$"),
-        ({"self_weight": "two"}, r"^self_weight is 'two', expected one of 'incident', 'one', 'learned', 'both'$"),
+        (
+            {"self_weight": "two"},
+            r"^self_weight is 'two', expected one of 'incident', 'one', 'learned', 'one_plus_learned'$",
+        ),
         ({"normalization": "column"}, r"^normalization is 'column', expected one of 'symmetric', 'row'$"),
         ({"kernel": "heat"}, r"^kernel is 'heat', expected a Kernel or one of 'hop', 'power', 'pagerank', 'chebyshev'"),
         ({"heads": 3}, r"^heads is 3, expected a divisor of out_width 4$"),

@@ -167,7 +167,7 @@ def test_where_nodes_have_no_features_their_likeness_counts_nothing_and_stays_so
     task.reset_parameters()
     assert task.likeness == 0
     assert not task.likeness.requires_grad
-    assert repr(task) == "PairTask(4, 3 -> 5, features=False)"
+    assert repr(task) == "PairDecoder(4, 3 -> 5, features=False)"
 
 
 def test_walks_are_not_read_unless_asked_for() -> None:
@@ -176,7 +176,7 @@ def test_walks_are_not_read_unless_asked_for() -> None:
     task.reset_parameters()
     assert task.nearness == 0
     assert not task.nearness.requires_grad
-    assert repr(PairDecoder(4, 3, 5, diffusion_steps=2)) == "PairTask(4, 3 -> 5, walks=2)"
+    assert repr(PairDecoder(4, 3, 5, diffusion_steps=2)) == "PairDecoder(4, 3 -> 5, walks=2)"
     with pytest.raises(ValueError, match="walks is -1"):
         PairDecoder(4, 3, diffusion_steps=-1)
 

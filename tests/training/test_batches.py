@@ -29,14 +29,14 @@ def test_a_graph_that_would_fill_the_memory_is_seen_in_parts(prepared: Prepared,
 
 def test_what_the_user_asks_for_is_not_overruled(prepared: Prepared) -> None:
     asked = prepared.settings.training.model_copy(update={"sampling": "full"})
-    assert choose_sampling(prepared.task_data, asked, make(prepared), 1).sampling == "whole"
+    assert choose_sampling(prepared.task_data, asked, make(prepared), 1).sampling == "full"
 
 
 def test_links_need_the_graph_whole() -> None:
     linked = prepare(payments(), "link", "strong", quick())
     graph = linked.task_data.graph
     model = Model(graph.node_width, graph.edge_width, [], True, linked.settings.model)
-    assert choose_sampling(linked.task_data, linked.settings.training, model, 1).sampling == "whole"
+    assert choose_sampling(linked.task_data, linked.settings.training, model, 1).sampling == "full"
 
 
 def test_an_epoch_of_parts_has_no_more_steps_than_asked_and_other_rows_each_time(prepared: Prepared) -> None:

@@ -16,7 +16,7 @@ from training.samples import payments, quick
 from censnet.errors import SettingsError
 from censnet.pipeline import train
 from censnet.pipeline.prepare import Prepared, prepare
-from censnet.selection import fit_recipes as members_module
+from censnet.selection import recipes as members_module
 from censnet.training import devices
 
 

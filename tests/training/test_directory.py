@@ -236,7 +236,7 @@ def test_a_long_table_whose_errors_are_few_is_read_without_a_word(recwarn):
 
 
 def test_what_was_kept_is_one_of_the_tries() -> None:
-    candidates = [Candidate(round=1, gates="frozen", pseudo_label_weights=0.0)]
+    candidates = [Candidate(round=1, gates="frozen", pseudo_label_weight=0.0)]
     for kept in ([1], [-1], [0, 7]):
         with pytest.raises(ValidationError, match="expected numbers of 1 try"):
             SelectionRecord(candidates=candidates, inverse_temperature=[], best=[[0.5]], kept=kept)

@@ -134,7 +134,7 @@ def test_a_finished_run_is_trained_again_for_other_epochs_and_stays_until_then(t
     again = train(town, "edge:fee", tmp_path / "run", settings=settings | {"training.epochs": 2}, resume=True)
     assert len(again.history) == 2
     with pytest.raises(
-        RunError, match=r"the run is finished: training\.clip was 1\.0, and cannot become 0\.5: --overwr"
+        RunError, match=r"the run is finished: training\.max_grad_norm was 1\.0, and cannot become 0\.5: --overwr"
     ):
         resume_run(tmp_path / "run", settings={"training.max_grad_norm": 0.5})
     with pytest.raises(RunError, match="was started with another asked"):

@@ -22,7 +22,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.resolve import settle
+from censnet.pipeline.resolve import resolve_settings
 from censnet.runs import load_run
 from censnet.selection.recipes import build_model
 from censnet.settings.presets import make_settings
@@ -137,7 +137,7 @@ def test_pairs_are_told_by_walks_unless_it_is_refused(walks: int | str, features
     data = payments() if features else Tables(edges=payments().edges)
     made = prepare(data, "link", "strong", quick() | PAIRS | {"model.diffusion_steps": walks})
     model = build_model(made.task_data, made.settings)
-    assert made.settings.model.diffusion_steps == model.tasks["link"].walks == steps
+    assert made.settings.model.diffusion_steps == model.tasks["link"].diffusion_steps == steps
 
 
 @pytest.mark.parametrize("words", [True, False])
@@ -147,7 +147,7 @@ def test_beside_words_walks_are_left_out_unasked(words: bool) -> None:
     task_data = replace(task_data, graph=replace(task_data.graph, nodes=nodes))
     for asked, steps in (({}, 0 if words else 4), ({"model.diffusion_steps": 2}, 2)):
         settings = make_settings("strong", "link", quick() | PAIRS | asked)
-        assert settle(task_data, settings).model.diffusion_steps == steps
+        assert resolve_settings(task_data, settings).model.diffusion_steps == steps
 
 
 def test_a_feature_that_says_nothing_does_not_hide_where_walks_lead() -> None:
@@ -226,7 +226,7 @@ def test_links_beside_another_target_are_told_as_they_are_alone(other: str, firs
     targets = ["link", other] if first else [other, "link"]
     settings = prepare(payments(), targets, "strong", {}).settings
     alone = prepare(payments(), "link", "strong", {}).settings
-    assert settings.model.decoder == alone.model.decoder == "pairs"
+    assert settings.model.decoder == alone.model.decoder == "pairwise"
     assert (settings.model.latent, settings.training.edge_mask_ratio) == (
         alone.model.latent,
         alone.training.edge_mask_ratio,

@@ -103,7 +103,7 @@ def test_what_the_user_asks_for_holds_for_both_networks():
     ],
 )
 def test_a_network_that_is_not_there_is_refused(target, preset, why):
-    with pytest.raises(SettingsError, match=f"training.recipe is many, expected auto, .* since {why}"):
+    with pytest.raises(SettingsError, match=f"training.recipe is high_label, expected auto, .* since {why}"):
         prepare(payments(), target, preset, {"training.recipe": "high_label"})
 
 
@@ -135,4 +135,4 @@ def test_each_replicate_keeps_the_network_that_is_its_best():
         selection = run.config.selection
         assert len(selection.candidates) == 5
         assert selection.best[0][selection.kept[0]] == max(selection.best[0])
-        assert run.config.settings.training.recipe == selection.candidates[selection.kept[0]].labels
+        assert run.config.settings.training.recipe == selection.candidates[selection.kept[0]].recipe

@@ -135,7 +135,7 @@ def test_a_weight_decay_may_name_the_end_of_parameters_and_the_last_that_fits_co
 
 def test_a_prefix_that_fits_nothing_is_an_error():
     with pytest.raises(
-        SettingsError, match="weight_decay_of has 'decoder', which no parameter begins or ends with: weight"
+        SettingsError, match="weight_decay_by_name has 'decoder', which no parameter begins or ends with: weight"
     ):
         make_optimizer(nn.Linear(2, 2), TrainingSettings(weight_decay_by_name={"decoder": 0.1}))
 

@@ -80,6 +80,8 @@ def test_the_default_for_nodes_learns_a_small_dense_table():
 
 
 def test_a_head_above_a_last_layer_that_answers_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"model\.head is \[4\], expected none.*: set model\.linear_end=false"):
+    with pytest.raises(
+        SettingsError, match=r"model\.head is \[4\], expected none.*: set model\.last_layer_is_head=false"
+    ):
         train(payments(), "node:vip", settings={"model.head": [4], "training.epochs": 1})
     train(payments(), "node:vip", settings={"model.head": [4], "model.last_layer_is_head": False, "training.epochs": 1})

@@ -29,7 +29,7 @@ said = open(sys.argv[1] + "/said-" + rank, "w")
 settings = quick(training__epochs=4, training__batch_size=6, training__patience=2, model__norm="batch")
 chosen = dict(weight="number")  # a column of graphs goes with its graph, to whichever process
 run = train(shapes(40), "graph:ring", sys.argv[1] + "/many", settings=settings, device="cpu", overrides=chosen)
-total = sum(float(tensor.double().sum()) for tensor in run.learners[0].state_dict().values())
+total = sum(float(tensor.double().sum()) for tensor in run.models[0].state_dict().values())
 print(total, len(run.history), file=said)
 try:
     train(payments(), "edge:fraud", sys.argv[1] + "/one", settings=settings, device="cpu")

@@ -69,7 +69,7 @@ def test_one_by_one_each_is_the_training_of_its_seed(data, target):
 
 def at_once(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
     whole = replicates_module.can_batch_members
-    monkeypatch.setattr(replicates_module, "fits_side_by_side", lambda *args: yes and whole(*args))
+    monkeypatch.setattr(replicates_module, "can_batch_members", lambda *args: yes and whole(*args))
 
 
 def test_at_once_or_one_by_one_the_scores_are_alike_and_the_splits_the_same(monkeypatch):
@@ -147,7 +147,7 @@ def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, m
         assert content(tmp_path / "run" / name) == content(tmp_path / "whole" / name)
     assert (tmp_path / "run" / "replicates.json").read_text() == (tmp_path / "whole" / "replicates.json").read_text()
     with monkeypatch.context() as patch:
-        patch.setattr(replicates_module, "fit_networks", None)
+        patch.setattr(replicates_module, "fit_recipes", None)
         assert go("run", resume=True).summary == found.summary, "what is finished is only read"
 
 

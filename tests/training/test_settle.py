@@ -19,10 +19,17 @@ COLUMN = "no column of graphs is predicted"
     ("data", "target", "preset", "name", "value", "why"),
     [
         (payments, "node:vip", "strong", "training.negative_ratio", 5, LINKS),
-        (payments, "node:vip", "paper", "model.decoder", "pairs", LINKS),
+        (payments, "node:vip", "paper", "model.decoder", "pairwise", LINKS),
         (payments, "node:vip", "strong", "model.latent", 8, LINKS),
         (shapes, "graph:ring", "strong", "data.link_fractions", (0.5, 0.25, 0.25), LINKS),
-        (payments, "link", "strong", "model.positive_weight", 1000.0, "model.decoder pairs has as many links as other"),
+        (
+            payments,
+            "link",
+            "strong",
+            "model.positive_weight",
+            1000.0,
+            "model.decoder pairwise has as many links as other",
+        ),
         (payments, "link", "paper", "training.negative_ratio", 50, "model.decoder inner draws no pairs"),
         (payments, "link", "paper", "training.edge_mask_ratio", 0.5, "model.decoder inner hides no links"),
         (payments, "link", "paper", "model.diffusion_steps", 3, "model.decoder inner reads none"),
@@ -115,12 +122,12 @@ def test_what_is_read_is_not_refused():
 
 
 def test_an_estimator_refuses_it_too():
-    with pytest.raises(SettingsError, match=r"training\.mask is 0\.3"):
+    with pytest.raises(SettingsError, match=r"training\.edge_mask_ratio is 0\.3"):
         CensNetRegressor(settings={"training.edge_mask_ratio": 0.3}).fit(
             ["CC", "CCO", "CCC", "CCCC"], [1.0, 2.0, 3.0, 4.0]
         )
 
 
 def test_the_message_of_a_residual_names_what_it_can_be():
-    with pytest.raises(SettingsError, match=r"model\.residual is 'riseing', expected true or false, or 'rising'"):
+    with pytest.raises(SettingsError, match=r"model\.residual is 'riseing', expected true or false, or 'rezero'"):
         train(payments(), "node:vip", settings=quick(model__residual="riseing"))

@@ -53,7 +53,7 @@ def lesson_of(target: str, weights: list[float], members: int = 1) -> tuple[Task
     prepared = prepare(payments(), target, changes=quick())
     task_data = prepared.task_data
     task_data = replace(task_data, parts={"node": task_data.parts["node"].expand(-1, members)})
-    candidates = [Candidate(round=1, gates="learned", pseudo_label_weights=weight) for weight in weights]
+    candidates = [Candidate(round=1, gates="learned", pseudo_label_weight=weight) for weight in weights]
     task_data = expand_members(
         task_data, candidates, initial_pseudo_labels(task_data, "cpu") if any(weights) else None, members
     )
@@ -133,12 +133,12 @@ def test_one_by_one_the_first_try_is_the_training_with_its_weight_alone(weights,
     one_by_one(monkeypatch)
     selection = []
     whole = members_module.select_best
-    monkeypatch.setattr(members_module, "keep_best", lambda *args: selection.append(args[0]) or whole(*args))
+    monkeypatch.setattr(members_module, "select_best", lambda *args: selection.append(args[0]) or whole(*args))
     settings = quick(model__dropout=0.5, **ONCE)
     both = train(
         payments(), "node:tier", settings=settings | {"training.pseudo_label_weights": list(weights)}, ensemble=2
     )
-    monkeypatch.setattr(members_module, "keep_best", whole)
+    monkeypatch.setattr(members_module, "select_best", whole)
     alone = train(
         payments(), "node:tier", settings=settings | {"training.pseudo_label_weights": weights[0]}, ensemble=2
     )
@@ -160,7 +160,7 @@ def test_what_is_kept_is_best_on_validation(side_by_side, target, ensemble, monk
     settings = quick(training__pseudo_label_weights=weights, data__fractions=(0.3, 0.4, 0.3), **ONCE)
     run = train(payments(60), target, tmp_path / "run", settings=settings, ensemble=ensemble, seed=2)
     selection = run.config.selection
-    assert [one.pseudo_label_weights for one in selection.candidates] == weights
+    assert [one.pseudo_label_weight for one in selection.candidates] == weights
     assert len(selection.best) == len(selection.kept) == ensemble
     for best, kept in zip(selection.best, selection.kept, strict=True):
         assert best[kept] == max(best)
@@ -273,13 +273,15 @@ def test_guesses_help_where_labels_are_few():
         (payments, ["node:vip", "link"], {}, "links are predicted"),
         (shapes, "graph:ring", {}, "there are many graphs"),
         (shapes, "node:warm", {}, "there are many graphs"),
-        (payments, "node:vip", {"training__sampling": "neighbors"}, "training.sampling is neighbours, and guesses"),
+        (payments, "node:vip", {"training__sampling": "neighbors"}, "training.sampling is neighbors, and guesses"),
         (payments, "node:vip", {"data__fractions": (0.8, 0.0, 0.2)}, "no validation row has a label"),
     ],
 )
 def test_where_nothing_can_be_guessed_who_asks_is_told_and_a_preset_is_silent(data, target, more, why, caplog):
     settings = quick(training__epochs=1, **more)
-    with pytest.raises(SettingsError, match=r"training\.unlabelled is \[0\.0, 1\.0\], expected \[0\.0\]: .* as " + why):
+    with pytest.raises(
+        SettingsError, match=r"training\.pseudo_label_weights is \[0\.0, 1\.0\], expected \[0\.0\]: .* as " + why
+    ):
         train(data(), target, settings=settings | {"training.pseudo_label_weights": [0.0, 1.0]})
     with caplog.at_level("INFO", "censnet"):
         one = {"training.recipe": "low_label"} if target == "node:warm" else {}
@@ -297,17 +299,17 @@ def test_a_graph_too_big_for_one_step_has_no_guesses(monkeypatch):
     run = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert run.config.selection is None
     both = train(payments(), "node:vip", settings=quick(training__epochs=1, training__gates=["learned", "frozen"]))
-    assert [(one.gates, one.pseudo_label_weights) for one in both.config.selection.candidates] == [
+    assert [(one.gates, one.pseudo_label_weight) for one in both.config.selection.candidates] == [
         ("learned", 0.0),
         ("frozen", 0.0),
     ]
-    with pytest.raises(SettingsError, match=r"training\.rounds is 4, expected 1: the graph is too big"):
+    with pytest.raises(SettingsError, match=r"training\.self_training_rounds is 4, expected 1: the graph is too big"):
         train(payments(), "node:vip", settings=quick(training__self_training_rounds=4))
     monkeypatch.setattr("censnet.pipeline.resolve.MOST", 2**24)  # a small graph, and still too big for this memory
     small = train(payments(), "node:vip", settings=quick(training__epochs=1))
-    assert {(one.round, one.pseudo_label_weights) for one in small.config.selection.candidates} == {(1, 0.0)}
+    assert {(one.round, one.pseudo_label_weight) for one in small.config.selection.candidates} == {(1, 0.0)}
     with pytest.raises(
-        SettingsError, match=r"training\.unlabelled is \[2\.0\], expected \[0\.0\]: the graph is too big"
+        SettingsError, match=r"training\.pseudo_label_weights is \[2\.0\], expected \[0\.0\]: the graph is too big"
     ):
         train(payments(), "node:vip", settings=quick(training__pseudo_label_weights=2))
 
@@ -322,7 +324,7 @@ def test_the_setting_is_a_list_of_weights():
             == value
         )
     for bad in ([], [-1.0], [float("nan")], "much"):
-        with pytest.raises(SettingsError, match=r"training\.unlabelled"):
+        with pytest.raises(SettingsError, match=r"training\.pseudo_label_weights"):
             make_settings("strong", "node", {"training.pseudo_label_weights": bad})
 
 
@@ -397,7 +399,7 @@ def test_the_screen_says_what_was_tried_and_kept(caplog):
 def test_later_rounds_try_what_can_be_guessed():
     training = make_settings("strong", "node").training
     assert [len(candidates) for candidates in candidate_grid(training)] == [4, 2, 2]
-    assert {one.pseudo_label_weights for one in candidate_grid(training)[1]} == {1.0}
+    assert {one.pseudo_label_weight for one in candidate_grid(training)[1]} == {1.0}
     alone = training.model_copy(update={"pseudo_label_weights": [0.0], "self_training_rounds": 3})
     assert [len(candidates) for candidates in candidate_grid(alone)] == [2]
     assert len(candidate_grid(make_settings("paper", "node").training)) == 1
@@ -409,13 +411,13 @@ def test_plain_gates_stay_at_one_and_self_maps_at_nothing(side_by_side, monkeypa
         one_by_one(monkeypatch)
     selection = []
     whole = members_module.select_best
-    monkeypatch.setattr(members_module, "keep_best", lambda *args: selection.append(args[0]) or whole(*args))
+    monkeypatch.setattr(members_module, "select_best", lambda *args: selection.append(args[0]) or whole(*args))
     settings = quick(
         model__self_weight="one_plus_learned", training__pseudo_label_weights=0.0, training__gates=["learned", "frozen"]
     )
     train(payments(), "node:tier", settings=settings, ensemble=2)
     for learnt, still in selection[:2]:
-        for names in (".reader", ".self_map"):
+        for names in (".gate_weight", ".root_weight"):
             moved = {
                 kind: sum(float(p.detach().abs().sum()) for name, p in model.named_parameters() if name.endswith(names))
                 for kind, model in (("learned", learnt), ("frozen", still))
@@ -450,10 +452,10 @@ def test_teachers_speak_with_one_voice_as_sure_as_it_is_right():
 def test_a_second_round_learns_from_what_the_best_networks_say(monkeypatch):
     seen = []
     whole = members_module.expand_members
-    monkeypatch.setattr(members_module, "add_tries", lambda *args: seen.append(args) or whole(*args))
+    monkeypatch.setattr(members_module, "expand_members", lambda *args: seen.append(args) or whole(*args))
     asked = []
     ask = members_module.predict_pseudo_labels
-    monkeypatch.setattr(members_module, "ask_classes", lambda *args: asked.append(args[0]) or ask(*args))
+    monkeypatch.setattr(members_module, "predict_pseudo_labels", lambda *args: asked.append(args[0]) or ask(*args))
     settings = quick(
         training__self_training_rounds=2, training__pseudo_label_weights=[0.0, 1.0], training__gates="learned"
     )
@@ -528,7 +530,8 @@ def test_where_gates_cannot_rest_who_asks_is_told_and_a_preset_is_silent(changes
 )
 def test_rounds_that_cannot_be_followed_are_refused_where_they_are_asked_for(target, changes, why):
     with pytest.raises(
-        SettingsError, match=r"training\.rounds is 3, expected 1: further rounds learn from guesses.*" + why
+        SettingsError,
+        match=r"training\.self_training_rounds is 3, expected 1: further rounds learn from pseudo-labels.*" + why,
     ):
         prepare(payments(), target, changes=quick(training__self_training_rounds=3, **changes))
     assert prepare(payments(), target, changes=quick(**changes)).settings.training.self_training_rounds == 1
@@ -571,7 +574,7 @@ def test_tries_start_alike_and_members_do_not_and_each_round_has_two_teachers(si
         return fit(model, *args, **more)
 
     monkeypatch.setattr(members_module, "fit", spy)
-    monkeypatch.setattr(members_module, "ask_classes", lambda *args: teachers.append(args[0]) or ask(*args))
+    monkeypatch.setattr(members_module, "predict_pseudo_labels", lambda *args: teachers.append(args[0]) or ask(*args))
     train(payments(), "node:tier", settings=quick(training__epochs=2), ensemble=2)
     assert [[len(each) for each in found] for found in teachers] == [[2, 2], [2, 2]]
     rounds = [starts[:8], starts[8:12], starts[12:]]

@@ -20,7 +20,7 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.targets import table_of
-from censnet.ops.colors import hash_graphs, hash_rows, mix
+from censnet.ops.colors import hash_graphs, hash_rows, splitmix64
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
@@ -42,10 +42,10 @@ def row_digests(data: Dataset, level: str) -> Digests:
     for role in ("id",) if level == "node" else ("source", "target"):
         column = keys.get(role)
         if column is not None and column in frame.columns:
-            found = mix(3 * found + _hash_texts(frame[column]))
+            found = splitmix64(3 * found + _hash_texts(frame[column]))
     if isinstance(graph, GraphSet):
         offset = graph.node_offset if level == "node" else graph.edge_offset
-        found = mix(found + _at(whole.repeat_interleave(offset.diff().cpu()), rows))
+        found = splitmix64(found + _at(whole.repeat_interleave(offset.diff().cpu()), rows))
     return _unsigned(found)
 
 

@@ -25,7 +25,6 @@ from censnet.errors import DataError, SettingsError
 from censnet.inspection.cost_report import Cost
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.pipeline.prepare import prepare_dataset
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
@@ -205,6 +204,8 @@ def estimate_for(dataset: Dataset, target: Targets | None) -> Cost | str:
             return estimate_cost(_any_lesson(dataset), make_settings("paper", "node"))
         asked, link = parse_targets(target)
         settings = make_settings("strong", asked[0].level if asked else "link", link=link)
+        from censnet.pipeline.prepare import prepare_dataset
+
         prepared = prepare_dataset(dataset, asked, link, settings, as_texts(target))
         costs = [estimate_cost(prepared.task_data, network) for network in prepared.networks]
         return max(costs, key=lambda cost: cost.bytes)

@@ -17,14 +17,13 @@ from typing import Any, Literal, TypeVar
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from censnet.errors import quote
-from censnet.tasks.targets import Target
-from censnet.text import count
-from censnet.settings.schema import Gates, Recipe, Settings
-from censnet.training.checkpoint import open_plain, read_plain, atomic_write
-from censnet.errors import RunError
+from censnet.errors import RunError, quote
 from censnet.runs.graph_size import GraphSize
 from censnet.runs.start import Start
+from censnet.settings.schema import Gates, Recipe, Settings
+from censnet.tasks.targets import Target
+from censnet.text import count
+from censnet.training.checkpoint import atomic_write, open_plain, read_plain
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"

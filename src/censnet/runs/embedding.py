@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.data.molecules.featurize import atom_positions
 from censnet.data.molecules.assemble import smiles_of
+from censnet.data.molecules.featurize import atom_positions
 from censnet.data.results import rename_taken
 from censnet.data.tables.targets import table_of
+from censnet.nn.heads import GraphHead
+from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.nn.heads import GraphHead
-from censnet.training.task_data import owners
 from censnet.training.inference import graph_batches
-from censnet.nn.model import Model
+from censnet.training.task_data import owners
 
 ENDS = ("source", "target")
 
@@ -98,7 +98,7 @@ def embed_graph(
         nodes, edges = _plain(nodes), _plain(edges)
         tick(1)
         return nodes, edges, None
-    head = model.heads["graph"] if "graph" in model.heads else None
+    head = dict(model.heads.items()).get("graph")
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for numbers in graph_batches(graph):
         batch = graph.batch(numbers)

@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.errors import DataError, name_columns, quote
 from censnet.data.splits.links import LinkSplit
-from censnet.ops.pairs import find_bipartition
 from censnet.data.tables.ids import IdIndex, as_ids, find_alike, read_ids
 from censnet.data.tables.keys import find_key
-from censnet.ops.graph import Graph
-from censnet.tasks.metrics import score_links
-from censnet.training.devices import make_accelerator
+from censnet.errors import DataError, name_columns, quote
 from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.model import Model, Outputs
+from censnet.ops.graph import Graph
+from censnet.ops.pairs import find_bipartition
 from censnet.progress import counting
+from censnet.tasks.metrics import score_links
+from censnet.training.devices import make_accelerator
 
 Keep = Literal["ids", "all"]
 BLOCK = 2**24  # pairs that are scored at once
@@ -75,9 +75,7 @@ def check_exclusive(pairs: object, top: int | None) -> None:
         raise ValueError("pairs and top are both given, expected one: the pairs to judge, or how many to suggest")
 
 
-def link_scores(
-    models: Sequence[Model], outputs: Sequence[Outputs], hidden: LinkSplit
-) -> dict[str, dict[str, float]]:
+def link_scores(models: Sequence[Model], outputs: Sequence[Outputs], hidden: LinkSplit) -> dict[str, dict[str, float]]:
     """How well hidden links are told from as many pairs that are none, for validation and test."""
     models = [model.cpu() for model in models]
     latents = [member.link_inputs for member in outputs if member.link_inputs is not None]

@@ -19,15 +19,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from censnet.errors import quote
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.integers import MISSING, as_integers
 from censnet.data.tables.schema import Schema
-from censnet.training.evaluator import Scores
+from censnet.errors import RunError, quote
 from censnet.nn.model import Model
-from censnet.settings.build import build_model
-from censnet.training.checkpoint import open_plain
-from censnet.errors import RunError
 from censnet.runs.directory import (
     CONFIG,
     HISTORY,
@@ -39,6 +35,9 @@ from censnet.runs.directory import (
     place_of,
     read_file,
 )
+from censnet.settings.build import build_model
+from censnet.training.checkpoint import open_plain
+from censnet.training.evaluator import Scores
 
 MOST = {SCHEMA: 2**28, METRICS: 2**26}  # bytes
 LONGEST_NAME = 1024  # bytes of the name of a column, in the mean

@@ -14,8 +14,7 @@ from typing import Any
 
 import psutil
 
-from censnet.errors import shorten
-from censnet.errors import RunError
+from censnet.errors import RunError, shorten
 
 LOCK = ".lock"
 _ATTEMPTS, _WAIT = 100, 0.02

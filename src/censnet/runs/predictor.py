@@ -15,25 +15,25 @@ from torch import Tensor
 
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset, load_data
-from censnet.errors import DataError, quote
 from censnet.data.molecules.smiles_input import given_smiles
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
+from censnet.errors import DataError, quote
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
+from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.tasks.predictions import answer_table, answers
-from censnet.tasks.targets import Target
-from censnet.text import count
-from censnet.training.devices import make_accelerator
-from censnet.training.inference import infer
-from censnet.nn.model import Model, Outputs
 from censnet.progress import counting
 from censnet.runs.directory import RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.graph_size import GraphSize, compare_sizes
 from censnet.runs.links import check_exclusive, link_table
+from censnet.tasks.predictions import answer_table, answers
+from censnet.tasks.targets import Target
+from censnet.text import count
+from censnet.training.devices import make_accelerator
+from censnet.training.inference import infer
 
 logger = logging.getLogger("censnet")
 Keep = Literal["ids", "all"]

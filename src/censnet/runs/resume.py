@@ -14,11 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from censnet.settings.presets import make_settings, values_of
-from censnet.settings.schema import Section
-from censnet.pipeline.prepare import Prepared
-from censnet.training.checkpoint import read_facts, atomic_write
 from censnet.errors import RunError
+from censnet.pipeline.prepare import Prepared
 from censnet.runs.directory import (
     CHECKPOINT,
     HISTORY,
@@ -26,17 +23,25 @@ from censnet.runs.directory import (
     RunConfig,
     check_own,
     clear_training,
-    config_digest,
-    is_complete,
-    dump_with_checksum,
     commit,
+    config_digest,
+    dump_with_checksum,
+    is_complete,
     unseal_as,
 )
 from censnet.runs.start import Start, data_changes, digest_of, table_content
+from censnet.settings.presets import make_settings, values_of
+from censnet.settings.schema import Section
+from censnet.training.checkpoint import atomic_write, read_facts
 
 logger = logging.getLogger("censnet")
 
-FREE = ("learning_rate", "max_grad_norm", "checkpoint_seconds", "epochs")  # settings that may differ when a training goes on
+FREE = (
+    "learning_rate",
+    "max_grad_norm",
+    "checkpoint_seconds",
+    "epochs",
+)  # settings that may differ when a training goes on
 ANEW = "--overwrite trains it anew"
 AGAIN = "give the same, or --overwrite to start anew"
 

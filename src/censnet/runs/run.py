@@ -14,17 +14,12 @@ from safetensors.torch import save
 
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset
-from censnet.errors import DataError
+from censnet.data.digests import fingerprint
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split import PARTS, Split, read_splits
 from censnet.data.tables.files import to_csv
 from censnet.data.tables.targets import table_of
-from censnet.text import count
-from censnet.training.task_data import row_censoring, row_labels
-from censnet.training.evaluator import Evaluator, Scores, combine, score_rows
-from censnet.data.digests import fingerprint
-from censnet.training.task_data import make_task_data
-from censnet.errors import RunError
+from censnet.errors import DataError, RunError
 from censnet.runs.directory import (
     HISTORY,
     METRICS,
@@ -35,12 +30,15 @@ from censnet.runs.directory import (
     write_directory,
 )
 from censnet.runs.embedding import Embeddings
-from censnet.training.history import history_csv
 from censnet.runs.known_rows import count_known, count_known_links, describe_known, known_rows, split_texts
 from censnet.runs.links import link_scores, one_graph
+from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file
 from censnet.runs.lock import check_folder, named_folder
 from censnet.runs.predictor import Keep, Predictor
-from censnet.runs.loading import read_models, read_metrics, read_schema, read_table_file
+from censnet.text import count
+from censnet.training.evaluator import Evaluator, Scores, combine, score_rows
+from censnet.training.history import history_csv
+from censnet.training.task_data import make_task_data, row_censoring, row_labels
 
 __all__ = ["Embeddings", "Keep", "Run", "load_run"]
 
@@ -105,7 +103,7 @@ class Run(Predictor):
                 censoring = row_censoring(
                     [t.encode_censoring(column) for t, column in zip(mine, columns, strict=True)], *shape
                 )
-                answer = combine(mine, [member.rows[level] for member in outputs])
+                answer = combine(mine, [member.by_level[level] for member in outputs])
                 labelled = ~labels.isnan().all(1)
                 if not bool(labelled.any()):
                     raise DataError(f"no {level} has a label that the run knows, expected some to judge by")
@@ -142,7 +140,7 @@ class Run(Predictor):
         task_data = make_task_data(dataset, self.config.targets, [splits], hidden)
         outputs = self.outputs_of(task_data.graph, device, progress)
         rows = {
-            level: combine(targets, [member.rows[level] for member in outputs])
+            level: combine(targets, [member.by_level[level] for member in outputs])
             for level, targets in self.targets.items()
         }
         found: dict[str, Scores] = {}

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from censnet.errors import quote
 from censnet.data.tables.columns import as_arrow
+from censnet.errors import quote
 from censnet.settings.presets import setting_names
 from censnet.settings.schema import Settings
 

@@ -234,7 +234,7 @@ def test_a_peer_is_trained_and_judged_where_censnet_is(name: PeerName, members: 
         assert losses[-1] < 0.8 * losses[0]
     run = make_run(prepared, models, fit_results, 0.0, "cpu")
     assert run.metrics["train"]["node"]["accuracy"] > 0.6
-    assert run.config.num_candidates is not None
+    assert run.config.selection is not None
 
 
 @pytest.mark.parametrize(("name", "hops"), [("gcn", 8), ("gat", 8), ("appnp", 4)])

@@ -1,0 +1,65 @@
+"""The documentation site builds without a warning, and names every public name and every setting."""
+
+from __future__ import annotations
+
+import importlib
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT
+
+from censnet.settings import Settings
+
+pytest.importorskip("sphinx", reason="the extra `docs` is not installed")
+PACKAGES = (
+    "censnet",
+    "censnet.data",
+    "censnet.nn",
+    "censnet.ops",
+    "censnet.pipeline",
+    "censnet.runs",
+    "censnet.settings",
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", ROOT / "docs", folder]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    from sphinx.util.inventory import InventoryFile
+
+    inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="")
+    documented = {
+        name.rpartition(".")[2] for kind in inventory.data if kind.startswith("py:") for name in inventory.data[kind]
+    }
+    public = {name for package in PACKAGES for name in importlib.import_module(package).__all__}
+    assert public - documented == set()
+
+
+def test_every_setting_is_on_the_page_of_settings(site: Path) -> None:
+    page = (site / "settings.html").read_text("utf-8")
+    groups = {
+        name: field.annotation for name, field in Settings.model_fields.items() if name in ("model", "training", "data")
+    }
+    names = [f"{group}.{key}" for group, schema in groups.items() if schema is not None for key in schema.model_fields]
+    assert [name for name in names if f">{name}<" not in page] == []
+
+
+def test_formulas_of_docstrings_are_rendered(site: Path) -> None:
+    assert r"\operatorname{diag}" in (site / "api" / "nn.html").read_text("utf-8")
+    assert ".. math::" not in (site / "api" / "nn.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["incidence", "edge_layer"])
+def test_the_figures_of_the_method_are_what_the_script_draws(name: str) -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "figures" / "draw.py"))[f"draw_{name}"]()
+    assert drawn == (ROOT / "docs" / "figures" / f"{name}.svg").read_text("utf-8")
