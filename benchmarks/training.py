@@ -32,8 +32,8 @@ from rich.table import Table
 from benchmarks.records import write_record
 from censnet.data.datasets.download import find
 from censnet.nn.model import Model
-from censnet.settings.build import build_model
 from censnet.pipeline.prepare import Prepared, prepare
+from censnet.settings.build import build_model
 from censnet.training.trainer import fit
 
 TARGETS = {"molecules": 1.3, "loop": 1.25}

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from censnet import Graph
-from censnet.ops.graph_set import GraphSet
 from censnet.data import DataError, Tables, load_data, write_table
 from censnet.data.molecules.featurize import Molecules
+from censnet.ops.graph_set import GraphSet
 
 NAMES = {"nodes": "nodes.csv", "edges": "edges.csv", "graphs": "graphs.csv"}
 

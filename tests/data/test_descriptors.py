@@ -25,8 +25,8 @@ def read(smiles: list[str] = CHAINS, **more: object) -> Dataset:
 
 def wholes(data: Dataset) -> torch.Tensor:
     assert isinstance(data.graph, GraphSet)
-    assert data.graph.graphs is not None
-    return data.graph.graphs
+    assert data.graph.graph_features is not None
+    return data.graph.graph_features
 
 
 def test_descriptors_of_ethanol_are_rdkit_s() -> None:

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from censnet import Graph
-from censnet.ops.graph_set import GraphSet
 from censnet.data import DataError, Dataset, Tables, load_data
+from censnet.ops.graph_set import GraphSet
 
 ROUNDS = int(os.environ.get("CENSNET_HOSTILE", "200"))
 ABSURD = [

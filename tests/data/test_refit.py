@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from censnet import Graph
-from censnet.ops.graph_set import GraphSet
 from censnet.data import DataError, Dataset, Tables, load_data
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split import Split
+from censnet.ops.graph_set import GraphSet
 
 
 def random_tables(seed: int = 0) -> Tables:

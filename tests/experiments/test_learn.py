@@ -157,7 +157,7 @@ def _assert_same(task_data: TaskData, back: TaskData) -> None:
     if isinstance(task_data.graph, GraphSet):
         assert isinstance(back.graph, GraphSet)
         torch.testing.assert_close(back.graph.node_offset, task_data.graph.node_offset)
-        torch.testing.assert_close(back.graph.graphs, task_data.graph.graphs)
+        torch.testing.assert_close(back.graph.graph_features, task_data.graph.graph_features)
     for level in task_data.parts:
         torch.testing.assert_close(back.parts[level], task_data.parts[level].long())
         torch.testing.assert_close(back.labels[level], task_data.labels[level], equal_nan=True)

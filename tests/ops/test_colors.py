@@ -11,7 +11,7 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.ops import Incidence
-from censnet.ops.colors import hash_graphs, hash_rows, splitmix64, node_colors, random_signs
+from censnet.ops.colors import hash_graphs, hash_rows, node_colors, rademacher, splitmix64
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
@@ -74,7 +74,7 @@ def test_what_is_not_connected_changes_no_color() -> None:
 
 @pytest.mark.parametrize("width", [1, 64, 65, 128])
 def test_signs_are_as_if_drawn(width: int) -> None:
-    signs = random_signs(torch.arange(4000), width)
+    signs = rademacher(torch.arange(4000), width)
     assert signs.shape == (4000, width)
     assert signs.abs().unique().tolist() == [1]
     together = signs.float().t() @ signs.float() / 4000

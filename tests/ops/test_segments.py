@@ -16,8 +16,8 @@ from censnet.ops.segments import (
     linear_map,
     offsets,
     ranges,
-    sum_segments,
     sum_pairs,
+    sum_segments,
 )
 
 
