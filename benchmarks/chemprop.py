@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from censnet_experiments.external import add_answers, write_cells
+from censnet_experiments.external import add_results, write_cells
 
 PEER = Path(__file__).parent / "peers" / "chemprop_splits.py"
 console = Console(width=120)
@@ -48,7 +48,7 @@ def main() -> None:
                 run(cell, options.device)
     if options.step != "write":
         for lines in sorted(options.folder.glob("*.jsonl")):
-            new = add_answers(options.results, "chemprop", lines)
+            new = add_results(options.results, "chemprop", lines)
             console.print(f"{lines}: {len(new)} new records")
 
 

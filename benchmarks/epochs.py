@@ -18,7 +18,7 @@ from censnet.ops.sparse import matmul
 HIDDEN = 32
 
 
-class Peer(nn.Module):
+class Baseline(nn.Module):
     """Two layers of PyG with ReLU and dropout between them."""
 
     def __init__(self, make: Callable[[int, int], nn.Module], width: int, classes: int, takes_edges: bool) -> None:
@@ -65,14 +65,14 @@ def epochs(graph: Graph, labels: Tensor) -> dict[str, Callable[[], None]]:
         return GINEConv(nn.Linear(fan_in, fan_out), edge_dim=edge_width)
 
     peers: dict[str, tuple[nn.Module, Tensor]] = {
-        "PyG GCN, dense features": (Peer(lambda i, o: GCNConv(i, o, cached=True), width, classes, False), dense),
+        "PyG GCN, dense features": (Baseline(lambda i, o: GCNConv(i, o, cached=True), width, classes, False), dense),
         "PyG GCN, our sparse product and dropout": (TunedGCN(width, classes), graph.nodes),
         "PyG GAT": (
-            Peer(lambda i, o: GATConv(i, o // 4 if o == HIDDEN else o, 4, o == HIDDEN), width, classes, False),
+            Baseline(lambda i, o: GATConv(i, o // 4 if o == HIDDEN else o, 4, o == HIDDEN), width, classes, False),
             dense,
         ),
         "PyG GAT, edge features": (
-            Peer(
+            Baseline(
                 lambda i, o: GATConv(i, o // 4 if o == HIDDEN else o, 4, o == HIDDEN, edge_dim=edge_width),
                 width,
                 classes,
@@ -80,9 +80,9 @@ def epochs(graph: Graph, labels: Tensor) -> dict[str, Callable[[], None]]:
             ),
             dense,
         ),
-        "PyG GINE": (Peer(gine, width, classes, True), dense),
+        "PyG GINE": (Baseline(gine, width, classes, True), dense),
         "PyG TransformerConv": (
-            Peer(
+            Baseline(
                 lambda i, o: TransformerConv(i, o // 4 if o == HIDDEN else o, 4, o == HIDDEN, edge_dim=edge_width),
                 width,
                 classes,

@@ -3,8 +3,10 @@
 `python -m benchmarks.walk` runs `censnet train DIR --target edge:x` and `censnet predict RUN DIR` on a small folder of
 two tables, and counts
 
-- the functions of ours that are entered, each once: named functions and methods of three statements or more. Lambdas,
-  comprehensions, generated methods and one-line helpers are part of the function that they stand in;
+- the functions of ours that are entered, each once: named functions and methods of three statements or more that are
+  called from another file. A helper in the same file is read where it stands, and so are lambdas, comprehensions and
+  generated methods. Read by hand, the walk at commit 321ac75 had 187 steps in 68 files with 23 turns; this counts 192,
+  78 and 21 there;
 - the files that these functions are in;
 - the turns straight back: in the order in which functions are first entered, how often one goes from a package to
   another and from there straight back, A > B > A. A package is the first name below `censnet`.
@@ -25,6 +27,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 LEAST = 3  # statements of a function that counts, its docstring not among them
+INLINE = ("<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
 def main() -> None:
@@ -67,7 +70,11 @@ def _walk(source: Path, command: list[str], listed: bool) -> None:
 
     def enter(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(str(source)):
-            steps.setdefault(frame.f_code)
+            caller = frame.f_back
+            while caller is not None and caller.f_code.co_name in INLINE:
+                caller = caller.f_back
+            if caller is not None and caller.f_code.co_filename != frame.f_code.co_filename:
+                steps.setdefault(frame.f_code)
 
     sys.argv = ["censnet", *command]
     try:

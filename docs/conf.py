@@ -28,6 +28,8 @@ default_role = "py:obj"  # single backticks in docstrings: a link where the name
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
+smartquotes = False
+
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,3 +23,14 @@ if importlib.util.find_spec("hypothesis") is not None:  # a GPU machine may have
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What a test draws does not depend on those before it, in any order and on any number of processes."""
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder with the original files, set as CENSNET_DATA: the one in the environment, or beside the repository."""
+    given = os.environ.get("CENSNET_DATA")
+    folder = Path(given) if given else Path(__file__).parents[2] / "shared" / "data"
+    if not (folder / "moleculenet").is_dir():
+        pytest.skip("no folder with the original data: set CENSNET_DATA")
+    monkeypatch.setenv("CENSNET_DATA", str(folder))
+    return folder

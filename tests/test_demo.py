@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from censnet import demo, figures
-from censnet.data.dataset import load_data
+from censnet.data.load import load_data
 from censnet.data.splits.split import Split
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError

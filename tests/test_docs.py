@@ -66,7 +66,7 @@ def test_nodes(tmp_path: Path) -> None:
     people, answers = pd.read_csv(tmp_path / "people" / "nodes.csv"), pd.read_csv(tmp_path / "clubs.csv")
     assert answers["id"].tolist() == people["id"].tolist()
     assert score(tmp_path, "club", "node", "auc") > 0.9
-    others, found = pd.read_csv(tmp_path / "neighbours" / "nodes.csv"), pd.read_csv(tmp_path / "neighbours.csv")
+    others, found = pd.read_csv(tmp_path / "others" / "nodes.csv"), pd.read_csv(tmp_path / "others.csv")
     known = others["club"].notna()
     assert (found["club_predicted"] == others["club"])[known].mean() > 0.75
     assert score(tmp_path, "income", "node", "r2") > 0.3
@@ -128,8 +128,8 @@ def test_runs(tmp_path: Path) -> None:
 
 def test_ensembles(tmp_path: Path) -> None:
     run_doc("ensembles", tmp_path)
-    answers = pd.read_csv(tmp_path / "answers.csv")
-    assert (answers.filter(like="_std_") > 0).all(axis=None)
+    predictions = pd.read_csv(tmp_path / "predictions.csv")
+    assert (predictions.filter(like="_std_") > 0).all(axis=None)
     summary = json.loads((tmp_path / "runs" / "start" / "replicates.json").read_text())
     assert summary["vary"] == "start"
     splits = [pd.read_csv(tmp_path / "runs" / "start" / f"seed-{number}" / "splits.csv") for number in range(3)]

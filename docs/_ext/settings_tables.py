@@ -38,22 +38,19 @@ class SettingsTable(SphinxDirective):
 
 def _definition(name: str, field: dict[str, Any], values: dict[str, dict[str, str]]) -> nodes.definition_list_item:
     term = nodes.term("", "", nodes.literal(text=name), ids=[f"setting-{name.replace('_', '-').replace('.', '-')}"])
-    about = nodes.paragraph("", field["description"][0].upper() + field["description"][1:])
-    choices = _choices(field)
-    if choices:
-        about += nodes.Text(" One of ")
-        for number, choice in enumerate(choices):
-            about += [nodes.Text(", " if number else ""), nodes.literal(text=choice)]
-    about += nodes.Text("" if choices and about.astext().endswith(".") else ".")
-    line = nodes.paragraph(classes=["setting-values"])
-    for number, (preset, by_level) in enumerate(values.items()):
-        line += [nodes.Text("; " if number else ""), nodes.emphasis(text=preset), nodes.Text(" ")]
+    about = nodes.paragraph("", field["description"][0].upper() + field["description"][1:] + ".")
+    for number, choice in enumerate(_choices(field)):
+        about += [nodes.Text(", " if number else " One of "), nodes.literal(text=choice)]
+    lines = nodes.line_block(classes=["setting-values"])
+    for preset, by_level in values.items():
+        line = nodes.line("", "", nodes.emphasis(text=preset), nodes.Text(": "))
         if len(set(by_level.values())) == 1:
             line += nodes.literal(text=by_level["node"])
-            continue
-        for place, (level, value) in enumerate(by_level.items()):
-            line += [nodes.Text(f"{', ' if place else ''}{level} "), nodes.literal(text=value)]
-    return nodes.definition_list_item("", term, nodes.definition("", about, line))
+        else:
+            for number, (level, value) in enumerate(by_level.items()):
+                line += [nodes.Text(f"{', ' if number else ''}{level} "), nodes.literal(text=value)]
+        lines += line
+    return nodes.definition_list_item("", term, nodes.definition("", about, lines))
 
 
 def _choices(field: dict[str, Any]) -> list[str]:

@@ -30,7 +30,7 @@ class DataError(CensNetError, ValueError):
     """
 
     def __init__(self, found: str, file: str | None = None, row: int | None = None, column: str | None = None) -> None:
-        super().__init__(place(file, row, column) + found)
+        super().__init__(location(file, row, column) + found)
         self.found, self.file, self.row, self.column = found, file, row, column
 
 
@@ -55,17 +55,31 @@ class TrainingStopped(CensNetError, RuntimeError):  # noqa: N818 - what happened
 
 
 class TrainingInterrupted(TrainingStopped):
-    """Somebody asked for it, by Ctrl-C or a request to terminate."""
+    """A training that was interrupted by Ctrl-C or a request to terminate.
+
+    Args:
+        reached: where it stopped, such as `stopped after epoch 2`.
+        run_dir: the run directory with its checkpoint; None if nothing was saved.
+    """
+
+    def __init__(self, reached: str, run_dir: Path | None = None) -> None:
+        how = "nothing was saved" if run_dir is None else f"censnet train --resume --out {run_dir} goes on with it"
+        super().__init__(f"{reached}: {how}")
+        self.reached, self.saved = reached, run_dir is not None
+
+
+class MissingDependencyError(CensNetError, ImportError):
+    """An optional dependency that is not installed."""
 
 
 class ArgumentError(CensNetError, TypeError, ValueError):
     """An argument of the wrong type, or none of the choices there are."""
 
 
-def place(file: str | None = None, row: int | None = None, column: str | None = None) -> str:
+def location(file: str | None = None, row: int | None = None, column: str | None = None) -> str:
     """`FILE, row R, column C: `, of which any part may be missing; `row` counts from 0.
 
-    >>> place("edges.csv", 90, "target")
+    >>> location("edges.csv", 90, "target")
     'edges.csv, row 91, column target: '
     """
     parts = [] if file is None else [file]

@@ -23,7 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import TypedData
+from censnet.data.load import read_data
 from censnet.data.tables.censoring import is_limit
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
@@ -32,7 +33,7 @@ from censnet.errors import DataError, name_columns, quote
 from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.pipeline.prepare import prepare_dataset
+from censnet.pipeline.prepare import prepare_typed
 from censnet.pipeline.train import make_run
 from censnet.runs.run import Run
 from censnet.selection.recipes import fit_ensemble
@@ -102,7 +103,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         dataset = _read_graphs(graphs, dict(zip(names, labels, strict=True)), settings)
         positive = positive or [None] * len(names)
         asked = [TargetSpec("graph", *one) for one in zip(names, kinds, positive, strict=True)]
-        prepared = prepare_dataset(
+        prepared = prepare_typed(
             dataset, asked, False, settings, [item.name for item in asked], set(self.settings or {})
         )
         parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.task_data.parts.items()}
@@ -328,18 +329,19 @@ def _as_tables(smiles: Sequence[str], labels: Mapping[str, Array] | None = None)
     return Tables(graphs=pd.DataFrame({SMILES: smiles, **(labels or {})}), names={"graphs": "X"})
 
 
-def _read_graphs(graphs: GraphSet | list[str], labels: Mapping[str, Array], settings: Settings) -> Dataset:
+def _read_graphs(graphs: GraphSet | list[str], labels: Mapping[str, Array], settings: Settings) -> TypedData:
     """Graphs as a data set, with the labels in its table of graphs."""
     if not isinstance(graphs, GraphSet):
         targets = [f"graph:{name}" for name in labels]
-        return load_data(
+        return read_data(
             _as_tables(graphs, labels),
             target=targets,
             strict=True,
             features=settings.data.features,
             descriptors=settings.data.descriptors,
+            scaffolds=settings.data.split == "scaffold",
         )
-    dataset = load_data(graphs, descriptors=settings.data.descriptors)
+    dataset = read_data(graphs, descriptors=settings.data.descriptors)
     table = dataset.tables.frames()["graphs"].assign(**labels)
     return replace(dataset, tables=replace(dataset.tables, graphs=table))
 

@@ -1,4 +1,4 @@
-"""Text for people: names that are safe to show on a terminal, and counts with their noun."""
+"""Formatting of text: characters that are safe on a terminal, counts with their noun, sizes."""
 
 from __future__ import annotations
 
@@ -59,3 +59,15 @@ def count(number: int, one: str, many: str | None = None) -> str:
     ('1 molecule', '1,200 molecules', '2 classes')
     """
     return f"{number:,} {plural(number, one, many)}"
+
+
+def format_bytes(number: float) -> str:
+    """A size in decimal units.
+
+    >>> format_bytes(512), format_bytes(1_900), format_bytes(50e9)
+    ('512 bytes', '1.9 kB', '50 GB')
+    """
+    units = ["bytes", "kB", "MB", "GB", "TB"]
+    while number >= 1000 and len(units) > 1:
+        number, units = number / 1000, units[1:]
+    return f"{number:.1f} {units[0]}" if number < 10 and units[0] != "bytes" else f"{number:,.0f} {units[0]}"

@@ -1,13 +1,17 @@
-"""What the library would train on, for each cell and seed, and the same as tensors of one file."""
+"""Bundles: a dataset with its splits and plans in one safetensors file, for a machine without the datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from censnet.data.splits.links import LinkSplit
@@ -16,106 +20,168 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
+from censnet_experiments.data import Data, LinkData, MoleculeData, NodeData, PresetData
+from censnet_experiments.plan import Plan
 
 PAIRS = ("validation_links", "validation_negatives", "test_links", "test_negatives")
 
 
 @dataclass(frozen=True, eq=False)
-class LessonData:
-    """For each cell the lesson of every seed, from 0 on; many have their graph in common."""
+class Bundle:
+    """A dataset, its table and name, and the plans of the methods to train on it."""
 
-    lessons: dict[str, list[TaskData]]
+    table: str
+    name: str
+    data: Data
+    plans: Sequence[Plan[Any]] = ()
 
 
-class _Shelf:
-    """Tensors by name; one that is there already is not put there again."""
+def write_bundle(path: Path, bundle: Bundle) -> None:
+    """Write a bundle. Nothing in the file is code."""
+    store = TensorStore()
+    about = {
+        "table": bundle.table,
+        "name": bundle.name,
+        "plans": json.dumps([json.loads(plan.to_json()) for plan in bundle.plans]),
+        "data": json.dumps(_put_data(bundle.data, store)),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file(store.tensors, path, about)
 
-    def __init__(self) -> None:
-        self.tensors: dict[str, Tensor] = {}
-        self.names: dict[str, str] = {}
+
+def read_bundle(path: Path) -> Bundle:
+    """Read what `write_bundle` wrote."""
+    with safe_open(path, framework="pt") as file:
+        about: dict[str, str] = file.metadata()
+        store = TensorStore({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118 - no mapping
+    plans = [Plan.from_json(json.dumps(plan)) for plan in json.loads(about["plans"])]
+    return Bundle(about["table"], about["name"], _take_data(json.loads(about["data"]), store), plans)
+
+
+@dataclass(frozen=True)
+class TensorStore:
+    """Tensors by name, equal ones once; floating-point features that are integers below 256 take a byte each."""
+
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     def put(self, tensor: Tensor) -> str:
-        tensor = tensor.contiguous()
-        key = (
-            f"{tensor.dtype} {tuple(tensor.shape)} {sha256(tensor.view(-1).view(torch.uint8).numpy().data).hexdigest()}"
-        )
+        """Add a tensor. -> its name, which ends with its type"""
+        tensor, dtype = tensor.clone(memory_format=torch.contiguous_format), str(tensor.dtype).removeprefix("torch.")
+        if tensor.is_floating_point() and not tensor.signbit().any():
+            byte = tensor.to(torch.uint8)
+            tensor = byte if torch.equal(byte.to(tensor.dtype), tensor) else tensor
+        digest = sha256(tensor.view(-1).view(torch.uint8).numpy().data).hexdigest()
+        key = f"{dtype} {tensor.dtype} {tuple(tensor.shape)} {digest}"
         if key not in self.names:
-            self.names[key] = str(len(self.names))
+            self.names[key] = f"{len(self.names)}.{dtype}"
             self.tensors[self.names[key]] = tensor
         return self.names[key]
 
-
-def to_tensors(data: LessonData) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors of lessons, each once, and by which names a lesson is made of them."""
-    shelf = _Shelf()
-    return shelf.tensors, {
-        cell: [_shelve_lesson(task_data, shelf) for task_data in lessons] for cell, lessons in data.lessons.items()
-    }
+    def take(self, name: str) -> Tensor:
+        """Read a tensor."""
+        dtype: torch.dtype = getattr(torch, name.partition(".")[2])
+        return self.tensors[name].to(dtype)
 
 
-def from_tensors(tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> LessonData:
-    """What was shelved. Lessons of one graph have it in common again."""
-    graphs: dict[str, Graph | GraphSet] = {}
-    return LessonData(
-        {cell: [_take_lesson(tensors, about, graphs) for about in lessons] for cell, lessons in facts.items()}
-    )
+# -- data as names of tensors ------------------------------------------------------------------------------------------
 
 
-def _shelve_lesson(task_data: TaskData, shelf: _Shelf) -> dict[str, Any]:
+def _put_data(data: Data, store: TensorStore) -> dict[str, Any]:
+    if isinstance(data, PresetData):
+        found = {cell: [_put_task_data(one, store) for one in some] for cell, some in data.task_data.items()}
+        return {"kind": "preset", "task_data": found}
+    if isinstance(data, LinkData):
+        judged = {
+            part: {seed: [store.put(tensor) for tensor in pairs] for seed, pairs in by_seed.items()}
+            for part, by_seed in (("validation", data.validation), ("test", data.test))
+        }
+        train = {seed: store.put(edges) for seed, edges in data.train.items()}
+        return {"kind": "links", "graph": _put_graph(data.graph, store), "train": train, **judged}
+    parts = {cell: store.put(part) for cell, part in data.parts.items()}
+    about = {"labels": store.put(data.labels), "parts": parts}
+    if isinstance(data, NodeData):
+        graph = _put_graph(data.graph, store)
+        return {"kind": "nodes", "graph": graph, "num_classes": data.num_classes, **about}
+    return {"kind": "molecules", "graph": _put_graph(data.graphs, store), "regression": data.regression, **about}
+
+
+def _take_data(about: Mapping[str, Any], store: TensorStore) -> Data:
+    if about["kind"] == "preset":
+        graphs: dict[str, Graph | GraphSet] = {}
+        return PresetData(
+            {cell: [_take_task_data(one, store, graphs) for one in some] for cell, some in about["task_data"].items()}
+        )
+    graph: Any = _take_graph(about["graph"], store)
+    if about["kind"] == "links":
+        train = {int(seed): store.take(edges) for seed, edges in about["train"].items()}
+        validation, test = (
+            {int(seed): (store.take(pairs), store.take(labels)) for seed, (pairs, labels) in about[part].items()}
+            for part in ("validation", "test")
+        )
+        return LinkData(graph, train, validation, test)
+    labels, parts = store.take(about["labels"]), {cell: store.take(part) for cell, part in about["parts"].items()}
+    if about["kind"] == "nodes":
+        return NodeData(graph, labels, about["num_classes"], parts)
+    return MoleculeData(graph, labels, about["regression"], parts)
+
+
+def _put_task_data(task_data: TaskData, store: TensorStore) -> dict[str, Any]:
     return {
-        "graph": _shelve_graph(task_data.graph, shelf),
+        "graph": _put_graph(task_data.graph, store),
         "targets": [target.model_dump(mode="json") for target in task_data.targets],
-        "labels": {level: shelf.put(labels) for level, labels in task_data.labels.items()},
-        "parts": {level: shelf.put(parts.to(torch.int8)) for level, parts in task_data.parts.items()},
-        "links": None if task_data.links is None else _shelve_links(task_data.links, shelf),
+        "labels": {level: store.put(labels) for level, labels in task_data.labels.items()},
+        "parts": {level: store.put(parts.to(torch.int8)) for level, parts in task_data.parts.items()},
+        "links": None if task_data.links is None else _put_links(task_data.links, store),
         "node_features": task_data.node_features,
-        "censoring": {level: shelf.put(sides) for level, sides in task_data.censoring.items()},
+        "censoring": {level: store.put(sides) for level, sides in task_data.censoring.items()},
     }
 
 
-def _take_lesson(
-    tensors: Mapping[str, Tensor], about: Mapping[str, Any], graphs: dict[str, Graph | GraphSet]
-) -> TaskData:
+def _take_task_data(about: Mapping[str, Any], store: TensorStore, graphs: dict[str, Graph | GraphSet]) -> TaskData:
+    """Inputs of one graph share it again."""
     key = str(about["graph"])
     if key not in graphs:
-        graphs[key] = _take_graph(tensors, about["graph"])
+        graphs[key] = _take_graph(about["graph"], store)
     return TaskData(
         graphs[key],
         [Target.model_validate(target) for target in about["targets"]],
-        {level: tensors[name] for level, name in about["labels"].items()},
-        {level: tensors[name].long() for level, name in about["parts"].items()},
-        None if about["links"] is None else _take_links(tensors, about["links"]),
+        {level: store.take(name) for level, name in about["labels"].items()},
+        {level: store.take(name).long() for level, name in about["parts"].items()},
+        None if about["links"] is None else _take_links(about["links"], store),
         node_features=about["node_features"],
-        censoring={level: tensors[name] for level, name in about.get("censoring", {}).items()},
+        censoring={level: store.take(name) for level, name in about["censoring"].items()},
     )
 
 
-def _shelve_graph(graph: Graph | GraphSet, shelf: _Shelf) -> dict[str, Any]:
-    found: dict[str, Any] = {"edges": shelf.put(graph.edges), "ends": shelf.put(graph.ends)}
+def _put_graph(graph: Graph | GraphSet, store: TensorStore) -> dict[str, Any]:
+    found: dict[str, Any] = {"edges": store.put(graph.edges), "ends": store.put(graph.ends)}
     if isinstance(graph, GraphSet):
-        whole = () if graph.graph_features is None else ("graph_features",)
-        every = ("nodes", "node_offset", "edge_offset", *whole)
-        return found | {name: shelf.put(getattr(graph, name)) for name in every}
+        names = ("nodes", "node_offset", "edge_offset", *(() if graph.graph_features is None else ("graph_features",)))
+        return found | {name: store.put(getattr(graph, name)) for name in names}
     if graph.nodes.layout == torch.strided:
-        return found | {"nodes": shelf.put(graph.nodes)}
+        return found | {"nodes": store.put(graph.nodes)}
     sparse = (graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values())
-    return found | {"sparse": [shelf.put(part) for part in sparse], "width": graph.nodes.shape[1]}
+    return found | {"sparse": [store.put(tensor) for tensor in sparse], "width": graph.nodes.shape[1]}
 
 
-def _take_graph(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Graph | GraphSet:
+def _take_graph(about: Mapping[str, Any], store: TensorStore) -> Graph | GraphSet:
     if "sparse" in about:
-        crow, column, value = (tensors[name] for name in about["sparse"])
+        crow, column, value = (store.take(name) for name in about["sparse"])
         shape = (len(crow) - 1, about["width"])
         nodes = torch.sparse_csr_tensor(crow, column, value, shape, check_invariants=True)
-        return Graph(nodes, tensors[about["edges"]], tensors[about["ends"]])
-    parts = {name: tensors[where] for name, where in about.items()}
-    return GraphSet(**parts) if "node_offset" in parts else Graph(parts["nodes"], parts["edges"], parts["ends"])
+        return Graph(nodes, store.take(about["edges"]), store.take(about["ends"]))
+    tensors = {field: store.take(name) for field, name in about.items()}
+    if "node_offset" in tensors:
+        return GraphSet(**tensors)
+    return Graph(tensors["nodes"], tensors["edges"], tensors["ends"])
 
 
-def _shelve_links(links: LinkSplit, shelf: _Shelf) -> dict[str, Any]:
-    rows = [shelf.put(part) for part in links.rows.parts.values()]
-    return {"rows": rows} | {name: shelf.put(getattr(links, name)) for name in PAIRS}
+def _put_links(links: LinkSplit, store: TensorStore) -> dict[str, Any]:
+    rows = [store.put(part) for part in links.rows.parts.values()]
+    return {"rows": rows} | {name: store.put(getattr(links, name)) for name in PAIRS}
 
 
-def _take_links(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> LinkSplit:
-    return LinkSplit(Split(*(tensors[name] for name in about["rows"])), *(tensors[about[name]] for name in PAIRS))
+def _take_links(about: Mapping[str, Any], store: TensorStore) -> LinkSplit:
+    split = Split(*(store.take(name) for name in about["rows"]))
+    return LinkSplit(split, *(store.take(about[name]) for name in PAIRS))

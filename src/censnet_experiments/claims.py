@@ -1,4 +1,4 @@
-"""What the paper says in words, each with the check of it that records allow."""
+"""Claims of the paper in words, each checked against records."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from censnet_experiments.summary import Summary, pair
 from censnet_experiments.tables import Summaries
 
 Check = Callable[[Sequence[Record], Summaries], str]
-UNKNOWN = "There are no records of it yet."
-EARLY = 20  # epochs after which the paper finds the curves of GCN flat
-SLOWER, ABOUT = 40, 15  # percent that an epoch takes longer, as the paper has it, and what still is about that
+UNKNOWN = "There are no records yet."
+EARLY = 20  # epochs after which, by the paper, the curves of GCN are flat
+SLOWER, ABOUT = 40, 15  # percent that an epoch takes longer by the paper, and the tolerance of "about"
 
 
 def _found(summaries: Summaries, table: str, cell: str, method: str, metric: str) -> Summary | None:
@@ -21,12 +21,12 @@ def _found(summaries: Summaries, table: str, cell: str, method: str, metric: str
 
 
 def _verdict(holds: bool) -> str:
-    return "**That holds here.**" if holds else "**That does not hold here.**"
+    return "**Confirmed.**" if holds else "**Not confirmed.**"
 
 
 def best_cells(records: Sequence[Record], summaries: Summaries) -> str:
-    """In how many cells of Table 1 each method has the highest mean."""
-    titles = {spec.method: spec.title for spec in load_specs("table1").values() if spec.place == "table"}
+    """The number of cells of Table 1 in which each method has the highest mean."""
+    titles = {spec.method: spec.title for spec in load_specs("table1").values() if spec.section == "table"}
     won: dict[str, int] = {}
     for cell in TABLES["table1"]:
         means = {method: _found(summaries, "table1", cell, method, "test") for method in titles}
@@ -37,11 +37,11 @@ def best_cells(records: Sequence[Record], summaries: Summaries) -> str:
     if not won:
         return UNKNOWN
     listed = ", ".join(f"{titles[method]} in {count}" for method, count in sorted(won.items(), key=lambda kv: -kv[1]))
-    return f"{_verdict(won.get('censnet', 0) >= 4)} Of {sum(won.values())} cells the best mean is that of {listed}."
+    return f"{_verdict(won.get('censnet', 0) >= 4)} In {sum(won.values())} cells, the best mean is that of {listed}."
 
 
 def slower(records: Sequence[Record], summaries: Summaries) -> str:
-    """The time of an epoch of CensNet beside that of GCN, wherever both were timed."""
+    """The time of an epoch of CensNet compared with that of GCN, on each device."""
     parts, longer = [], []
     for cell in TABLES["speed"]:
         gcn, ours = (_found(summaries, "speed", cell, method, "milliseconds") for method in ("gcn", "censnet"))
@@ -62,32 +62,32 @@ def slower(records: Sequence[Record], summaries: Summaries) -> str:
 
 
 def mini_batches(records: Sequence[Record], summaries: Summaries) -> str:
-    """Parts of the graph against all of it, split by split, in every cell that has both."""
-    by_place: dict[tuple[str, str], list[Record]] = {}
+    """Mini-batches compared with the full graph, split by split, in every cell that has both."""
+    by_key: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.table == "table1":
-            by_place.setdefault((record.cell, record.method), []).append(record)
+            by_key.setdefault((record.cell, record.method), []).append(record)
     parts, matches = [], True
     for method, share in (("censnet-half", "half"), ("censnet-fifth", "a fifth")):
         for cell in TABLES["table1"]:
-            some, whole = by_place.get((cell, method)), by_place.get((cell, "censnet"))
+            some, whole = by_key.get((cell, method)), by_key.get((cell, "censnet"))
             found = pair(some, whole, "test") if some and whole else None
             if found is not None:
                 matches &= found.high >= 0
                 parts.append(
-                    f"{cell}, {share} of the nodes in a step: {found.difference:+.1f} points "
+                    f"{cell}, {share} of the nodes in a batch: {found.difference:+.1f} points "
                     f"({found.low:+.1f} to {found.high:+.1f}, {found.count} splits)"
                 )
-    return f"{_verdict(matches)} Against the whole graph: {'; '.join(parts)}." if parts else UNKNOWN
+    return f"{_verdict(matches)} Compared with the full graph: {'; '.join(parts)}." if parts else UNKNOWN
 
 
 def less_data(records: Sequence[Record], summaries: Summaries) -> str:
-    """CensNet at a lower rate against GCN at every higher one, by validation and test scores."""
+    """CensNet at a lower rate compared with GCN at every higher one, by validation and test scores."""
     won, pairs = 0, 0
     for data in ("tox21", "lipophilicity"):
         cells = [cell for cell, about in TABLES["table2"].items() if about.data == data]
-        for place, fewer in enumerate(cells):
-            for more in cells[place + 1 :]:
+        for number, fewer in enumerate(cells):
+            for more in cells[number + 1 :]:
                 for metric in ("validation", "test"):
                     ours = _found(summaries, "table2", fewer, "censnet", metric)
                     theirs = _found(summaries, "table2", more, "gcn", metric)
@@ -98,11 +98,11 @@ def less_data(records: Sequence[Record], summaries: Summaries) -> str:
                     won += better
     if not pairs:
         return UNKNOWN
-    return f"{_verdict(won == pairs)} CensNet wins {won} of {pairs} comparisons of a lower with a higher rate."
+    return f"{_verdict(won == pairs)} CensNet is better in {won} of {pairs} comparisons of a lower with a higher rate."
 
 
 def flat_curves(records: Sequence[Record], summaries: Summaries) -> str:
-    """How much of all that the validation score gains comes after the first epochs, for either method."""
+    """The share of the improvement of the validation score after the first epochs, of both methods."""
     shares: dict[str, list[float]] = {"gcn": [], "censnet": []}
     for record in records:
         curve = record.curves.get("validation", [])
@@ -115,11 +115,13 @@ def flat_curves(records: Sequence[Record], summaries: Summaries) -> str:
         return UNKNOWN
     gcn, ours = (100 * sum(values) / len(values) for values in shares.values())
     holds = _verdict(gcn < ours)
-    return f"{holds} After epoch {EARLY} comes {gcn:.0f} % of what GCN gains in all, and {ours:.0f} % for CensNet."
+    return (
+        f"{holds} After epoch {EARLY} comes {gcn:.0f} % of the total improvement of GCN, and {ours:.0f} % for CensNet."
+    )
 
 
 def edge_layers(records: Sequence[Record], summaries: Summaries) -> str:
-    """The mean AUC over the graphs for every number of edge layers."""
+    """The mean AUC over the graphs by number of edge layers."""
     names = {"none": "censnet-vae", "one": "censnet-vae-one-edge-layer", "two": "censnet-vae-two-edge-layers"}
     found = {}
     for number, method in names.items():
@@ -137,8 +139,8 @@ def edge_layers(records: Sequence[Record], summaries: Summaries) -> str:
 CLAIMS: dict[str, Check] = {
     "CensNet has the best accuracy in 4 of the 9 cells of Table 1.": best_cells,
     "CensNet takes about 40 % longer for an epoch than GCN on Cora.": slower,
-    "Training on parts of the graph (Algorithm 2) does as well as on all of it.": mini_batches,
+    "Training on mini-batches (Algorithm 2) is as good as on the full graph.": mini_batches,
     "CensNet with less training data beats GCN with more, uniformly (Table 2).": less_data,
-    f"The curves of GCN are flat after {EARLY} epochs, while CensNet goes on to improve (Figure 2).": flat_curves,
+    f"The curves of GCN are flat after {EARLY} epochs, while CensNet continues to improve (Figure 2).": flat_curves,
     "More edge layers do not help CensNet-VAE (Table 3).": edge_layers,
 }

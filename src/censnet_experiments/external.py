@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import TypedData
+from censnet.data.load import read_data
 from censnet.pipeline.splitting import split_rows
 from censnet.settings.presets import make_settings
 from censnet_experiments.records import Record, append, read, record_path
@@ -47,7 +48,7 @@ def write_cells(folder: Path, seeds: Sequence[int], names: Sequence[str] = tuple
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name in names:
-        data = load_data(name, target=f"graph:{','.join(TASKS[name])}", features="paper")  # the fewest to compute
+        data = read_data(name, target=f"graph:{','.join(TASKS[name])}", features="paper", scaffolds=True)
         for word in SPLITS:
             path = folder / f"{name}-{word}.json.gz"
             text = json.dumps(describe_cell(data, name, word, seeds), allow_nan=False, separators=(",", ":"))
@@ -56,7 +57,7 @@ def write_cells(folder: Path, seeds: Sequence[int], names: Sequence[str] = tuple
     return paths
 
 
-def describe_cell(data: Dataset, name: str, word: str, seeds: Sequence[int]) -> dict[str, Any]:
+def describe_cell(data: TypedData, name: str, word: str, seeds: Sequence[int]) -> dict[str, Any]:
     """What the file of a cell holds: the rows that are molecules and have a label."""
     settings = make_settings("strong", "graph", {"data.split": SPLITS[word]}).data
     columns = list(TASKS[name])
@@ -80,9 +81,9 @@ def describe_cell(data: Dataset, name: str, word: str, seeds: Sequence[int]) -> 
     }
 
 
-def add_answers(results: Path, method: str, lines: Path) -> list[Record]:
+def add_results(results: Path, method: str, lines: Path) -> list[Record]:
     """Add what a peer answered to the records of its cell, except for seeds that have one. -> those added."""
-    found = {record.seed: record for record in read_answers(lines, method)}
+    found = {record.seed: record for record in read_results(lines, method)}
     if not found:
         return []
     cell = next(iter(found.values())).cell
@@ -96,7 +97,7 @@ def add_answers(results: Path, method: str, lines: Path) -> list[Record]:
     return new
 
 
-def read_answers(lines: Path, method: str) -> Iterator[Record]:
+def read_results(lines: Path, method: str) -> Iterator[Record]:
     """The lines of a peer as records, without a torn last one."""
     *whole, torn = lines.read_bytes().split(b"\n")
     if torn:

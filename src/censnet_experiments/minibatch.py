@@ -1,4 +1,4 @@
-"""Algorithm 2 of the paper: train on parts of a graph whose nodes are drawn in proportion from all parts of a split."""
+"""Algorithm 2 of the paper: mini-batches of nodes, sampled in proportion from training, validation and test nodes."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from torch import nn
 
 from censnet.ops.graph import Graph
 from censnet.ops.sampling import induced_subgraph, proportional_batches
-from censnet_experiments.batched_trainer import Classifier, Outcome, Rows
+from censnet_experiments.batched_trainer import BestEpoch, Classifier, NodeSplits
 from censnet_experiments.plan import Recipe
 
 
 def train_in_batches(
     models: Sequence[nn.Module],
     graph: Graph,
-    rows: Rows,
+    splits: NodeSplits,
     learning_rates: Sequence[float],
     recipe: Recipe,
     seed: int = 0,
-) -> Outcome:
-    """Train a classifier for each member as `together.train` does, one after the other and a part at a time.
+) -> BestEpoch:
+    """Train a classifier for each member as `batched_trainer.train` does, one after the other, by mini-batches.
 
-    An epoch deals all nodes into parts of at most `recipe.batch_size`; a part has the edges between its nodes and takes
-    one step. Validation and test rows are answered for on the whole graph.
+    An epoch divides all nodes into batches of at most `recipe.batch_size`; a batch is the subgraph induced by its nodes
+    and takes one step. Validation and test use the full graph.
     """
-    outcomes = [
-        _train(copy.deepcopy(model), graph, rows.only(slice(number, number + 1)), rate, recipe, seed + number)
+    results = [
+        _train(copy.deepcopy(model), graph, splits.only(slice(number, number + 1)), rate, recipe, seed + number)
         for number, (model, rate) in enumerate(zip(models, learning_rates, strict=True))
     ]
-    return Outcome(*(torch.stack([getattr(one, name) for one in outcomes]) for name in Outcome.__annotations__))
+    return BestEpoch(*(torch.stack([getattr(one, name) for one in results]) for name in BestEpoch.__annotations__))
 
 
-def _train(model: nn.Module, graph: Graph, rows: Rows, rate: float, recipe: Recipe, seed: int) -> Outcome:
-    code, labels = rows.parts[0].cpu(), rows.labels
+def _train(model: nn.Module, graph: Graph, splits: NodeSplits, rate: float, recipe: Recipe, seed: int) -> BestEpoch:
+    code, labels = splits.parts[0].cpu(), splits.labels
     adam = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=recipe.weight_decay)
     draw = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
@@ -46,13 +46,13 @@ def _train(model: nn.Module, graph: Graph, rows: Rows, rate: float, recipe: Reci
     for epoch in range(1, recipe.epochs + 1):
         model.train()
         for nodes in proportional_batches(code, recipe.batch_size or graph.num_nodes, draw):
-            learnt = nodes[code[nodes] == 0]
-            if len(learnt) == 0:
+            labeled = nodes[code[nodes] == 0]
+            if len(labeled) == 0:
                 continue
-            part = induced_subgraph(graph, nodes)
-            logits = model(*classifier.inputs(part.graph))[torch.searchsorted(part.nodes, learnt)]
+            batch = induced_subgraph(graph, nodes)
+            logits = model(*classifier.inputs(batch.graph))[torch.searchsorted(batch.nodes, labeled)]
             adam.zero_grad()
-            F.cross_entropy(logits, labels[learnt]).backward()  # type: ignore[no-untyped-call]
+            F.cross_entropy(logits, labels[labeled]).backward()  # type: ignore[no-untyped-call]
             adam.step()
         model.eval()
         with torch.no_grad():
@@ -62,4 +62,4 @@ def _train(model: nn.Module, graph: Graph, rows: Rows, rate: float, recipe: Reci
             best, best_epoch = (validation, test), epoch
         if epoch - best_epoch > patience:
             break
-    return Outcome(*(torch.tensor(value) for value in (*best, float(best_epoch))))
+    return BestEpoch(*(torch.tensor(value) for value in (*best, float(best_epoch))))

@@ -16,7 +16,7 @@ SECTIONS: dict[str, Section] = {
     "links": "link",
 }  # of tables by the library's loop
 
-Varies = Literal["split", "initialisation"]
+Varies = Literal["split", "initialization"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Plan(Generic[How]):
     Args:
         table, method: their names, as in the paths of records.
         recipe: how it is trained.
-        varies: "split" draws rows and weights anew for each seed; "initialisation" keeps the split of seed 0.
+        varies: "split" draws rows and weights anew for each seed; "initialization" keeps the split of seed 0.
         runs: how many seeds the table asks for.
         first: the first of them.
 

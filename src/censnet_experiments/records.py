@@ -1,7 +1,8 @@
 """Records of runs: one JSON line for each seed, in `results/TABLE/CELL/METHOD.jsonl`. Every page is computed from them.
 
-A line is written in one piece and only ever added. A run that was stopped while it wrote leaves a torn last line, which
-is left out when reading and cut off before the next line is added; the run goes on with the seeds that are missing.
+A line is written by one call and only ever appended. A run that was stopped while writing leaves an incomplete last
+line, which is ignored when reading and removed before the next line is appended; the run continues with the seeds that
+are missing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,23 +23,26 @@ from censnet_experiments.plan import Plan
 
 logger = logging.getLogger(__name__)
 
+Run = tuple[str, int]  # a cell and a seed
+DIGITS = 5  # of recorded metrics
+
 
 @dataclass(frozen=True)
 class Record:
-    """What one seed gave.
+    """The result of one seed.
 
     Args:
-        table, cell, method: where it belongs.
+        table, cell, method: names, as in the path of the file.
         seed: of the weights and, where it varies, of the split.
         split_seed: of the split.
         settings: the recipe, the same in every record of a file.
-        chosen: what was chosen on validation rows: learning rate, epoch.
-        tried: how many settings that was chosen from.
+        chosen: what was selected on the validation set: learning rate, epoch, candidate.
+        num_candidates: number of settings that it was selected from.
         metrics: fractions, or in the unit of the data.
-        seconds: of this seed, its settings together; trained with others at once, its share.
-        device: what it was trained on.
-        versions: of what it was trained with.
-        curves: of the chosen setting, by epoch, rounded to 4 digits.
+        seconds: training time of this seed, all candidates included; its share where seeds were trained together.
+        device: name of the training device.
+        versions: of the packages that numbers depend on.
+        curves: of the selected candidate, by epoch, rounded to 4 digits.
     """
 
     table: str
@@ -55,21 +59,52 @@ class Record:
     versions: dict[str, str]
     curves: dict[str, list[float]] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        plan: Plan[Any],
+        run: Run,
+        metrics: Mapping[str, float],
+        seconds: float,
+        device: torch.device,
+        *,
+        chosen: Mapping[str, float] | None = None,
+        num_candidates: int = 1,
+        curves: Mapping[str, list[float]] | None = None,
+    ) -> Record:
+        """Make the record of one run of a plan on this machine."""
+        cell, seed = run
+        return cls(
+            table=plan.table,
+            cell=cell,
+            method=plan.method,
+            seed=seed,
+            split_seed=plan.split_seed(seed),
+            settings=plan.settings(),
+            chosen=dict(chosen or {}),
+            num_candidates=num_candidates,
+            metrics={name: round(value, DIGITS) for name, value in metrics.items()},
+            seconds=round(seconds, 2),
+            device=device_name(device),
+            versions=versions(),
+            curves=dict(curves or {}),
+        )
+
     def to_line(self) -> str:
-        """As one line of JSON, without curves where there are none."""
+        """One line of JSON, without curves where there are none."""
         fields = {name: value for name, value in asdict(self).items() if name != "curves" or value}
         return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
 def record_path(results: Path, table: str, cell: str, method: str) -> Path:
-    """Where the records of a cell and method are."""
+    """The file of the records of a cell and method."""
     return results / table / cell / f"{method}.jsonl"
 
 
 def append(path: Path, records: Iterable[Record]) -> None:
-    """Add records to a file, each by one write."""
+    """Append records to a file, each by one write."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _cut_torn_line(path)
+    _cut_incomplete_line(path)
     with path.open("ab", buffering=0) as file:
         for record in records:
             file.write(record.to_line().encode() + b"\n")
@@ -77,7 +112,7 @@ def append(path: Path, records: Iterable[Record]) -> None:
 
 
 def read(path: Path) -> list[Record]:
-    """The records of a file, without a torn last line; none if there is no file."""
+    """Read the records of a file, without an incomplete last line; none if there is no file."""
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")
@@ -85,7 +120,7 @@ def read(path: Path) -> list[Record]:
     for number, line in enumerate(lines):
         if number == len(lines) - 1:  # what follows the last line break
             if line:
-                logger.warning("%s, row %d: the line is torn and left out: its run was stopped", path, number + 1)
+                logger.warning("%s, row %d: the line is incomplete and ignored: its run was stopped", path, number + 1)
             break
         try:
             records.append(Record(**json.loads(line)))
@@ -95,28 +130,25 @@ def read(path: Path) -> list[Record]:
 
 
 def read_all(results: Path) -> Iterator[Record]:
-    """Every record there is, table by table."""
+    """Read every record, table by table."""
     for path in sorted(results.glob("*/*/*.jsonl")):
-        place = (path.parent.parent.name, path.parent.name, path.stem)
+        names = (path.parent.parent.name, path.parent.name, path.stem)
         for number, record in enumerate(read(path), 1):
-            if (record.table, record.cell, record.method) != place:
+            if (record.table, record.cell, record.method) != names:
                 raise ValueError(
                     f"{path}, row {number}: a record of {record.table} {record.cell} {record.method}, expected one of "
-                    f"{' '.join(place)}: move it to its own file"
+                    f"{' '.join(names)}: move it to its own file"
                 )
             yield record
 
 
 def missing_seeds(path: Path, plan: Plan[Any], seeds: Iterable[int]) -> list[int]:
-    """The seeds without a record yet. Records of another recipe are an error: they would be mixed into one mean."""
-    records = read(path)
+    """The seeds without a record. Records of another recipe are an error: their mean would mix two recipes."""
+    records, settings = read(path), plan.settings()
     for record in records:
-        if record.settings != plan.settings():
-            changed = [
-                name
-                for name in sorted({*record.settings, *plan.settings()})
-                if record.settings.get(name) != plan.settings().get(name)
-            ]
+        if record.settings != settings:
+            names = sorted({*record.settings, *settings})
+            changed = [name for name in names if record.settings.get(name) != settings.get(name)]
             raise ValueError(
                 f"{path} has records with another {', '.join(changed)}, expected those of the spec: move the file away"
             )
@@ -125,28 +157,28 @@ def missing_seeds(path: Path, plan: Plan[Any], seeds: Iterable[int]) -> list[int
 
 
 def versions() -> dict[str, str]:
-    """Of what numbers depend on."""
+    """Versions of the packages that numbers depend on."""
     found = {"python": platform.python_version(), "torch": torch.__version__}
     for package in ("censnet", "torch_geometric", "scikit-learn"):
         try:
             found[package] = version(package)
-        except PackageNotFoundError:  # a working tree that is on the path and not installed
+        except PackageNotFoundError:  # a source tree on the path that is not installed
             continue
     return found
 
 
 def device_name(device: torch.device) -> str:
-    """The name of a GPU, or how many threads a CPU has."""
+    """The name of a GPU, or the number of threads of a CPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"cpu, {torch.get_num_threads()} threads"
 
 
-def _cut_torn_line(path: Path) -> None:
+def _cut_incomplete_line(path: Path) -> None:
     if not path.exists():
         return
     content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
+    complete = content.rfind(b"\n") + 1
+    if complete < len(content):
         with path.open("r+b") as file:
-            file.truncate(whole)
+            file.truncate(complete)

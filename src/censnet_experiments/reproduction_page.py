@@ -1,4 +1,4 @@
-"""The page of what reproduces: every sentence with a number in it is computed from records."""
+"""Page "Reproduction of the paper's tables": every number is computed from records."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from censnet_experiments.cells import TABLES
 from censnet_experiments.claims import CLAIMS
 from censnet_experiments.records import Record
 from censnet_experiments.spec import Spec, load_specs
-from censnet_experiments.summary import SURE, Comparison, pair
+from censnet_experiments.summary import SIGNIFICANCE, Comparison, pair
 from censnet_experiments.tables import LEGEND, Summaries, compare, digits_of, markdown_table
 
 TITLES = {
-    "table1": "Table 1: classes of papers, accuracy in percent",
+    "table1": "Table 1: node classification, accuracy in percent",
     "table2": "Table 2: properties of molecules, AUC (tox21) and RMSE (lipophilicity)",
-    "table3": "Table 3: hidden links, AUC and average precision in percent",
+    "table3": "Table 3: link prediction, AUC and average precision in percent",
 }
 OURS = {"table1": ("censnet", "censnet-released"), "table2": ("censnet",), "table3": ("censnet-vae",)}
-ALLOWED = 2.0  # points that CensNet may be worse by in Table 1 and still count as near
+ALLOWED = 2.0  # points that CensNet may be below the published mean of Table 1 and still count as near
 
 
 def page(records: Sequence[Record], summaries: Summaries, figure: str) -> str:
-    """The whole page, as Markdown."""
+    """The page as Markdown."""
     records = [record for record in records if record.table in (*TITLES, "speed")]
-    parts = ["# What reproduces", "", *_opening(records), "", *_short(summaries), ""]
+    parts = ["# Reproduction of the paper's tables", "", *_opening(records), "", *_overview(summaries), ""]
     for table in TITLES:
         if any(record.table == table for record in records):
             parts += [*_section(table, records, summaries), ""]
         if table == "table2" and any(record.curves for record in records):
-            parts += ["## Figure 2: validation scores by epoch", "", f"![Figure 2]({figure})", ""]
-    parts += ["## The paper's claims in words", "", *_claims(records, summaries), ""]
+            parts += ["## Figure 2: validation score by epoch", "", f"![Figure 2]({figure})", ""]
+    parts += ["## Claims of the paper in words", "", *_claims(records, summaries), ""]
     return "\n".join(parts)
 
 
@@ -37,24 +37,24 @@ def _opening(records: Sequence[Record]) -> Iterator[str]:
     devices = sorted({record.device for record in records})
     files = {(record.table, record.cell, record.method) for record in records}
     yield (
-        f"Computed by `censnet report` from {len(records):,} records of {len(files)} cells and methods in `results/`, "
-        "one for each seed. Nothing on this page is typed by hand."
+        f"Computed by `censnet reproduce pages` from {len(records):,} records of {len(files)} cells and methods in "
+        "`results/`, one for each seed. No number on this page is typed by hand."
     )
     yield ""
     yield f"Trained on: {'; '.join(devices)}." if devices else "There are no records yet."
     yield ""
     yield (
-        "A seed draws the split and the weights, unless a table says otherwise. Learning rate and epoch are chosen on "
-        "validation rows, for each seed by itself; test rows are read at that epoch alone."
+        "A seed determines the split and the initial weights, unless stated otherwise. The learning rate and the epoch "
+        "are selected on the validation set, separately for each seed; the test score is that of the selected epoch."
     )
 
 
-def _short(summaries: Summaries) -> Iterator[str]:
-    """A row for each table: how much of it there is, how strong the baselines are, and how CensNet does."""
-    yield "| | cells with all runs | baselines within a published spread, or better | CensNet at the published mean |"
+def _overview(summaries: Summaries) -> Iterator[str]:
+    """A row for each table: completeness, strength of the baselines, and cells in which CensNet reproduces."""
+    yield "| | cells with all runs | baselines within one published spread, or better | CensNet at the published mean |"
     yield "| --- | ---: | ---: | ---: |"
     for table, title in TITLES.items():
-        shown = [spec for spec in load_specs(table).values() if spec.place == "table"]
+        shown = [spec for spec in load_specs(table).values() if spec.section == "table"]
         found = {spec.method: list(_comparisons(spec, summaries).values()) for spec in shown}
         every = len(shown) * sum(len(about.metrics) for about in TABLES[table].values())
         others = [one for method, many in found.items() if method not in OURS[table] for one in many]
@@ -69,8 +69,8 @@ def _short(summaries: Summaries) -> Iterator[str]:
 
 def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Iterator[str]:
     specs = load_specs(table)
-    shown = [spec for spec in specs.values() if spec.place == "table"]
-    beside = [spec for spec in specs.values() if spec.place == "beside" and _has_records(spec, summaries)]
+    shown = [spec for spec in specs.values() if spec.section == "table"]
+    additional = [spec for spec in specs.values() if spec.section == "additional" and _has_records(spec, summaries)]
     yield f"## {TITLES[table]}"
     yield ""
     yield markdown_table(shown, summaries)
@@ -80,31 +80,31 @@ def _section(table: str, records: Sequence[Record], summaries: Summaries) -> Ite
     yield ""
     missed = list(_missed(shown, summaries))
     if missed:
-        yield "### What does not reproduce"
+        yield "### Cells that do not reproduce"
         yield ""
         yield from missed
         yield ""
-    if beside:
-        yield "### Beside the table"
+    if additional:
+        yield "### Additional variants"
         yield ""
-        yield markdown_table(beside, summaries)
-        yield from _notes(beside)
+        yield markdown_table(additional, summaries)
+        yield from _notes(additional)
         yield ""
-    kernels = [spec for spec in specs.values() if spec.place == "kernels" and _has_records(spec, summaries)]
+    kernels = [spec for spec in specs.values() if spec.section == "kernels" and _has_records(spec, summaries)]
     if kernels:
-        yield "### The kernels that the paper names"
+        yield "### Kernels that the paper names"
         yield ""
         yield markdown_table(kernels, summaries, published=False)
         yield from _notes(kernels)
         yield ""
     yield from _paired(table, list(specs.values()), records)
-    yield "### Doubts"
+    yield "### Caveats"
     yield ""
     for spec in shown:
         num_candidates = {
             record.num_candidates for record in records if (record.table, record.method) == (table, spec.method)
         }
-        number = f" ({max(num_candidates)} settings tried on validation rows)" if num_candidates else ""
+        number = f" ({max(num_candidates)} settings compared on the validation set)" if num_candidates else ""
         yield f"- **{spec.title}**{number}: {' '.join(spec.caveats)}"
 
 
@@ -119,7 +119,7 @@ def _comparisons(spec: Spec, summaries: Summaries) -> dict[tuple[str, str], Comp
 
 
 def _counts(table: str, specs: Sequence[Spec], summaries: Summaries) -> Iterator[str]:
-    """How many cells of each method come up to the published ones."""
+    """The number of cells in which each method reaches the published score."""
     for spec in specs:
         found = list(_comparisons(spec, summaries).values())
         if not found:
@@ -151,62 +151,62 @@ def _missed(specs: Sequence[Spec], summaries: Summaries) -> Iterator[str]:
 
 
 def _one_split(spec: Spec, cell: str, metric: str, over_splits: Comparison, summaries: Summaries) -> str:
-    """What initialisations on one split say of a published spread that is over such."""
+    """The spread over initializations on one split, where the published spread is over those."""
     fixed = summaries.get((spec.table, cell, f"{spec.method}-one-split"), {}).get(metric)
     if fixed is None:
         return ""
     digits = over_splits.digits
     return (
         f" The published spread is {over_splits.published[1]:.{digits}f}; ours is {over_splits.ours.spread:.{digits}f} "
-        f"over splits, and {fixed.spread:.{digits}f} over initialisations on one of them, whose mean is "
+        f"over splits, and {fixed.spread:.{digits}f} over initializations on one split, whose mean is "
         f"{fixed.mean:.{digits}f}."
     )
 
 
 def _other_splits(spec: Spec, cell: str, metric: str, digits: int, summaries: Summaries) -> str:
-    """What splits drawn anew say of a method that was judged on one."""
+    """The mean over splits of a method that has one split in the table."""
     drawn = summaries.get((spec.table, cell, f"{spec.method}-splits"), {}).get(metric)
     return "" if drawn is None else f" Over {drawn.count} splits it is {drawn.mean:.{digits}f}."
 
 
 def _notes(specs: Sequence[Spec]) -> Iterator[str]:
-    """What is to be known of the columns of a table beside: the doubts that no method of the table has."""
-    shown = [spec for spec in load_specs(specs[0].table).values() if spec.place == "table"]
-    common = {doubt for spec in shown for doubt in spec.caveats}
+    """The caveats of additional variants that no method of the paper's table has."""
+    shown = [spec for spec in load_specs(specs[0].table).values() if spec.section == "table"]
+    common = {caveat for spec in shown for caveat in spec.caveats}
     for spec in specs:
-        own = [doubt for doubt in spec.caveats if doubt not in common]
+        own = [caveat for caveat in spec.caveats if caveat not in common]
         if own:
             yield f"- **{spec.title}**: {' '.join(own)}"
 
 
 def _paired(table: str, specs: Sequence[Spec], records: Sequence[Record]) -> Iterator[str]:
-    """CensNet against every other method of the table, on the same splits: a row for each cell.
+    """Paired comparison of CensNet with the other methods on the same splits: a row for each cell.
 
-    A method that keeps one split is paired by its variant that does not.
+    Methods with one split are paired by their variants over splits.
     """
-    by_place: dict[tuple[str, str], list[Record]] = {}
+    by_key: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.table == table:
-            by_place.setdefault((record.cell, record.method), []).append(record)
+            by_key.setdefault((record.cell, record.method), []).append(record)
     drawn = "-splits" if table == "table3" else ""
     ours = OURS[table][0] + drawn
-    methods = {spec.method + drawn for spec in specs if spec.place == "table"} - {ours}
+    methods = {spec.method + drawn for spec in specs if spec.section == "table"} - {ours}
     others = [spec for spec in specs if spec.method in methods]
     rows = []
     for cell, about in TABLES[table].items():
         metric = "test" if "test" in about.metrics else about.metrics[0]
         entries = [
-            _difference(by_place.get((cell, ours)), by_place.get((cell, spec.method)), metric, digits_of(about) + 1)
+            _difference(by_key.get((cell, ours)), by_key.get((cell, spec.method)), metric, digits_of(about) + 1)
             for spec in others
         ]
         if any(entries):
             rows.append(f"| {cell} | {' | '.join(entries)} |")
     if rows:
-        yield f"### {ours} against the others, on the same splits"
+        yield f"### {ours} compared with the other methods on the same splits"
         yield ""
         yield (
-            "The mean of what it is better by, and the 95 % interval of that mean by Student's t over splits. In bold "
-            f"where {SURE}."
+            "The mean difference (positive: better) and its 95 % confidence interval by Student's t over splits. In "
+            f"bold where {SIGNIFICANCE}."
         )
         yield ""
         yield f"| cell | {' | '.join(spec.title for spec in others)} |"
@@ -220,7 +220,7 @@ def _difference(first: Sequence[Record] | None, second: Sequence[Record] | None,
     if found is None:
         return ""
     text = f"{found.difference:+.{digits}f} ({found.low:+.{digits}f} to {found.high:+.{digits}f})"
-    return f"**{text}**" if found.is_sure else text
+    return f"**{text}**" if found.is_significant else text
 
 
 def _claims(records: Sequence[Record], summaries: Summaries) -> Iterator[str]:

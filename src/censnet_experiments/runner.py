@@ -1,221 +1,215 @@
-"""Tables of our own: cells trained by the library itself, as `censnet train` does, from a preset and some changes."""
+"""Training of table cells: from the names of a table, cells, methods and seeds to their records."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
 
-from censnet.data.tables.default_features import count_degree, encode_degree, fit_degree
-from censnet.data.tables.schema import Schema
-from censnet.nn.chunked import dense
-from censnet.nn.model import Model
-from censnet.ops.graph import Graph
-from censnet.ops.graph_set import GraphSet
-from censnet.pipeline.resolve import resolve_settings
-from censnet.selection.pseudo_labels import INVERSE_TEMPERATURES
-from censnet.selection.recipes import fit_ensemble
-from censnet.settings.build import MakeEncoder
-from censnet.settings.presets import make_settings
-from censnet.tasks.metrics import MONITORS
-from censnet.training.evaluator import Evaluator, average
-from censnet.training.inference import infer
-from censnet.training.task_data import TaskData
-from censnet.training.trainer import FitResult
-from censnet_experiments import records
-from censnet_experiments.baselines.encoders import peer
-from censnet_experiments.bundle import LessonData
-from censnet_experiments.plan import SECTIONS, Plan, Preset
-from censnet_experiments.records import Record
+from censnet_experiments import preset_tables, speed, table1, table2, table3
+from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
+from censnet_experiments.cells import TABLES, find_cell
+from censnet_experiments.data import Data, LinkData, MoleculeData, PresetData, prepare_data
+from censnet_experiments.models import CLASSICAL_MODELS
+from censnet_experiments.plan import External, Plan
+from censnet_experiments.records import Record, Run, append, missing_seeds, record_path
+from censnet_experiments.spec import Spec, find_spec, load_specs
 
 logger = logging.getLogger(__name__)
 
+FIGURES = {"figure2": ("table2", ("gcn", "censnet"))}  # the table and methods that a figure is drawn from
 
-def run_cell(
-    plan: Plan[Preset],
-    cell: str,
-    data: LessonData,
-    seeds: Sequence[int],
+
+def reproduce(
+    table: str,
+    cells: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    first: int | None = None,
+    results: Path = Path("results"),
+    device: str | torch.device | None = None,
+    batched: int | None = None,
+) -> list[tuple[str, Spec]]:
+    """Train what has no record yet: a number of seeds of each cell and method.
+
+    Args:
+        table: one of `TABLES`, or "figure2", which is two methods of Table 2.
+        cells: all by default.
+        methods: those of the paper's table by default.
+        seeds: number of seeds; by default that of the spec.
+        first: the first seed; by default that of the spec.
+        results: directory of records.
+        device: a GPU if there is one, by default.
+        batched: number of networks trained as one batch; see `run_plan`.
+
+    Returns:
+        every requested cell and method.
+    """
+    table, of_figure = FIGURES.get(table, (table, None))
+    specs = select_specs(table, methods or of_figure)
+    for spec in specs:
+        if isinstance(spec.recipe, External):
+            raise ValueError(f"{spec.title} has an environment of its own: `{spec.recipe.command}` adds its records")
+    if (seeds is not None and seeds < 1) or (first is not None and first < 0):
+        raise ValueError(f"there are {seeds} seeds from {first or 0}, expected at least one, from 0 on")
+    requested = []
+    for name, some in cells_by_data(table, cells):
+        requested += [(cell, spec) for cell in some for spec in specs]
+        todo = {spec.method: spec.plan().seeds(seeds, first) for spec in specs}
+        unfinished = [
+            spec
+            for spec in specs
+            if any(
+                missing_seeds(record_path(results, table, cell, spec.method), spec.plan(), todo[spec.method])
+                for cell in some
+            )
+        ]
+        if not unfinished:
+            continue
+        data = prepare_data(table, name, range(max(numbers.stop for numbers in todo.values())))
+        for spec in unfinished:
+            run_plan(spec.plan(), some, data, todo[spec.method], results, pick_device(device), batched)
+    return requested
+
+
+def write_bundles(table: str, folder: Path, seeds: int | None = None) -> list[Path]:
+    """Write each dataset of a table with its splits and the plans of all methods, for `train_bundle`.
+
+    Args:
+        table: its name.
+        folder: directory of `TABLE-DATA.safetensors`.
+        seeds: number of splits; by default the most that a spec asks for.
+    """
+    specs = [spec for spec in load_specs(table).values() if not isinstance(spec.recipe, External)]
+    paths = []
+    for name, _ in cells_by_data(table, None):
+        data = prepare_data(table, name, range(seeds or max(spec.first + spec.runs for spec in specs)))
+        paths.append(folder / f"{table}-{name}.safetensors")
+        write_bundle(paths[-1], Bundle(table, name, data, [spec.plan() for spec in specs]))
+    return paths
+
+
+def train_bundle(
+    path: Path,
     results: Path,
     *,
-    device: torch.device,
-    at_once: int | None = None,
+    cells: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    first: int | None = None,
+    device: str | None = None,
+    batched: int | None = None,
+    capture: bool = False,
 ) -> None:
-    """Add a record for each seed that has none yet.
+    """Train the methods of a bundle on its cells; None is all of them, and as many seeds as a plan asks for."""
+    bundle = read_bundle(path)
+    there = [cell for cell, about in TABLES[bundle.table].items() if about.data == bundle.name]
+    plans = {plan.method: plan for plan in bundle.plans}
+    for name, asked, known in (("cell", cells, there), ("method", methods, plans)):
+        unknown = [each for each in asked or () if each not in known]
+        if unknown:
+            raise ValueError(f"{path.name} has no {name} {unknown[0]!r}, expected some of {', '.join(known)}")
+    for method in methods or plans:
+        plan, start = plans[method], time.perf_counter()
+        some = [cell for cell in there if cells is None or cell in cells]
+        run_plan(plan, some, bundle.data, plan.seeds(seeds, first), results, pick_device(device), batched, capture)
+        logger.info("%s %s: %.1f s", bundle.name, method, time.perf_counter() - start)
+
+
+def run_plan(
+    plan: Plan[Any],
+    cells: Sequence[str],
+    data: Data,
+    seeds: Sequence[int],
+    results: Path,
+    device: torch.device,
+    batched: int | None = None,
+    capture: bool = False,
+) -> None:
+    """Train one method on some cells of one dataset, and add a record for each seed that has none.
 
     Args:
         plan: the method.
-        cell: one of the data's.
-        data: with the lessons of these seeds.
-        seeds: which replicates.
-        results: the directory of records.
-        device: where to train.
-        at_once: how many seeds of a graph with few labels are trained side by side; None is all of them on a GPU and
-            one on a CPU. Records are added after each lot.
+        cells: of the data.
+        data: with the splits of these seeds.
+        seeds: replicates.
+        results: directory of records.
+        device: for training.
+        batched: number of networks trained as one batch, all learning rates of a seed among them. None is all on a GPU
+            and one on a CPU. Records are added after each batch, so a stopped run loses one batch.
+        capture: whether each epoch of Table 1 runs as one CUDA graph.
     """
-    path = records.record_path(results, plan.table, cell, plan.method)
-    todo = records.missing_seeds(path, plan, seeds)
-    lot = at_once or (len(todo) if device.type == "cuda" else 1)
-    if plan.table != "nodes" or plan.recipe.ensemble > 1:
-        lot = 1
-    for some in _lots(todo, lot):
-        lessons = [data.lessons[cell][plan.split_seed(seed)] for seed in some]
-        found = [replace(record, cell=cell) for record in learn(plan, lessons, some, device)]
-        records.append(path, found)
-        for record in found:
-            logger.info("%s %s seed %d: %s", cell, plan.method, record.seed, record.metrics)
+    todo = []
+    for cell in cells:
+        path = record_path(results, plan.table, cell, plan.method)
+        todo += [(cell, seed) for seed in missing_seeds(path, plan, seeds)]
+    for runs in _batches(plan, data, todo, device, batched):
+        for record in _train(plan, runs, data, device, batched, capture):
+            append(record_path(results, plan.table, record.cell, plan.method), [record])
+            logger.info("%s %s seed %d: %s", record.cell, plan.method, record.seed, record.metrics)
 
 
-def _lots(seeds: Sequence[int], most: int) -> list[list[int]]:
-    """Seeds in lots of at most so many, each without a gap: members are drawn from their first seed onwards.
+def _train(
+    plan: Plan[Any], runs: Sequence[Run], data: Data, device: torch.device, batched: int | None, capture: bool
+) -> list[Record]:
+    """Train the networks of one batch by the trainer of their table."""
+    if isinstance(data, PresetData):
+        return preset_tables.train_runs(plan, runs, data, device)
+    if isinstance(data, MoleculeData):
+        return table2.train_runs(plan, runs, data, device)
+    if isinstance(data, LinkData):
+        return table3.train_runs(plan, runs, data, device)
+    if plan.table == "speed":
+        return speed.time_runs(plan, runs, data)
+    return table1.train_runs(plan, runs, data, device, batched, capture)
 
-    >>> _lots([3, 4, 5, 9, 10], 2)
-    [[3, 4], [5], [9, 10]]
+
+def _batches(
+    plan: Plan[Any], data: Data, runs: Sequence[Run], device: torch.device, batched: int | None
+) -> Iterator[list[Run]]:
+    """Split runs into those that are trained together.
+
+    Only Table 2 trains several cells together. The library's loop draws the members of a batch from their first seed
+    onwards, so that its seeds have no gap.
     """
-    lots: list[list[int]] = []
-    for seed in seeds:
-        if lots and len(lots[-1]) < most and seed == lots[-1][-1] + 1:
-            lots[-1].append(seed)
-        else:
-            lots.append([seed])
-    return lots
+    size = len(runs) if device.type == "cuda" else 1
+    if isinstance(data, PresetData):
+        size = (batched or size) if plan.table == "nodes" and plan.recipe.ensemble == 1 else 1
+    elif isinstance(data, LinkData) or plan.table == "speed" or plan.recipe.model in CLASSICAL_MODELS:
+        size = 1
+    elif batched:
+        size = batched // len(plan.recipe.learning_rates)
+    batch: list[Run] = []
+    for run in runs:
+        other_cell = bool(batch) and run[0] != batch[-1][0] and not isinstance(data, MoleculeData)
+        gap = bool(batch) and run[1] != batch[-1][1] + 1 and isinstance(data, PresetData)
+        if len(batch) >= max(size, 1) or other_cell or gap:
+            yield batch
+            batch = []
+        batch.append(run)
+    if batch:
+        yield batch
 
 
-def learn(plan: Plan[Preset], lessons: Sequence[TaskData], seeds: Sequence[int], device: torch.device) -> list[Record]:
-    """Train each lesson from its seed, several side by side, and judge what validation rows chose. No cell is named."""
-    began, recipe = time.perf_counter(), plan.recipe
-    if list(seeds) != list(range(seeds[0], seeds[0] + len(seeds))):
-        raise ValueError(f"seeds are {list(seeds)}, expected no gap: members are drawn from the first one onwards")
-    if not recipe.edge_features:
-        lessons = _with_graphs(lessons, _without_edge_features)
-    if not recipe.node_features:
-        lessons = [replace(one, node_features=False) for one in _with_graphs(lessons, _without_node_features)]
-    settings = make_settings(recipe.preset, SECTIONS[plan.table], recipe.changes, seeds[0])
-    if not settings.data.descriptors:
-        lessons = _with_graphs(lessons, _without_descriptors)
-    elif any(task_data.graph.graph_width == 0 for task_data in lessons):
-        raise ValueError("the lessons have no descriptors, expected them for data.descriptors: make them anew")
-    settings = resolve_settings(lessons[0], settings, set(recipe.changes))
-    models, fit_results = fit_ensemble(
-        _side_by_side(lessons, recipe.ensemble), settings, None, False, str(device), [],
-        len(lessons) * recipe.ensemble, _encoder(recipe),
-    )  # fmt: skip
-    seconds = (time.perf_counter() - began) / len(seeds)
-    chosen = _chosen(fit_results, recipe.ensemble)
-    return [
-        Record(
-            table=plan.table,
-            cell="",
-            method=plan.method,
-            seed=seed,
-            split_seed=plan.split_seed(seed),
-            settings=plan.settings(),
-            chosen=chosen[number],
-            num_candidates=_count_tries(fit_results[0]),
-            metrics={
-                name: round(value, 5)
-                for name, value in _judge(
-                    models[number * recipe.ensemble : (number + 1) * recipe.ensemble], task_data, device
-                ).items()
-            },
-            seconds=round(seconds, 2),
-            device=records.device_name(device),
-            versions=records.versions(),
-        )
-        for number, (seed, task_data) in enumerate(zip(seeds, lessons, strict=True))
-    ]
+def select_specs(table: str, methods: Sequence[str] | None) -> list[Spec]:
+    """The specs of these methods, or of those in the paper's table."""
+    if methods is None:
+        return [spec for spec in load_specs(table).values() if spec.section == "table"]
+    return [find_spec(table, method) for method in methods]
 
 
-def _side_by_side(lessons: Sequence[TaskData], ensemble: int) -> TaskData:
-    """One lesson whose members have the parts of several, which are of one graph with the same labels."""
-    first = lessons[0]
-    if not first.parts:
-        return first
-    if any(one.graph is not first.graph or one.targets != first.targets for one in lessons):
-        raise ValueError("lessons that are learnt side by side are of several graphs or targets, expected of one")
-    parts = {level: torch.cat([one.parts[level].expand(-1, ensemble) for one in lessons], 1) for level in first.parts}
-    return replace(first, parts=parts)
+def cells_by_data(table: str, cells: Sequence[str] | None) -> Iterator[tuple[str, list[str]]]:
+    """The requested cells, or all of a table, grouped by their dataset."""
+    found: dict[str, list[str]] = {}
+    for cell in TABLES[table] if cells is None else cells:
+        found.setdefault(find_cell(table, cell).data, []).append(cell)
+    yield from found.items()
 
 
-def _with_graphs(lessons: Sequence[TaskData], change: Callable[[Graph | GraphSet], Graph | GraphSet]) -> list[TaskData]:
-    """The same with another graph; one that several have in common is changed once."""
-    made = {id(task_data.graph): task_data.graph for task_data in lessons}
-    made = {name: change(graph) for name, graph in made.items()}
-    return [replace(task_data, graph=made[id(task_data.graph)]) for task_data in lessons]
-
-
-def _without_edge_features(graph: Graph | GraphSet) -> Graph | GraphSet:
-    """All edges alike."""
-    return replace(graph, edges=torch.ones(len(graph.edges), 1))
-
-
-def _without_node_features(graph: Graph | GraphSet) -> Graph | GraphSet:
-    """What stands in for features of nodes in a table of edges alone."""
-    if isinstance(graph, GraphSet):
-        raise ValueError("node_features is false for many graphs, expected one graph")
-    degree = count_degree(graph.ends.numpy(), graph.num_nodes)
-    return replace(graph, nodes=encode_degree(fit_degree(Schema(), degree, None), degree))
-
-
-def _without_descriptors(graph: Graph | GraphSet) -> Graph | GraphSet:
-    """No features of whole graphs; lessons of molecules come with them, for the plans that ask."""
-    return graph.with_graph_features(None) if isinstance(graph, GraphSet) else graph
-
-
-def _encoder(recipe: Preset) -> MakeEncoder | None:
-    if recipe.encoder == "censnet":
-        return None
-    return peer(recipe.encoder)
-
-
-def _chosen(fit_results: Sequence[FitResult], ensemble: int) -> list[dict[str, float]]:
-    """What validation rows chose for each seed: the epoch, and the try where there were several."""
-    epochs = [epoch for fit_result in fit_results for epoch in fit_result.best_epoch]  # each of one network
-    found: list[dict[str, float]] = []
-    for first in range(0, len(epochs), ensemble):
-        chosen: dict[str, float] = {"epoch": epochs[first]}
-        choice = fit_results[first].choice
-        if choice is not None:
-            kept = choice.candidates[choice.kept]
-            chosen |= {
-                "round": kept.round,
-                "pseudo_label_weight": kept.pseudo_label_weight,
-                "frozen_gates": float(kept.gates == "frozen"),
-            }
-        found.append(chosen)
-    return found
-
-
-def _count_tries(fit_result: FitResult) -> int:
-    """How many settings validation rows choose from: first guesses that count are themselves the best of several."""
-    candidates = [] if fit_result.choice is None else fit_result.choice.candidates
-    return max(
-        1, sum(len(INVERSE_TEMPERATURES) if one.pseudo_label_weight and one.round == 1 else 1 for one in candidates)
-    )
-
-
-def _judge(models: Sequence[Model], task_data: TaskData, device: torch.device) -> dict[str, float]:
-    """The score that decides, of validation and of test rows; of links, all scores."""
-    task_data, found = task_data.to(device), dict[str, float]()
-    models = [model.to(device).eval() for model in models]
-    if task_data.links is not None:
-        for part, prefix in (("validation", "validation_"), ("test", "")):
-            scores = Evaluator(task_data, part)(models[0])[0]["link"]
-            found |= {f"{prefix}{name}": scores[name] for name in ("auc", "ap")}
-        return found
-    (level,) = task_data.parts
-    answers = torch.stack([_answers(model, task_data, level) for model in models])
-    metric = MONITORS[task_data.targets[0].kind]
-    for part in ("validation", "test"):
-        scores = Evaluator(task_data, part, narrow=False).of({level: average(task_data.of(level), answers)})[0][level]
-        found[part] = scores[metric]
-    return found
-
-
-def _answers(model: Model, task_data: TaskData, level: str) -> Tensor:
-    return dense(infer(model, task_data.graph).by_level[level])
+def pick_device(device: str | torch.device | None) -> torch.device:
+    """The given device, or a GPU if there is one."""
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))

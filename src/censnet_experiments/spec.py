@@ -45,8 +45,9 @@ class Spec(BaseModel):
     Args:
         table, method: their names, as in the paths of records.
         title: as the table's head shows it.
-        place: "table" stands in the paper's table; "beside" is ours, and stands in a table of its own; so do "kernels",
-            which the paper names and has no numbers of, "peers" and "depth". "fresh" is the same on other splits.
+        section: the table of the page. "table" is the paper's table; "additional" are variants of ours, "kernels" those
+            that the paper names without numbers, "baselines" and "depth" have tables of their own. "fresh" repeats a
+            method on splits that were not used while its recipe was developed.
         runs: how many seeds the table asks for.
         first: the first of them.
         varies: what a seed draws anew.
@@ -62,7 +63,7 @@ class Spec(BaseModel):
     table: str
     method: str
     title: str
-    place: str = Field("table", pattern="^(table|beside|kernels|peers|depth|fresh)$")
+    section: str = Field("table", pattern="^(table|additional|kernels|baselines|depth|fresh)$")
     runs: int = Field(ge=1)
     first: int = Field(0, ge=0)
     varies: Varies = "split"

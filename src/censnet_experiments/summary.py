@@ -1,4 +1,4 @@
-"""Many records as one number with its spread, and what it says of the published one."""
+"""Statistics of records: mean and spread over seeds, comparison with published scores, paired tests."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from censnet_experiments.cells import Cell, find_cell
 from censnet_experiments.records import Record
 
 Verdict = Literal["above", "same", "near", "below"]
-Place = tuple[str, str, str]  # table, cell, method
+Key = tuple[str, str, str]  # table, cell, method
 
 CONFIDENCE = 0.95
 SIGNIFICANT = 0.05
-SURE = f"Wilcoxon's signed-rank test, or that of Student for five splits or fewer, has p < {SIGNIFICANT}"
+SIGNIFICANCE = f"Wilcoxon's signed-rank test, or Student's t-test for five splits or fewer, has p < {SIGNIFICANT}"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One metric of one cell and method, in the table's unit: its mean and sample deviation over seeds."""
+    """One metric of one cell and method, in the table's unit: its mean and standard deviation over seeds."""
 
     values: tuple[float, ...]
 
@@ -36,12 +36,12 @@ class Summary:
 
     @property
     def spread(self) -> float:
-        """The sample deviation; 0 for a single seed."""
+        """The sample standard deviation; 0 for a single seed."""
         return float(np.std(self.values, ddof=1)) if self.count > 1 else 0.0
 
     @property
     def half_width(self) -> float:
-        """Of the confidence interval of the mean, by Student's t; infinite for a single seed."""
+        """Half of the confidence interval of the mean, by Student's t; infinite for a single seed."""
         if self.count < 2:
             return float("inf")
         return float(stats.t.ppf((1 + CONFIDENCE) / 2, self.count - 1) * self.spread / self.count**0.5)
@@ -49,13 +49,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our number beside the published one. `gap` is how much better ours is, whichever direction is better.
+    """Our score compared with the published one. `gap` is positive where ours is better.
 
     Args:
         ours: over seeds.
         published: mean and spread, as printed.
-        cell: what is measured, and in which direction.
-        digits: after the point, of the printed mean.
+        cell: gives the direction of the metric.
+        digits: decimals of the printed mean.
     """
 
     ours: Summary
@@ -79,7 +79,7 @@ class Comparison:
 
     @property
     def share_of_seeds(self) -> float:
-        """How many of our seeds are as good as the published mean."""
+        """The share of our seeds that are as good as the published mean."""
         sign = -1 if self.cell.lower else 1
         good = [sign * (value - self.published[0]) >= -0.5 * 10**-self.digits for value in self.ours.values]
         return float(np.mean(good))
@@ -87,20 +87,20 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """above or same, by the confidence interval of our mean; near, within a published spread; else below."""
-        doubt = max(self.ours.half_width if self.ours.count > 1 else 0.0, 0.5 * 10**-self.digits)
-        if self.gap > doubt:
+        margin = max(self.ours.half_width if self.ours.count > 1 else 0.0, 0.5 * 10**-self.digits)
+        if self.gap > margin:
             return "above"
-        if self.gap >= -doubt:
+        if self.gap >= -margin:
             return "same"
         return "near" if self.within_spread else "below"
 
 
-def summarize(records: Iterable[Record]) -> dict[Place, dict[str, Summary]]:
+def summarize(records: Iterable[Record]) -> dict[Key, dict[str, Summary]]:
     """For each cell and method, each of its metrics over its seeds, in the table's unit.
 
     A seed that was recorded twice counts once, by its first record.
     """
-    found: dict[Place, dict[int, Record]] = {}
+    found: dict[Key, dict[int, Record]] = {}
     for record in records:
         found.setdefault((record.table, record.cell, record.method), {}).setdefault(record.seed, record)
     summaries = {}
@@ -114,15 +114,15 @@ def summarize(records: Iterable[Record]) -> dict[Place, dict[str, Summary]]:
 
 @dataclass(frozen=True)
 class Paired:
-    """Two methods on the same splits: the mean of what the first is better by, and how sure that is.
+    """Paired comparison of two methods on the same splits.
 
     Args:
-        count: splits that both have.
-        won: those on which the first is better.
-        difference: in the table's unit; positive says that the first is better.
+        count: number of common splits.
+        won: splits on which the first is better.
+        difference: mean difference in the table's unit; positive where the first is better.
         low, high: the confidence interval of the difference, by Student's t.
-        t: the p value of the paired t test.
-        wilcoxon: that of Wilcoxon's signed-rank test, which assumes no shape.
+        t: p value of the paired t-test.
+        wilcoxon: p value of Wilcoxon's signed-rank test.
     """
 
     count: int
@@ -134,8 +134,8 @@ class Paired:
     wilcoxon: float
 
     @property
-    def is_sure(self) -> bool:
-        """Whether the difference is significant. With five splits Wilcoxon's p is at least 0.06, so that t decides."""
+    def is_significant(self) -> bool:
+        """Whether the difference is significant. With five splits Wilcoxon's p is at least 0.06, so t decides."""
         return (self.wilcoxon if self.count > 5 else self.t) < SIGNIFICANT
 
 
@@ -151,19 +151,19 @@ def pair(first: Sequence[Record], second: Sequence[Record], metric: str) -> Pair
     cell = find_cell(first[0].table, first[0].cell)
     sign = cell.unit * (-1 if cell.lower else 1)
     gaps = np.array([sign * (one[split] - other[split]) for split in common])
-    won, error = int((gaps > 0).sum()), gaps.std(ddof=1) / len(gaps) ** 0.5
-    if error == 0:  # every split has the same difference, which no test can weigh
-        certain = 1.0 if gaps[0] == 0 else 0.0
-        return Paired(len(gaps), won, float(gaps[0]), float(gaps[0]), float(gaps[0]), certain, certain)
-    receptive_field = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(gaps) - 1) * error)
-    mean = float(gaps.mean())
+    won = int((gaps > 0).sum())
+    if gaps.std() == 0:  # no test is defined for equal differences
+        p = 1.0 if gaps[0] == 0 else 0.0
+        return Paired(len(gaps), won, float(gaps[0]), float(gaps[0]), float(gaps[0]), p, p)
+    t = stats.ttest_1samp(gaps, 0)
+    interval = t.confidence_interval(CONFIDENCE)
     return Paired(
         len(gaps),
         won,
-        mean,
-        mean - receptive_field,
-        mean + receptive_field,
-        float(stats.ttest_1samp(gaps, 0).pvalue),
+        float(gaps.mean()),
+        float(interval.low),
+        float(interval.high),
+        float(t.pvalue),
         float(stats.wilcoxon(gaps).pvalue),
     )
 

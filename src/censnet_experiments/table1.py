@@ -1,71 +1,48 @@
-"""Table 1: the classes of papers from few labels. Needs torch and torch_geometric alone."""
+"""Table 1: node classification on citation graphs with few labels."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 
-from censnet_experiments import records
-from censnet_experiments.batched_trainer import Outcome, Rows, train
-from censnet_experiments.classifiers import build
-from censnet_experiments.packed import NodeData
+from censnet_experiments.batched_trainer import BestEpoch, NodeSplits, train
+from censnet_experiments.data import NodeData
+from censnet_experiments.minibatch import train_in_batches
+from censnet_experiments.models import build_node_model
 from censnet_experiments.plan import Plan, Recipe
-from censnet_experiments.records import Record
-
-logger = logging.getLogger(__name__)
+from censnet_experiments.records import Record, Run
 
 
-def run_cell(
+def train_runs(
     plan: Plan[Recipe],
-    cell: str,
+    runs: Sequence[Run],
     data: NodeData,
-    seeds: Sequence[int],
-    results: Path,
-    *,
     device: torch.device,
-    at_once: int | None = None,
+    batched: int | None = None,
     capture: bool = False,
-) -> None:
-    """Add a record for each seed that has none yet.
+) -> list[Record]:
+    """Train every learning rate of every run of one cell, and record for each run the best one on its validation set.
 
     Args:
         plan: the method.
-        cell: one of the data's.
+        runs: of one cell.
         data: with the splits of these seeds.
-        seeds: which replicates.
-        results: the directory of records.
-        device: where to train.
-        at_once: how many networks are trained together, all settings of a seed among them; None is all of them on a
-            GPU and one on a CPU. Records are added after each lot, so a run that is stopped loses one lot.
-        capture: see `together.train`.
+        device, batched, capture: see `runner.run_plan`.
     """
-    path = records.record_path(results, plan.table, cell, plan.method)
-    todo = records.missing_seeds(path, plan, seeds)
-    num_candidates = len(plan.recipe.learning_rates)
-    lot = max(1, (at_once or (1 if device.type == "cpu" else len(todo) * num_candidates)) // num_candidates)
-    for start in range(0, len(todo), max(lot, 1)):
-        some = todo[start : start + lot]
-        began = time.perf_counter()
-        outcome = train_seeds(plan, cell, data, some, device, at_once, capture)
-        seconds = (time.perf_counter() - began) / len(some)
-        found = [
-            _record(
-                plan,
-                cell,
-                seed,
-                _only(outcome, slice(number * num_candidates, (number + 1) * num_candidates)),
-                seconds,
-                device,
-            )
-            for number, seed in enumerate(some)
-        ]
-        records.append(path, found)
-        for record in found:
-            logger.info("%s %s seed %d: %.4f", cell, plan.method, record.seed, record.metrics["test"])
+    start, rates = time.perf_counter(), plan.recipe.learning_rates
+    result = train_seeds(plan, runs[0][0], data, [seed for _, seed in runs], device, batched, capture)
+    seconds = (time.perf_counter() - start) / len(runs)
+    records = []
+    for number, run in enumerate(runs):
+        members = slice(number * len(rates), (number + 1) * len(rates))
+        validation, test, epoch = result.validation[members], result.test[members], result.epoch[members]
+        best = int(validation.argmax())  # of equals, the first
+        metrics = {"validation": float(validation[best]), "test": float(test[best])}
+        chosen = {"learning_rate": rates[best], "epoch": int(epoch[best])}
+        records.append(Record.of(plan, run, metrics, seconds, device, chosen=chosen, num_candidates=len(rates)))
+    return records
 
 
 def train_seeds(
@@ -74,54 +51,26 @@ def train_seeds(
     data: NodeData,
     seeds: Sequence[int],
     device: torch.device,
-    at_once: int | None = None,
+    batched: int | None = None,
     capture: bool = False,
-) -> Outcome:
-    """Train every setting of every seed; the settings of a seed stand beside each other and start from one weights."""
+) -> BestEpoch:
+    """Train every learning rate of every seed; those of one seed are consecutive and start from the same weights."""
     rates = plan.recipe.learning_rates
     models = []
     for seed in seeds:
-        model = build(plan.recipe.model, data.graph, data.num_classes, plan.recipe.options, seed)
+        model = build_node_model(plan.recipe.model, data.graph, data.num_classes, plan.recipe.options, seed)
         models += [model] * len(rates)
     chosen = torch.tensor([plan.split_seed(seed) for seed in seeds]).repeat_interleave(len(rates))
-    rows = Rows(data.labels, data.parts[cell][chosen])
+    splits = NodeSplits(data.labels, data.parts[cell][chosen])
     if plan.recipe.batch_size is not None:
-        from censnet_experiments.minibatch import train_in_batches  # reads a split, which a packed graph does without
-
-        return train_in_batches(models, data.graph, rows, list(rates) * len(seeds), plan.recipe, seeds[0])
+        return train_in_batches(models, data.graph, splits, list(rates) * len(seeds), plan.recipe, seeds[0])
     return train(
         models,
         data.graph.to(device),
-        rows,
+        splits,
         list(rates) * len(seeds),
         plan.recipe,
-        at_once=at_once,
+        batched=batched,
         capture=capture,
         seed=seeds[0],
     )
-
-
-def _record(plan: Plan[Recipe], cell: str, seed: int, outcome: Outcome, seconds: float, device: torch.device) -> Record:
-    """The setting that is best on validation rows; of equals, the first."""
-    best = int(outcome.validation.argmax())
-    return Record(
-        table=plan.table,
-        cell=cell,
-        method=plan.method,
-        seed=seed,
-        split_seed=plan.split_seed(seed),
-        settings=plan.settings(),
-        chosen={"learning_rate": plan.recipe.learning_rates[best], "epoch": int(outcome.epoch[best])},
-        num_candidates=len(plan.recipe.learning_rates),
-        metrics={
-            "validation": round(float(outcome.validation[best]), 5),
-            "test": round(float(outcome.test[best]), 5),
-        },
-        seconds=round(seconds, 2),
-        device=records.device_name(device),
-        versions=records.versions(),
-    )
-
-
-def _only(outcome: Outcome, members: slice) -> Outcome:
-    return Outcome(outcome.validation[members], outcome.test[members], outcome.epoch[members])

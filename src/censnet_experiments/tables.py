@@ -1,4 +1,4 @@
-"""The paper's tables from summaries, as Markdown and as LaTeX: ours beside what was published."""
+"""The paper's tables as Markdown and LaTeX: our scores with the published ones."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Mapping, Sequence
 
 from censnet_experiments.cells import TABLES, Cell
 from censnet_experiments.spec import Spec
-from censnet_experiments.summary import Comparison, Place, Summary
+from censnet_experiments.summary import Comparison, Key, Summary
 
 MARKS = {"above": "▲", "same": "=", "near": "≈", "below": "▼"}
 LATEX_MARKS = {"above": r"$\uparrow$", "same": "$=$", "near": r"$\approx$", "below": r"$\downarrow$"}
 LATEX_SIGN = r"$\pm$"
 LEGEND = (
     "▲ better than published, = the same, both by the 95 % confidence interval of our mean; ≈ worse, but within one "
-    "published spread; ▼ worse. Spreads are sample deviations over seeds."
+    "published spread; ▼ worse. Spreads are sample standard deviations over seeds."
 )
-Summaries = Mapping[Place, Mapping[str, Summary]]
+Summaries = Mapping[Key, Mapping[str, Summary]]
 
 
 def digits_of(cell: Cell) -> int:
-    """How many digits stand after the point: as many as the paper prints, one more in the table of our own splits."""
+    """The number of decimals: as many as the paper prints, one more in the tables of our own splits."""
     return 1 if cell.unit == 100 else 3 if cell.split else 2
 
 
 def compare(spec: Spec, cell: str, metric: str, summaries: Summaries) -> Comparison | None:
-    """Our number beside the published one; None where either is missing."""
+    """Compare our score with the published one; None where either is missing."""
     ours = summaries.get((spec.table, cell, spec.method), {}).get(metric)
     published = spec.published.get(cell, {}).get(metric)
     if ours is None or published is None:
@@ -34,19 +34,19 @@ def compare(spec: Spec, cell: str, metric: str, summaries: Summaries) -> Compari
 
 
 def markdown_table(specs: Sequence[Spec], summaries: Summaries, published: bool = True) -> str:
-    """One row for each cell and metric, one column for each method: ours, the published in brackets, the mark.
+    """One row for each cell and metric, one column for each method: ours, the published score in brackets, the mark.
 
-    Where methods stand beside the paper's table, a row that none of them has a record of is left out.
+    In tables other than the paper's, rows without any record are left out.
 
     Args:
         specs: of one table.
         summaries: of its records.
-        published: whether to set the published numbers beside ours.
+        published: whether to show the published scores.
     """
     rows = [["", *(spec.title for spec in specs), "runs"]]
-    beside = [spec for spec in specs if spec.place != "table"]
+    additional = [spec for spec in specs if spec.section != "table"]
     for cell, metric in _rows(specs):
-        if beside and all(_ours(spec, cell, metric, summaries) is None for spec in beside):
+        if additional and all(_ours(spec, cell, metric, summaries) is None for spec in additional):
             continue
         counts = {entry.count for spec in specs if (entry := _ours(spec, cell, metric, summaries)) is not None}
         runs = "-".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
@@ -59,7 +59,7 @@ def markdown_table(specs: Sequence[Spec], summaries: Summaries, published: bool 
 
 
 def latex_table(specs: Sequence[Spec], summaries: Summaries) -> str:
-    """The same for a paper: booktabs, ours above and the published one below in small print."""
+    """The same in LaTeX with booktabs: ours above and the published score below in small print."""
     columns = "l" + "r" * len(specs)
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines += [" & ".join(["", *(_escape(spec.title) for spec in specs)]) + r" \\", r"\midrule"]
@@ -91,14 +91,14 @@ def _ours(spec: Spec, cell: str, metric: str, summaries: Summaries) -> Summary |
     return summaries.get((spec.table, cell, spec.method), {}).get(metric)
 
 
-def _entry(spec: Spec, cell: str, metric: str, summaries: Summaries, beside_published: bool) -> str:
+def _entry(spec: Spec, cell: str, metric: str, summaries: Summaries, with_published: bool) -> str:
     ours = _ours(spec, cell, metric, summaries)
-    comparison = compare(spec, cell, metric, summaries) if beside_published else None
-    published = spec.published.get(cell, {}).get(metric) if beside_published else None
+    comparison = compare(spec, cell, metric, summaries) if with_published else None
+    published = spec.published.get(cell, {}).get(metric) if with_published else None
     digits = digits_of(TABLES[spec.table][cell])
     shown = "no record" if ours is None else _plus_minus(ours, digits, " ± ")
-    beside = "" if published is None else f" ({published[0]:.{digits}f})"
-    return shown + beside + (f" {MARKS[comparison.verdict]}" if comparison else "")
+    in_brackets = "" if published is None else f" ({published[0]:.{digits}f})"
+    return shown + in_brackets + (f" {MARKS[comparison.verdict]}" if comparison else "")
 
 
 def _plus_minus(summary: Summary, digits: int, sign: str) -> str:

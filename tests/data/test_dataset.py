@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 from censnet import Graph
 from censnet.data import DataError, Tables, load_data, write_table
-from censnet.data.molecules.featurize import Molecules
+from censnet.data.load import read_data
 from censnet.ops.graph_set import GraphSet
 
 NAMES = {"nodes": "nodes.csv", "edges": "edges.csv", "graphs": "graphs.csv"}
@@ -364,22 +364,14 @@ def test_a_column_of_the_users_with_the_name_of_a_result_is_not_lost() -> None:
     assert "no node has the id 9" in result["error"][1]
 
 
-def test_molecules_keep_their_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Which graph belongs to which row, whatever featurises them."""
-    dot = Graph(torch.ones(1, 2), torch.ones(0, 1), torch.empty(2, 0, dtype=torch.long))
-
-    def featurize(smiles: list[str], features: str = "rich", vocabulary: object = None, **_: object) -> Molecules:
-        good = [row for row, text in enumerate(smiles) if text == "C"]
-        problems = {row: f"not a molecule: {text!r}" for row, text in enumerate(smiles) if text != "C"}
-        graphs = GraphSet.pack([dot] * len(good)) if good else None
-        return Molecules(graphs, torch.tensor(good, dtype=torch.long), problems, ["bond"], [], [])
-
-    monkeypatch.setattr("censnet.data.molecules.assemble.featurize", featurize)
+def test_molecules_keep_their_rows(tmp_path: Path) -> None:
+    """A text that is no molecule keeps its row, whatever featurizes the others."""
     path = tmp_path / "mols.csv"
     path.write_text("mol_id,canonical_smiles,exp\nm1,C,1\nm2,C1CC,2\nm3,,3\nm4,C,4\n")
     data = load_data(path, target="graph:exp")
     assert data.graph_rows.tolist() == [0, -1, -1, 1]
-    assert data.problems["graphs"][1] == "mols.csv, row 2, column canonical_smiles: not a molecule: 'C1CC'"
+    where = "mols.csv, row 2, column canonical_smiles"
+    assert data.problems["graphs"][1] == f"{where}: not a molecule: 'C1CC' (unclosed ring)"
     result = data.results("graph", pd.DataFrame({"logp": [0.5, 0.7]}))
     assert list(result.columns) == ["mol_id", "canonical_smiles", "exp", "logp", "error"]
     assert result["logp"].tolist()[::3] == [0.5, 0.7]
@@ -577,12 +569,12 @@ def test_load_data_reads_targets_with_kinds_as_training_does() -> None:
 
 def test_features_that_are_clipped_are_counted_in_a_note(caplog: pytest.LogCaptureFixture) -> None:
     edges = pd.DataFrame({"source": [0, 1, 2, 3], "target": [1, 2, 3, 0], "eur": [1.0, 2.0, 1.0, 5e9], "fee": range(4)})
-    data = load_data(edges)
-    assert not any("clipped" in note for note in data.notes)
+    typed = read_data(edges)
+    assert not any("clipped" in note for note in typed.encode().notes)
     said = "the table: values beyond 1,000,000 standard deviations are clipped, in eur (1 row)"
-    refitted = data.refit({"edge": [0, 1, 2]})
-    assert [note for note in refitted.notes if "clipped" in note] == [said]
-    assert not any("clipped" in note for note in refitted.refit({"edge": [0, 1, 2, 3]}).notes)
+    encoded = typed.encode({"edge": [0, 1, 2]})
+    assert [note for note in encoded.notes if "clipped" in note] == [said]
+    assert not any("clipped" in note for note in typed.encode({"edge": [0, 1, 2, 3]}).notes)
     with caplog.at_level(logging.WARNING, "censnet"):
-        assert said in load_data(edges, schema=refitted.schema).notes
+        assert said in load_data(edges, schema=encoded.schema).notes
     assert said in caplog.text

@@ -10,6 +10,7 @@ from rdkit import Chem
 from rdkit.Chem import Descriptors
 
 from censnet.data import DataError, Dataset, Tables, load_data
+from censnet.data.load import read_data
 from censnet.data.molecules import rdkit_reader as chemistry
 from censnet.data.molecules.descriptors import FARTHEST, describe, encode_descriptors, fit_descriptors
 from censnet.data.tables.schema import Schema
@@ -51,13 +52,15 @@ def test_features_are_compressed_and_scaled_by_training_rows_alone() -> None:
     assert wholes(changed)[rows].equal(wholes(data)[rows])
 
 
-def test_a_refit_is_what_reading_with_these_training_rows_gives() -> None:
+def test_typed_data_are_encoded_with_any_training_rows() -> None:
     rows = np.arange(3, 20)
-    refitted, direct = read().refit({"graph": rows}), read(train_rows=rows)
-    assert refitted.schema == direct.schema
-    assert refitted.schema != read().schema
-    assert wholes(refitted).equal(wholes(direct))
-    assert wholes(refitted.refit({})).equal(wholes(read()))
+    frame = pd.DataFrame({"smiles": CHAINS, "label": np.arange(len(CHAINS)) % 2})
+    typed = read_data(Tables(graphs=frame), target="graph:label", descriptors=True)
+    encoded, direct = typed.encode({"graph": rows}), read(train_rows=rows)
+    assert encoded.schema == direct.schema
+    assert encoded.schema != read().schema
+    assert wholes(encoded).equal(wholes(direct))
+    assert wholes(typed.encode()).equal(wholes(read()))
 
 
 def test_a_stored_schema_computes_the_same_descriptors() -> None:

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from torch_geometric.data import Data
 
 from censnet.data import Dataset, Tables, load_data
+from censnet.data.load import read_data
 from censnet.data.tables.files import write_table
 
 Array = np.ndarray[Any, Any]
@@ -112,8 +113,8 @@ def test_the_same_matrix_gives_the_same_tensors_through_every_door(drawn: tuple[
     expected = None
     with tempfile.TemporaryDirectory() as folder:
         for name, door in doors(matrix, matrix[1:], Path(folder)):
-            data = load_data(door)
-            found = features(data), features(data.refit(rows))
+            data = read_data(door)
+            found = features(data.encode()), features(data.encode(rows))
             expected = expected or found
             assert found == expected, name
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import Dataset
+from censnet.data.load import load_data
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.undirected import find_reverse_duplicates, match_reverses

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from censnet import Graph
 from censnet.data import DataError, Dataset, Tables, load_data
+from censnet.data.load import read_data
 from censnet.ops.graph_set import GraphSet
 
 ROUNDS = int(os.environ.get("CENSNET_HOSTILE", "200"))
@@ -183,12 +184,13 @@ def some_rows(dataset: Dataset) -> dict[str, torch.Tensor]:
 def load_or_explain(data: object, **options: Any) -> Dataset | None:
     """Load, or get the one line that says why not; anything else fails the test."""
     try:
-        dataset = load_data(data, **options)
+        typed = read_data(data, **options)
+        dataset = typed.encode()
     except DataError as error:
         line = str(error)
     else:
         check(dataset)
-        check(dataset.refit(some_rows(dataset)))
+        check(typed.encode(some_rows(dataset)))
         return dataset
     assert 10 < len(line) < 600
     assert "\n" not in line

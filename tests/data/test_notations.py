@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from censnet.data import DataError, Tables, load_data
-from censnet.inspection.report import inspect_data
+from censnet.pipeline import inspect_data
 from censnet.pipeline.prepare import prepare
 from censnet.tasks.targets import Target
 

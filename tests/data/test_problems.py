@@ -8,7 +8,7 @@ import pytest
 
 from censnet.data import Tables, load_data
 from censnet.data.tables.row_errors import summarize_errors
-from censnet.errors import name_columns, place, quote
+from censnet.errors import location, name_columns, quote
 from censnet.inspection.audit import audit
 
 
@@ -45,13 +45,13 @@ def test_several_causes_are_counted_the_largest_first(caplog: pytest.LogCaptureF
 
 def test_one_cause_is_told_by_its_first_row() -> None:
     numbers = {7: "no node has the id 12 (nodes.csv has 1,204 ids)", 3: "no node has the id -3.5 (nodes.csv has 9 ids)"}
-    rows = {row: place("edges.csv", row, "target") + message for row, message in numbers.items()}
+    rows = {row: location("edges.csv", row, "target") + message for row, message in numbers.items()}
     assert summarize_errors(rows, "edges.csv") == f"; the first: {rows[3]}"
 
 
 def test_what_is_constant_in_a_message_stays() -> None:
     rows = {0: "the id 7 is in row 1 already", 1: "'?' is not a date such as 2024-01-31"}
-    rows = {row: place("t.csv", row, "x2") + message for row, message in rows.items()}
+    rows = {row: location("t.csv", row, "x2") + message for row, message in rows.items()}
     said = summarize_errors(rows, "t.csv")
     assert said.startswith(
         ": 1 by column x2 (the id ... is in row ... already), 1 by column x2 (is not a date such as 2024-01-31);"
@@ -61,7 +61,7 @@ def test_what_is_constant_in_a_message_stays() -> None:
 def test_what_is_shown_of_a_value_or_a_name_fits_on_a_line() -> None:
     assert quote(np.eye(3)) == "array([[1., 0., 0.], [0., 1., 0.], [0., ..."
     assert quote(object()) == "<object object>"
-    assert len(place("t.csv", 3, "x" * 10_000)) < 150
+    assert len(location("t.csv", 3, "x" * 10_000)) < 150
     assert len(name_columns(["x" * 10_000] * 100)) < 1000
 
 

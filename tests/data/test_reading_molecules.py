@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import torch
 
-from censnet.data import Dataset, Tables, dataset, load_data
+from censnet.data import Dataset, Tables, load, load_data
 from censnet.data.molecules.featurize import atom_positions, canonical, featurize
 from censnet.data.tables.schema import MoleculeReading, Schema
-from censnet.inspection.report import inspect_data
 from censnet.ops.graph_set import GraphSet
+from censnet.pipeline import inspect_data
 
 USUAL = MoleculeReading(isotopes=False)
 
@@ -80,7 +80,7 @@ def test_a_hydrogen_with_two_bonds_is_a_bad_row_with_its_reason():
 def test_the_built_in_sets_keep_isotope_labels_as_in_the_published_results(monkeypatch):
     labelled = "[2H]C([2H])([2H])[C@H](N)Cc1ccccc1"  # the one such molecule of tox21, half of it
     tables = Tables(graphs=pd.DataFrame({"smiles": ["CCO", labelled], "NR-AR": [0, 1]}))
-    monkeypatch.setattr(dataset, "read_builtin", lambda *_: tables)
+    monkeypatch.setattr(load, "read_builtin", lambda *_: tables)
     data = load_data("tox21", target="graph:NR-AR")
     assert graphs(data)[1].num_nodes == 13
     assert data.schema.reading == MoleculeReading()

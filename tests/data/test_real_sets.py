@@ -11,15 +11,17 @@ import torch
 
 from censnet.data import load_data
 from censnet.data.datasets.citation import read_citation
+from censnet.data.load import read_data
 from censnet.data.splits.split import Split
 from censnet.pipeline import train
 from censnet.runs import load_run
-from censnet_experiments.classifiers import released_edges
-from censnet_experiments.prepare import lesson_data, link_data, node_data
+from censnet_experiments.data import prepare_link_data, prepare_node_data, prepare_preset_data
+from censnet_experiments.models import released_edges
 
 
 def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:
-    data = load_data("tox21", target="graph:NR-AR,SR-p53", features="paper")
+    typed = read_data("tox21", target="graph:NR-AR,SR-p53", features="paper")
+    data = typed.encode()
     assert (len(data.tables.graphs), data.count("graph"), len(data.problems["graphs"])) == (7831, 7823, 8)
     assert data.schema.graphs.targets == ["NR-AR", "SR-p53"]
     assert data.labels("graph", "SR-p53").notna().sum() == 6774
@@ -30,18 +32,19 @@ def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(rea
     assert result["number"].dropna().tolist() == list(range(7823))
 
     train = Split.of(np.arange(7831) % 2).train
-    refitted = data.refit({"graph": train})
-    kept = set(refitted.schema.vocabulary)
+    encoded = typed.encode({"graph": train})
+    kept = set(encoded.schema.vocabulary)
     assert kept < set(data.schema.vocabulary)
-    column = [data.schema.vocabulary.index(kind) for kind in refitted.schema.vocabulary]
-    assert refitted.graph.edges.equal(data.graph.edges[:, column])
+    column = [data.schema.vocabulary.index(kind) for kind in encoded.schema.vocabulary]
+    assert encoded.graph.edges.equal(data.graph.edges[:, column])
     chosen = data.graph_rows[train]
     seen = data.graph.subset(chosen[chosen >= 0]).edges.sum(0) > 0
     assert {data.schema.vocabulary[number] for number in seen.nonzero().squeeze(1).tolist()} == kept
 
 
 def test_citeseer_by_name_keeps_its_isolated_and_unlabelled_papers(real_data: Path) -> None:
-    data = load_data("citeseer", target="node:label")
+    typed = read_data("citeseer", target="node:label")
+    data = typed.encode({"node": torch.arange(100)})
     assert (data.graph.num_nodes, data.graph.num_edges, data.graph.node_width, data.graph.edge_width) == (
         3327,
         4552,
@@ -51,11 +54,11 @@ def test_citeseer_by_name_keeps_its_isolated_and_unlabelled_papers(real_data: Pa
     assert data.graph.nodes.layout == torch.sparse_csr
     assert int((data.graph.incidence.edge_count == 0).sum()) == 48
     assert data.labels("node", "label").isna().sum() == 15
-    assert data.refit({"node": torch.arange(100)}) is data
+    assert data.graph is typed.graph
 
 
 def test_cora_as_in_the_paper_and_as_released_is_what_table_1_trains_on(real_data: Path) -> None:
-    trained, given = node_data("cora", 1).graph, read_citation("cora").graph
+    trained, given = prepare_node_data("cora", 1).graph, read_citation("cora").graph
     paper, released = (load_data("cora", target="node:label", features=name) for name in ("paper", "released"))
     for data in (paper, released):
         assert data.graph.nodes.values().equal(trained.nodes.values())
@@ -67,9 +70,9 @@ def test_cora_as_in_the_paper_and_as_released_is_what_table_1_trains_on(real_dat
 
 def test_links_of_the_papers_table_are_hidden_as_ours_are(real_data: Path) -> None:
     """What the page of results compares split by split."""
-    theirs, ours = link_data("cora", [0, 3]), lesson_data("links", "cora", 4)
+    theirs, ours = prepare_link_data("cora", [0, 3]), prepare_preset_data("links", "cora", 4)
     for seed in (0, 3):
-        split = ours.lessons["cora"][seed].links
+        split = ours.task_data["cora"][seed].links
         assert split is not None
         for links, others, pairs in (
             (split.validation_links, split.validation_negatives, theirs.validation[seed][0]),

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from censnet.data import DataError, Schema, Tables, load_data
-from censnet.data.tables.schema import TableSchema
+from censnet.data.tables.schema import TypedTable
 
 
 def tables(edges: pd.DataFrame) -> Tables:
@@ -122,16 +122,17 @@ def test_a_file_that_is_no_schema_is_refused_in_one_line() -> None:
 
 
 def test_two_bad_values_in_a_row_are_both_named() -> None:
-    fitted = TableSchema.fit(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}))
-    _, bad = fitted.encode(pd.DataFrame({"a": ["x", "1"], "b": ["y", "2"]}), "t.csv")
+    fitted = TypedTable.find(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})).fit()
+    bad = TypedTable.read(fitted, pd.DataFrame({"a": ["x", "1"], "b": ["y", "2"]}), "t.csv").errors
     assert bad == {
         0: "t.csv, row 1, column a: 'x' is not a finite number; t.csv, row 1, column b: 'y' is not a finite number"
     }
 
 
 def test_the_features_are_as_wide_as_their_names(payments: pd.DataFrame) -> None:
-    fitted = TableSchema.fit(payments.assign(x=[[1, 2]] * 3 + [None], day=pd.date_range("2024-01-01", periods=4)))
-    features, _ = fitted.encode(payments.assign(x=[[1, 2]] * 4, day=pd.date_range("2024-01-01", periods=4)))
+    days = pd.date_range("2024-01-01", periods=4)
+    fitted = TypedTable.find(payments.assign(x=[[1, 2]] * 3 + [None], day=days)).fit()
+    features = TypedTable.read(fitted, payments.assign(x=[[1, 2]] * 4, day=days)).encode(fitted)
     assert features.shape == (4, fitted.width)
     assert len(fitted.names) == len(set(fitted.names))
     assert features.dtype == torch.float32

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from censnet.data.molecules.featurize import read_smiles, scaffolds
 from censnet.data.splits.links import LinkSplit, link_rows, links, read_links
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits, write_splits
@@ -163,22 +164,22 @@ ALONE = ["C1CC1C", "C1CCC1C", "C1CCCC1C", "C1CCCCC1C"]
 
 
 def test_a_scaffold_is_in_one_part_and_the_largest_trains():
-    split = scaffold([*ALONE, *PYRIDINES, *BENZENES], (0.5, 0.25, 0.25))
+    split = scaffold(scaffolds([*ALONE, *PYRIDINES, *BENZENES]), (0.5, 0.25, 0.25))
     assert split.train.tolist() == list(range(8, 16))
     assert split.validation.tolist() == list(range(4, 8))
     assert split.test.tolist() == [0, 1, 2, 3]
 
 
 def test_the_seed_of_a_scaffold_split_decides_among_equals_only():
-    smiles = [*ALONE, *PYRIDINES, *BENZENES]
-    splits = [scaffold(smiles, (0.75, 0.125, 0.125), seed=seed) for seed in range(12)]
+    found = scaffolds([*ALONE, *PYRIDINES, *BENZENES])
+    splits = [scaffold(found, (0.75, 0.125, 0.125), seed=seed) for seed in range(12)]
     assert all(split.train.tolist() == list(range(4, 16)) for split in splits)
     assert len({tuple(split.test.tolist()) for split in splits}) > 1
-    assert equal(splits[0], scaffold(smiles, (0.75, 0.125, 0.125), seed=0))
+    assert equal(splits[0], scaffold(found, (0.75, 0.125, 0.125), seed=0))
 
 
 def test_a_smiles_that_is_no_molecule_is_in_no_part():
-    split = scaffold([*BENZENES, "not a molecule"], (0.8, 0.1, 0.1))
+    split = scaffold(read_smiles([*BENZENES, "not a molecule"], scaffolds=True).scaffolds, (0.8, 0.1, 0.1))
     assert 8 not in torch.cat(list(split.parts.values())).tolist()
 
 
@@ -253,7 +254,7 @@ def check_links(graph: Graph, split: LinkSplit) -> None:
     pairs = torch.cat([split.validation_negatives, split.test_negatives], dim=1).t().tolist()
     assert len({tuple(pair) for pair in pairs}) == len(pairs)
     assert sum(map(len, split.rows.parts.values())) == graph.num_edges
-    seen_by_messages = {frozenset(pair) for pair in split.seen(graph).ends.t().tolist()}
+    seen_by_messages = {frozenset(pair) for pair in split.message_graph(graph).ends.t().tolist()}
     hidden = {
         frozenset(pair) for part in ("validation", "test") for pair in getattr(split, f"{part}_links").t().tolist()
     }
@@ -289,7 +290,7 @@ def test_cora_s_sizes_are_those_of_the_variational_auto_encoder():
 def test_the_features_of_seen_edges_are_their_own():
     graph = graph_of([(i, (i + 1) % 30) for i in range(30)], 30)
     split = links(graph)
-    assert split.seen(graph).edges.squeeze(1).long().tolist() == split.rows.train.tolist()
+    assert split.message_graph(graph).edges.squeeze(1).long().tolist() == split.rows.train.tolist()
 
 
 def test_loops_are_seen_and_never_asked_about():

@@ -127,7 +127,7 @@ ANSWERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pairs-missing": ("predict RUN-link DATA --pairs nowhere.csv", ("nowhere.csv",)),
     "pairs-folder": ("predict RUN-link DATA --pairs DATA", ("folder",)),
     "pairs-without-ends": ("predict RUN-link DATA --pairs SMILES", ("source",)),
-    "columns-unknown": ("predict RUN-node DATA --columns banana", ()),
+    "columns-unknown": ("predict RUN-node DATA --keep banana", ()),
     "to-unknown": ("predict RUN-node DATA --to HERE/x.banana", ("x.banana",)),
     "to-folder": ("predict RUN-node DATA --to HERE", ()),
     "to-null": ("predict RUN-node DATA --to /dev/null", ("/dev/null",)),
@@ -150,7 +150,7 @@ ANSWERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "predict-empty-run": ("predict '' DATA", ()), "evaluate-empty": ("evaluate RUN-node ''", ()),
 }  # fmt: skip
 FINE = {
-    "predict": "predict RUN-node DATA", "predict-ids": "predict RUN-node DATA --columns ids",
+    "predict": "predict RUN-node DATA", "predict-ids": "predict RUN-node DATA --keep ids",
     "predict-level": "predict RUN-joint DATA --level edge", "predict-to": "predict RUN-edge DATA --to HERE/p.parquet",
     "predict-strict": "predict RUN-node DATA --strict",
     "predict-several": "predict RUN-joint DATA --to HERE/folder", "top": "predict RUN-link DATA --top 3",

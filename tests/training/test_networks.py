@@ -51,7 +51,7 @@ def test_neighbours_that_are_unlike_are_learnt_from():
     assert selection.best[0][8] == max(selection.best[0])
     console = Console(file=io.StringIO(), width=200)
     console.print(run_screen(run))
-    assert "9 trainings; kept the network for many labels, the best on validation" in console.file.getvalue()
+    assert "9 trainings; selected on validation: the high-label recipe" in console.file.getvalue()
 
 
 def test_where_labels_are_few_or_one_is_asked_for_there_is_one_network(monkeypatch):

@@ -15,7 +15,7 @@ from censnet.pipeline import train
 from censnet.settings.build import build_model
 from censnet.settings.presets import make_settings
 from censnet.tasks.targets import Target
-from censnet_experiments.classifiers import build
+from censnet_experiments.models import build_node_model
 from censnet_experiments.spec import find_spec
 
 
@@ -38,7 +38,7 @@ def test_the_network_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
     torch.manual_seed(3)
     model = build_model(7, 3, [target], settings.model)
     options = {name: value for name, value in spec.recipe.options.items() if name != "released_edges"}
-    classifier = build("censnet", graph, 3, options, seed=3)
+    classifier = build_node_model("censnet", graph, 3, options, seed=3)
     answer = model.eval()(graph).by_level["node"]
     assert answer.equal(classifier.eval()(graph.nodes, graph.edges, graph.incidence))
     assert settings.model.dropout == spec.recipe.options["dropout"]

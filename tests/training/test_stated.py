@@ -16,8 +16,7 @@ from censnet.data import load_data
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError
-from censnet.inspection.report import inspect_data
-from censnet.pipeline import train
+from censnet.pipeline import inspect_data, train
 from censnet.pipeline.splitting import split_rows
 from censnet.settings.schema import DataSettings
 

@@ -377,22 +377,22 @@ def test_what_was_begun_side_by_side_goes_on_so_on_any_device(begun_side_by_side
     assert content(tmp_path / "run") == content(tmp_path / "whole")
 
 
-def test_the_screen_says_what_was_tried_and_kept(caplog):
+def test_the_screen_shows_the_candidates_and_the_selected_one(caplog):
     with caplog.at_level("INFO", "censnet"):
         run = train(payments(), "node:tier", settings=quick())
     assert "classes of rows without a label are guessed and count 0 and 1 beside the labels" in caplog.text
     console = Console(file=io.StringIO(), width=200)
     console.print(run_screen(run))
-    line = next(line for line in console.file.getvalue().splitlines() if line.startswith("tried"))
+    line = next(line for line in console.file.getvalue().splitlines() if line.startswith("candidates"))
     kept = run.config.selection.candidates[run.config.selection.kept[0]]
-    assert "8 trainings; kept" in line
-    assert ("guessed by the networks of the round before" in line) == (kept.round > 1)
+    assert "8 trainings; selected on validation: " in line
+    assert ("pseudo-labels of self-training" in line) == (kept.round > 1)
     assert ("learned gates" if kept.gates == "learned" else "frozen gates") in line
     silent = Console(file=io.StringIO(), width=200)
     silent.print(
         run_screen(train(payments(), "node:tier", settings=quick(training__pseudo_label_weights=[0.0], **ONCE)))
     )
-    assert "tried" not in silent.file.getvalue()
+    assert "candidates" not in silent.file.getvalue()
 
 
 def test_later_rounds_try_what_can_be_guessed():

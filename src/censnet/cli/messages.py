@@ -1,4 +1,4 @@
-"""What the command line says: results, what went wrong in one line, notes as they come, how to go on after Ctrl-C."""
+"""Output of the command line: results, errors in one line, notes of the library, how to resume after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,74 +7,80 @@ import logging
 import os
 import shlex
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
-from rich.console import RenderableType
+from rich.console import ConsoleRenderable, RenderableType
+from rich.logging import RichHandler
 from rich.table import Table
 
 from censnet.console import Console, Text
+from censnet.errors import CensNetError, TrainingInterrupted
 
 WRONG, FAILED, INTERRUPTED = 1, 2, 130  # exit codes: the data have problems; it could not be done; Ctrl-C
+MARKS = {"problem": ("✗", "x", "bold red"), "warning": ("!", "!", "yellow"), "note": ("·", "-", "dim")}
+LOGGER = logging.getLogger("censnet")
 
 
 @contextmanager
-def report_errors(level: int = logging.ERROR) -> Iterator[None]:
-    """What is wrong is said in one line, without a traceback; what is logged from `level` on, as it comes."""
-    logger = logging.getLogger("censnet")
-    before, handlers = logger.level, list[logging.Handler]()
+def report_errors(debug: bool = False) -> Iterator[None]:
+    """Report what a command raises in one line on stderr, and what the library logs as notes.
+
+    Args:
+        debug: whether to print the traceback before the line.
+    """
+    handler = ConsoleHandler() if is_main() else logging.NullHandler()
+    before = LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.ERROR)
     try:
-        if level < logging.ERROR and is_main():
-            handlers.append(ConsoleHandler(level))
-            logger.addHandler(handlers[0])
-        logger.setLevel(level)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse")  # torch: sparse tensors are in beta
             warnings.showwarning = _warn
             yield
-    except (ValueError, ImportError, OSError) as error:
-        raise failed(_message(error), FAILED) from None
+    except (typer.Exit, typer.Abort, BrokenPipeError):
+        raise
     except KeyboardInterrupt:
         raise failed("stopped", INTERRUPTED) from None
-    except (MemoryError, RuntimeError) as error:
-        from censnet.training.interrupt import is_out_of_memory, out_of_memory
-
-        if not is_out_of_memory(error):
+    except Exception as error:
+        if hasattr(error, "format_message"):  # typer: a mistake in what was typed
             raise
-        advice = "give fewer rows at a time, or use a machine with more memory"
-        raise failed(str(out_of_memory(error, advice)), FAILED) from None
+        if debug:
+            for line in "".join(traceback.format_exception(error)).splitlines():
+                Console(stderr=True, soft_wrap=True).print(Text(line))
+        raise failed(_describe(error), FAILED) from None
     finally:
-        logger.setLevel(before)
-        for handler in handlers:
-            logger.removeHandler(handler)
+        LOGGER.setLevel(before)
+        LOGGER.removeHandler(handler)
+
+
+def show_notes(level: int = logging.INFO) -> None:
+    """Show what the library logs from a level on, until the command ends."""
+    LOGGER.setLevel(level)
 
 
 @contextmanager
-def handle_interrupt(place: Path, again: Sequence[str] | None = None) -> Iterator[None]:
-    """After Ctrl-C, say in one line what was saved, and the command that goes on."""
-    from censnet.errors import TrainingInterrupted, TrainingStopped
+def handle_interrupt(run_dir: Path, again: Sequence[str] | None = None) -> Iterator[None]:
+    """After Ctrl-C, say in one line what was saved, and the command that resumes.
+
+    Args:
+        run_dir: of the training.
+        again: the arguments that resume it, where these are not `train --resume --out RUN_DIR`.
+    """
     from censnet.runs.resume import has_checkpoint
 
     try:
         yield
     except (TrainingInterrupted, KeyboardInterrupt) as error:
-        what, _, rest = str(error).partition(": ")
-        command = shlex.join(["censnet", *(again or ["train", "--resume", "--out", str(place)])])
-        saved = rest != "nothing was saved" and (again is not None or has_checkpoint(place))
+        reached, saved = ("stopped", True) if isinstance(error, KeyboardInterrupt) else (error.reached, error.saved)
+        command = shlex.join(["censnet", *(again or ["train", "--resume", "--out", str(run_dir)])])
+        saved = saved and (again is not None or has_checkpoint(run_dir))
         how = f"{command} goes on with it" if saved else "nothing was saved"
-        raise failed(f"{what or 'stopped'}: {how}", INTERRUPTED) from None
-    except TrainingStopped as error:
-        raise failed(str(error), FAILED) from None
-
-
-def named_path(text: str | Path) -> Path:
-    """A path as it was typed; an empty one, as of a variable that is not set, is not the working directory."""
-    if not str(text).strip() or text == "":
-        raise typer.BadParameter("it is empty, expected the name of a file or a folder")
-    return Path(text)
+        raise failed(f"{reached}: {how}", INTERRUPTED) from None
 
 
 def is_main() -> bool:
@@ -93,32 +99,47 @@ def echo(what: RenderableType) -> None:
         Console().print(what)
 
 
-def say_rows(text: bytes) -> None:
-    """Print a table as CSV: as it is into a file or a pipe, printable in a terminal."""
+def echo_table(csv: bytes) -> None:
+    """Print a table as CSV: unchanged into a file or a pipe, printable in a terminal."""
     if sys.stdout.isatty():
-        for line in text.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
+        for line in csv.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
             echo(line.removesuffix("\r"))
     else:
-        typer.echo(text, nl=False)
+        typer.echo(csv, nl=False)
 
 
-def say_json(content: object) -> None:
-    """Print something as JSON, of ASCII alone, in the first process alone."""
+def echo_json(content: object) -> None:
+    """Print JSON in ASCII, in the first process alone."""
     if is_main():
         typer.echo(json.dumps(content, indent=1, default=str))
 
 
 def failed(text: str, code: int) -> typer.Exit:
-    """Say in one line what went wrong. -> what to raise"""
+    """Print in one line what went wrong. -> the exception to raise"""
     line = Text.assemble(("error: " if code == FAILED else "", "bold red"), text)
     Console(stderr=True, soft_wrap=True).print(line)
     return typer.Exit(code)
 
 
-def _message(error: Exception) -> str:
-    """What an error says. A library may take several lines; in ours, a line feed is part of a name."""
-    ours = type(error).__module__.partition(".")[0] == "censnet"
-    return str(error) if ours else " ".join(str(error).split("\n"))
+def _describe(error: Exception) -> str:
+    """An error in one line. What neither the library nor the file system raised on purpose is a bug."""
+    if isinstance(error, CensNetError):
+        return str(error)  # a line feed is part of a name
+    text = " ".join(str(error).split("\n"))
+    if isinstance(error, OSError) or (isinstance(error, ValueError | ImportError) and _is_ours(error)):
+        return text
+    if isinstance(error, MemoryError | RuntimeError):
+        from censnet.training.interrupt import is_out_of_memory, out_of_memory
+
+        if is_out_of_memory(error):
+            return str(out_of_memory(error, "give fewer rows at a time, or use a machine with more memory"))
+    return f"{type(error).__name__}: {text} (this is a bug: run again with --debug to see where, and report it)"
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether an error was raised in a file of this library."""
+    last = list(traceback.walk_tb(error.__traceback__))[-1][0]
+    return str(last.f_globals.get("__name__")).startswith("censnet")
 
 
 def _warn(
@@ -129,29 +150,29 @@ def _warn(
     file: object = None,
     line: object = None,
 ) -> None:
-    """A library's warning, as one of the notes."""
+    """Print a warning of another library as one of the notes."""
     Console(stderr=True, soft_wrap=True).print(Text(f"! {' '.join(str(message).split())} ({category.__name__})"))
 
 
-class ConsoleHandler(logging.Handler):
-    """What the library has to say, as a person reads it: a mark and a sentence, each sentence once."""
+class ConsoleHandler(RichHandler):
+    """Log records as notes on the terminal: a mark and a sentence, each sentence once."""
 
-    def __init__(self, level: int = logging.INFO) -> None:
-        super().__init__(level)
-        self.said: set[str] = set()
+    def __init__(self, level: int = logging.NOTSET) -> None:
+        super().__init__(level, Console(stderr=True))
+        self._shown: set[str] = set()
 
-    def emit(self, record: logging.LogRecord) -> None:
-        from censnet.cli.render_report import MARKS
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        known = text in self._shown
+        self._shown.add(text)
+        return not known
 
-        text, console = record.getMessage(), Console(stderr=True)
-        if text in self.said:
-            return
-        self.said.add(text)
+    def render(self, *, record: logging.LogRecord, **_: object) -> ConsoleRenderable:
         mark, letter, style = MARKS["warning" if record.levelno >= logging.WARNING else "note"]
-        mark = mark if console.encoding.lower().startswith("utf") else letter
-        if not console.is_terminal:
-            console.print(Text(f"{mark} {text}"), soft_wrap=True)
-            return
+        mark = mark if self.console.encoding.lower().startswith("utf") else letter
+        if not self.console.is_terminal:
+            self.console.soft_wrap = True
+            return Text(f"{mark} {record.getMessage()}")
         line = Table.grid(padding=(0, 1))
-        line.add_row(Text(mark, style), Text(text, style))
-        console.print(line)
+        line.add_row(Text(mark, style), Text(record.getMessage(), style))
+        return line

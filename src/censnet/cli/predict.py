@@ -1,132 +1,127 @@
-"""Predictions and embeddings as files, each of them whole or not there."""
+"""`censnet predict`, `censnet embed` and `censnet evaluate`."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from enum import Enum
 from pathlib import Path
-from typing import Literal, cast
+from typing import Annotated
 
-import pandas as pd
+import typer
 
-from censnet.data.datasets.download import is_built_in
-from censnet.data.tables.files import SUFFIXES, describe_file, is_there, read_table, write_table
-from censnet.data.tables.keys import TABLES
-from censnet.data.tables.targets import table_of
-from censnet.errors import RunError, shorten
-from censnet.runs.directory import FILES
-from censnet.runs.links import check_exclusive
-from censnet.runs.run import Keep, Run
-
-WRITTEN = tuple(suffix for suffix in SUFFIXES if not suffix.endswith(".gz"))
+from censnet.cli.heap import keep_heap
+from censnet.cli.messages import echo, echo_json, echo_table, show_notes
+from censnet.cli.options import Data, DataOrSmiles, Device, Json, RunDir, Strict, named_path
+from censnet.errors import ArgumentError
+from censnet.text import count
 
 
-def prediction_places(run: Run, to: Path | None, level: str | None, links: bool = False) -> dict[str, Path | None]:
-    """Level -> the file of its answers: the one named, or for several levels one each in a folder; None is no file.
+class Keep(Enum):
+    """The columns of the data that stand beside a prediction."""
 
-    Args:
-        run: who answers.
-        to: a file, or a folder.
-        level: the level that is asked for; all if None.
-        links: whether what is asked for makes sense for links alone.
-    """
-    levels = [level] if level is not None else ["link"] if links else run.levels
-    if len(levels) == 1:
-        if to is not None and not to.name.lower().endswith(WRITTEN):
-            raise RunError(f"{to} is not the name of a table, expected one that ends in {', '.join(WRITTEN)}")
-        return {levels[0]: to}
-    if to is None or to.name.lower().endswith(WRITTEN):
-        found = "there is no --to" if to is None else f"{to} is one file"
-        raise RunError(f"{found}, expected a folder, or a --level: this run answers for {', '.join(levels)}")
-    return {name: to / f"predictions_{name}.csv" for name in levels}
+    all = "all"
+    ids = "ids"
 
 
-def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path | None) -> None:
-    """Raise, before anything is computed, where a file to be written is one that is read, or no plain file.
+class Format(Enum):
+    """The file format of embeddings."""
 
-    Args:
-        paths: the files to be written.
-        run: who answers; its own files are not written over.
-        data: as in `Run.predict`.
-        others: further files that are read.
-    """
-    named = isinstance(data, str | os.PathLike) and not is_built_in(data)
-    source = Path(cast("str", data)).resolve() if named else None
-    read = {path.resolve() for path in (source, *others) if path is not None}
-    for path in paths:
-        try:
-            is_link, there = path.is_symlink(), path.exists()
-        except OSError as error:
-            raise RunError(f"{shorten(path)} cannot be written: {error.strerror}: give another name") from None
-        if is_link:
-            raise RunError(f"{path} is a link to {os.readlink(path)}, expected a file of its own: give another name")
-        if there and not path.is_file():
-            raise RunError(f"{path} is {describe_file(path)}, expected a file, or none yet: give another name")
-        place = path.resolve()
-        if place in read:
-            raise RunError(f"{path} is what is read, and would be written over: give another name")
-        if run.path is not None and place.parent == run.path.resolve() and FILES.fullmatch(place.name):
-            raise RunError(f"{path} is a file of the run, and would be written over: give another name")
-        table = place.name.split(".")[0].lower()
-        if place.parent == source and (table in TABLES or f"{table}s" in TABLES):
-            raise RunError(f"{path} would be read as a table of the data in {source}: give another folder")
+    parquet = "parquet"
+    csv = "csv"
 
 
-def predict_levels(
-    run: Run,
-    data: object,
-    levels: Sequence[str],
-    *,
-    keep: Keep = "all",
-    pairs: str | os.PathLike[str] | None = None,
-    top: int | None = None,
-    strict: bool = False,
-    device: str | None = None,
-    progress: bool = False,
-) -> dict[str, pd.DataFrame]:
-    """Level -> answers; the data are read once.
+def predict(
+    run: RunDir,
+    data: DataOrSmiles,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            parser=named_path, metavar="PATH", help="A .csv or .parquet file; a folder, if there are several levels."
+        ),
+    ] = None,
+    level: Annotated[str | None, typer.Option(help="node, edge, graph or link, where the run has several.")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="A table of source and target: score these pairs.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="The N most probable missing links.")] = None,
+    keep: Annotated[Keep, typer.Option(help="Columns of the data to repeat beside the predictions.")] = Keep.all,
+    strict: Strict = False,
+    device: Device = None,
+) -> None:
+    """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
+    show_notes()
+    keep_heap()
+    from censnet.cli.outputs import check_outputs, predict_levels, prediction_files, write_tables
+    from censnet.data.tables.files import to_csv
+    from censnet.runs import load_run
 
-    Args:
-        run: who answers.
-        levels: what for.
-        data, keep, top, strict, device, progress: as in `Run.predict`.
-        pairs: a table of pairs to judge.
-    """
-    check_exclusive(pairs, top)
-    judged = None if pairs is None else read_table(pairs, list(run.schema.edges.keys.values()))
-    dataset = run.read(data, strict=strict)
-    return {
-        level: run.predict(dataset, level, keep=keep, pairs=judged, top=top, device=device, progress=progress)
-        for level in levels
-    }
-
-
-def write_embeddings(
-    run: Run,
-    data: object,
-    to: Path,
-    form: Literal["parquet", "csv"] = "parquet",
-    *,
-    strict: bool = False,
-    device: str | None = None,
-    progress: bool = False,
-) -> dict[Path, pd.DataFrame]:
-    """Write the tables `nodes`, `edges` and, for many graphs, `graphs` to a folder."""
-    if is_there(to) and not to.is_dir():
-        raise RunError(f"{to} is a file, expected a folder for nodes.{form}, edges.{form} and the like")
-    check_outputs([to / f"{table}.{form}" for table in TABLES], run, data)
-    found = run.embed(data, strict=strict, device=device, progress=progress)
-    tables = {"node": found.nodes, "edge": found.edges, "graph": found.graphs}
-    files = {to / f"{table_of(level)}.{form}": table for level, table in tables.items() if table is not None}
+    trained, source = load_run(run), _one_or_smiles(data)
+    paths = prediction_files(trained, to, level, links=pairs is not None or top is not None)
+    check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
+    found = predict_levels(
+        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device, progress=True
+    )
+    if to is None:
+        echo_table(to_csv(next(iter(found.values())), "predictions"))
+        return
+    files = {path: found[name] for name, path in paths.items() if path is not None}
     write_tables(files)
-    return files
-
-
-def write_tables(files: dict[Path, pd.DataFrame]) -> None:
-    """Write tables, and the folders they are to be in."""
     for path, frame in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"{path.parent} cannot be made: {error.strerror}: give another folder") from None
-        write_table(frame, path)
+        bad = int(frame["error"].notna().sum()) if "error" in frame else 0
+        echo(f"{path}: {count(len(frame), 'row')}" + (f", {bad:,} of them with an error" if bad else ""))
+
+
+def embed(
+    run: RunDir,
+    data: DataOrSmiles,
+    to: Annotated[
+        Path,
+        typer.Option(
+            parser=named_path, metavar="PATH", help="The folder for nodes, edges and, for many graphs, graphs."
+        ),
+    ],
+    form: Annotated[Format, typer.Option("--format", help="File format.")] = Format.parquet,
+    strict: Strict = False,
+    device: Device = None,
+) -> None:
+    """Write the embeddings of nodes, edges and, for many graphs, graphs, beside their ids."""
+    show_notes()
+    keep_heap()
+    from censnet.cli.outputs import write_embeddings
+    from censnet.runs import load_run
+
+    source = _one_or_smiles(data)
+    files = write_embeddings(load_run(run), source, to, form.value, strict=strict, device=device, progress=True)
+    for path, frame in files.items():
+        channels = sum(str(name)[1:].isdigit() for name in frame)
+        echo(f"{path}: {count(len(frame), 'row')}, {count(channels, 'channel')}")
+
+
+def evaluate(
+    run: RunDir,
+    data: Data,
+    as_json: Json = False,
+    strict: Strict = False,
+    device: Device = None,
+) -> None:
+    """Score a run on the labels of the data; on the data it was trained on, split by split."""
+    show_notes()
+    keep_heap()
+    from censnet.cli.render_run import scores_screen
+    from censnet.runs import load_run
+
+    trained = load_run(run)
+    scores = trained.evaluate(data, strict=strict, device=device, progress=True)
+    if as_json:
+        echo_json(scores)
+    else:
+        echo(scores_screen(trained, scores))
+
+
+def _one_or_smiles(data: list[str]) -> str | list[str]:
+    """DATA: one name, or several SMILES."""
+    if len(data) == 1:
+        return data[0]
+    found = next((name for name in data if Path(name).exists()), None)
+    if found is not None:
+        raise ArgumentError(
+            f"DATA are {len(data)}, of which {found} is there: give one file or folder, or SMILES alone"
+        )
+    return data

@@ -1,4 +1,4 @@
-"""What a terminal shows of a table: our figures beside the published ones, in words."""
+"""A reproduced table beside the published numbers, on a terminal."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def comparison(asked: Sequence[tuple[str, Spec]], records: Iterable[Record]) -> 
 
 
 def methods_table(specs: Iterable[Spec]) -> Table:
-    """The methods of a table with what `--method` calls them."""
-    table = Table("method", "title", "runs", "doubts")
+    """The methods of a table: the name that `--method` takes, the title, the runs, the caveats."""
+    table = Table("method", "title", "runs", "caveats")
     for spec in specs:
-        table.add_row(spec.method, spec.title, str(spec.runs), Group(*(Text(f"- {doubt}") for doubt in spec.caveats)))
+        table.add_row(spec.method, spec.title, str(spec.runs), Group(*(Text(f"- {caveat}") for caveat in spec.caveats)))
     return table

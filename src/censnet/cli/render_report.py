@@ -1,17 +1,16 @@
-"""A report on one screen. What is wrong stands out; what is long is cut, and `--json` has all of it."""
+"""The report of `censnet inspect` on one screen: problems stand out, long lists are cut, `--json` has all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 
 from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 
+from censnet.cli.messages import MARKS
 from censnet.console import Text
-from censnet.data.datasets.download import DatasetInfo
 from censnet.inspection.report import LabelReport, Report
-from censnet.text import count
+from censnet.text import count, format_bytes
 
 MOST_COLUMNS = 12
 MOST_LABELS = 12
@@ -19,11 +18,10 @@ MOST_REASONS = 6
 MOST_FINDINGS = 8
 MOST_NOTES = 4
 BARS = "▁▂▃▄▅▆▇█"
-MARKS = {"problem": ("✗", "x", "bold red"), "warning": ("!", "!", "yellow"), "note": ("·", "-", "dim")}
 
 
-class Screen:
-    """A report as rich shows it."""
+class ReportScreen:
+    """A report as a rich renderable."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -47,13 +45,13 @@ class Screen:
             facts.add_row(table.table, Text(f"{table.file}: {count(table.rows, 'row')}{bad}", "red" if bad else ""))
         facts.add_row("structure", _structure(report))
         facts.add_row("degrees", _degrees(report, plain))
-        memory = f"explicit {_bytes(line.explicit_bytes)}, dense {_bytes(line.dense_bytes)}"
+        memory = f"explicit {format_bytes(line.explicit_bytes)}, dense {format_bytes(line.dense_bytes)}"
         facts.add_row("line graph", f"{count(line.links, 'link')}, not built ({memory})")
         if (cost := report.cost) is not None:
             batches = f" in {count(cost.batches, 'batch')}" if cost.batches > 1 else ""
             facts.add_row(
                 "training",
-                f"about {_seconds(cost.seconds)} an epoch{batches} on this CPU and {_bytes(cost.bytes)}: "
+                f"about {_seconds(cost.seconds)} an epoch{batches} on this CPU and {format_bytes(cost.bytes)}: "
                 f"an estimate for one network, {cost.network}",
             )
         for table_name, sizes in report.splits.items():
@@ -127,7 +125,7 @@ def _labels(report: Report, plain: bool) -> RenderableType:
     grid.add_column(overflow="fold")
     for label in labels[:MOST_LABELS]:
         missing = f", {label.missing:,} missing" if label.missing else ""
-        grid.add_row("  " + label.target, f"{label.rows - label.missing:,} labelled{missing}", _balance(label))
+        grid.add_row("  " + label.target, f"{label.rows - label.missing:,} labeled{missing}", _balance(label))
         if label.kind and len(labels) <= MOST_REASONS:
             grid.add_row("", "", Text(f"{label.kind}: {label.reason}", "dim"))
     if len(labels) > MOST_LABELS:
@@ -158,64 +156,14 @@ def _findings(report: Report, plain: bool) -> RenderableType:
         grid.add_row(Text(f"  {letter if plain else mark}", style), Text(finding.what, style))
     if len(report.findings) > MOST_FINDINGS:
         grid.add_row("", f"... and {len(report.findings) - MOST_FINDINGS} more")
-    said = (": left out ", "cannot be used", " not used: ", "no column gives a feature")  # above
-    notes = [note for note in report.notes if not any(part in note for part in said)]
+    notes = [note for note in report.notes if note.kind not in ("column", "row error")]  # those are above
     for note in notes[:MOST_NOTES]:
         grid.add_row(Text("  -" if plain else "  ·", "dim"), Text(_short(note), "dim"))
     return grid
 
 
-def datasets_table(rows: Sequence[tuple[DatasetInfo, str]]) -> RenderableType:
-    """The built-in sets, one line each: what they hold, how large they are, their licence, and where they are."""
-    grid = Table.grid(padding=(0, 2))
-    for name in ("name", "numbers", "size", "licence", "found"):
-        grid.add_column(header=name, overflow="fold", no_wrap=name in ("name", "size"))
-    grid.add_row(*(Text(name, "bold") for name in ("name", "holds", "size", "licence", "found")))
-    for info, place in rows:
-        grid.add_row(
-            Text(info.name, "cyan"), numbers(info), _bytes(info.size) if info.size else "", info.licence, _home(place)
-        )
-    return grid
-
-
-def dataset_card(info: DatasetInfo, place: str) -> RenderableType:
-    """One built-in set."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", no_wrap=True)
-    grid.add_column(overflow="fold")
-    targets = ", ".join(info.targets)
-    for name, value in (
-        ("holds", numbers(info)),
-        ("targets", targets),
-        ("size", _bytes(info.size)),
-        ("licence", info.licence),
-        ("source", info.source),
-        ("found", place),
-    ):
-        grid.add_row(name, value)
-    return Group(Text.assemble((info.name, "bold"), "  ", info.title), grid)
-
-
-def numbers(info: DatasetInfo) -> str:
-    """The counts of a set in words."""
-    return ", ".join(count(size, name.removesuffix("s"), name) for name, size in info.counts.items() if size)
-
-
-def _home(place: str) -> str:
-    """A path, with ~ for the user's home."""
-    home = str(Path.home())
-    return "~" + place.removeprefix(home) if len(home) > 1 and place.startswith(home) else place
-
-
 def _short(text: str, longest: int = 240) -> str:
     return text if len(text) <= longest else text[: longest - 3] + "..."
-
-
-def _bytes(count: float) -> str:
-    units = ["bytes", "kB", "MB", "GB", "TB"]
-    while count >= 1000 and len(units) > 1:
-        count, units = count / 1000, units[1:]
-    return f"{count:.1f} {units[0]}" if count < 10 and units[0] != "bytes" else f"{count:,.0f} {units[0]}"
 
 
 def _seconds(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What a training reached, on one screen: targets, rows, scores by part, and what to do next."""
+"""A run on one screen: targets, samples, the best epoch, scores by split, and the next commands."""
 
 from __future__ import annotations
 
@@ -31,61 +31,63 @@ Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metri
 
 
 def run_screen(run: Run) -> RenderableType:
-    """Targets, rows, the epoch that was kept, time, scores, and what to do next."""
+    """Targets, samples, the best epoch, candidates, time, scores, and the next commands."""
     made, facts = run.config.made, _facts()
     _add_targets(facts, run)
-    facts.add_row("kept", _kept(run))
-    _add_tries(facts, [run])
-    facts.add_row("took", f"{_seconds(made.seconds)} on {made.device}")
+    facts.add_row("best epoch", _best_epoch(run))
+    _add_candidates(facts, [run])
+    facts.add_row("time", f"{_seconds(made.seconds)} on {made.device}")
     _add_findings(facts, run)
     place = run.path or Path(".")
     return Group(
         _title(place, run),
         facts,
-        *score_tables(run.metrics, deciding(run), _number),
+        *score_tables(run.metrics, monitored_metric(run), _number),
         Text("next", "bold"),
         *_next(str(place), run.config.data, run.levels),
     )
 
 
 def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType:
-    """The mean and the spread of every score over runs that differ in their seeds."""
+    """The mean and standard deviation of every score over replicates."""
     first, facts = found.runs[0], _facts()
-    what = {"both": "split and start", "split": "split", "start": "start"}[vary]
+    what = {"both": "split and initialization", "split": "split", "init": "initialization"}[vary]
     facts.add_row("runs", f"{len(found.runs)}, each with its own {what}; mean ± standard deviation")
     _add_targets(facts, first)
-    _add_tries(facts, found.runs)
+    _add_candidates(facts, found.runs)
     _add_findings(facts, first)
     return Group(
         _title(out, first),
         facts,
-        *score_tables(found.summary, deciding(first), lambda cell: f"{_number(cell['mean'])} ± {cell['spread']:.4f}"),
+        *score_tables(
+            found.summary, monitored_metric(first), lambda cell: f"{_number(cell['mean'])} ± {cell['spread']:.4f}"
+        ),
         Text("next", "bold"),
         *_next(str(first.path), first.config.data, first.levels),
     )
 
 
 def scores_screen(run: Run, scores: Scores) -> RenderableType:
-    """What a run is worth on some data."""
-    return Group(*_positives(run), *score_tables(scores, deciding(run), _number))
+    """The scores of a run on some data."""
+    return Group(*_positives(run), *score_tables(scores, monitored_metric(run), _number))
 
 
 def _positives(run: Run) -> Iterable[RenderableType]:
-    """Which class of two a score such as average precision is of."""
+    """The positive class of each binary target."""
     found = [f"{target.column} {target.classes[1]}" for target in run.config.targets if target.kind == "binary"]
     if found:
         more = f" and {len(found) - MOST_COLUMNS} more" if len(found) > MOST_COLUMNS else ""
         yield Text(f"positive class: {', '.join(found[:MOST_COLUMNS])}{more}")
 
 
-def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
-    """For each level the metrics by part, the one that decides first; then that one of each column, if a mean."""
+def score_tables(scores: Scores, monitor: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
+    """Metrics by split for each level, the monitored one first; then the monitored one of each column, if a mean."""
     parts = [part for part in (*PARTS, "all", "new") if part in scores]
     for level in dict.fromkeys(level for part in parts for level in scores[part]):
         mine = {part: scores[part].get(level, {}) for part in parts}
         every = list(dict.fromkeys(name for values in mine.values() for name in values))
         every = [name for name in every if name not in COUNTS]
-        plain = sorted((name for name in every if "/" not in name), key=lambda name: _rank(name, decides))
+        plain = sorted((name for name in every if "/" not in name), key=lambda name: _rank(name, monitor))
         columns = list(dict.fromkeys(name.rpartition("/")[0] for name in every if "/" in name))
         of = {name: [column for column in columns if f"{column}/{name}" in every] for name in plain}
         several = any(len(found) > 1 for found in of.values())
@@ -93,7 +95,7 @@ def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> I
         head = f"scores of {table_of(level) if level != 'link' else 'links'}"
         grid = _grid(head + (f", mean of {count(len(columns), 'column')}" if several and shared else ""), parts)
         for name in plain:
-            style = "bold" if name == decides else ""
+            style = "bold" if name == monitor else ""
             source = "" if shared else _source(of[name])
             arrow = "" if higher_is_better(name) else " (less is better)"
             echo = _whole if name == CENSORED[0] else spell
@@ -114,22 +116,22 @@ def score_tables(scores: Scores, decides: str, spell: Callable[[Any], str]) -> I
 
 
 def _source(columns: Sequence[str]) -> str:
-    """Which columns a metric is of, where not all have it."""
+    """The columns of a metric, where not all have it."""
     if len(columns) > 1:
         return f", mean of {count(len(columns), 'column')}"
     return f" of {columns[0]}" if columns else ""
 
 
-def deciding(run: Run) -> str:
-    """The metric that decided which epoch was kept."""
+def monitored_metric(run: Run) -> str:
+    """The validation metric that the best epoch was selected by."""
     judged = [name.removeprefix("validation_") for name in map(str, run.history) if name.startswith("validation_")]
     others = [name for name in judged if name != "loss"]
     return others[0] if others else "loss"
 
 
 def best_epochs(run: Run) -> list[int]:
-    """The epoch that was kept of each member; the last where nothing was validated."""
-    history, metric = run.history, deciding(run)
+    """The best epoch of each member; the last where nothing was validated."""
+    history, metric = run.history, monitored_metric(run)
     name, settings = f"validation_{metric}", run.config.settings.training
     groups = [frame for _, frame in history.groupby("member")] if "member" in history else [history]
     found = []
@@ -152,7 +154,7 @@ def _title(place: Path, run: Run) -> RenderableType:
 
 
 def _add_targets(facts: Table, run: Run) -> None:
-    """What kind each target is and why, and how many rows there were to learn it from."""
+    """The task type of each target with the reason, the samples of each split, and the source of the split."""
     targets = run.config.targets
     for target in targets[:MOST_COLUMNS]:
         kind = count(len(target.classes), "class") if target.kind == "classes" else target.kind
@@ -160,20 +162,20 @@ def _add_targets(facts: Table, run: Run) -> None:
     if len(targets) > MOST_COLUMNS:
         facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
     for level, frame in run.predictions.items():
-        facts.add_row("rows", _rows(level, frame, run.config.split.get(level, "")))
+        facts.add_row("samples", _samples(level, frame, run.config.split.get(level, "")))
     for level, source in run.config.split.items():
         of = f"{'links' if level == 'link' else table_of(level)}: " if len(run.config.split) > 1 else ""
         facts.add_row("split", Text(f"{of}{source}"))
 
 
 def _add_findings(facts: Table, run: Run) -> None:
-    """What may make the scores look better than they are."""
+    """Leaks and duplicates that may make the scores look better than they are."""
     for finding in run.config.findings:
         facts.add_row(Text("leak?", "yellow"), Text(finding, "yellow"))
 
 
-def _rows(level: str, frame: pd.DataFrame, source: str) -> Text:
-    """How many rows are in which part; which have no label, are in none by a split that was stated, or are bad."""
+def _samples(level: str, frame: pd.DataFrame, source: str) -> Text:
+    """The number of samples in each split, without a label, in no split of a stated one, and that cannot be used."""
     counts = frame["split"].value_counts()
     parts = ", ".join(f"{int(counts.get(part, 0)):,} {part}" for part in PARTS if part in counts)
     if level == "link":
@@ -189,44 +191,41 @@ def _rows(level: str, frame: pd.DataFrame, source: str) -> Text:
     return text
 
 
-def _kept(run: Run) -> str:
-    """Which epoch, and why."""
-    found, metric = best_epochs(run), deciding(run)
+def _best_epoch(run: Run) -> str:
+    """The best epoch of all, and the metric that it was selected by."""
+    found, metric = best_epochs(run), monitored_metric(run)
     first, last = min(found), max(found)
-    epochs = f"epoch {first}" if first == last else f"epochs {first} to {last}"
+    epochs = f"{first}" if first == last else f"{first} to {last}"
     judged = any(str(name).startswith("validation_") for name in run.history)
-    why = f"the best by {metric} on validation" if judged else "the last: there was nothing to validate on"
+    why = f"by {metric} on validation" if judged else "the last: there was nothing to validate on"
     return f"{epochs} of {int(run.history['epoch'].max())}, {why}"
 
 
-def _add_tries(facts: Table, runs: Sequence[Run]) -> None:
-    """What was tried, and which of it was kept how often."""
+def _add_candidates(facts: Table, runs: Sequence[Run]) -> None:
+    """The number of candidates, and how often which was selected."""
     found = [run.config.selection for run in runs if run.config.selection is not None]
     if not found:
         return
     candidates = found[0].candidates
     times = Counter(number for one in found for number in one.kept)
-    kept = ", ".join(
+    selected = ", ".join(
         _describe(candidates[number], candidates) + (f" ({count} of {times.total()})" if len(times) > 1 else "")
         for number, count in sorted(times.items())
     )
-    facts.add_row("tried", f"{count(len(candidates), 'training')}; kept {kept}, the best on validation")
+    facts.add_row("candidates", f"{count(len(candidates), 'training')}; selected on validation: {selected}")
 
 
 def _describe(one: Candidate, candidates: Sequence[Candidate]) -> str:
-    """What sets a try apart from the others."""
+    """What distinguishes a candidate from the others."""
     if one.recipe == "high_label" and any(other.recipe != "high_label" for other in candidates):
-        return "the network for many labels"
+        return "the high-label recipe"
     words = []
     if len({other.gates for other in candidates}) > 1:
         words.append("learned gates" if one.gates == "learned" else "frozen gates")
     if any(other.pseudo_label_weight for other in candidates):
-        source = "the networks of the round before" if one.round > 1 else "centroids"
-        words.append(
-            f"classes guessed by {source} counting {one.pseudo_label_weight:g}"
-            if one.pseudo_label_weight
-            else "labels alone"
-        )
+        source = "self-training" if one.round > 1 else "centroids"
+        weight = one.pseudo_label_weight
+        words.append(f"pseudo-labels of {source} (weight {weight:g})" if weight else "no pseudo-labels")
     return " with ".join(words)
 
 
@@ -257,10 +256,10 @@ def _grid(head: str, parts: Sequence[str]) -> Table:
     return grid
 
 
-def _rank(name: str, decides: str) -> tuple[bool, int]:
-    """The metric that decides first, then by the order of the kinds, the loss, and censored numbers last."""
+def _rank(name: str, monitor: str) -> tuple[bool, int]:
+    """Sort key of a metric: the monitored one, then by the order of `METRICS`, the loss, and censored counts last."""
     order = [*dict.fromkeys(metric for names in METRICS.values() for metric in names), "loss", *CENSORED]
-    return name != decides, order.index(name) if name in order else len(order)
+    return name != monitor, order.index(name) if name in order else len(order)
 
 
 def _number(value: float) -> str:

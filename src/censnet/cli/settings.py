@@ -1,47 +1,69 @@
-"""Every setting: its name as `--set` takes it, its value in a preset, and what it means."""
+"""`censnet settings`: every setting, its value in a preset, and its meaning."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
+import typer
 from rich.console import RenderableType
 from rich.table import Table
 
+from censnet.cli.messages import echo, echo_json
+from censnet.cli.options import Json, Preset
 from censnet.console import Text
-from censnet.settings.presets import setting_names
-from censnet.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from censnet.settings.schema import Section, Settings
 
 
-class Entry(NamedTuple):
-    """One setting."""
+def settings(
+    task: Annotated[str, typer.Argument(help="node, edge, graph or link.")] = "node",
+    preset: Preset = "strong",
+    as_json: Json = False,
+) -> None:
+    """List every setting, its value in a preset for one kind of task, and its meaning."""
+    from censnet.settings.presets import make_settings
+
+    found = setting_rows(make_settings(preset, cast("Section", task)))
+    if as_json:
+        echo_json([row._asdict() for row in found])
+    else:
+        echo(_table(found))
+
+
+class SettingRow(NamedTuple):
+    """One setting: its name and value as `--set` takes them, and its meaning."""
 
     name: str
     value: str
     meaning: str
 
 
-def entries(settings: Settings) -> list[Entry]:
+def setting_rows(settings: Settings) -> list[SettingRow]:
     """All settings, in their order.
 
-    >>> entries(Settings())[0]
-    Entry(name='model.layers', value='NEN', meaning='node (N) and edge (E) layers, in order')
+    >>> from censnet.settings.schema import Settings
+    >>> setting_rows(Settings())[0]
+    SettingRow(name='model.layers', value='NEN', meaning='node (N) and edge (E) layers, in order')
     """
+    from censnet.settings.presets import setting_names
+
     found = []
     schemas = {group: getattr(settings, group).model_json_schema() for group in ("model", "training", "data")}
     for name in setting_names():
         group, _, key = name.partition(".")
-        stated = schemas[group]["properties"][key]
-        words = _choices(stated)
-        meaning = stated["description"] + (f": {', '.join(words)}" if words else "")
-        found.append(Entry(name, spell(getattr(getattr(settings, group), key)), meaning))
+        schema = schemas[group]["properties"][key]
+        choices = _choices(schema)
+        meaning = schema["description"] + (f": {', '.join(choices)}" if choices else "")
+        found.append(SettingRow(name, format_value(getattr(getattr(settings, group), key)), meaning))
     return found
 
 
-def spell(value: object) -> str:
-    """A value as one types it after `--set NAME=`.
+def format_value(value: object) -> str:
+    """A value as it is typed after `--set NAME=`.
 
-    >>> spell(None), spell(True), spell("cosine"), spell(["mean", "sum"])
+    >>> format_value(None), format_value(True), format_value("cosine"), format_value(["mean", "sum"])
     ('none', 'true', 'cosine', '["mean", "sum"]')
     """
     if value is None:
@@ -49,18 +71,17 @@ def spell(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def settings_table(settings: Settings) -> RenderableType:
-    """All settings as rich shows them."""
+def _table(rows: list[SettingRow]) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold", max_width=30)
     grid.add_column(style="dim", overflow="fold")
-    for name, value, meaning in entries(settings):
+    for name, value, meaning in rows:
         grid.add_row(name, Text(value), Text(meaning))
     return grid
 
 
-def _choices(stated: dict[str, Any]) -> list[str]:
-    """The words that a setting may be, from its JSON schema."""
-    forms = [stated, stated.get("items", {}), *stated.get("anyOf", ())]
-    return [str(word) for form in forms for word in form.get("enum", ())]
+def _choices(schema: dict[str, Any]) -> list[str]:
+    """The values that a setting may have, from its JSON schema."""
+    forms = [schema, schema.get("items", {}), *schema.get("anyOf", ())]
+    return [str(choice) for form in forms for choice in form.get("enum", ())]

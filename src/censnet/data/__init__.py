@@ -1,6 +1,7 @@
 """From a user's tables, SMILES and objects to graphs, and back to their rows."""
 
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import Dataset
+from censnet.data.load import load_data
 from censnet.data.tables.files import Tables, read_table, write_table
 from censnet.data.tables.schema import Schema
 from censnet.errors import DataError

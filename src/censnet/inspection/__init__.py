@@ -1,1 +1,1 @@
-"""What a user should know of their data before training: counts, cost, and what gives the target away."""
+"""Inspection of data before training: structure, cost, and an audit for leakage."""

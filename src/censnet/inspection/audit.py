@@ -1,6 +1,6 @@
-"""What would make a result look better than it is: the same thing in two parts, or a column that tells the target.
+"""Audit of a data set: target leakage, duplicates across splits, contradicting labels, rows that cannot be used.
 
-`censnet inspect` shows all of it. `train` warns of the leaks in features and of what is in two parts.
+`censnet inspect` shows all findings. `train` warns of leaking features and of duplicates across splits.
 """
 
 from __future__ import annotations
@@ -20,10 +20,19 @@ from censnet.data.splits.split import PARTS, Split
 from censnet.data.tables.keys import LEVELS
 from censnet.data.tables.row_errors import summarize_errors
 from censnet.inspection.cross_table import Grouping, find_groupings, leaks_across
-from censnet.inspection.leakage import Labels, Values, as_labels, follows, leaking_features, leaks_target, sample_rows
-from censnet.inspection.structure import node_numbers, pair_ends
+from censnet.inspection.leakage import (
+    Labels,
+    Values,
+    as_labels,
+    id_correlates,
+    leaking_features,
+    leaks_target,
+    sample_rows,
+)
+from censnet.inspection.structure import pair_ends
 from censnet.ops.colors import hash_graphs
 from censnet.ops.graph_set import GraphSet
+from censnet.ops.pairs import global_ends
 from censnet.text import count, plural
 
 Array = np.ndarray[Any, Any]
@@ -31,13 +40,26 @@ LEVEL_OF = {table: level for level, table in LEVELS.items()}
 
 
 class Finding(BaseModel):
-    """One thing a user should know, and how bad it is; a leak is of a column that is a feature."""
+    """One finding of the audit.
+
+    Args:
+        level: how bad it is.
+        what: one sentence.
+        kind: what it is about; a leak is of a column that is a feature.
+        where: the file and the column of labels.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     level: Literal["problem", "warning", "note"]
     what: str
-    kind: Literal["leak", "duplicate", "other"] = "other"
+    kind: Literal["leak", "duplicate", "labels", "other"] = "other"
+    where: str = ""
+
+
+def sort_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings with the worst first."""
+    return sorted(findings, key=lambda finding: ("problem", "warning", "note").index(finding.level))
 
 
 def audit(
@@ -46,7 +68,7 @@ def audit(
     splits: Mapping[str, Split] | None = None,
     links: LinkSplit | None = None,
 ) -> list[Finding]:
-    """Everything that is wrong or doubtful, the worst first.
+    """Find everything that is wrong or doubtful, the worst first.
 
     Args:
         data: the data set.
@@ -61,15 +83,15 @@ def audit(
     found += find_leaks(data, targets, splits)
     if links is not None:
         found += _links(data, links)
-    return sorted(found, key=lambda finding: ("problem", "warning", "note").index(finding.level))
+    return sort_findings(found)
 
 
 def find_leaks(
     data: Dataset, targets: Mapping[str, Sequence[str]], splits: Mapping[str, Split] | None = None
 ) -> list[Finding]:
-    """Columns, of any table, that tell a target, and what is in two parts.
+    """Find columns of any table that leak a target, and duplicates across splits.
 
-    A column is tested on at most 20,000 rows, so that it takes less than a second for a usual table.
+    A column is tested on at most 10,000 rows, so that it takes less than a second for a usual table.
 
     Args:
         data, targets, splits: as in `audit`.
@@ -78,7 +100,7 @@ def find_leaks(
     groupings = find_groupings(data) if targets else []
     for table, columns in targets.items():
         for column in columns:
-            found += _telling_columns(data, table, column)
+            found += _leaking_columns(data, table, column)
             found += _across(data, table, column, groupings)
     found += _same_molecules(data, splits.get("graphs"), targets.get("graphs", ()))
     for table in ("nodes", "edges", "graphs"):
@@ -88,13 +110,13 @@ def find_leaks(
 
 
 def _across(data: Dataset, table: str, target: str, groupings: list[Grouping]) -> list[Finding]:
-    """Columns of other tables that tell the target."""
+    """Columns of other tables that leak the target."""
     found = []
-    for name, how, sure in leaks_across(data, table, target, groupings):
-        gives, column = "gives" if sure else "may give", name.partition(", column ")[2]
-        use = _drop(column) if column else "it is a feature"
-        what = f"{name} {gives} {target} of {data.tables.name(table)} away ({how}; {use})"
-        found.append(Finding(level="problem" if sure else "warning", what=what, kind="leak"))
+    for leak in leaks_across(data, table, target, groupings):
+        use = _drop(leak.column) if leak.column else "it is a feature"
+        leaks, column = "leaks" if leak.sure else "may leak", f"column {leak.column}" if leak.column else leak.feature
+        what = f"{leak.file}, {column} {leaks} {target} of {data.tables.name(table)} ({leak.how}; {use})"
+        found.append(Finding(level="problem" if leak.sure else "warning", what=what, kind="leak"))
     return found
 
 
@@ -117,19 +139,20 @@ def _labels(data: Dataset, table: str, column: str, split: Split | None) -> list
     name, found = f"{data.tables.name(table)}, column {column}", []
     present = labels.notna().to_numpy()
     if not present.any():
-        return [Finding(level="problem", what=f"{name}: no row has a label")]
+        return [Finding(level="problem", what=f"{name}: no row has a label", kind="labels", where=name)]
     if labels.nunique() == 1:
-        found.append(Finding(level="problem", what=f"{name}: every label is the same"))
+        found.append(Finding(level="problem", what=f"{name}: every label is the same", kind="labels", where=name))
     if split is not None:
         for part, rows in split.parts.items():
             drawn = len(rows) == 0 and part != "train" and split.source  # of a stated split, or left out on purpose
             if not drawn and not present[rows.numpy()].any():
-                found.append(Finding(level="problem", what=f"{name}: no row of the {part} part has a label"))
+                what = f"{name}: no row of the {part} part has a label"
+                found.append(Finding(level="problem", what=what, kind="labels", where=name))
     return found
 
 
-def _telling_columns(data: Dataset, table: str, target: str) -> list[Finding]:
-    """Columns of the same table that tell the target. Of graphs few columns are features, and the others are left."""
+def _leaking_columns(data: Dataset, table: str, target: str) -> list[Finding]:
+    """Columns of the same table that leak the target; of a table of graphs only the columns that are features."""
     schema = data.schema.of_graphs if table == "graphs" else data.schema.table(table)
     frame, file = data.tables.frames()[table], data.tables.name(table)
     if table == "graphs" and not schema.columns:
@@ -145,30 +168,29 @@ def _telling_columns(data: Dataset, table: str, target: str) -> list[Finding]:
     for column in schema.columns:
         if column.kind == "vector" or column.name not in frame:
             continue
-        told = leaks_target(Values.read(part[column.name]), known)
-        if told is not None:
-            sure, how = told
+        leak = leaks_target(Values.read(part[column.name]), known)
+        if leak is not None:
+            sure, how = leak
             use = _drop(column.name) if column.width else "it is no feature"
             level: Literal["problem", "warning"] = "problem" if sure and column.width else "warning"
-            gives = "gives" if sure else "may give"
-            what = f"{file}, column {column.name} {gives} {target} away ({how}; {use}{sampled})"
+            leaks = "leaks" if sure else "may leak"
+            what = f"{file}, column {column.name} {leaks} {target} ({how}; {use}{sampled})"
             found.append(Finding(level=level, what=what, kind="leak" if column.width else "other"))
     if table != "graphs" and any(column.kind == "vector" for column in schema.columns):
-        found += _telling_vectors(data, table, target, rows, labels)
+        found += _leaking_vectors(data, table, target, rows, labels)
     if table == "graphs":
         return found
     for name in (*schema.keys.values(), *(column.name for column in schema.columns if column.kind == "id")):
         if name not in frame or (table == "edges" and name in schema.keys.values()):
-            continue  # who takes part in an edge may well tell something about it
-        how_ = follows(part[name].reset_index(drop=True), labels)
-        if how_ is not None:
-            found.append(
-                Finding(level="warning", what=f"{file}, column {name} is an id that follows {target} ({how_})")
-            )
+            continue  # the end nodes of an edge may well predict its label
+        trend = id_correlates(part[name].reset_index(drop=True), labels)
+        if trend is not None:
+            what = f"{file}, column {name} is an id that follows {target} ({trend})"
+            found.append(Finding(level="warning", what=what))
     return found
 
 
-def _telling_vectors(data: Dataset, table: str, target: str, rows: Array, labels: pd.Series[Any]) -> list[Finding]:
+def _leaking_vectors(data: Dataset, table: str, target: str, rows: Array, labels: pd.Series[Any]) -> list[Finding]:
     features, names = getattr(data.graph, table), data.schema.table(table).names
     place = data.rows(LEVEL_OF[table])[rows].numpy()
     rows, labels = place[place >= 0][:20_000], labels[place >= 0].reset_index(drop=True)[:20_000]
@@ -180,7 +202,7 @@ def _telling_vectors(data: Dataset, table: str, target: str, rows: Array, labels
         block = features[rows, start : start + step].numpy()
         for column, size in leaking_features(block, labels):
             name = names[start + column] if start + column < len(names) else f"feature {start + column}"
-            what = f"{data.tables.name(table)}, {name} gives {target} away (correlation {size:.3f}; it is a feature)"
+            what = f"{data.tables.name(table)}, {name} leaks {target} (correlation {size:.3f}; it is a feature)"
             found.append(Finding(level="problem", what=what, kind="leak"))
     return found
 
@@ -200,14 +222,14 @@ def _same_molecules(data: Dataset, split: Split | None, targets: Sequence[str] =
         for column in targets:
             found += _contradictions(group, data.labels("graph", column), f"{file}: ", column)
     if split is not None:
-        found += _twins(group, split, f"{file}: ", "the same molecule")
+        found += _duplicates_across_splits(group, split, f"{file}: ", "the same molecule")
     return found
 
 
 def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:
-    """Rows with the same molecule as the same number; -1 for a row without one.
+    """Group rows with the same molecule; -1 for a row without one.
 
-    Only molecules whose tensors are alike, in whatever order, are compared by their canonical spelling.
+    Only molecules with isomorphic tensors (equal graph hashes) are compared by their canonical SMILES.
     """
     place, rows = data.graph_rows.numpy(), data.tables.frames()["graphs"][smiles].astype("string").fillna("")
     group = np.where(place >= 0, hash_graphs(graphs).cpu().numpy()[place], 0)
@@ -219,7 +241,7 @@ def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:
 
 
 def _contradictions(group: Array, labels: pd.Series[Any], prefix: str, column: str) -> list[Finding]:
-    """Molecules that have several labels, which no network can give back; -1 is no group."""
+    """Molecules with several different labels, which no model can predict; -1 is no group."""
     known = pd.DataFrame({"group": group, "label": as_labels(labels)})[(group >= 0) & labels.notna().to_numpy()]
     different = known.groupby("group", sort=False)["label"].nunique()
     several = different.index[different > 1]
@@ -233,7 +255,7 @@ def _contradictions(group: Array, labels: pd.Series[Any], prefix: str, column: s
 
 
 def _same_rows(data: Dataset, table: str, split: Split, targets: Sequence[str]) -> list[Finding]:
-    """Rows that say the same in two parts: for edges between the same nodes, for nodes in all their columns."""
+    """Equal rows in two splits: of edges between the same nodes, of nodes with the same values in all columns."""
     frame, schema = data.tables.frames()[table], data.schema.table(table)
     if table == "graphs" and data.schema.smiles is not None:
         return []
@@ -245,20 +267,20 @@ def _same_rows(data: Dataset, table: str, split: Split, targets: Sequence[str]) 
         return []
     group = pd.factorize(pd.util.hash_pandas_object(_hashable(frame[columns]), index=False))[0]
     if table != "edges" and group.max() + 1 < 0.5 * len(group):
-        return []  # the columns are too coarse to tell rows apart: equal rows are no twins
-    return _twins(np.asarray(group), split, f"{data.tables.name(table)}: ", "an equal row")
+        return []  # the columns are too coarse: equal rows are not duplicates
+    return _duplicates_across_splits(np.asarray(group), split, f"{data.tables.name(table)}: ", "an equal row")
 
 
 def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
-    """Rows of edges between the same two nodes in two parts: one edge is a problem, two payments are not."""
+    """Rows of edges between the same two nodes in two splits: the same edge is a problem, parallel edges are not."""
     if split is None:
         return []
     row, file = data.edge_rows.numpy(), data.tables.name("edges")
     low, high = pair_ends(data.graph)
-    found = _twins(row, split, f"{file}: ", "the same edge")
+    found = _duplicates_across_splits(row, split, f"{file}: ", "the same edge")
     part = split.codes(len(row))
     good = np.flatnonzero((row >= 0) & (part >= 0))
-    ends = node_numbers(data.graph)[:, row[good]]
+    ends = global_ends(data.graph)[:, row[good]]
     group = pd.factorize(low[row[good]] * data.count("node") + high[row[good]])[0]
     back, proper = ends[0] > ends[1], ends[0] != ends[1]
     for number in (1, 2):
@@ -280,7 +302,7 @@ def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
 
 
 def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
-    """Pairs that are asked about and seen, and non-links that are links."""
+    """Test links that training has as edges, and negative pairs that are links."""
     low, high = pair_ends(data.graph)
     every = pd.MultiIndex.from_arrays([low, high])
     seen = every[links.rows.train.numpy()]
@@ -302,8 +324,8 @@ def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
     return found
 
 
-def _twins(group: Array, split: Split, prefix: str, what: str) -> list[Finding]:
-    """A finding for each part with rows whose group is in training too; -1 is no group."""
+def _duplicates_across_splits(group: Array, split: Split, prefix: str, what: str) -> list[Finding]:
+    """A finding for each split with rows whose group is also in the training split; -1 is no group."""
     part, found = split.codes(len(group)), []
     seen = np.zeros(group.max(initial=-1) + 1, dtype=bool)
     seen[group[(part == 0) & (group >= 0)]] = True

@@ -1,4 +1,4 @@
-"""What a training will take in memory and time, measured on a step of its own network on some of the data."""
+"""The memory and time that a training takes, estimated by measuring one step of its own model on some of the data."""
 
 from __future__ import annotations
 
@@ -14,37 +14,50 @@ from typing import Any
 
 import psutil
 import torch
+from pydantic import BaseModel
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from censnet.data.dataset import Dataset
-from censnet.data.tables.target_spec import Level, Targets, as_texts, parse_targets
-from censnet.errors import DataError, SettingsError
-from censnet.inspection.cost_report import Cost
+from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
-from censnet.tasks.targets import Target
 from censnet.training.batches import NUMBERS_KEPT, Batch, choose_sampling, make_batches
 from censnet.training.devices import free_memory, total_memory
 from censnet.training.inference import infer
 from censnet.training.objective import Objective
 from censnet.training.task_data import TaskData, build_model
 
-logger = logging.getLogger("censnet")
+logger = logging.getLogger(__name__)
 
 MOST_EDGES = 8_000  # of one graph that a step is measured on
-CLASSES = [str(number) for number in range(8)]  # a usual number of them, where no target is asked for
 PATIENCE = 2.0  # seconds, after which a step is not measured again
 OF_A_WEIGHT = 16  # bytes: the weight, its gradient, and what the optimizer keeps of both
-LOOP_BYTES = 100 * 2**20  # what the loop itself brings in: the optimizer's code, metrics, tables of results
+LOOP_BYTES = 100 * 2**20  # of the training loop itself: the optimizer's code, metrics, tables of results
 LOOP_SECONDS = 1.3  # times a step and a pass: the optimizer, metrics, checkpoints; fitted on trainings of each kind
 SLACK = 1.15  # of the memory that tensors take, what the allocator takes: fitted on trainings of each kind
-UNSURE = 1.25  # estimates are this much too high at times, so that no more than that over what is free is refused
-UNASKED = 1 / 8  # of the free memory: less by a rough count is not measured before a training
+UNSURE = 1.25  # factor by which an estimate may be too high: only more than that over the free memory is refused
+UNASKED = 1 / 8  # of the free memory: below that by a rough count, nothing is measured before a training
+
+
+class Cost(BaseModel):
+    """The estimated cost of training one model.
+
+    Args:
+        network: the layers and width of the model.
+        bytes: memory of the whole process at its peak.
+        seconds: of one epoch on the CPU that was measured: forward, backward, the optimizer, validation.
+        batches: steps in an epoch: 1 for one graph.
+        measured_edges: of the subgraph that was measured; time and memory are scaled up from it.
+    """
+
+    network: str
+    bytes: int
+    seconds: float
+    batches: int
+    measured_edges: int
 
 
 class PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -82,13 +95,13 @@ def _is_strided(leaf: object) -> bool:
 
 
 def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
-    """Estimate the memory of a training on this machine's processor and the time of one of its epochs.
+    """Estimate the memory of a training on this machine's CPU and the time of one of its epochs.
 
-    A step is measured as it is trained: on a batch of graphs, or on sampled neighborhoods. One whole graph is measured
-    on a smaller one of as many edges for each node, and so is the pass over all rows that follows an epoch.
+    A step is measured as it is trained: on a batch of graphs, or on sampled neighborhoods. A full batch is measured on
+    a smaller graph with as many edges for each node, and so is the inference after each epoch.
 
     Args:
-        lesson: what is trained on.
+        task_data: the graph, targets, labels and split.
         settings: of the training.
     """
     before, held = peak_memory(), psutil.Process().memory_info().rss
@@ -116,7 +129,7 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has held so far, where Linux tells; else what it holds."""
+    """The peak memory of this process in bytes, on Linux; elsewhere what it holds now."""
     try:
         found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
     except OSError:
@@ -125,18 +138,18 @@ def peak_memory() -> int:
 
 
 class _Step:
-    """A step of the training, as `fit` takes it but for the optimizer, whose import alone takes seconds."""
+    """A training step as `fit` takes it, without the optimizer, whose import alone takes seconds."""
 
     def __init__(self, task_data: TaskData, settings: Settings, model: Model) -> None:
         self.model = model
         self.objective = Objective(task_data, settings.training, model)
 
     def measure(self, draw: Callable[[], Batch]) -> tuple[float, float]:
-        """The bytes that grow with the rows, and the seconds of a usual step."""
+        """The bytes of activations, and the median seconds of a step."""
         with PeakMemory() as memory:
             self(draw())
         gradients = sum(weight.numel() * weight.element_size() for weight in self.model.parameters())
-        return max(0, memory.peak - gradients), _usual(lambda: self(draw()))
+        return max(0, memory.peak - gradients), _median_seconds(lambda: self(draw()))
 
     def __call__(self, batch: Batch) -> None:
         self.model.train()
@@ -145,16 +158,16 @@ class _Step:
 
 
 def _measure_pass(model: Model, graph: Any) -> tuple[float, float]:
-    """The bytes and seconds of the answers for every row, without gradients."""
+    """The bytes and seconds of inference on the whole graph."""
     if not isinstance(graph, Graph):
         graph = graph.subset(torch.arange(min(len(graph), 64)))
     with PeakMemory() as memory:
         infer(model, graph)
-    return memory.peak, _usual(lambda: infer(model, graph))
+    return memory.peak, _median_seconds(lambda: infer(model, graph))
 
 
-def _usual(work: Callable[[], object]) -> float:
-    """The median of the seconds that some work takes."""
+def _median_seconds(work: Callable[[], object]) -> float:
+    """The median seconds of a call."""
     begin, taken = time.perf_counter(), list[float]()
     while len(taken) < 20 and (not taken or time.perf_counter() - begin < PATIENCE / (2 if len(taken) < 3 else 4)):
         start = time.perf_counter()
@@ -164,8 +177,9 @@ def _usual(work: Callable[[], object]) -> float:
 
 
 def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
-    """A lesson on a smaller graph with as many edges for each node and as many labels for each row, and how much
-    smaller it is. Which nodes an edge joins says nothing of what it costs, so each end is another one there.
+    """Task data on a smaller graph with the same mean degree and share of labels, and the factor of its size.
+
+    The cost of an edge does not depend on which nodes it joins, so ends are renumbered.
     """
     graph = task_data.graph
     if not isinstance(graph, Graph):
@@ -185,7 +199,7 @@ def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
 
 
 def _head(nodes: Tensor, count: int) -> Tensor:
-    """The first rows, dense or sparse."""
+    """The first rows of a dense or sparse matrix."""
     if nodes.layout == torch.strided:
         return nodes[:count]
     start = nodes.crow_indices()[: count + 1]
@@ -194,38 +208,10 @@ def _head(nodes: Tensor, count: int) -> Tensor:
     return torch.sparse_csr_tensor(start, columns, values, (count, nodes.shape[1]))
 
 
-def estimate_for(dataset: Dataset, target: Targets | None) -> Cost | str:
-    """The estimate for what would be trained by default; or, if nothing would, why not.
-
-    Without a target it is for the paper's network and a column of nodes.
-    """
-    try:
-        if not target:
-            return estimate_cost(_any_lesson(dataset), make_settings("paper", "node"))
-        asked, link = parse_targets(target)
-        settings = make_settings("strong", asked[0].level if asked else "link", link=link)
-        from censnet.pipeline.prepare import prepare_dataset
-
-        prepared = prepare_dataset(dataset, asked, link, settings, as_texts(target))
-        costs = [estimate_cost(prepared.task_data, network) for network in prepared.networks]
-        return max(costs, key=lambda cost: cost.bytes)
-    except (DataError, SettingsError) as error:
-        return str(error)
-
-
-def _any_lesson(dataset: Dataset) -> TaskData:
-    """Nodes of eight classes, half of them for training."""
-    level: Level = "node"
-    count = dataset.count(level)
-    target = Target(level=level, column="any", kind="classes", classes=CLASSES)
-    labels = (torch.arange(count) % len(CLASSES)).float().unsqueeze(1)
-    return TaskData(dataset.graph, [target], {level: labels}, {level: torch.arange(count).unsqueeze(1) % 2})
-
-
 def check_memory(task_data: TaskData, settings: Settings, device: torch.device) -> None:
-    """Raise, before a training begins, if it plainly does not fit into the memory that is free; warn if it may not.
+    """Raise, before a training begins, if it clearly does not fit into free memory; warn if it may not.
 
-    Only what may be too large by a rough count is measured. On a GPU the training itself finds out.
+    A step is measured only where a rough count is close to the limit. On a GPU the training itself runs out of memory.
     """
     free = free_memory()
     if device.type != "cpu" or _count_roughly(task_data, settings) < UNASKED * free:
@@ -242,7 +228,7 @@ def check_memory(task_data: TaskData, settings: Settings, device: torch.device) 
 
 
 def _count_weights(task_data: TaskData, settings: Settings) -> int:
-    """How many weights the network has; it is not made."""
+    """The number of parameters of the model, built on the meta device."""
     with torch.device("meta"):
         return sum(weight.numel() for weight in build_model(task_data, settings).parameters())
 
@@ -259,7 +245,7 @@ def _count_roughly(task_data: TaskData, settings: Settings) -> float:
 
 
 def what_to_lower(task_data: TaskData, settings: Settings) -> str:
-    """What a user can do where memory is short."""
+    """Advice where memory is short: the settings to lower."""
     model, training = settings.model, settings.training
     said = f"lower model.hidden ({model.hidden:,})"
     if not isinstance(task_data.graph, Graph):

@@ -1,15 +1,15 @@
-"""Target leakage across tables: a column of nodes that tells a label of their edges, and the like.
+"""Target leakage across tables: a node column that leaks the label of incident edges, and the like.
 
-A table's rows belong to rows of another one: edges to their nodes, nodes and edges to their graph. So labels can be
-gathered on the rows that they belong to, and columns on the rows that carry the labels. The number of rows that a
-test has is that of the gathered ones, and not that of their members, which may repeat one value a thousand times.
+Rows of a table belong to rows of another: edges to their nodes, nodes and edges to their graph. So labels can be
+aggregated over the rows that they belong to, and columns over the rows that carry the labels. The sample size of a
+test is the number of aggregated rows, not of their members, which may repeat one value a thousand times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -32,12 +32,12 @@ from censnet.inspection.leakage import (
     label_gain,
     sample_rows,
 )
-from censnet.inspection.structure import node_numbers
 from censnet.ops.graph_set import GraphSet
+from censnet.ops.pairs import global_ends
 
 Array = np.ndarray[Any, Any]
 
-MOST_OWNERS = 4_000  # rows that labels or columns are gathered on
+MOST_OWNERS = 4_000  # rows that labels or columns are aggregated over
 MOST_VALUES = 20  # of a column of nodes, up to which the values at both ends of an edge are taken together
 MOST_CODES = 1_000  # of a column whose most common value on each owner is looked at
 MOST_CELLS = 20_000_000  # of features that are vectors
@@ -69,7 +69,7 @@ class Grouping:
 
 
 def find_groupings(data: Dataset) -> list[Grouping]:
-    """How the rows of the tables belong together, from what the tensors hold."""
+    """The groupings of the rows of all tables, read from the tensors."""
     frames, found = data.tables.frames(), list[Grouping]()
     if {"nodes", "edges"} <= frames.keys():
         source, target = edge_ends(data)
@@ -96,7 +96,7 @@ def edge_ends(data: Dataset) -> tuple[Array, Array]:
     first = _first_rows(data.node_rows.numpy(), data.count("node"))
     ends = np.full((2, len(place)), -1)
     good = place >= 0
-    ends[:, good] = first[node_numbers(data.graph)[:, place[good]]]
+    ends[:, good] = first[global_ends(data.graph)[:, place[good]]]
     name, source = data.schema.nodes.keys.get("id"), data.schema.edges.keys.get("source")
     if name in frames["nodes"] and source in frames["edges"]:  # the tensors do not say which end is the source
         ids, start = as_arrow(frames["nodes"][name]).cast(pa.string()), as_arrow(frames["edges"][source])
@@ -106,8 +106,26 @@ def edge_ends(data: Dataset) -> tuple[Array, Array]:
     return ends[0], ends[1]
 
 
-def leaks_across(data: Dataset, table: str, target: str, groupings: list[Grouping]) -> Iterator[tuple[str, str, bool]]:
-    """Columns of other tables that tell a target: file and column, how, and whether that is sure."""
+class Leak(NamedTuple):
+    """A column, or one entry of a vector column, of another table that leaks the target.
+
+    Args:
+        file: of its table.
+        column: its name; empty for an entry of a vector.
+        feature: the name of the entry; empty for a column.
+        how: the evidence.
+        sure: whether it is beyond doubt.
+    """
+
+    file: str
+    column: str
+    feature: str
+    how: str
+    sure: bool
+
+
+def leaks_across(data: Dataset, table: str, target: str, groupings: list[Grouping]) -> Iterator[Leak]:
+    """Columns of other tables that leak a target."""
     labels = as_labels(data.labels(table.removesuffix("s"), target))
     if labels.nunique() < 2:
         return
@@ -126,12 +144,12 @@ def leaks_across(data: Dataset, table: str, target: str, groupings: list[Groupin
         frame, file = data.tables.frames()[other], data.tables.name(other)
         for name in names:
             values = Values.read(frame[name])
-            found = [told for test in tests if (told := test.of(values)) is not None]
+            found = [leak for test in tests if (leak := test.of(values)) is not None]
             if found:
                 sure, how = max(found, key=lambda each: each[0])
-                yield f"{file}, column {name}", how, sure
+                yield Leak(file, name, "", how, sure)
         for entry, how in _vectors(data, other, tests):
-            yield f"{file}, {entry}", how, True
+            yield Leak(file, "", entry, how, True)
 
 
 def feature_columns(data: Dataset, table: str) -> list[str]:
@@ -146,34 +164,34 @@ class Test(Protocol):
     """A test of columns of one table against labels of another."""
 
     def of(self, values: Values) -> tuple[bool, str] | None:
-        """Whether a column tells the labels: surely or perhaps, and how."""
+        """Whether a column leaks the labels: surely or perhaps, and how."""
 
     def of_numbers(self, columns: Array, rows: Array) -> list[tuple[int, str]]:
-        """Which of many columns do, of which some rows are there; each with how."""
+        """Those of many columns, given on some rows, that leak the labels; each with how."""
 
-    rows: Array  # those whose columns are looked at
+    rows: Array  # whose columns are read
 
 
 class OnColumns:
-    """Labels gathered on the rows that they belong to, against the columns of these rows."""
+    """Labels aggregated over the rows that they belong to, against the columns of these rows."""
 
     def __init__(self, grouping: Grouping, labels: pd.Series[Any], count: int) -> None:
         known = labels.notna().to_numpy()[grouping.member]
         member, owner = grouping.member[known], grouping.owner[known]
         codes, classes = pd.factorize(labels)
         number = _as_targets(labels, codes, classes)
-        most = _gather(number[:, :1], member, owner, count)["highest"][:, 0]
+        most = _aggregate(number[:, :1], member, owner, count)["highest"][:, 0]
         self.rows = sample_rows(pd.Series(most), MOST_OWNERS)
         part = Grouping(grouping.members, grouping.owners, grouping.words, member, owner).of(self.rows, count)
-        sums = _gather(number, part.member, part.owner, len(self.rows))
-        self.targets = Targets(np.concatenate(list(sums.values()), axis=1))
+        sums = _aggregate(number, part.member, part.owner, len(self.rows))
+        self.targets = CorrelationTargets(np.concatenate(list(sums.values()), axis=1))
         self.kinds = [kind for kind in sums for _ in range(number.shape[1])]
         self.words, self.classes = grouping.words, list[Labels]()
         if not is_regression_target(labels):
             mode, pure = _modes(codes[part.member], part.owner, len(self.rows), len(classes))
-            gathered = [mode] if pure > PURE else []
-            gathered += [sums[kind][:, 0] for kind in ("highest", "lowest")] if len(classes) == 2 else []
-            self.classes = [Labels(pd.Series(each)) for each in gathered if not _shared(each)]
+            modes = [mode] if pure > PURE else []
+            modes += [sums[kind][:, 0] for kind in ("highest", "lowest")] if len(classes) == 2 else []
+            self.classes = [Labels(pd.Series(each)) for each in modes if not _nearly_constant(each)]
 
     def of(self, values: Values) -> tuple[bool, str] | None:
         mine = values.take(self.rows)
@@ -182,7 +200,7 @@ class OnColumns:
         for labels in self.classes:
             gain, groups = label_gain(mine.codes, labels.codes)
             if gain > GAIN:
-                return True, f"its {groups:,} values tell {gain:.0%} of the labels of {self.words}"
+                return True, f"its {groups:,} values predict {gain:.0%} of the labels of {self.words}"
         return None
 
     def of_numbers(self, columns: Array, rows: Array) -> list[tuple[int, str]]:
@@ -194,7 +212,7 @@ class OnColumns:
 
 
 class OnLabels:
-    """Columns gathered on the rows that carry the labels."""
+    """Columns aggregated over the rows that carry the labels, against these labels."""
 
     def __init__(self, grouping: Grouping, labels: pd.Series[Any]) -> None:
         has = np.zeros(len(labels), bool)
@@ -205,7 +223,7 @@ class OnLabels:
         self.labels, self.owner, self.words = Labels(labels), part.owner, grouping.words
         self.rows, self.place = np.unique(part.member, return_inverse=True)
         codes, classes = pd.factorize(labels)
-        self.targets = Targets(_as_targets(labels, codes, classes))
+        self.targets = CorrelationTargets(_as_targets(labels, codes, classes))
 
     def of(self, values: Values) -> tuple[bool, str] | None:
         mine = values.take(self.rows)
@@ -217,11 +235,11 @@ class OnLabels:
             return None
         mode, pure = _modes(codes[self.place], self.owner, len(self.labels.codes), kinds)
         gain = label_gain(mode + 1, self.labels.codes)[0] if pure > PURE else 0.0
-        return (True, f"its value on {self.words} tells {gain:.0%} of the labels") if gain > GAIN else None
+        return (True, f"its value on {self.words} predicts {gain:.0%} of the labels") if gain > GAIN else None
 
     def of_numbers(self, columns: Array, rows: Array) -> list[tuple[int, str]]:
         found = dict[int, tuple[float, str]]()
-        for kind, values in _gather(columns, self.place, self.owner, len(self.labels.codes)).items():
+        for kind, values in _aggregate(columns, self.place, self.owner, len(self.labels.codes)).items():
             size, _ = self.targets.correlations(values)
             for number in np.flatnonzero(size > CORRELATION):
                 found.setdefault(int(number), (size[number], kind))
@@ -232,7 +250,7 @@ class OnLabels:
 
 
 class BothEnds:
-    """The class of an edge by the values of a column at its two nodes together, where there are few of these."""
+    """The class of an edge against the pair of values of a categorical column at its two end nodes."""
 
     def __init__(self, data: Dataset, labels: pd.Series[Any]) -> None:
         source, target = edge_ends(data)
@@ -245,28 +263,28 @@ class BothEnds:
         if values.codes.max(initial=0) >= most:
             return None
         gain = label_gain(values.codes[self.source] * most + values.codes[self.target], self.labels.codes)[0]
-        return (False, f"its values at the two ends tell {gain:.0%} of the labels") if gain > GAIN else None
+        return (False, f"its values at the two ends predict {gain:.0%} of the labels") if gain > GAIN else None
 
     def of_numbers(self, columns: Array, rows: Array) -> list[tuple[int, str]]:
         return []
 
 
 def _vectors(data: Dataset, table: str, tests: list[Test]) -> Iterator[tuple[str, str]]:
-    """Entries of vectors that tell the labels."""
+    """Entries of vector columns that leak the labels."""
     schema = data.schema.table(table)
     wide = [place for place, kind in enumerate(_feature_kinds(schema)) if kind == "vector"]
     if table == "graphs" or not wide or getattr(data.graph, table).numel() > 10 * MOST_CELLS:
         return
     features, place = getattr(data.graph, table).to_dense()[:, torch.tensor(wide)], data.rows(table.removesuffix("s"))
-    told = set[int]()
+    known = set[int]()
     for test in tests:
         rows = test.rows[: MOST_CELLS // len(wide)]
         if len(rows) < len(test.rows):
             continue
         mine = np.where(place[rows][:, None] >= 0, features[place[rows].clamp(min=0)].numpy(), np.nan)
         for number, how in test.of_numbers(mine.astype(np.float64), rows):
-            if number not in told:
-                told.add(number)
+            if number not in known:
+                known.add(number)
                 yield schema.names[wide[number]] if wide[number] < len(schema.names) else f"feature {number}", how
 
 
@@ -275,7 +293,7 @@ def _feature_kinds(schema: TableSchema) -> list[str]:
 
 
 def _as_targets(labels: pd.Series[Any], codes: Array, classes: Any) -> Array:
-    """A quantity as one column of numbers, two classes as one, several as one each of the commonest."""
+    """Labels as columns of numbers: one of a regression target or of two classes, else one of each common class."""
     if is_regression_target(labels):
         return labels.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
     common = np.argsort(-np.bincount(codes[codes >= 0], minlength=len(classes)), kind="stable")
@@ -283,7 +301,7 @@ def _as_targets(labels: pd.Series[Any], codes: Array, classes: Any) -> Array:
     return np.where(codes[:, None] >= 0, codes[:, None] == common, np.nan).astype(np.float64)
 
 
-def _gather(values: Array, member: Array, owner: Array, count: int) -> dict[str, Array]:
+def _aggregate(values: Array, member: Array, owner: Array, count: int) -> dict[str, Array]:
     """The mean, the highest and the lowest of each column over the members of each owner; NaN without any."""
     shape = count, values.shape[1]
     mean, most, least = np.full(shape, np.nan), np.full(shape, -np.inf), np.full(shape, np.inf)
@@ -299,27 +317,27 @@ def _gather(values: Array, member: Array, owner: Array, count: int) -> dict[str,
     return {kind: np.where(np.isfinite(each), each, np.nan) for kind, each in found.items()}
 
 
-class Targets:
-    """Columns of numbers that others are correlated with, by values and by ranks.
+class CorrelationTargets:
+    """Target columns that other columns are correlated with, by values (Pearson) and by ranks (Spearman).
 
-    A missing value is the mean one. A target that nearly all rows share, or a column without spread, tells nothing.
+    Missing values are imputed with the mean. A nearly constant target or a constant column has correlation 0.
     """
 
     def __init__(self, targets: Array) -> None:
-        told = np.array([not _shared(target) for target in targets.T], dtype=bool)
-        self.plain, self.ranked = (_standardize(each) * told for each in (targets, _rank(targets)))
+        varied = np.array([not _nearly_constant(target) for target in targets.T], dtype=bool)
+        self.values, self.ranks = (_standardize(each) * varied for each in (targets, _rank(targets)))
 
     def correlations(self, columns: Array) -> tuple[Array, Array]:
         """For each column its largest correlation with a target, and which target that is."""
         if len(columns) < 4 * FEWEST or not columns.size:
             return np.zeros(columns.shape[1]), np.zeros(columns.shape[1], int)
-        best = np.abs(_standardize(columns).T @ self.plain)
-        best = np.maximum(best, np.abs(_standardize(_rank(columns)).T @ self.ranked))
+        best = np.abs(_standardize(columns).T @ self.values)
+        best = np.maximum(best, np.abs(_standardize(_rank(columns)).T @ self.ranks))
         best[np.isfinite(columns).sum(0) < max(2 * FEWEST, 0.5 * len(columns))] = 0
         return best.max(1, initial=0), best.argmax(1)
 
 
-def _shared(target: Array) -> bool:
+def _nearly_constant(target: Array) -> bool:
     """Whether fewer than `FEWEST` rows differ from the rest."""
     finite = target[np.isfinite(target)]
     return len(finite) == 0 or bool(len(finite) - np.unique(finite, return_counts=True)[1].max() < FEWEST)

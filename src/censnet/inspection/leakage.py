@@ -1,4 +1,4 @@
-"""Does a column give the target away? Tests of one column against one target."""
+"""Target leakage: tests of one column against one target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.stats import rankdata
+from scipy.stats import rankdata, spearmanr
+from sklearn.metrics import roc_auc_score
 
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow, read_numbers
@@ -16,9 +17,9 @@ from censnet.data.tables.columns import as_arrow, read_numbers
 Array = np.ndarray[Any, Any]
 
 CORRELATION = 0.98
-GAIN = 0.95  # share of the labels beyond the most common one that a column explains
-SEPARATION = 0.995  # area under the curve of a column that sorts two classes apart
-EXPLAINED = 0.98  # share of the variance of a quantity's ranks that the values of a column, or bins of it, explain
+GAIN = 0.95  # share of the labels beyond the majority class that a column predicts
+SEPARATION = 0.995  # ROC AUC of a column as the score of a binary target
+EXPLAINED = 0.98  # share of the variance of a regression target, or of its ranks, that values or bins explain
 MOST_ROWS = 10_000
 MOST_BINS = 50
 FEWEST_IN_BIN = 20
@@ -28,7 +29,7 @@ _PADDED = r"^\s*[+-]?0[0-9]"
 
 
 def sample_rows(labels: pd.Series[Any], most: int = MOST_ROWS) -> Array:
-    """The labelled rows, or so many of them at random: of a rare class all, of a common one fewer."""
+    """The labeled rows, or at most so many, drawn at random: all of a rare class, fewer of a common one."""
     rows = np.flatnonzero(labels.notna().to_numpy())
     if len(rows) <= most:
         return rows
@@ -42,21 +43,21 @@ def sample_rows(labels: pd.Series[Any], most: int = MOST_ROWS) -> Array:
 
 
 def is_regression_target(labels: pd.Series[Any]) -> bool:
-    """Whether a target is a number to be estimated rather than a class: numbers with more than 20 different values."""
+    """Whether a target is a regression target: numbers with more than 20 different values."""
     return bool(
         pd.api.types.is_numeric_dtype(labels) and not pd.api.types.is_bool_dtype(labels) and labels.nunique() > 20
     )
 
 
 class Values(NamedTuple):
-    """A column as numbers, NaN for what is none, and as codes, equal for equal values and 0 for a missing one."""
+    """A column as numbers (NaN where a value is not one) and as category codes (0 where it is missing)."""
 
     numbers: Array
     codes: Array
 
     @classmethod
     def read(cls, column: pd.Series[Any]) -> Values:
-        """From a column of any type; of text, each different word is looked at once."""
+        """Read a column of any type; of text, each different value is parsed once."""
         values = as_arrow(column)
         if not pa.types.is_string(values.type):
             numbers = as_numbers(column)
@@ -67,12 +68,12 @@ class Values(NamedTuple):
         return cls(np.concatenate([[np.nan], words])[codes], codes)
 
     def take(self, rows: Array) -> Values:
-        """Those of some rows."""
+        """Select rows."""
         return Values(self.numbers[rows], self.codes[rows])
 
 
 class Labels:
-    """Labels, all of which are there, as the tests of many columns need them."""
+    """Labels without gaps, as the tests of many columns need them."""
 
     def __init__(self, labels: pd.Series[Any]) -> None:
         self.quantity = is_regression_target(labels)
@@ -82,12 +83,13 @@ class Labels:
 
 
 def leaks_target(values: pd.Series[Any] | Values, labels: pd.Series[Any] | Labels) -> tuple[bool, str] | None:
-    """Whether these values (nearly) tell the labels, all of which are there: sure or only suspicious, and how.
+    """Test whether a column (nearly) determines the labels, which have no gaps. -> sure or only suspicious, and how
 
-    A number tells a quantity, or one of two classes, by a correlation above 0.98 (of values or of ranks). Any column
-    tells classes if rows with one value have one label: of the labels that guessing the most common one gets wrong, it
-    gets 95 % right; it tells a quantity if rows with one value, or in one range of values, hardly differ. A missing
-    value is a value. A number that only sorts two classes apart, or has ranges for classes, is suspicious.
+    A numerical column leaks a regression or binary target by a Pearson or Spearman correlation above 0.98. Any column
+    leaks classes if each of its values goes with one label: of the labels that predicting the majority class gets
+    wrong, it gets 95 % right. It leaks a regression target if its values, or bins of them, explain 98 % of the
+    variance. A missing value is a value. A number that only separates two classes, or has a range for each class, is
+    suspicious.
 
     Example:
         >>> labels = pd.Series([0, 1, 1, 0, 1, 0, 0, 0] * 5)
@@ -109,16 +111,16 @@ def leaks_target(values: pd.Series[Any] | Values, labels: pd.Series[Any] | Label
         return (True, f"its values explain {share:.1%} of the variance") if share > EXPLAINED else None
     gain, groups = label_gain(value, codes)
     if gain > GAIN:
-        return True, f"its {groups:,} values tell {gain:.0%} of the labels"
+        return True, f"its {groups:,} values predict {gain:.0%} of the labels"
     if labels.num_classes == 2 and (area := _separation(number, codes)) > SEPARATION:
         return False, f"sorting by it separates the two classes (AUC {area:.3f})"
     if bins is not None and (gain := label_gain(bins, codes)[0]) > GAIN:
-        return False, f"its ranges tell {gain:.0%} of the labels"
+        return False, f"its ranges predict {gain:.0%} of the labels"
     return None
 
 
-def follows(values: pd.Series[Any], labels: pd.Series[Any]) -> str | None:
-    """Whether an id, or the number in it, rises or falls with the target."""
+def id_correlates(values: pd.Series[Any], labels: pd.Series[Any]) -> str | None:
+    """Test whether an id, or the number in it, is correlated with the target. -> how"""
     text = values.astype("string")
     number = pd.to_numeric(text.str.extract(r"(\d{1,15})(?!.*\d)", expand=False), errors="coerce").to_numpy(
         np.float64, na_value=np.nan
@@ -132,11 +134,11 @@ def follows(values: pd.Series[Any], labels: pd.Series[Any]) -> str | None:
         return f"sorting by it separates the two classes (AUC {found:.3f})" if found > 0.95 else None
     bins = _bins(number)
     gain = 0.0 if bins is None else label_gain(bins, codes)[0]
-    return f"its ranges tell {gain:.0%} of the labels" if gain > 0.9 else None
+    return f"its ranges predict {gain:.0%} of the labels" if gain > 0.9 else None
 
 
 def leaking_features(features: Array, labels: pd.Series[Any]) -> list[tuple[int, float]]:
-    """The columns of a matrix of numbers with a correlation above 0.98 with the target, or with one of its classes."""
+    """Columns of a feature matrix whose correlation with the target, or with one of its classes, is above 0.98."""
     if is_regression_target(labels):
         target = labels.to_numpy(dtype=np.float64)[:, None]
     else:
@@ -156,7 +158,7 @@ def leaking_features(features: Array, labels: pd.Series[Any]) -> list[tuple[int,
 
 
 def as_numbers(values: pd.Series[Any]) -> Array:
-    """A column as numbers, dates as such; NaN for what is none."""
+    """A column as numbers, dates too; NaN where a value is not one."""
     if pd.api.types.is_datetime64_any_dtype(values):
         return values.to_numpy("datetime64[ns]").astype(np.float64)
     if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):
@@ -181,16 +183,17 @@ def as_labels(labels: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _correlation(number: Array, target: Array) -> float:
+    """The larger of the absolute Pearson and Spearman correlations."""
     good = np.isfinite(number) & np.isfinite(target)
-    if good.sum() < max(2 * FEWEST, 0.5 * len(good)) or np.ptp(number[good]) == 0 or np.ptp(target[good]) == 0:
+    number, target = number[good], target[good]
+    if len(number) < max(2 * FEWEST, 0.5 * len(good)) or np.ptp(number) == 0 or np.ptp(target) == 0:
         return 0.0
-    plain = np.corrcoef(number[good], target[good])[0, 1]
-    ranks = np.corrcoef(_ranks(number[good]), _ranks(target[good]))[0, 1]
-    return float(np.nan_to_num([abs(plain), abs(ranks)]).max())
+    found = np.corrcoef(number, target)[0, 1], spearmanr(number, target).statistic
+    return float(np.nan_to_num(np.abs(found)).max())
 
 
 def _bins(number: Array) -> Array | None:
-    """Numbers of many values as ranges with equally many rows; None where there are too few rows or values."""
+    """Quantile bins of a column with many different numbers; None where there are too few rows or values."""
     good = np.isfinite(number)
     bins = min(MOST_BINS, int(good.sum()) // FEWEST_IN_BIN)
     if bins < 4 or good.sum() < 0.5 * len(good) or len(np.unique(number[good])) <= bins:
@@ -200,13 +203,13 @@ def _bins(number: Array) -> Array | None:
 
 
 def _explained(group: Array, target: Array) -> float:
-    """The share of the variance of a quantity, or of its ranks, that groups of rows explain, less what chance would."""
+    """The share of the variance of a target, or of its ranks, that groups of rows explain, corrected for chance."""
     size = np.bincount(group)
     groups = int((size > 0).sum())
     if groups < 2 or groups > len(group) / FEWEST_IN_BIN or len(group) < 4 * FEWEST_IN_BIN or np.ptp(target) == 0:
         return 0.0
     shares = []
-    for values in (target, _ranks(target)):
+    for values in (target, np.asarray(rankdata(target))):
         mean = np.bincount(group, values) / np.maximum(size, 1)
         within = ((values - mean[group]) ** 2).sum() / (len(group) - groups)
         shares.append(float(1 - within / np.var(values, ddof=1)))
@@ -214,7 +217,7 @@ def _explained(group: Array, target: Array) -> float:
 
 
 def label_gain(value: Array, codes: Array) -> tuple[float, int]:
-    """Of the labels that the most common one gets wrong, the share that the column's values get right."""
+    """The share of the labels wrong by majority class that the majority class of each value gets right."""
     size = np.bincount(value)
     often = size[value] > 1
     rows, groups = int(often.sum()), int((size > 1).sum())
@@ -232,15 +235,10 @@ def label_gain(value: Array, codes: Array) -> tuple[float, int]:
 
 
 def _separation(number: Array, codes: Array) -> float:
-    """The area under the curve of the column as a score, whichever way round."""
+    """ROC AUC of the column as a score of the two classes, in the better direction."""
     good = np.isfinite(number)
-    ones = int((codes[good] == 1).sum())
-    zeros = int(good.sum()) - ones
-    if min(ones, zeros) < FEWEST or good.sum() < 0.5 * len(good):
+    positive = codes[good] == 1
+    if min(positive.sum(), (~positive).sum()) < FEWEST or good.sum() < 0.5 * len(good):
         return 0.0
-    area = (_ranks(number[good])[codes[good] == 1].sum() - ones * (ones + 1) / 2) / (ones * zeros)
+    area = roc_auc_score(positive, number[good])
     return float(max(area, 1 - area))
-
-
-def _ranks(number: Array) -> Array:
-    return np.asarray(rankdata(number))

@@ -1,10 +1,8 @@
-"""What `censnet inspect` says about a data set, as a model: counts, structure, columns, labels, cost, and the audit."""
+"""The report of `censnet inspect` as a model: counts, structure, columns, labels, training cost, and the audit."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +10,20 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, Field
 
-from censnet.data.dataset import Dataset, load_data
-from censnet.data.datasets.download import DATASETS, is_built_in
-from censnet.data.splits.links import LinkSplit, read_links
-from censnet.data.splits.split import Split, read_splits
-from censnet.data.splits.stated import find_stated, has_wide_masks
-from censnet.data.tables.ambiguous_numbers import tell_notations
+from censnet.data.dataset import Dataset
+from censnet.data.splits.links import LinkSplit
+from censnet.data.splits.split import Split
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.keys import LEVELS
-from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
-from censnet.data.tables.targets import expand_targets, find_targets
+from censnet.data.tables.notes import Note
+from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import DataError
-from censnet.inspection.audit import LEVEL_OF, Finding, audit
-from censnet.inspection.cost_report import Cost
+from censnet.inspection.audit import Finding, audit, sort_findings
+from censnet.inspection.cost import Cost
 from censnet.inspection.leakage import as_labels, as_numbers, is_regression_target
 from censnet.inspection.structure import LineGraph, Structure, measure_structure
+from censnet.tasks.targets import describe_target
 
 MOST_CLASSES = 50
 
@@ -77,7 +73,7 @@ class Report(BaseModel):
     labels: list[LabelReport]
     splits: dict[str, dict[str, int]]
     findings: list[Finding]
-    notes: list[str]
+    notes: list[Note]
 
     @property
     def problems(self) -> list[Finding]:
@@ -85,55 +81,32 @@ class Report(BaseModel):
         return [finding for finding in self.findings if finding.level == "problem"]
 
 
-def inspect_data(
-    data: object,
-    target: Targets | None = None,
-    splits: str | os.PathLike[str] | None = None,
-    estimate: Callable[[Dataset, Targets | None], Cost | str] | None = None,
-    describe: Callable[[pd.Series[Any], TargetSpec], tuple[str, str]] | None = None,
-    overrides: Mapping[str, str] | None = None,
-) -> Report:
-    """Read data and report on it.
-
-    Args:
-        data: as in `load_data`.
-        target: as in `load_data`; for a built-in set, its own targets if None.
-        splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
-        estimate: what a training on the data would take, or why there would be none. Without it nothing is estimated.
-        describe: labels and what is asked of them -> the kind of target that training takes them for, and why.
-        overrides: column -> kind or role, as in `load_data`.
-    """
-    if not target and is_built_in(data):
-        target = list(DATASETS[data].targets)
-    specs, link = parse_targets(target) if target else ([], False)
-    dataset = load_data(data, target=target or None, overrides=overrides)
-    specs = expand_targets(specs, dataset.tables, overrides)[0]
-    targets = find_targets(specs, dataset.tables)
-    parts, links = _splits(dataset, splits)
-    found = None if estimate is None else estimate(dataset, [*specs, *(["link"] if link else [])] or None)
-    report = make_report(dataset, targets, parts, links, None if isinstance(found, str) else found)
-    if isinstance(found, str):
-        report.notes.append(f"a training would not begin: {found}")
-    if describe is not None:
-        _tell_kinds(report, dataset, specs, describe)
-    return report
-
-
 def make_report(
     dataset: Dataset,
-    targets: Mapping[str, Sequence[str]],
+    targets: Sequence[TargetSpec] = (),
     splits: Mapping[str, Split] | None = None,
     links: LinkSplit | None = None,
     cost: Cost | None = None,
 ) -> Report:
-    """The report on a data set that is in memory; `cost` is what a training would take."""
+    """Report on a data set in memory.
+
+    Args:
+        dataset: the data set.
+        targets: the columns to predict.
+        splits, links: as in `audit`.
+        cost: the estimated cost of training on it.
+    """
     splits = splits or {}
     structure, line_graph = measure_structure(dataset.graph)
     sizes = {table: {part: len(rows) for part, rows in split.parts.items()} for table, split in splits.items()}
     if links is not None:
         sizes["links"] = {part: len(rows) for part, rows in links.rows.parts.items()}
-    caveats = [note for note in tell_notations(dataset.tables, dataset.schema) if note in dataset.notes]
-    findings = audit(dataset, targets, splits, links) + [Finding(level="warning", what=doubt) for doubt in caveats]
+    columns: dict[str, list[str]] = {}
+    for spec in targets:
+        columns.setdefault(LEVELS[spec.level], []).append(spec.column)
+    caveats = [note for note in dataset.notes if note.kind == "notation"]
+    findings = audit(dataset, columns, splits, links) + [Finding(level="warning", what=note) for note in caveats]
+    labels = [_labels(dataset, spec, findings) for spec in targets]
     return Report(
         name=Path(dataset.name).name or dataset.name,
         tables=[
@@ -149,57 +122,11 @@ def make_report(
         line_graph=line_graph,
         cost=cost,
         columns=_columns(dataset),
-        labels=[_labels(dataset, table, column) for table, names in targets.items() for column in names],
+        labels=labels,
         splits=sizes,
-        findings=sorted(findings, key=lambda finding: ("problem", "warning", "note").index(finding.level)),
-        notes=[note for note in dataset.notes if note not in caveats],
+        findings=sort_findings(findings),
+        notes=[note for note in dataset.notes if note.kind != "notation"],
     )
-
-
-def _tell_kinds(
-    report: Report,
-    dataset: Dataset,
-    specs: Sequence[TargetSpec],
-    describe: Callable[[pd.Series[Any], TargetSpec], tuple[str, str]],
-) -> None:
-    """Add to the labels what training takes them for; one that it refuses is a problem, if it is none already."""
-    labels = {label.target: label for label in report.labels}
-    for spec in specs:
-        name = f"{spec.level}:{spec.column}"
-        values = dataset.labels(spec.level, spec.column)
-        try:
-            kind, reason = describe(values, spec)
-        except DataError as error:
-            known = f"{dataset.tables.name(LEVELS[spec.level])}, column {spec.column}: "
-            if not any(found.what.startswith(known) for found in report.problems):
-                report.findings.insert(0, Finding(level="problem", what=str(error)))
-            continue
-        label = labels[name]
-        label.kind, label.reason = kind, reason
-        if (kind == "number") != bool(label.quantity):
-            numbers = as_numbers(values) if kind == "number" else None
-            exact = None if numbers is None else numbers[~np.isnan(numbers)]
-            fresh = _summarise(pd.Series(exact) if exact is not None else as_labels(values).dropna(), kind == "number")
-            label.classes, label.num_classes, label.quantity = fresh
-
-
-def _splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple[dict[str, Split], LinkSplit | None]:
-    frames = dataset.tables.frames()
-    if path is None:
-        found = {}
-        for table, frame in frames.items():
-            if not has_wide_masks(frame):  # then data.split_index chooses one
-                stated = find_stated(frame, dataset.schema.table(table), dataset.tables.name(table))
-                if stated is not None:
-                    found[table] = replace(Split.of(stated.codes), source=stated.source)
-        return found, None
-    ids = {table: frame[dataset.id_columns(LEVEL_OF[table])] for table, frame in frames.items()}
-    splits = read_splits(path, ids)
-    links = read_links(path, dataset.edge_rows) if "links" in splits else None
-    for table in splits:
-        if table not in frames and table not in ("links", "non-links"):
-            raise ValueError(f"{Path(path).name} has a split of {table}, which is not a table of the data")
-    return {table: split for table, split in splits.items() if table in frames}, links
 
 
 def _columns(dataset: Dataset) -> list[ColumnReport]:
@@ -239,25 +166,39 @@ def _columns(dataset: Dataset) -> list[ColumnReport]:
     return found
 
 
-def _labels(dataset: Dataset, table: str, column: str) -> LabelReport:
-    written = dataset.labels(LEVEL_OF[table], column)
+def _labels(dataset: Dataset, spec: TargetSpec, findings: list[Finding]) -> LabelReport:
+    """Count the labels of a target as training reads them; labels that training refuses are added to the findings."""
+    written = dataset.labels(spec.level, spec.column)
     labels = as_labels(written)
     present = labels.dropna()
     censoring = None if labels is written else split_limits(as_arrow(written))[1]
     censored = 0 if censoring is None else int((censoring != 0).sum())
-    classes, num_classes, quantity = _summarise(present, is_regression_target(present))
+    missing, regression, kind, reason = len(labels) - len(present) - censored, is_regression_target(present), "", ""
+    try:
+        kind, reason = describe_target(written, spec)
+    except DataError as error:
+        where = f"{dataset.tables.name(LEVELS[spec.level])}, column {spec.column}"
+        if not any(found.kind == "labels" and found.where == where for found in findings):
+            findings.insert(0, Finding(level="problem", what=str(error), kind="labels", where=where))
+    else:
+        if kind == "number" and not regression:
+            present = pd.Series(as_numbers(written)).dropna()
+        regression = kind == "number"
+    classes, num_classes, quantity = _summarize(present, regression)
     return LabelReport(
-        target=f"{LEVEL_OF[table]}:{column}",
+        target=f"{spec.level}:{spec.column}",
         rows=len(labels),
-        missing=len(labels) - len(present) - censored,
+        missing=missing,
         classes=classes,
         num_classes=num_classes,
         quantity=quantity,
         censored=censored,
+        kind=kind,
+        reason=reason,
     )
 
 
-def _summarise(present: pd.Series[Any], quantity: bool) -> tuple[dict[str, int], int, dict[str, float]]:
+def _summarize(present: pd.Series[Any], quantity: bool) -> tuple[dict[str, int], int, dict[str, float]]:
     """The rows of each class and the number of classes, or the range of a quantity."""
     if quantity and len(present):
         values = present.to_numpy(dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The shape of a graph in numbers: degrees, components, loops, parallel edges, and the line graph that is not built."""
+"""Statistics of a graph: degrees, components, loops, parallel edges, and the size of its line graph."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scipy.sparse.csgraph import connected_components
 
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.ops.pairs import unique_inverse
+from censnet.ops.pairs import global_ends, unique_inverse
 
 Array = np.ndarray[Any, Any]
 
 
 class Degrees(BaseModel):
-    """How many edges touch a node; a loop counts once. The histogram has the bins 0, 1, 2-3, 4-7, 8-15, ..."""
+    """Node degrees; a loop counts once. The histogram has the bins 0, 1, 2-3, 4-7, 8-15, ..."""
 
     least: int
     median: float
@@ -27,7 +27,7 @@ class Degrees(BaseModel):
 
 
 class Structure(BaseModel):
-    """The shape of the graph, or of all graphs together."""
+    """Counts of one graph, or of all graphs of a set together."""
 
     nodes: int
     edges: int
@@ -45,7 +45,7 @@ class Structure(BaseModel):
 
 
 class LineGraph(BaseModel):
-    """The line graph, which is not built, and what it would take to build it.
+    """The size of the line graph, which is never built, and the memory that building it would take.
 
     Its links are the pairs of edges that share a node: sum over nodes of deg (deg - 1) / 2, less the pairs of parallel
     edges, which share two. Explicit: both directions, two whole numbers and a weight each. Dense: E x E numbers of
@@ -58,7 +58,7 @@ class LineGraph(BaseModel):
 
 
 def measure_structure(graph: Graph | GraphSet) -> tuple[Structure, LineGraph]:
-    """The shape of a graph, or of many, and the size of its line graph."""
+    """Count the structure of a graph, or of many, and the size of its line graph."""
     low, high = pair_ends(graph)
     num_nodes, num_edges = graph.nodes.shape[0], graph.edges.shape[0]
     proper = low != high
@@ -106,14 +106,6 @@ def _degrees(degree: np.ndarray[Any, Any]) -> Degrees:
 
 
 def pair_ends(graph: Graph | GraphSet) -> tuple[Array, Array]:
-    """The lower and the higher node of each edge, numbered throughout."""
-    ends = node_numbers(graph)
+    """The lower and the higher end node of each edge, numbered over all graphs of a set."""
+    ends = global_ends(graph)
     return ends.min(0), ends.max(0)
-
-
-def node_numbers(graph: Graph | GraphSet) -> Array:
-    """The two ends of each edge, numbered throughout. (2, E)"""
-    ends = graph.ends.cpu()
-    if isinstance(graph, GraphSet):
-        ends = ends + graph.node_offset[:-1].cpu().repeat_interleave(graph.edge_offset.diff().cpu())
-    return ends.numpy()

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from censnet.ops.arrays import Array
 from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
 from censnet.ops.segments import offsets
 
-Array = np.ndarray[Any, Any]
 FEW_PAIRS = 2**20  # ordered pairs up to which all are taken in the place of a sample
 
 
@@ -210,3 +211,11 @@ def has_edge(incidence: Incidence, first: Tensor, second: Tensor) -> Tensor:
     sought = torch.minimum(first, second) * incidence.num_nodes + torch.maximum(first, second)
     position = torch.searchsorted(known, sought).clamp(max=len(known) - 1)
     return (known[position] == sought) | (first == second)
+
+
+def global_ends(graph: Graph | GraphSet) -> Array:
+    """The two end nodes of each edge, numbered over all graphs of a set. (2, E)"""
+    ends = graph.ends.cpu()
+    if isinstance(graph, GraphSet):
+        ends = ends + graph.node_offset[:-1].cpu().repeat_interleave(graph.edge_offset.diff().cpu())
+    return ends.numpy()

@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from censnet.data.dataset import Dataset, load_data, suggest_targets
+from censnet.data.dataset import Dataset, TypedData
 from censnet.data.digests import fingerprint
+from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
 from censnet.data.tables.keys import LEVELS
@@ -110,7 +111,7 @@ def prepare(
     settings = make_settings(preset, _section(asked), changes, seed, link)
     if settings.data.split_column is not None:
         asked = [replace(item, without=(settings.data.split_column,)) if item.every else item for item in asked]
-    dataset = load_data(
+    typed = read_data(
         data,
         target=asked,
         strict=strict,
@@ -118,11 +119,12 @@ def prepare(
         overrides=_without_split_column(overrides, settings, asked),
         descriptors=settings.data.descriptors,
         standardize=settings.data.standardize,
+        scaffolds=settings.data.split == "scaffold",
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
-    asked = expand_targets(asked, dataset.tables, overrides)[0]
+    asked = expand_targets(asked, typed.tables, overrides)[0]
     try:
-        return prepare_dataset(dataset, asked, link, settings, texts, set(changes or {}))
+        return prepare_typed(typed, asked, link, settings, texts, set(changes or {}))
     except DataError as error:
         if error.column is None or error.column in given or error.column not in [item.column for item in asked]:
             raise
@@ -139,14 +141,14 @@ def _without_split_column(
     return {name: "drop", **(overrides or {})}
 
 
-def _rows_to_measure(dataset: Dataset, splits: Mapping[str, Split]) -> dict[str, Tensor]:
+def _rows_to_measure(data: TypedData, splits: Mapping[str, Split]) -> dict[str, Tensor]:
     """Level -> the input rows whose columns give means and scales: training rows, unless these are too few.
 
     A network sees the columns of every node of its graph, so that few nodes with labels need not speak for all.
     """
     rows = {level: split.train for level, split in splits.items()}
-    if isinstance(dataset.graph, Graph) and len(rows.get("node", ())) < LEAST_MEASURED and "node" in rows:
-        rows["node"] = (dataset.rows("node") >= 0).nonzero().squeeze(1)
+    if isinstance(data.graph, Graph) and len(rows.get("node", ())) < LEAST_MEASURED and "node" in rows:
+        rows["node"] = (data.rows("node") >= 0).nonzero().squeeze(1)
     return rows
 
 
@@ -167,8 +169,8 @@ def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]
         raise DataError(f"{error}{hint}") from None
 
 
-def prepare_dataset(
-    dataset: Dataset,
+def prepare_typed(
+    data: TypedData,
     asked: Sequence[TargetSpec],
     link: bool,
     settings: Settings,
@@ -178,7 +180,7 @@ def prepare_dataset(
     """The lesson of data that are read already, by the settings' own split.
 
     Args:
-        dataset: the data.
+        data: read, its columns typed.
         asked, link: what is predicted, and `names` as the user wrote it.
         settings: of the training.
         changed: the settings that the user asked for; see `resolve_settings`.
@@ -186,16 +188,16 @@ def prepare_dataset(
     columns: dict[str, list[str]] = {}
     for item in asked:
         columns.setdefault(item.level, []).append(item.column)
-    if "graph" in columns and not isinstance(dataset.graph, GraphSet):
+    if "graph" in columns and not isinstance(data.graph, GraphSet):
         raise DataError("the data are one graph, expected many (a column graph, or SMILES) for a graph target")
-    splits = split_rows(dataset, columns, settings.data, settings.seed)
-    links = split_links(dataset, settings.data, settings.seed) if link else None
+    splits = split_rows(data, columns, settings.data, settings.seed)
+    links = split_links(data, settings.data, settings.seed) if link else None
     if links is not None and "edge" in splits:
-        splits["edge"] = _without(splits["edge"], hidden_rows(links, dataset.edge_rows))
+        splits["edge"] = _without(splits["edge"], hidden_rows(links, data.edge_rows))
     for level, split in splits.items():
         if len(split.train) == 0:
             raise DataError(f"no {level} row with a label is for training, expected some: see data.split")
-    dataset = dataset.refit(_rows_to_measure(dataset, splits), links)
+    dataset = data.encode(_rows_to_measure(data, splits), links)
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
     task_data = make_task_data(dataset, targets, [splits], links)

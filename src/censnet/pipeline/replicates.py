@@ -39,7 +39,7 @@ logger = logging.getLogger("censnet")
 
 SUMMARY = "replicates.json"
 OWN = re.compile(r"seed-\d+|replicates\.json")
-Vary = Literal["both", "split", "start"]
+Vary = Literal["both", "split", "init"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def replicate(
 
     Args:
         replicates: how many seeds: seed, seed + 1, ...
-        vary: what they decide: the split, where the training starts (weights, dropout, order), or both.
+        vary: what the seeds vary: the split, the initialization (weights, dropout, order of batches), or both.
         data, target, preset, settings, device, strict, overrides, resume, overwrite, progress: as in `train`.
     """
     check_arguments(replicate, locals())
@@ -90,7 +90,7 @@ def replicate(
     starts = [seed if vary == "split" else seed + number for number in range(replicates)]
     first_split = seed if split_seed is None else split_seed
     changes = [
-        {**(settings or {}), "data.split_seed": first_split + (0 if vary == "start" else number)}
+        {**(settings or {}), "data.split_seed": first_split + (0 if vary == "init" else number)}
         for number in range(replicates)
     ]
     folders = [None if folder is None else folder / f"seed-{number}" for number in range(replicates)]

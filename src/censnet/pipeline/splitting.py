@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.data.dataset import Dataset
+from censnet.data.dataset import TypedData
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.rules import Fractions, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits
@@ -26,7 +26,7 @@ from censnet.settings.schema import DataSettings
 
 
 def split_rows(
-    data: Dataset, columns: Mapping[str, Sequence[str]], settings: DataSettings, seed: int
+    data: TypedData, columns: Mapping[str, Sequence[str]], settings: DataSettings, seed: int
 ) -> dict[str, Split]:
     """For each level that has targets, the parts of its INPUT rows, each with where it came from.
 
@@ -55,7 +55,7 @@ def split_rows(
     return found
 
 
-def split_links(data: Dataset, settings: DataSettings, seed: int) -> LinkSplit:
+def split_links(data: TypedData, settings: DataSettings, seed: int) -> LinkSplit:
     """Which links are seen, chosen on and judged on."""
     if not isinstance(data.graph, Graph):
         raise DataError("there are many graphs, expected one: links are predicted within one graph")
@@ -72,7 +72,7 @@ def split_links(data: Dataset, settings: DataSettings, seed: int) -> LinkSplit:
 class _Draw:
     """What it takes to share out the rows of one level: their labels, which of them count, shares and a seed."""
 
-    data: Dataset
+    data: TypedData
     level: str
     labels: pd.DataFrame
     settings: DataSettings
@@ -120,9 +120,10 @@ def _drawn(draw: _Draw) -> Split:
     if settings.split == "scaffold":
         if draw.level != "graph" or data.schema.smiles is None:
             raise DataError("data.split is scaffold, expected molecules: use stratified or ratio")
-        smiles = data.labels("graph", data.schema.smiles).astype("string").fillna("").tolist()
-        reading = data.schema.reading
-        split, how = scaffold(smiles, settings.fractions, draw.seed, reading), f"scaffolds, seed {draw.seed}"
+        if data.scaffolds is None:
+            raise ValueError("the scaffolds were not computed, expected read_data(..., scaffolds=True)")
+        split = scaffold(data.scaffolds, settings.fractions, draw.seed)
+        how = f"scaffolds, seed {draw.seed}"
     elif settings.split == "label-rate":
         if labels.shape[1] > 1:
             raise DataError(f"data.split is label-rate with {labels.shape[1]} columns of labels, expected one")
@@ -223,7 +224,7 @@ def _usable(split: Split, rows: Tensor, labels: pd.DataFrame) -> Split:
     return replace(Split.of(codes), source=split.source, by_fractions=split.by_fractions)
 
 
-def _from_file(data: Dataset, columns: Mapping[str, Sequence[str]], settings: DataSettings) -> dict[str, Split]:
+def _from_file(data: TypedData, columns: Mapping[str, Sequence[str]], settings: DataSettings) -> dict[str, Split]:
     path = _split_file(settings)
     ids = {
         table: frame[data.id_columns(level)]

@@ -183,9 +183,8 @@ def _check_together(accelerator: Accelerator, prepared: Prepared) -> None:
 
 def _announce(prepared: Prepared, folder: Path | None) -> None:
     """What the user should know before it starts."""
-    said = [found[min(found)] for found in prepared.data.problems.values() if found]  # of bad rows, when they were read
     for note in prepared.data.notes:
-        if not any(first in note for first in said):
+        if note.kind != "row error":  # a warning said so when they were read
             logger.info("%s", note)
     for target in prepared.targets[:MOST_TOLD]:
         logger.info("%s is %s: %s", target.name, target.kind, target.reason)
@@ -342,7 +341,7 @@ def _judged_pairs(run: Run, prepared: Prepared, device: str | None) -> pd.DataFr
         ("test", 1): hidden.test_links,
         ("test", 0): hidden.test_negatives,
     }
-    outputs = run.outputs_of(data.seen(hidden), device)
+    outputs = run.outputs_of(data.message_graph(hidden), device)
     latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
     names, frames = node_names(data), []
     for (part, linked), pairs in sides.items():

@@ -10,10 +10,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import Dataset
+from censnet.data.dataset import Dataset, rename_taken
 from censnet.data.molecules.assemble import smiles_of
 from censnet.data.molecules.featurize import atom_positions
-from censnet.data.results import rename_taken
 from censnet.data.tables.targets import table_of
 from censnet.nn.heads import GraphHead
 from censnet.nn.model import Model

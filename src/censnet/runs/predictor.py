@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, load_data
+from censnet.data.dataset import Dataset
+from censnet.data.load import load_data
 from censnet.data.molecules.smiles_input import given_smiles
 from censnet.data.splits.split import PARTS
+from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import table_of
 from censnet.errors import DataError, quote
@@ -138,7 +140,7 @@ class Predictor:
             return dataset
         line, much = compare_sizes(GraphSize.of(dataset.graph), self.config.graph_size)
         logger.log(logging.WARNING if much else logging.INFO, "%s", line)
-        return replace(dataset, notes=[*dataset.notes, line])
+        return replace(dataset, notes=[*dataset.notes, Note("size", line)])
 
     def outputs(self, dataset: Dataset, device: str | None = None, progress: bool = False) -> list[Outputs]:
         """The answers of each member, on the CPU."""

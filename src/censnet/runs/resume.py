@@ -12,10 +12,9 @@ import logging
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from censnet.errors import RunError
-from censnet.pipeline.prepare import Prepared
 from censnet.runs.directory import (
     CHECKPOINT,
     HISTORY,
@@ -34,6 +33,9 @@ from censnet.settings.presets import make_settings, values_of
 from censnet.settings.schema import Section
 from censnet.training.checkpoint import atomic_write, read_facts
 
+if TYPE_CHECKING:
+    from censnet.pipeline.prepare import Prepared
+
 logger = logging.getLogger("censnet")
 
 FREE = (
@@ -41,7 +43,7 @@ FREE = (
     "max_grad_norm",
     "checkpoint_seconds",
     "epochs",
-)  # settings that may differ when a training goes on
+)  # may differ when a training resumes
 ANEW = "--overwrite trains it anew"
 AGAIN = "give the same, or --overwrite to start anew"
 

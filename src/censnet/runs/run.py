@@ -180,7 +180,7 @@ class Run(Predictor):
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _judge_links(self, dataset: Dataset, hidden: LinkSplit, device: str | None) -> dict[str, Scores]:
-        outputs = self.outputs_of(dataset.seen(hidden), device)
+        outputs = self.outputs_of(dataset.message_graph(hidden), device)
         return {part: {"link": values} for part, values in link_scores(self.models, outputs, hidden).items()}
 
     def _stored_parts(self, dataset: Dataset) -> tuple[dict[str, Split], LinkSplit | None]:

@@ -27,16 +27,13 @@ def diverged(what: str, epoch: int, step: int, checkpoint: Path | None) -> Train
 
 
 def left(epochs: int, steps: int, checkpoint: Path | None) -> TrainingInterrupted:
-    """What to say after Ctrl-C: what was done, and how to go on from the checkpoint of a run directory.
+    """The error of a training that is interrupted: what was done, and how to resume from its checkpoint.
 
     >>> left(2, 0, Path("runs/a/checkpoint/member-0.safetensors"))
-    LeftError('stopped after epoch 2: censnet train --resume --out runs/a goes on with it')
+    TrainingInterrupted('stopped after epoch 2: censnet train --resume --out runs/a goes on with it')
     """
     where = f"epoch {epochs + 1}, step {steps}" if steps else f"epoch {epochs}"
-    how = "nothing was saved"
-    if checkpoint is not None:
-        how = f"censnet train --resume --out {checkpoint.parent.parent} goes on with it"
-    return TrainingInterrupted(f"stopped after {where}: {how}")
+    return TrainingInterrupted(f"stopped after {where}", None if checkpoint is None else checkpoint.parent.parent)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

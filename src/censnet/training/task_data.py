@@ -190,7 +190,7 @@ def make_task_data(
     encoded: dict[str, Tensor] = {}
     parts: dict[str, Tensor] = {}
     censoring: dict[str, Tensor] = {}
-    graph = dataset.graph if links is None else dataset.seen(links)
+    graph = dataset.graph if links is None else dataset.message_graph(links)
     for level in dict.fromkeys(target.level for target in targets):
         mine = [target for target in targets if target.level == level]
         rows, count = dataset.rows(level), dataset.count(level)

@@ -26,7 +26,7 @@ from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import ModelSettings
 from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
 
-PeerName = Literal["gcn", "appnp", "gat"]
+BaselineName = Literal["gcn", "appnp", "gat"]
 HEADS = 8  # of attention, as published; each has its share of the channels
 LEAST = 1e-6  # of what dropout leaves of a row of attention, where that is divided by
 
@@ -117,7 +117,7 @@ class Layer(nn.Module):
         return (mixed if self.spread is None else self.spread(mixed, incidence)) + self.bias
 
 
-class Peer(nn.Module):
+class BaselineEncoder(nn.Module):
     """Layers of nodes, each activated and thinned by dropout, and what is spread once after the last, if anything is.
 
     Args:
@@ -170,7 +170,7 @@ class Peer(nn.Module):
         return finished
 
 
-def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
+def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEncoder:
     """What makes a network for `Model` and `fit_ensemble` to train in the place of CensNet.
 
     Args:
@@ -180,7 +180,7 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
-        >>> encoder = peer("gat")(4, 2, ModelSettings(hidden=16, kernel="pagerank"))
+        >>> encoder = baseline_encoder("gat")(4, 2, ModelSettings(hidden=16, kernel="pagerank"))
         >>> nodes, edges = encoder(torch.randn(3, 4), torch.randn(2, 2), path)
         >>> nodes.shape, edges.shape
         (torch.Size([3, 16]), torch.Size([2, 2]))
@@ -188,7 +188,7 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
     if name not in ("gcn", "appnp", "gat"):
         raise ValueError(f"name is {name!r}, expected 'gcn', 'appnp' or 'gat'")
 
-    def make(node_width: int, edge_width: int, settings: ModelSettings) -> Peer:
+    def make(node_width: int, edge_width: int, settings: ModelSettings) -> BaselineEncoder:
         if settings.norm is not None or settings.residual or settings.pre_layers or settings.variant != "paper":
             raise SettingsError(
                 f"model.norm is {settings.norm}, model.residual {settings.residual}, "
@@ -206,6 +206,6 @@ def peer(name: PeerName, kernel: Kernel | None = None) -> MakeEncoder:
                 spread = Attention(settings.hidden, HEADS, walk, dropout)
             layers.append(Layer(width, settings.hidden, spread))
         end = Convolution(walk) if name == "appnp" else None
-        return Peer(layers, edge_width, walk, end, dropout, settings.activation, settings.last_layer_is_head)
+        return BaselineEncoder(layers, edge_width, walk, end, dropout, settings.activation, settings.last_layer_is_head)
 
     return make

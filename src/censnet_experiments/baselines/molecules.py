@@ -97,7 +97,7 @@ class Forest:
         self.grid = {"min_samples_leaf": list(leaves)}
         self.num_candidates = len(leaves)
 
-    def answer(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
+    def predict(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
         """Scores of all rows for one target, learnt from the training rows."""
         kind = RandomForestRegressor if regression else RandomForestClassifier
         score = "neg_root_mean_squared_error" if regression else "roc_auc"
@@ -122,7 +122,7 @@ class Linear:
     def __init__(self, penalty: float = 1.0) -> None:
         self.penalty = penalty
 
-    def answer(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
+    def predict(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
         """Scores of all rows for one target, learnt from the training rows."""
         logistic = LogisticRegression(C=1 / self.penalty, max_iter=1000, random_state=seed)
         model = make_pipeline(StandardScaler(), Ridge(self.penalty) if regression else logistic)

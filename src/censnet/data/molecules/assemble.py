@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 import torch
 
-from censnet.data.molecules.featurize import FeatureSet, featurize
-from censnet.data.tables.assemble import TrainRows, column_notes, find_table_keys
+from censnet.data.molecules.atoms import learn_vocabulary
+from censnet.data.molecules.featurize import encode_molecules, kinds_of_bonds, read_smiles, structure_of
+from censnet.data.molecules.rdkit_reader import Read, descriptor_names
+from censnet.data.tables.assemble import Assembled, TrainRows, find_table_keys
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.keys import find_keys, names_smiles
-from censnet.data.tables.packing import Assembled, Fitted
+from censnet.data.tables.notes import Note
+from censnet.data.tables.packing import invert_rows
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TableSchema, chosen_columns
-from censnet.errors import DataError, name_columns, place, quote
+from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TypedTable, chosen_columns
+from censnet.errors import DataError, location, name_columns, quote
+from censnet.ops.arrays import IntArray
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
-logger = logging.getLogger("censnet")
+logger = logging.getLogger(__name__)
 
 # what is worth saying of molecules: whether whoever predicts is told, too, and the sentence
 REMARKS = {
@@ -37,68 +45,102 @@ REMARKS = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class MoleculeEncoder:
+    """Features of atoms and bonds; the vocabulary of the `paper` features comes from training molecules alone.
+
+    Args:
+        schema: keys and kinds of columns.
+        read: the molecules.
+        table: the typed columns of `graphs`.
+    """
+
+    schema: Schema
+    read: Read
+    table: TypedTable
+
+    @cached_property
+    def kinds(self) -> IntArray | None:
+        """The kind of each bond, where the `paper` features need it."""
+        return None if self.schema.features == "rich" else kinds_of_bonds(self.read)
+
+    def fit(self, graph: Graph | GraphSet, rows: TrainRows, message_edges: IntArray | None) -> Schema:
+        schema = self.schema.model_copy(update={"graphs": self.table.fit(rows.get("graphs"))})
+        if self.kinds is None:
+            return schema
+        training = self.kinds
+        if "graphs" in rows:
+            training = training[np.repeat(np.isin(self.read.rows, rows["graphs"]), self.read.num_bonds)]
+        return schema.model_copy(update={"vocabulary": learn_vocabulary(training)})
+
+    def encode(self, graph: Graph | GraphSet, schema: Schema) -> Graph | GraphSet:
+        return graph.with_features(*encode_molecules(self.read, self.kinds, schema.vocabulary))
+
+
 def assemble_molecules(
     tables: Tables,
     keys: Mapping[str, str],
     schema: Schema | None,
     targets: Mapping[str, Sequence[str]],
-    train_rows: TrainRows,
-    described: Features,
+    features: Features,
     decided: Mapping[str, Mapping[str, str]],
     problems: RowErrors,
-    notes: list[str],
+    notes: list[Note],
     standardize: Standardize = "none",
     isotopes: bool = False,
+    descriptors: bool = False,
+    scaffolds: bool = False,
 ) -> Assembled:
-    """Molecules from the SMILES of `graphs`; the vocabulary of the `paper` features comes from training rows alone.
+    """Molecules from the SMILES of `graphs`, each parsed once.
 
-    `standardize` is for data without a schema, which otherwise says so. `isotopes` is true for built-in sets, whose
-    tensors are as published.
+    `standardize` and `descriptors` are for data without a schema, which otherwise says so. `isotopes` is true for
+    built-in sets, whose tensors are as published.
     """
     frame, file = tables.frames()["graphs"], tables.name("graphs")
     column = keys.get("smiles")
     if column is None:
-        known = name_columns(frame.columns)
-        raise DataError(f"has the columns {known}, expected smiles, or tables of nodes and edges beside it", file)
+        there = name_columns(frame.columns)
+        raise DataError(f"has the columns {there}, expected smiles, or tables of nodes and edges beside it", file)
     smiles = smiles_of(frame, column)
-    features, vocabulary = _atoms_and_bonds(described), None
     if schema is None:
         reading = MoleculeReading(standardize=standardize, dummies=_has_dummies(smiles), isotopes=isotopes)
+        names = descriptor_names() if descriptors else []
     else:
         reading = schema.reading.model_copy(update={"isotopes": isotopes})
-        table = schema.graphs.model_copy(update={"keys": dict(keys)})
-        schema = schema.model_copy(update={"reading": reading, "smiles": column, "graphs": table})
-        features, vocabulary = _atoms_and_bonds(schema.features), schema.vocabulary
-    if schema is None and features == "paper" and "graphs" in train_rows:
-        training = [smiles[row] for row in train_rows["graphs"]]
-        vocabulary = featurize(training, features, reading=reading).vocabulary
-    molecules = featurize(smiles, features, vocabulary, reading=reading)
-    bad = {**molecules.problems, **tables.unreadable}
+        known = [column.name for column in schema.descriptors.columns if column.width]
+        names = descriptor_names(known) if known else []
+    read = read_smiles(smiles, reading, names, scaffolds)
+    bad = {**read.problems, **tables.unreadable}
     problems.add("graphs", column, bad)
     notes += tables.notes + ([] if schema is not None else _other_smiles(frame, column, file))
-    notes += _describe_reading(molecules.remarks, smiles, reading, place(file, column=column), schema is not None)
-    if molecules.graphs is None:
+    notes += _reading_notes(read.remarks, smiles, reading, location(file, column=column), schema is not None)
+    graph = structure_of(read)
+    if graph is None:
         first = bad[min(bad)] if bad else "there is no row"
         raise DataError(f"no row is a molecule; the first: {first}", file, column=column)
-    graph_rows = torch.full((len(frame),), -1, dtype=torch.long)
-    graph_rows[molecules.rows] = torch.arange(len(molecules.rows))
-    fitted = None
     if schema is None:
-        rows = train_rows.get("graphs")
-        table = TableSchema.fit(frame, rows, keys, targets.get("graphs", ()), decided.get("graphs"), file=file)
+        table = TypedTable.find(frame, keys, targets.get("graphs", ()), decided.get("graphs"), file=file)
         schema = Schema(
             many=True,
-            graphs=table,
+            graphs=table.schema,
             smiles=column,
-            features=features,
-            vocabulary=molecules.vocabulary,
+            features="rich" if features == "rich" else "paper",  # the released code has no molecules
             reading=reading,
-            chosen=chosen_columns(table, decided.get("graphs", {})),
+            chosen=chosen_columns(table.schema, decided.get("graphs", {})),
         )
-        fitted = Fitted(schema, np.zeros(0, np.int64), molecules.kinds)
-    notes += column_notes(tables, schema)
+    else:
+        fitted = schema.graphs.model_copy(update={"keys": dict(keys)})
+        schema = schema.model_copy(update={"reading": reading, "smiles": column, "graphs": fitted})
+        table = TypedTable.read(schema.of_graphs, frame, file)
     none = torch.zeros(0, dtype=torch.long)
-    return Assembled(molecules.graphs, tables, schema, none, none, graph_rows, fitted)
+    graph_rows = torch.from_numpy(invert_rows(read.rows, len(frame)))
+    chosen = table.select(schema.chosen) if schema.chosen else None
+    encoder = MoleculeEncoder(schema, read, table)
+    described = pd.DataFrame(read.descriptors, columns=names) if names else None
+    ways = none, none, graph_rows
+    return Assembled(
+        graph, tables, schema, *ways, encoder, read.rows, chosen, described, read.scaffolds if scaffolds else None
+    )
 
 
 def find_molecule_keys(
@@ -128,34 +170,31 @@ def _has_dummies(smiles: Sequence[str]) -> bool:
     return 2 * sum("*" in text for text in written) >= max(len(written), 1)
 
 
-def _other_smiles(frame: pd.DataFrame, column: str, file: str) -> list[str]:
+def _other_smiles(frame: pd.DataFrame, column: str, file: str) -> list[Note]:
     """A note where another column might have been meant."""
     others = [name for name in frame.columns if names_smiles(name) and name != column]
     if not others:
         return []
     named = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
-    return [f"{file}: molecules are read from column {column}, and not from {named}: --column NAME=smiles chooses"]
+    what = f"molecules are read from column {column}, and not from {named}"
+    return [Note("molecule", f"{file}: {what}: --column NAME=smiles chooses")]
 
 
-def _describe_reading(
+def _reading_notes(
     remarks: Mapping[str, Sequence[int]], smiles: Sequence[str], reading: MoleculeReading, where: str, later: bool
-) -> list[str]:
-    """What was not read as it is written, in how many rows, and the first; logged for data that come `later`."""
-    notes = []
+) -> list[Note]:
+    """Notes on what was not read as it is written: in how many rows, and the first; logged for data that come later."""
+    notes = list[Note]()
     if reading.standardize != "none" and "standardized" not in remarks:
-        notes.append(f"{where}data.standardize is {reading.standardize}, which changed no molecule")
+        unchanged = f"data.standardize is {reading.standardize}, which changed no molecule"
+        notes.append(Note("molecule", where + unchanged))
     for remark, (tell_later, sentence) in REMARKS.items():
         rows = remarks.get(remark, ())
         if not rows or (remark == "isotopes" and reading.isotopes):
             continue
         what = sentence.format(standardize=reading.standardize)
         first = f"the first: row {rows[0] + 1}, {quote(smiles[rows[0]].strip())}"
-        notes.append(f"{where}{len(rows):,} of {len(smiles):,} rows: {what}; {first}")
+        notes.append(Note("molecule", f"{where}{len(rows):,} of {len(smiles):,} rows: {what}; {first}"))
         if later and tell_later:
             logger.warning("%s", notes[-1])
     return notes
-
-
-def _atoms_and_bonds(features: Features) -> FeatureSet:
-    """The released code has no molecules; they are then described as in the paper."""
-    return "rich" if features == "rich" else "paper"

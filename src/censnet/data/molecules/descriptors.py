@@ -9,18 +9,17 @@ group that one molecule in thousands has is no reason to be fifty of them away.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.data.molecules.featurize import map_smiles
-from censnet.data.molecules.rdkit_reader import PLAIN, descriptor_names, read_descriptors
+from censnet.data.molecules.featurize import read_smiles
+from censnet.data.molecules.rdkit_reader import PLAIN, descriptor_names
 from censnet.data.tables.columns import as_arrow
-from censnet.data.tables.encoding import Column
-from censnet.data.tables.schema import MoleculeReading, TableSchema
+from censnet.data.tables.fitting import standardize_column
+from censnet.data.tables.schema import MoleculeReading, TableSchema, TypedTable
+from censnet.ops.arrays import IntArray
 
 FARTHEST = 5.0  # standard deviations
 
@@ -45,35 +44,22 @@ def describe(
         1    NaN         NaN
     """
     names = descriptor_names(names)
-    parts = map_smiles(partial(read_descriptors, names=names, reading=reading), smiles, processes)
-    return pd.DataFrame(np.concatenate([np.empty((0, len(names))), *parts]), columns=names)
+    return pd.DataFrame(read_smiles(smiles, reading, names, processes=processes).descriptors, columns=names)
 
 
-def fit_descriptors(described: pd.DataFrame, rows: NDArray[np.int64]) -> TableSchema:
-    """What each descriptor becomes, with statistics of these rows alone; one that never changes becomes nothing."""
+def fit_descriptors(described: pd.DataFrame, rows: IntArray) -> TableSchema:
+    """What each descriptor becomes, with statistics of these rows alone; one that never changes becomes nothing.
+
+    None is marked as missing: a dozen descriptors are missing together, for a metal that the atoms tell.
+    """
     every = [(str(name), as_arrow(values.iloc[rows])) for name, values in _compress(described).items()]
-    return _unmarked([Column.standardized(name, values, "a descriptor") for name, values in every])
-
-
-def refit_descriptors(schema: TableSchema, described: pd.DataFrame, rows: NDArray[np.int64]) -> TableSchema:
-    """The same descriptors with statistics of these rows alone."""
-    values = _compress(described).iloc[rows]
-    return _unmarked(
-        [
-            Column.standardized(column.name, as_arrow(values[column.name]), column.reason) if column.width else column
-            for column in schema.columns
-        ]
-    )
+    columns = [standardize_column(name, values, "a descriptor") for name, values in every]
+    return TableSchema(columns=[column.model_copy(update={"missing": False}) for column in columns])
 
 
 def encode_descriptors(schema: TableSchema, described: pd.DataFrame) -> Tensor:
     """The features of each molecule. What is missing becomes the mean."""
-    return schema.encode(_compress(described))[0].clamp_(-FARTHEST, FARTHEST)
-
-
-def _unmarked(columns: Sequence[Column]) -> TableSchema:
-    """Without marks of what is missing: a dozen descriptors are missing together, for a metal that the atoms tell."""
-    return TableSchema(columns=[column.model_copy(update={"missing": False}) for column in columns])
+    return TypedTable.read(schema, _compress(described)).encode(schema).clamp_(-FARTHEST, FARTHEST)
 
 
 def _compress(described: pd.DataFrame) -> pd.DataFrame:

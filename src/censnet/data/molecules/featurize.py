@@ -1,6 +1,6 @@
 """SMILES to packed graphs.
 
-Each atom and bond is read as a row of small integers (`chemistry.py`), by as many processes as there are cores; the
+Each atom and bond is read as a row of small integers (`rdkit_reader.py`), by as many processes as there are cores; the
 columns of numbers are made from those in bulk (`atoms.py`).
 """
 
@@ -14,7 +14,6 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.data.molecules.atoms import (
@@ -35,12 +34,12 @@ from censnet.data.molecules.rdkit_reader import (
     Read,
     check_installed,
     read_canonical,
-    read_codes,
+    read_molecules,
     read_positions,
-    read_scaffolds,
 )
 from censnet.data.tables.schema import MoleculeReading
 from censnet.errors import quote
+from censnet.ops.arrays import IntArray
 from censnet.ops.graph_set import GraphSet
 
 Result = TypeVar("Result")
@@ -49,7 +48,7 @@ FeatureSet = Literal["rich", "paper"]
 
 @dataclass(frozen=True, eq=False)
 class Molecules:
-    """What a column of SMILES became.
+    """A column of SMILES as graphs.
 
     Args:
         graphs: the molecules, packed; None if none could be read.
@@ -58,7 +57,6 @@ class Molecules:
         vocabulary: the bond types of the ``paper`` features, in the order of the edge columns; empty for ``rich``.
         node_names: what each column of the nodes says.
         edge_names: what each column of the edges says.
-        kinds: for ``paper``, the kind of each bond by number (`atoms.kind_names`), from which a vocabulary is learnt.
         remarks: what is worth saying of molecules (``"isotopes"``, ``"fragments"``...) -> positions in the input.
     """
 
@@ -68,7 +66,6 @@ class Molecules:
     vocabulary: list[str]
     node_names: list[str]
     edge_names: list[str]
-    kinds: NDArray[np.int16] | None = None
     remarks: dict[str, list[int]] = field(default_factory=dict)
 
 
@@ -119,30 +116,57 @@ def featurize(
     """
     if features not in ("rich", "paper"):
         raise ValueError(f"features is {features!r}, expected 'rich' or 'paper'")
-    found = None
-    parts = map_smiles(partial(read_codes, reading=reading), smiles, processes, "molecules" if progress else None)
-    read = _join(parts)
+    read = read_smiles(smiles, reading, processes=processes, progress="molecules" if progress else None)
+    kinds = None if features == "rich" else kinds_of_bonds(read)
+    learned = [] if kinds is None else learn_vocabulary(kinds) if vocabulary is None else list(vocabulary)
+    graphs = structure_of(read)
+    if graphs is not None:
+        graphs = graphs.with_features(*encode_molecules(read, kinds, learned))
+    node_names = names_of(RICH_ATOM if kinds is None else PAPER_ATOM)
+    edge_names = names_of(RICH_BOND) if kinds is None else [f"type={kind}" for kind in learned]
+    rows = torch.from_numpy(read.rows)
+    return Molecules(graphs, rows, read.problems, learned, node_names, edge_names, read.remarks)
+
+
+def read_smiles(
+    smiles: Sequence[str],
+    reading: MoleculeReading = PLAIN,
+    descriptors: Sequence[str] = (),
+    scaffolds: bool = False,
+    processes: int | None = None,
+    progress: str | None = None,
+) -> Read:
+    """Parse SMILES, in as many processes as there are cores; see `read_molecules`."""
+    work = partial(read_molecules, reading=reading, descriptors=descriptors, scaffolds=scaffolds)
+    return _join(map_smiles(work, smiles, processes, progress) or [work([])])
+
+
+def structure_of(read: Read) -> GraphSet | None:
+    """The graphs of molecules, without features; None if there is no molecule."""
+    if len(read.rows) == 0:
+        return None
+    return GraphSet(
+        nodes=torch.empty(len(read.atoms), 0),
+        edges=torch.empty(len(read.bonds), 0),
+        ends=torch.from_numpy(read.ends),
+        node_offset=torch.from_numpy(np.append(0, np.cumsum(read.num_atoms))),
+        edge_offset=torch.from_numpy(np.append(0, np.cumsum(read.num_bonds))),
+    )
+
+
+def kinds_of_bonds(read: Read) -> IntArray:
+    """The kind of each bond by number (`atoms.kind_names`), from which the vocabulary of ``paper`` is learned."""
     first_atom = np.cumsum(read.num_atoms) - read.num_atoms
-    if features == "rich":
-        node_names, edge_names, learnt = names_of(RICH_ATOM), names_of(RICH_BOND), []
+    return bond_kinds(read.atoms, read.bonds, read.ends + np.repeat(first_atom, read.num_bonds))
+
+
+def encode_molecules(read: Read, kinds: IntArray | None, vocabulary: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """The features of atoms and bonds: ``rich``, or ``paper`` where the kinds of bonds are given."""
+    if kinds is None:
         nodes, edges = encode(read.atoms, ATOM_CODES, RICH_ATOM), encode(read.bonds, BOND_CODES, RICH_BOND)
     else:
-        kinds = bond_kinds(read.atoms, read.bonds, read.ends + np.repeat(first_atom, read.num_bonds))
-        learnt = learn_vocabulary(kinds) if vocabulary is None else list(vocabulary)
-        node_names, edge_names = names_of(PAPER_ATOM), [f"type={kind}" for kind in learnt]
-        nodes, edges = encode(read.atoms, ATOM_CODES, PAPER_ATOM), encode_kinds(kinds, learnt)
-        found = kinds.astype(np.int16)
-    graphs = None
-    if len(read.rows):
-        graphs = GraphSet(
-            nodes=torch.from_numpy(nodes),
-            edges=torch.from_numpy(edges),
-            ends=torch.from_numpy(read.ends),
-            node_offset=torch.from_numpy(np.append(first_atom, len(nodes))),
-            edge_offset=torch.from_numpy(np.append(0, np.cumsum(read.num_bonds))),
-        )
-    rows = torch.from_numpy(read.rows)
-    return Molecules(graphs, rows, read.problems, learnt, node_names, edge_names, found, read.remarks)
+        nodes, edges = encode(read.atoms, ATOM_CODES, PAPER_ATOM), encode_kinds(kinds, vocabulary)
+    return torch.from_numpy(nodes), torch.from_numpy(edges)
 
 
 def canonical(
@@ -164,7 +188,8 @@ def scaffolds(smiles: Sequence[str], processes: int | None = None, reading: Mole
     >>> scaffolds(["CCc1ccccc1", "OCC1CCCCC1", "CCO"])
     ['c1ccccc1', 'C1CCCCC1', '']
     """
-    return list(chain.from_iterable(map_smiles(partial(read_scaffolds, reading=reading), smiles, processes)))
+    read = read_smiles(smiles, reading, scaffolds=True, processes=processes)
+    return [found or "" for found in read.scaffolds]
 
 
 def atom_positions(
@@ -192,7 +217,6 @@ def map_smiles(
 
 
 def _join(parts: Sequence[Read]) -> Read:
-    parts = parts or [read_codes([])]
     shift = np.cumsum([0, *(part.length for part in parts)])[:-1]
     return Read(
         atoms=np.concatenate([part.atoms for part in parts]),
@@ -214,5 +238,7 @@ def _join(parts: Sequence[Read]) -> Read:
             ]
             for remark in dict.fromkeys(remark for part in parts for remark in part.remarks)
         },
+        descriptors=np.concatenate([part.descriptors for part in parts]),
+        scaffolds=[scaffold for part in parts for scaffold in part.scaffolds],
         length=sum(part.length for part in parts),
     )

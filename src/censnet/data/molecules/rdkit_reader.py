@@ -1,4 +1,4 @@
-"""What rdkit says of a SMILES."""
+"""SMILES to codes of atoms and bonds, descriptors and scaffolds, by rdkit: each SMILES is parsed once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLAIN = MoleculeReading()
 
 @dataclass(frozen=True)
 class Read:
-    """The codes of many molecules, one after the other; ends are numbered within each molecule."""
+    """Many molecules: the codes of atoms and bonds one after the other; ends are numbered within each molecule."""
 
     atoms: Codes  # (N, ATOM_CODES)
     bonds: Codes  # (E, BOND_CODES)
@@ -39,7 +39,9 @@ class Read:
     num_bonds: NDArray[np.int64]  # (G,)
     rows: NDArray[np.int64]  # (G,) positions in the input
     problems: dict[int, str]  # position in the input -> why it is no molecule
-    remarks: dict[str, list[int]]  # what is worth saying of a molecule (`smiles.REMARKS`) -> positions in the input
+    remarks: dict[str, list[int]]  # what is worth saying of a molecule (`assemble.REMARKS`) -> positions in the input
+    descriptors: NDArray[np.float64]  # (length, D), those asked for; NaN where there is no molecule or no value
+    scaffolds: list[str | None]  # of each text, if asked for; '' where there is no ring, None where no molecule
     length: int  # of the input
 
 
@@ -49,11 +51,19 @@ def check_installed() -> None:
         raise ValueError("reading SMILES needs rdkit, which is not installed: pip install 'censnet[chem]'")
 
 
-def read_codes(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> Read:
-    """The codes of each molecule's atoms and bonds (`atoms.py`).
+def read_molecules(
+    smiles: Sequence[object], reading: MoleculeReading = PLAIN, descriptors: Sequence[str] = (), scaffolds: bool = False
+) -> Read:
+    """Parse each SMILES once, and take all that is asked for from it.
 
-    rdkit answers one question on one atom at a time, and each answer costs. So the degree and aromaticity of atoms are
+    rdkit gives one property of one atom at a time, and each call costs. So the degree and aromaticity of atoms are
     counted from the bonds, and stereochemistry is asked for only where the text has some.
+
+    Args:
+        smiles: the texts.
+        reading: how a text becomes a molecule.
+        descriptors: names of descriptors; a value that is not finite, not defined, or takes too long is NaN.
+        scaffolds: whether the Bemis-Murcko scaffolds are computed.
     """
     rows: list[int] = []
     problems: dict[int, str] = {}
@@ -62,7 +72,10 @@ def read_codes(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> Re
     num_bonds: list[int] = []
     element, hydrogens, charge, hybrid, radicals, chirality, ring, rings = (list[int]() for _ in range(8))
     kind, conjugated, in_rings, stereo, begin, end = (list[int]() for _ in range(6))
-    with quiet_rdkit():
+    functions = [_descriptors()[name] for name in descriptors] if descriptors else []
+    described = np.full((len(smiles), len(functions)), np.nan)
+    frames: list[str | None] = [None] * (len(smiles) if scaffolds else 0)
+    with quiet_rdkit(), np.errstate(all="ignore"):
         parse = Parser(reading)
         for row, text in enumerate(smiles):
             try:
@@ -92,6 +105,12 @@ def read_codes(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> Re
             rows.append(row)
             num_atoms.append(size)
             num_bonds.append(count)
+            for column, function in enumerate(functions if size <= WITH_DESCRIPTORS else ()):
+                with suppress(Exception):  # rdkit raises what it likes for an atom that a descriptor does not know
+                    described[row, column] = function(molecule)
+            if scaffolds:
+                frames[row] = _scaffold(molecule)
+    described[~np.isfinite(described)] = np.nan
     ends = np.array([begin, end], dtype=np.int64)
     sizes = np.array(num_atoms, dtype=np.int64)
     touched = ends + np.repeat(np.cumsum(sizes) - sizes, num_bonds)
@@ -109,6 +128,8 @@ def read_codes(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> Re
         rows=np.array(rows, dtype=np.int64),
         problems=problems,
         remarks=dict(remarks),
+        descriptors=described,
+        scaffolds=frames,
         length=len(smiles),
     )
 
@@ -135,13 +156,6 @@ def read_blocks(blocks: Sequence[object]) -> list[Block]:
         return [_read_block(str(block)) for block in blocks]
 
 
-def read_scaffolds(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> list[str]:
-    """The Bemis-Murcko scaffold of each molecule."""
-    with quiet_rdkit():
-        molecules = map(Parser(reading).molecule_or_none, smiles)
-        return ["" if molecule is None else _scaffold(molecule) for molecule in molecules]
-
-
 def read_positions(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -> list[list[int]]:
     """For each atom of each molecule's graph, its position among the atoms of the text, from 0."""
     with quiet_rdkit():
@@ -157,24 +171,6 @@ def descriptor_names(names: Sequence[str] | None = None) -> list[str]:
         if name not in known:
             raise ValueError(f"rdkit {rdBase.rdkitVersion} has no descriptor {quote(name)}, expected it as in training")
     return list(known if names is None else names)
-
-
-def read_descriptors(
-    smiles: Sequence[object], names: Sequence[str], reading: MoleculeReading = PLAIN
-) -> NDArray[np.float64]:
-    """These descriptors of each molecule; NaN where one has no finite value, is not defined, or takes too long."""
-    known = _descriptors()
-    functions = [known[name] for name in names]
-    found = np.full((len(smiles), len(functions)), np.nan)
-    with quiet_rdkit(), np.errstate(all="ignore"):
-        for row, molecule in enumerate(map(Parser(reading).molecule_or_none, smiles)):
-            if molecule is None or molecule.GetNumAtoms() > WITH_DESCRIPTORS:
-                continue
-            for column, function in enumerate(functions):
-                with suppress(Exception):  # rdkit raises what it likes for an atom that a descriptor does not know
-                    found[row, column] = function(molecule)
-    found[~np.isfinite(found)] = np.nan
-    return found
 
 
 def _descriptors() -> dict[str, Callable[[Any], float]]:

@@ -53,7 +53,7 @@ class LinkSplit:
         sizes = (f"{self.validation_links.shape[1]} + {self.validation_negatives.shape[1]} pairs for validation",)
         return f"LinkSplit({edges}, {sizes[0]}, {self.test_links.shape[1]} + {self.test_negatives.shape[1]} for test)"
 
-    def seen(self, graph: Graph) -> Graph:
+    def message_graph(self, graph: Graph) -> Graph:
         """The graph that message passing may see: every node, and the training edges alone.
 
         Node features are kept as they are. Those that were counted on all links, such as the degree, must be computed
@@ -81,7 +81,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
         >>> split = links(Graph(torch.ones(40, 1), torch.ones(40, 1), ring))
         >>> split
         LinkSplit(34 edges seen, 2 + 2 pairs for validation, 4 + 4 for test)
-        >>> split.seen(Graph(torch.ones(40, 1), torch.ones(40, 1), ring))
+        >>> split.message_graph(Graph(torch.ones(40, 1), torch.ones(40, 1), ring))
         Graph(40 nodes x 1, 34 edges x 1)
     """
     shares = np.asarray(fractions, dtype=np.float64)

@@ -9,11 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from censnet.data.molecules.featurize import canonical, scaffolds
-from censnet.data.molecules.rdkit_reader import PLAIN
 from censnet.data.splits.split import SPELLINGS, Split
 from censnet.data.tables.columns import as_arrow, as_text, is_missing, is_number, read_dates, read_numbers
-from censnet.data.tables.schema import MoleculeReading
 from censnet.errors import DataError, quote
 from censnet.ops.pairs import unique_inverse
 
@@ -140,21 +137,23 @@ def stratified(labels: Any, fractions: Fractions = (0.8, 0.1, 0.1), seed: int = 
 
 
 def scaffold(
-    smiles: Sequence[str],
+    scaffolds: Sequence[str | None],
     fractions: Fractions = (0.8, 0.1, 0.1),
     seed: int = 0,
-    reading: MoleculeReading = PLAIN,
 ) -> Split:
     """Molecules by their Bemis-Murcko scaffold: a scaffold is in one part alone.
 
     Scaffolds go from the largest to the smallest, to training while they fit, then to validation, then to
     testing, as in DeepChem. The seed decides among scaffolds of one size and nothing else. Molecules without a ring
-    share the empty scaffold. A SMILES that is not a molecule is in no part.
+    share the empty scaffold.
+
+    Args:
+        scaffolds: of each row; a row that is no molecule has None, and is in no part.
+        fractions: of training, validation and test molecules.
+        seed: of this split.
     """
     shares = _shares(fractions)
-    molecule = np.array([name is not None for name in canonical(smiles, reading=reading)], dtype=bool)
-    names = pd.factorize(pd.Series(scaffolds(smiles, reading=reading), dtype=object))[0]
-    group = _groups(len(molecule), np.flatnonzero(molecule), names)
+    group = _groups(len(scaffolds), None, pd.factorize(np.array(scaffolds, dtype=object))[0])
     order, size = _shuffled_groups(group, seed)
     limit = np.cumsum(shares) * size.sum()
     part, filled = np.full(len(size), 2), np.zeros(2)

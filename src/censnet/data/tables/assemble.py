@@ -1,9 +1,13 @@
-"""Tables to tensors: number the rows, encode the columns, merge doubled edges, and pack many graphs end to end."""
+"""Tables to the structure of a graph: resolve ids, type columns, merge edges that are there twice, order the rows.
+
+Nothing is encoded here: `Assembled.encode` takes the statistics of the training rows, once the split is known.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,99 +17,170 @@ from torch import Tensor
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.default_features import add_default_features, count_degree, encode_degree, fit_degree
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
-from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, check_names
-from censnet.data.tables.keys import check_keys, find_keys, says_split, table_overrides
-from censnet.data.tables.ordering import order_by_end, places, put_in_order
-from censnet.data.tables.packing import Assembled, Fitted, IntArray, pack
-from censnet.data.tables.resolve_ids import Keys, ResolvedIds, number_rows
+from censnet.data.tables.keys import check_keys, find_keys, table_overrides
+from censnet.data.tables.notes import Note
+from censnet.data.tables.packing import global_ends, inverse_permutation, invert_rows, order_by_end, pack, take_rows
+from censnet.data.tables.resolve_ids import Keys, ResolvedIds, resolve_ids
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, Schema, TableSchema, chosen_columns
+from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable, chosen_columns
 from censnet.data.tables.suggest_keys import tell_ends
-from censnet.errors import DataError, first_few, name_columns
+from censnet.errors import DataError, name_columns
+from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
-TrainRows = Mapping[str, IntArray]
+TrainRows = Mapping[str, IntArray]  # table -> the rows that statistics come from; all rows of a table that is absent
+
+
+class FeatureEncoder(Protocol):
+    """Features of typed data, by a schema that is fitted on training rows."""
+
+    def fit(self, graph: Graph | GraphSet, rows: TrainRows, message_edges: IntArray | None) -> Schema:
+        """The schema with the statistics of the training rows.
+
+        Args:
+            graph: the structure.
+            rows: table -> training rows.
+            message_edges: the edges that are no links to be predicted, if links are; degrees are counted on these.
+        """
+        ...
+
+    def encode(self, graph: Graph | GraphSet, schema: Schema) -> Graph | GraphSet:
+        """The structure with the features of its nodes and edges."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """What tables became: a structure without features, and the way from its rows to those of the tables.
+
+    Args:
+        graph: the structure.
+        tables: with those that were made, as nodes from the ends of the edges.
+        schema: keys and kinds of columns; its statistics are there only if the schema was given.
+        node_rows, edge_rows, graph_rows: for each row of a table, its row in the structure, or -1.
+        encoder: makes the features; None if the graph has them already.
+        graph_source: for each graph of a set, its row in `graphs`.
+        graph_table: the typed columns of `graphs` that are features of each graph.
+        descriptors: of molecules, for each row of `graphs`, if they are features of each graph.
+        scaffolds: of molecules, for each row of `graphs`, if they were asked for.
+    """
+
+    graph: Graph | GraphSet
+    tables: Tables
+    schema: Schema
+    node_rows: Tensor
+    edge_rows: Tensor
+    graph_rows: Tensor
+    encoder: FeatureEncoder | None = None
+    graph_source: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    graph_table: TypedTable | None = None
+    descriptors: pd.DataFrame | None = None
+    scaffolds: Sequence[str | None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TableEncoder:
+    """Features of nodes and edges from the columns of their tables.
+
+    Args:
+        schema: keys and kinds of columns.
+        tables: the typed tables.
+        node_rows: for each row of `nodes`, its node, or -1.
+        node_source, edge_source: for each node and edge, its row in the table.
+    """
+
+    schema: Schema
+    tables: Mapping[str, TypedTable]
+    node_rows: IntArray
+    node_source: IntArray
+    edge_source: IntArray
+
+    def fit(self, graph: Graph | GraphSet, rows: TrainRows, message_edges: IntArray | None) -> Schema:
+        fitted = {
+            name: table.fit(rows.get(name), only=name == "edges" and message_edges is not None)
+            for name, table in self.tables.items()
+        }
+        schema = add_default_features(self.schema.model_copy(update=fitted))
+        if schema.nodes.structure != "degree":
+            return schema
+        ends, nodes = global_ends(graph), None
+        if "nodes" in rows:
+            nodes = self.node_rows[rows["nodes"]]
+            nodes = nodes[nodes >= 0]
+        degree = count_degree(ends if message_edges is None else ends[:, message_edges], len(self.node_source))
+        return fit_degree(schema, degree, nodes)
+
+    def encode(self, graph: Graph | GraphSet, schema: Schema) -> Graph | GraphSet:
+        if schema.nodes.structure == "degree":
+            nodes = encode_degree(schema, count_degree(global_ends(graph), len(self.node_source)))
+        else:
+            nodes = take_rows(self.tables["nodes"].encode(schema.nodes), self.node_source)
+        if schema.edges.structure == "constant":
+            edges = torch.ones(len(self.edge_source), 1)
+        elif len(self.edge_source) == 0:
+            edges = torch.zeros(0, schema.edges.width)
+        else:
+            edges = take_rows(self.tables["edges"].encode(schema.edges), self.edge_source)
+        return graph.with_features(nodes, edges)
 
 
 def assemble(
     tables: Tables,
     schema: Schema | None,
     targets: Mapping[str, Sequence[str]],
-    train_rows: TrainRows,
     overrides: Mapping[str, str] | None,
     problems: RowErrors,
-    notes: list[str],
+    notes: list[Note],
     features: Features = "rich",
 ) -> Assembled:
-    """A graph, or many, from tables of nodes and edges. Without a schema, one is fitted on the training rows."""
+    """The structure of a graph, or of many, from tables of nodes and edges; without a schema, columns are typed."""
     decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, CHOICES)
     keys = find_table_keys(tables, schema, decided)
-    numbered = number_rows(tables, keys, problems, notes)
-    tables = numbered.tables
-    nodes_frame = tables.frames()["nodes"]
+    ids = resolve_ids(tables, keys, problems, notes)
+    tables = ids.tables
     if tables.edges is None:
-        tables = Tables(nodes_frame, pd.DataFrame({"source": [], "target": []}), tables.graphs, tables.names)
-    edges_frame = tables.frames()["edges"]
-    fitted = schema or _fit(tables, keys, numbered, targets, train_rows, decided, features)
-
-    edges, bad = _edge_features(fitted.edges, edges_frame, tables.name("edges"))
-    problems.add_placed("edges", bad)
-    ends = numbered.ends
-    good = _good_rows(ends, bad)
-    if good is not None:
-        ends, edges = ends[:, good], edges[torch.from_numpy(good)]
+        tables = replace(tables, edges=pd.DataFrame({"source": [], "target": []}))
+    typed = _type_tables(tables, keys, targets, decided, features) if schema is None else _read_tables(tables, schema)
+    edge_errors, node_errors = typed["edges"].errors, typed["nodes"].errors
+    problems.add_placed("edges", edge_errors)
+    good = np.asarray((ids.ends[0] >= 0) & (ids.ends[1] >= 0))
+    good[list(edge_errors)] = False
+    usable = np.flatnonzero(good)
     pairing = pair_edges(
         None if schema is None else schema.edge_form,
         EdgeRows(
-            edges_frame,
+            tables.frames()["edges"],
             tables.name("edges"),
             {"source": "source", "target": "target"} | dict(keys.get("edges", {})),
-            fitted.edges,
-            numbered.ends,
-            np.arange(ends.shape[1]) if good is None else good,
-            ends,
-            len(numbered.rows),
-            edges.numpy(),
+            typed["edges"],
+            None if schema is None else schema.edges,
+            ids.ends,
+            usable,
+            ids.ends[:, usable],
+            len(ids.rows),
         ),
         problems,
         notes,
     )
+    problems.add_placed("nodes", node_errors)
     if schema is None:
-        fitted = fitted.model_copy(update={"edge_form": pairing.form})
         tables = replace(tables, edges=pairing.frame)
-    edge_rows = np.arange(ends.shape[1])
-    if pairing.first is not None:
-        own = pairing.first == edge_rows
-        kept = np.flatnonzero(own)
-        edge_rows = np.where(pairing.first < 0, -1, (np.cumsum(own) - 1)[pairing.first])
-        ends, edges = ends[:, kept], edges[torch.from_numpy(kept)]
-    order = order_by_end(ends, len(numbered.rows))
-    if order is not None:
-        ends = ends[:, order]
-        numbered = replace(numbered, ends=ends)  # the ends in input order are not kept beside it
-        edges = put_in_order(edges, order)
-        edge_rows = places(order) if pairing.first is None else np.where(edge_rows < 0, -1, places(order)[edge_rows])
-    fresh = schema is None
-    schema, nodes, bad = _node_features(fitted, nodes_frame, numbered, ends, train_rows, tables.name("nodes"))
-    problems.add_placed("nodes", bad)
-    notes += column_notes(tables, schema)
-    refit = Fitted(schema, numbered.rows) if fresh else None
-
-    node_rows = numbered.node_rows
-    if bad:
-        node_rows = node_rows.copy()
-        node_rows[list(bad)] = -1
-    if good is not None:
-        every = np.full(len(edges_frame), -1, np.int64)
-        every[good] = edge_rows
-        edge_rows = every
-    if numbered.graph is None:
-        graph = Graph(nodes, edges, torch.from_numpy(np.ascontiguousarray(ends)))
-        graph_rows = torch.zeros(0 if tables.graphs is None else len(tables.graphs), dtype=torch.long)
-        became = torch.from_numpy(node_rows), torch.from_numpy(edge_rows), graph_rows
-        return Assembled(graph, tables, schema, *became, refit)
-    return pack(tables, schema, nodes, edges, ends, numbered.graph, node_rows, edge_rows, problems, refit)
+        many = ids.graph is not None
+        graphs = typed["graphs"].schema if "graphs" in typed else TableSchema()
+        schema = add_default_features(
+            Schema(
+                many=many,
+                edge_form=pairing.form,
+                nodes=typed["nodes"].schema,
+                edges=typed["edges"].schema,
+                graphs=graphs,
+                features=features,
+                chosen=chosen_columns(graphs, decided.get("graphs", {})) if many else [],
+            )
+        )
+    return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems)
 
 
 def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]) -> Keys:
@@ -129,134 +204,93 @@ def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str,
     return keys
 
 
-def _fit(
+def _type_tables(
     tables: Tables,
     keys: Keys,
-    numbered: ResolvedIds,
     targets: Mapping[str, Sequence[str]],
-    train_rows: TrainRows,
     decided: Mapping[str, Mapping[str, str]],
     features: Features,
-) -> Schema:
-    """Type every table; the rows that statistics come from are those given, or those of the given graphs."""
-    fitted: dict[str, TableSchema] = {}
+) -> dict[str, TypedTable]:
+    """The columns of every table by all of their rows."""
+    made = {"nodes": {"id": "id"}, "graphs": {"graph": "graph"}, "edges": {"source": "source", "target": "target"}}
+    typed = {}
     for table, frame in tables.frames().items():
-        rows = _training_rows(table, numbered, train_rows)
-        made = {"nodes": {"id": "id"}, "graphs": {"graph": "graph"}, "edges": {"source": "source", "target": "target"}}
         table_keys = dict(keys.get(table) or made[table])
         if table not in keys and table == "nodes" and "graph" in frame.columns:
             table_keys["graph"] = "graph"
         shares = features != "rich" and table == "nodes"
         named, file = targets.get(table, ()), tables.name(table)
-        fitted[table] = TableSchema.fit(frame, rows, table_keys, named, decided.get(table), shares, file)
-    graphs = fitted.get("graphs", TableSchema())
-    many = numbered.graph is not None
-    chosen = chosen_columns(graphs, decided.get("graphs", {})) if many else []
-    return add_default_features(
-        Schema(many=many, nodes=fitted["nodes"], edges=fitted["edges"], graphs=graphs, features=features, chosen=chosen)
-    )
+        typed[table] = TypedTable.find(frame, table_keys, named, decided.get(table), shares, file)
+    return typed
 
 
-def _training_rows(table: str, numbered: ResolvedIds, train_rows: TrainRows) -> IntArray | None:
-    """The rows that statistics of a table come from: those given, or those of the given graphs, or (None) all."""
-    graph = numbered.graph
-    if table in train_rows or "graphs" not in train_rows or graph is None:
-        return train_rows.get(table)
-    training = np.zeros(len(numbered.tables.frames()["graphs"]), bool)
-    training[train_rows["graphs"]] = True
-    if table == "nodes":
-        return np.sort(numbered.rows[training[graph]])
-    known = numbered.ends[0] >= 0
-    return np.flatnonzero(known & training[graph[numbered.ends[0]]])
+def _read_tables(tables: Tables, schema: Schema) -> dict[str, TypedTable]:
+    """The columns of every table as in the schema. A table without edges needs no columns."""
+    typed = {}
+    for table, frame in tables.frames().items():
+        fitted = schema.of_graphs if table == "graphs" else schema.table(table)
+        no_edges = table == "edges" and len(frame) == 0 and "source" in frame.columns and len(frame.columns) == 2
+        if no_edges:
+            typed[table] = TypedTable(fitted, [], 0, tables.name(table))
+        elif table != "graphs" or schema.chosen:
+            typed[table] = TypedTable.read(fitted, frame, tables.name(table))
+    return typed
 
 
-def _edge_features(schema: TableSchema, frame: pd.DataFrame, file: str) -> tuple[Tensor, dict[int, str]]:
-    if schema.structure == "constant":
-        return torch.ones(len(frame), 1), {}
-    if len(frame) == 0 and "source" in frame.columns and len(frame.columns) == 2:
-        return torch.zeros(0, schema.width), {}
-    return schema.encode(frame, file)
+def _lay_out(
+    tables: Tables,
+    schema: Schema,
+    typed: Mapping[str, TypedTable],
+    ids: ResolvedIds,
+    usable: IntArray,
+    first: IntArray | None,
+    bad_nodes: Sequence[int],
+    problems: RowErrors,
+) -> Assembled:
+    """The order of nodes and edges in memory: by graph, and by the lower end of an edge.
+
+    Args:
+        tables, schema, typed, ids: as in `assemble`.
+        usable: the rows of `edges` that can be used.
+        first: for each of these, the first of the two rows that are its edge, or -1; None if each is an edge.
+        bad_nodes: rows of `nodes` that cannot be used.
+        problems: where graphs without a node are noted.
+    """
+    source, became = usable, np.arange(len(usable))
+    if first is not None:
+        own = first == became
+        source, became = usable[own], np.where(first < 0, -1, (np.cumsum(own) - 1)[first])
+    ends = ids.ends[:, source]
+    order = order_by_end(ends, len(ids.rows))
+    if order is not None:
+        ends, source, became = ends[:, order], source[order], _follow(became, inverse_permutation(order))
+    edge_rows = np.full(len(tables.frames()["edges"]), -1, np.int64)
+    edge_rows[usable] = became
+    node_rows, node_source = ids.node_rows.copy(), ids.rows
+    node_rows[list(bad_nodes)] = -1
+    graph: Graph | GraphSet
+    present = np.zeros(0, np.int64)
+    if ids.graph is None:
+        graph_rows = np.zeros(0 if tables.graphs is None else len(tables.graphs), np.int64)
+        empty = torch.empty(len(node_source), 0), torch.empty(len(source), 0)
+        graph = Graph(*empty, torch.from_numpy(np.ascontiguousarray(ends)))
+    else:
+        num_graphs = len(tables.frames()["graphs"])
+        graph, present, node_order, edge_order = pack(ends, ids.graph, num_graphs)
+        graph_rows = invert_rows(present, num_graphs)
+        known = problems.found.get("graphs", {})
+        without = [row for row in np.flatnonzero(graph_rows < 0).tolist() if row not in known]
+        column = schema.graphs.keys.get("graph", "graph")
+        problems.add("graphs", column, dict.fromkeys(without, "no node is in this graph"))
+        node_rows = _follow(node_rows, inverse_permutation(node_order))
+        edge_rows = _follow(edge_rows, inverse_permutation(edge_order))
+        node_source, source = node_source[node_order], source[edge_order]
+    encoder = TableEncoder(schema, typed, node_rows, node_source, source)
+    ways = torch.from_numpy(node_rows), torch.from_numpy(edge_rows), torch.from_numpy(graph_rows)
+    graph_table = typed["graphs"].select(schema.chosen) if schema.chosen else None
+    return Assembled(graph, tables, schema, *ways, encoder, present, graph_table)
 
 
-def _node_features(
-    schema: Schema, frame: pd.DataFrame, numbered: ResolvedIds, ends: IntArray, train_rows: TrainRows, file: str
-) -> tuple[Schema, Tensor, dict[int, str]]:
-    """The features of each node; where no column gives any, its degree and a constant."""
-    if schema.nodes.structure != "degree":
-        features, bad = schema.nodes.encode(frame, file)
-        if len(numbered.rows) < len(frame):
-            features = features[torch.from_numpy(numbered.rows)]
-        return schema, features, bad
-    degree = count_degree(ends, len(numbered.rows))
-    if schema.nodes.degree is None:
-        rows = _training_rows("nodes", numbered, train_rows)
-        nodes = None if rows is None else numbered.node_rows[rows]
-        schema = fit_degree(schema, degree, None if nodes is None else nodes[nodes >= 0])
-    return schema, encode_degree(schema, degree), {}
-
-
-def _good_rows(ends: IntArray, bad: Mapping[int, str]) -> IntArray | None:
-    """The rows of edges that become edges, or None when all do."""
-    if ends.shape[1] == 0 or (not bad and ends.min() >= 0):
-        return None
-    good = ends.min(axis=0) >= 0
-    good[list(bad)] = False
-    return np.flatnonzero(good)
-
-
-def column_notes(tables: Tables, schema: Schema) -> list[str]:
-    """What the user should know of the columns: which are left out, and what stands in where none is left."""
-    notes = []
-    for table in ("nodes", "edges") if schema.smiles is None else ():
-        fitted, file = schema.table(table), tables.name(table)
-        left_out = [column for column in fitted.left_out if not _says_split(column)]
-        if left_out:
-            notes.append(f"{file}: left out {_by_reason(left_out)}")
-        notes += [f"{file}: {told}" for told in _of_values(fitted.columns)]
-        if fitted.structure == "degree":
-            notes.append(f"{file}: no column gives a feature, so each node has its degree and a constant")
-        if fitted.structure == "constant":
-            notes.append(f"{file}: no column gives a feature, so each edge has a constant")
-    unused = [
-        column.name
-        for column in schema.graphs.columns
-        if column.name not in schema.chosen and not (column.kind == "drop" or _says_split(column))
-    ]
-    if unused:
-        columns = first_few(unused)
-        whole = "a graph is described by its nodes and edges"
-        if schema.smiles is not None:
-            whole = "a molecule is described by its atoms and bonds"
-        alone = "and the columns that were chosen" if schema.chosen else "alone"
-        notes.append(f"{tables.name('graphs')}: {columns} not used: {whole} {alone}")
-    return notes + [f"{tables.name('graphs')}: {told}" for told in _of_values(schema.of_graphs.columns)]
-
-
-def _by_reason(columns: Sequence[Column]) -> str:
-    """How many columns if there are many, and for each reason the first few of them."""
-    reasons: dict[str, list[str]] = {}
-    for column in columns:
-        reasons.setdefault(column.reason, []).append(column.name)
-    said = first_few((f"{first_few(names)} ({reason})" for reason, names in reasons.items()), 8)
-    return said if len(columns) <= 8 else f"{len(columns):,} columns: {said}"
-
-
-def _of_values(columns: Sequence[Column]) -> list[str]:
-    """Of which columns the numbers have decimal commas, and which have statistics of all rows."""
-    commas = [column.name for column in columns if column.notation == "comma" and column.width]
-    silent = [column.name for column in columns if column.statistics == "all"]
-    told = []
-    if commas:
-        told.append(f"{_count(commas)}: a comma stands before decimals, so 1.175,36 is 1175.36")
-    if silent:
-        told.append(f"{_count(silent)}: no two different values in training rows, so statistics are those of all rows")
-    return told
-
-
-def _count(names: Sequence[str]) -> str:
-    return f"column {names[0]}" if len(names) == 1 else f"{len(names):,} columns ({first_few(names)})"
-
-
-def _says_split(column: Column) -> bool:
-    """Whether a column may be the split, of which the training says where it came from."""
-    return column.kind == "id" and says_split(column.name)
+def _follow(rows: IntArray, position: IntArray) -> IntArray:
+    """The rows after each thing has gone to its new position; -1 stays."""
+    return np.where(rows < 0, -1, position[rows]) if len(position) else rows

@@ -7,16 +7,16 @@ missing nor readable. None loops over rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from censnet.data.tables.integers import MISSING
 from censnet.data.tables.notations import NUMBER, Notation, find_notation, to_plain
+from censnet.ops.arrays import Array, BoolArray, IntArray
 
 Kind = Literal["number", "boolean", "category", "date", "vector", "text", "id", "constant", "drop"]
 USED: tuple[Kind, ...] = ("number", "boolean", "category", "date", "vector")
@@ -36,9 +36,19 @@ class Parsed:
     Text was read in a `notation`: what its commas and points mean.
     """
 
-    numbers: NDArray[Any]
-    bad: NDArray[np.int64]
+    numbers: Array
+    bad: IntArray
     notation: Notation = "point"
+
+    @property
+    def matrix(self) -> Array:
+        """The numbers as a matrix, one column for each entry of a vector."""
+        return self.numbers if self.numbers.ndim == 2 else self.numbers[:, None]
+
+    def slice(self, start: int, length: int) -> Parsed:
+        """Some rows, one behind the other."""
+        first, last = np.searchsorted(self.bad, (start, start + length))
+        return replace(self, numbers=self.numbers[start : start + length], bad=self.bad[first:last] - start)
 
 
 def as_arrow(series: pd.Series) -> pa.ChunkedArray:
@@ -172,14 +182,14 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-_NONE: NDArray[np.int64] = np.zeros(0, np.int64)
+_NONE: IntArray = np.zeros(0, np.int64)
 
 
 def _all_bad(values: pa.ChunkedArray) -> Parsed:
     return Parsed(np.full(len(values), np.nan), np.flatnonzero(~_missing(values)))
 
 
-def _without_infinite(numbers: NDArray[Any], bad: NDArray[np.int64]) -> Parsed:
+def _without_infinite(numbers: Array, bad: IntArray) -> Parsed:
     with np.errstate(over="ignore", invalid="ignore"):
         total = numbers.sum()  # finite unless something is missing or infinite: one pass for nearly every column
     if not np.isfinite(total):
@@ -216,25 +226,25 @@ def is_missing(value: object) -> bool:
     return value == "" if isinstance(value, str) else isinstance(value, float) and value != value
 
 
-def _mask(values: pa.ChunkedArray) -> NDArray[np.bool_]:
+def _mask(values: pa.ChunkedArray) -> BoolArray:
     return np.asarray(pc.fill_null(values, False).to_numpy(), dtype=bool)
 
 
-def _missing(values: pa.ChunkedArray) -> NDArray[np.bool_]:
+def _missing(values: pa.ChunkedArray) -> BoolArray:
     missing = np.asarray(pc.is_null(values, nan_is_null=True).to_numpy(), dtype=bool)
     if pa.types.is_string(values.type):
         missing |= _mask(pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(MISSING)))
     return missing
 
 
-def _to_numpy(values: pa.ChunkedArray | pa.Array) -> NDArray[Any]:
+def _to_numpy(values: pa.ChunkedArray | pa.Array) -> Array:
     """float64, or float32 where the column is; NaN for missing."""
     kind = values.type
     gaps = pa.types.is_integer(kind) and values.null_count
     if gaps or kind == pa.float16() or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         values = pc.cast(values, pa.float64(), safe=False)
     chunked = isinstance(values, pa.ChunkedArray)
-    numbers: NDArray[Any] = values.to_numpy() if chunked else values.to_numpy(zero_copy_only=False)
+    numbers: Array = values.to_numpy() if chunked else values.to_numpy(zero_copy_only=False)
     return numbers if numbers.dtype in (np.float32, np.float64) else numbers.astype(np.float64)
 
 
@@ -257,7 +267,7 @@ def _numbers_in_text(values: pa.ChunkedArray, notation: Notation | None) -> Pars
     return replace(_without_infinite(numbers, bad), notation=notation)
 
 
-def _cast_numbers(text: pa.ChunkedArray) -> NDArray[Any]:
+def _cast_numbers(text: pa.ChunkedArray) -> Array:
     return _to_numpy(pc.cast(pc.utf8_ltrim(text, "+"), pa.float64()))
 
 

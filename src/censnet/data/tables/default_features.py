@@ -1,27 +1,26 @@
-"""What stands in where no column gives a feature: the degree of a node and a constant, and a constant for an edge."""
+"""Default features where no column gives any: the degree of a node and a constant, and a constant for an edge."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.data.tables.encoding import Column
+from censnet.data.tables.fitting import standardize_column
 from censnet.data.tables.schema import Schema
-
-IntArray = NDArray[np.int64]
+from censnet.ops.arrays import IntArray
 
 
 def add_default_features(schema: Schema) -> Schema:
-    """The same schema, saying of each table whether something stands in for its features."""
+    """The same schema, with the default features of each table that has no other."""
     if schema.smiles is not None:
         return schema
     for table, structure in (("nodes", "degree"), ("edges", "constant")):
         fitted = schema.table(table)
-        stands_in = "none" if any(column.width for column in fitted.columns) else structure
-        schema = schema.model_copy(update={table: fitted.model_copy(update={"structure": stands_in, "degree": None})})
+        default = "none" if any(column.width for column in fitted.columns) else structure
+        schema = schema.model_copy(update={table: fitted.model_copy(update={"structure": default, "degree": None})})
     return schema
 
 
@@ -33,7 +32,7 @@ def count_degree(ends: IntArray, num_nodes: int) -> IntArray:
 def fit_degree(schema: Schema, degree: IntArray, nodes: IntArray | None) -> Schema:
     """The same schema with the statistics of the degree, from these nodes alone or from all."""
     chosen = degree if nodes is None or len(nodes) == 0 else degree[nodes]
-    column = Column.standardized("degree", pa.chunked_array([chosen.astype(np.float64)]), "counted on the edges")
+    column = standardize_column("degree", pa.chunked_array([chosen.astype(np.float64)]), "counted on the edges")
     if column.width == 0:  # every node has the same degree
         column = Column(name="degree", kind="number", mean=[float(chosen[0])], scale=[1.0])
     return schema.model_copy(update={"nodes": schema.nodes.model_copy(update={"degree": column})})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,14 @@ from numpy.typing import NDArray
 
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.ids import IdIndex
+from censnet.data.tables.notes import Note
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import EdgeForm, TableSchema
+from censnet.data.tables.schema import EdgeForm, TableSchema, TypedTable
 from censnet.data.tables.undirected import match_reverses, share_with_reverse
 from censnet.errors import DataError, quote
+from censnet.ops.arrays import FloatArray, IntArray
 
-logger = logging.getLogger("censnet")
-IntArray = NDArray[np.int64]
+logger = logging.getLogger(__name__)
 NEARLY = 0.9  # share of rows with a reverse from which the rest is worth a note
 
 
@@ -35,23 +37,34 @@ class EdgeRows:
         frame: the whole table.
         file: its name.
         keys: role -> column, of the two ends.
-        schema: of its columns.
+        table: the table with typed columns.
+        given: the schema of the training data, if there is one.
         all_ends: the two nodes of each row of the table, or -1.
         rows: for each usable row, its row in the table.
         ends: the two nodes of each usable row.
         num_nodes: N.
-        features: of each.
     """
 
     frame: pd.DataFrame
     file: str
     keys: Mapping[str, str]
-    schema: TableSchema
+    table: TypedTable
+    given: TableSchema | None
     all_ends: IntArray
     rows: IntArray
     ends: IntArray
     num_nodes: int
-    features: NDArray[np.float32]
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        """The schema by whose features rows are compared: as given, or with the statistics of all rows."""
+        return self.given or self.table.fit()
+
+    @cached_property
+    def features(self) -> FloatArray:
+        """The features of each usable row. They are needed only where most rows have a reverse."""
+        features: FloatArray = self.table.encode(self.schema).numpy()
+        return features if len(self.rows) == len(features) else features[self.rows]
 
     @property
     def num_proper(self) -> int:
@@ -74,12 +87,12 @@ class Pairing:
     frame: pd.DataFrame
 
 
-def pair_edges(form: EdgeForm | None, edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairing:
+def pair_edges(form: EdgeForm | None, edges: EdgeRows, problems: RowErrors, notes: list[Note]) -> Pairing:
     """Find the rows that make one edge, in this form, or in that which the data have."""
     return _find_form(edges, problems, notes) if form is None else _apply_form(form, edges, problems, notes)
 
 
-def _find_form(edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairing:
+def _find_form(edges: EdgeRows, problems: RowErrors, notes: list[Note]) -> Pairing:
     """The form of the edges of training data.
 
     The form is twice if each row but a loop has its reverse with the same features. Only the reverse of a row that
@@ -94,15 +107,15 @@ def _find_form(edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairin
     alone = int(np.count_nonzero(reverse < 0))
     num_bad = len(edges.frame) - len(edges.rows)
     if alone > min(num_bad, (1 - NEARLY) * edges.num_proper):
-        notes.extend(_tell_single(edges, reverse))
+        notes.extend(_single_row_notes(edges, reverse))
         return once
     contradictions = {column: _contradictions(values, reverse) for column, values in codes.items()}
     for column, (apart, labelled) in contradictions.items():
         if 2 * len(apart) > labelled:
-            notes.append(
-                f"{edges.file}: each row has its reverse with the same data, but {len(apart):,} of {labelled:,} pairs "
-                f"have two labels in {column}: the labels are those of directions, so each row is an edge of its own"
-            )
+            differing = f"{len(apart):,} of {labelled:,} pairs have two labels in {column}"
+            what = f"each row has its reverse with the same data, but {differing}"
+            own = "the labels are those of directions, so each row is an edge of its own"
+            notes.append(Note("edge", f"{edges.file}: {what}: {own}"))
             return once
     frame = edges.frame
     for column, (apart, _) in contradictions.items():
@@ -110,22 +123,21 @@ def _find_form(edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairin
     return _merge_pairs(Pairing("twice", reverse, frame), edges, problems, notes)
 
 
-def _apply_form(form: EdgeForm, edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairing:
+def _apply_form(form: EdgeForm, edges: EdgeRows, problems: RowErrors, notes: list[Note]) -> Pairing:
     """Read later data in the form of the training data. Labels are not looked at."""
     doubled = edges.num_proper and share_with_reverse(edges.ends, edges.num_nodes) >= NEARLY
     if form == "twice":
         reverse = match_reverses(edges.ends, edges.num_nodes, edges.features)
         return _merge_pairs(Pairing("twice", reverse, edges.frame), edges, problems, notes)
     if doubled and match_reverses(edges.ends, edges.num_nodes, edges.features).min() >= 0:
-        notes.append(
-            f"{edges.file}: each edge is there twice, once in each direction with the same data; as in training, each "
-            f"row is an edge of its own: {len(edges.rows):,} edges"
-        )
+        what = "each edge is there twice, once in each direction with the same data"
+        own = f"as in training, each row is an edge of its own: {len(edges.rows):,} edges"
+        notes.append(Note("edge", f"{edges.file}: {what}; {own}"))
         logger.info("%s", notes[-1])
     return Pairing("once", None, edges.frame)
 
 
-def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: RowErrors, notes: list[str]) -> Pairing:
+def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: RowErrors, notes: list[Note]) -> Pairing:
     """The pairing with the first row of each edge; a row without reverse is a problem."""
     reverse = pairing.first
     assert reverse is not None
@@ -141,10 +153,8 @@ def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: RowErrors, notes: 
     first = np.where(reverse < 0, -1, np.minimum(reverse, np.arange(len(reverse))))
     num_edges = int(np.count_nonzero(first == np.arange(len(first))))
     if len(first):
-        notes.append(
-            f"{edges.file}: each edge is there twice, once in each direction: "
-            f"{len(first) - len(alone):,} rows are {num_edges:,} edges"
-        )
+        merged = f"{len(first) - len(alone):,} rows are {num_edges:,} edges"
+        notes.append(Note("edge", f"{edges.file}: each edge is there twice, once in each direction: {merged}"))
     return Pairing("twice", first, pairing.frame)
 
 
@@ -154,13 +164,13 @@ def _explain(edges: EdgeRows, alone: IntArray) -> dict[int, str]:
     key = np.where(edges.all_ends.min(axis=0) < 0, -1, edges.all_ends[0] * edges.num_nodes + edges.all_ends[1])
     back = np.flatnonzero(np.isin(key, wanted))
     back = back[np.argsort(key[back], kind="stable")]
-    place = np.searchsorted(key[back], wanted)
+    position = np.searchsorted(key[back], wanted)
     usable = np.full(len(edges.frame), -1)
     usable[edges.rows] = np.arange(len(edges.rows))
     names = [edges.frame[edges.keys[role]].iloc[edges.rows[alone]].tolist() for role in ("source", "target")]
     found = {}
     for number, row in enumerate(alone.tolist()):
-        one, other, at = quote(names[0][number]), quote(names[1][number]), int(place[number])
+        one, other, at = quote(names[0][number]), quote(names[1][number]), int(position[number])
         how = "expected each edge twice, once in each direction, as in training"
         what, remedy = f"no row goes back from {other} to {one}", "add that row"
         if at < len(back) and key[back[at]] == wanted[number]:
@@ -220,15 +230,17 @@ def _without_labels(
     return frame.assign(**{column: pd.Series(pd.arrays.ArrowExtensionArray(kept), index=frame.index)})
 
 
-def _tell_single(edges: EdgeRows, reverse: IntArray) -> list[str]:
-    """One sentence on rows that nearly all have a reverse, of which none is merged for the others' sake."""
+def _single_row_notes(edges: EdgeRows, reverse: IntArray) -> list[Note]:
+    """A note on rows that nearly all have a reverse, of which none is merged for the others' sake."""
     alone = np.flatnonzero(reverse < 0)
     proper, first = edges.num_proper, int(edges.rows[alone[0]]) + 1
     own = "each row is an edge of its own"
     if len(alone) <= (1 - NEARLY) * proper:
         what = f"{proper - len(alone):,} of {proper:,} rows have their reverse with the same data, the others have not"
-        return [f"{edges.file}: {what} (the first: row {first}), so {own}: add what is missing if edges are undirected"]
+        remedy = "add what is missing if edges are undirected"
+        return [Note("edge", f"{edges.file}: {what} (the first: row {first}), so {own}: {remedy}")]
     bare = match_reverses(edges.ends, edges.num_nodes, edges.features[:, :0])
     if bare.min() < 0:
         return []
-    return [f"{edges.file}: each row has its reverse, but {len(alone):,} of {proper:,} with other data, so {own}"]
+    what = f"each row has its reverse, but {len(alone):,} of {proper:,} with other data"
+    return [Note("edge", f"{edges.file}: {what}, so {own}")]

@@ -20,6 +20,7 @@ import pyarrow.parquet
 
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.keys import TABLES, find_key
+from censnet.data.tables.notes import Note
 from censnet.data.tables.suggest_keys import tell_ends
 from censnet.errors import DataError, name_columns, quote
 
@@ -45,7 +46,7 @@ class Tables:
     graphs: pd.DataFrame | None = None
     names: dict[str, str] = field(default_factory=dict)
     unreadable: dict[int, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     def name(self, table: str) -> str:
         """The file of a table, or the table's own name when it never was a file."""

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from censnet.data.tables.columns import as_arrow, as_text, is_missing
+from censnet.data.tables.notes import Note
 from censnet.errors import DataError, quote
 
 Rows = NDArray[np.int64]
@@ -75,10 +76,10 @@ class IdIndex:
         least, most = int(whole.min()), int(whole.max())
         if most - least > 8 * len(whole) + 1_000_000:
             return
-        place, count = whole - least if least else whole, len(whole)
+        position, count = whole - least if least else whole, len(whole)
         first = np.full(most - least + 1, -1, np.int64)
-        first[place[::-1]] = np.arange(count - 1, -1, -1)  # the first row of an id is written last, and stays
-        row = first[place]
+        first[position[::-1]] = np.arange(count - 1, -1, -1)  # the first row of an id is written last, and stays
+        row = first[position]
         distinct = row == np.arange(count)
         self.rows = np.flatnonzero(distinct)
         if len(self.rows) == count:
@@ -105,12 +106,12 @@ class IdIndex:
     ) -> NDArray[np.int64]:
         if len(whole) == 0:
             return np.zeros(0, np.int64)
-        place = whole - self._least if self._least else whole
+        position = whole - self._least if self._least else whole
         if int(whole.min()) >= self._least and int(whole.max()) < self._least + len(table):
-            found = table[place]
+            found = table[position]
         else:
             inside = (whole >= self._least) & (whole < self._least + len(table))
-            found = np.where(inside, table[np.where(inside, place, 0)], -1)
+            found = np.where(inside, table[np.where(inside, position, 0)], -1)
         return found if ids.null_count == 0 else np.where(pc.is_null(ids).to_numpy(), -1, found)
 
 
@@ -179,13 +180,13 @@ def find_alike(ids: pa.ChunkedArray, known: IdIndex) -> list[str | None]:
     >>> find_alike(pa.chunked_array([["007", "8"]]), IdIndex(pa.chunked_array([["5", "7"]])))
     ['7', None]
     """
-    place = _index_in(_normalize(as_text(ids)), _normalize(known.text))
+    position = _index_in(_normalize(as_text(ids)), _normalize(known.text))
     text = known.text
-    return [None if number < 0 else str(text[number]) for number in place.tolist()]
+    return [None if number < 0 else str(text[number]) for number in position.tolist()]
 
 
-def tell_alike(known: IdIndex, file: str) -> list[str]:
-    """One sentence if two nodes have ids that differ in how they are written alone, as 007 and 7 do."""
+def similar_id_notes(known: IdIndex, file: str) -> list[Note]:
+    """A note if two nodes have ids that differ only in how they are written, as 007 and 7 do."""
     text = known.text_alone
     if text is None:
         return []
@@ -197,13 +198,16 @@ def tell_alike(known: IdIndex, file: str) -> list[str]:
     if not pc.any(odd).as_py():
         return []
     odd_ids = text.filter(odd)
-    place = _index_in(_normalize(odd_ids), text)
-    pairs = [(str(one), str(text[number])) for one, number in zip(odd_ids, place.tolist(), strict=True) if number >= 0]
+    position = _index_in(_normalize(odd_ids), text)
+    pairs = [
+        (str(one), str(text[number])) for one, number in zip(odd_ids, position.tolist(), strict=True) if number >= 0
+    ]
     pairs = [(one, other) for one, other in pairs if one != other]
     if not pairs:
         return []
     such = f"such as {quote(pairs[0][0])} and {quote(pairs[0][1])}"
-    return [f"{file}: {len(pairs):,} ids differ from others only in how they are written, {such}: they are two nodes"]
+    what = f"{len(pairs):,} ids differ from others only in how they are written, {such}"
+    return [Note("id", f"{file}: {what}: they are two nodes")]
 
 
 def _normalize(text: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,112 +1,115 @@
-"""What tables become, and many graphs packed end to end."""
+"""The order of nodes and edges in memory: the edges of a node beside each other, and many graphs end to end."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from censnet.data.tables.files import Tables
-from censnet.data.tables.ordering import places
-from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Schema
+from censnet.ops.arrays import Array, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
-IntArray = NDArray[np.int64]
-Bonds = NDArray[np.int16]
+_BLOCK = 1 << 18
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """What it takes to fit the schema again, on other rows.
+class Packed(NamedTuple):
+    """Many graphs end to end, without features.
 
     Args:
-        schema: as it was first found.
-        node_source: for each node of the tensors, its row in `nodes`; empty for molecules.
-        bonds: for each edge of the tensors, the kind of bond that the `paper` features of molecules go by.
-        graph_source: for each graph of the tensors, its row in `graphs`, where graphs have features of their own.
-        described: the descriptors of each row of `graphs`, where they are among those.
+        graphs: the structure.
+        present: for each graph of the set, its number before; graphs without nodes are left out.
+        node_order, edge_order: for each node and edge of the set, its number before.
     """
 
-    schema: Schema
-    node_source: IntArray
-    bonds: Bonds | None = None
-    graph_source: IntArray | None = None
-    described: pd.DataFrame | None = None
+    graphs: GraphSet
+    present: IntArray
+    node_order: IntArray
+    edge_order: IntArray
 
 
-@dataclass(frozen=True)
-class Assembled:
-    """What became of the tables; the fields of `Dataset`. Nothing is `fitted` where the schema was given."""
+def pack(ends: IntArray, graph: IntArray, num_graphs: int) -> Packed:
+    """Sort nodes and edges by graph, and number each graph's nodes from 0.
 
-    graph: Graph | GraphSet
-    tables: Tables
-    schema: Schema
-    node_rows: Tensor
-    edge_rows: Tensor
-    graph_rows: Tensor
-    fitted: Fitted | None = None
-
-
-def pack(
-    tables: Tables,
-    schema: Schema,
-    nodes: Tensor,
-    edges: Tensor,
-    ends: IntArray,
-    graph: IntArray,
-    node_rows: IntArray,
-    edge_rows: IntArray,
-    problems: RowErrors,
-    fitted: Fitted | None,
-) -> Assembled:
-    """Many graphs end to end: nodes and edges sorted by graph, each graph's nodes numbered from 0."""
-    frame = tables.frames()["graphs"]
-    size = np.bincount(graph, minlength=len(frame))
-    known = problems.found.get("graphs", {})
-    column = schema.graphs.keys.get("graph", "graph")
-    empty = [int(row) for row in np.flatnonzero(size == 0) if int(row) not in known]
-    problems.add("graphs", column, dict.fromkeys(empty, "no node is in this graph"))
+    Args:
+        ends: the two nodes of each edge.
+        graph: the graph of each node.
+        num_graphs: how many there are, with those that have no node.
+    """
+    size = np.bincount(graph, minlength=num_graphs)
     present = np.flatnonzero(size)
-    graph_rows = np.full(len(frame), -1, np.int64)
-    graph_rows[present] = np.arange(len(present))
-
-    number = graph_rows[graph]
+    number = (np.cumsum(size > 0) - 1)[graph]
     order = np.argsort(number, kind="stable")
-    place = places(order)
     node_offset = np.concatenate([[0], np.cumsum(size[present])])
     edge_graph = number[ends[0]]
     edge_order = np.argsort(edge_graph, kind="stable")
     edge_offset = np.concatenate([[0], np.cumsum(np.bincount(edge_graph, minlength=len(present)))])
-    local = place[ends[:, edge_order]] - node_offset[edge_graph[edge_order]]
-    packed = GraphSet(
-        nodes=nodes[torch.from_numpy(order)],
-        edges=edges[torch.from_numpy(edge_order)],
+    local = inverse_permutation(order)[ends[:, edge_order]] - node_offset[edge_graph[edge_order]]
+    structure = GraphSet(
+        nodes=torch.empty(len(order), 0),
+        edges=torch.empty(len(edge_order), 0),
         ends=torch.from_numpy(local),
         node_offset=torch.from_numpy(node_offset),
         edge_offset=torch.from_numpy(edge_offset),
     )
-    if fitted is not None:
-        fitted = replace(fitted, node_source=fitted.node_source[order])
-    rows = _follow(node_rows, place), _follow(edge_rows, places(edge_order)), torch.from_numpy(graph_rows)
-    return Assembled(packed, tables, schema, *rows, fitted)
+    return Packed(structure, present, order, edge_order)
 
 
-def first_rows(became: IntArray, count: int) -> IntArray:
-    """For each row of the tensors, the first input row that became it."""
-    source = np.empty(count, np.int64)
-    good = np.flatnonzero(became >= 0)[::-1]
-    source[became[good]] = good
-    return source
+def order_by_end(ends: IntArray, num_nodes: int) -> NDArray[Any] | None:
+    """The order of edges by their lower end, equal ones as they were; None when they are in this order already.
+
+    A stable counting sort, O(N + E): the entries of a matrix with a row for each edge, by column. A propagation then
+    finds the edges of a node beside each other.
+
+    >>> order_by_end(np.array([[5, 1, 3, 0], [2, 3, 1, 4]]), 6)
+    array([3, 1, 2, 0], dtype=int32)
+    """
+    low = np.minimum(ends[0], ends[1])
+    count = len(low)
+    if bool((low[1:] >= low[:-1]).all()):
+        return None
+    integer = np.int32 if max(count, num_nodes) < 2**31 else np.int64
+    entries = (np.ones(count, bool), low.astype(integer), np.arange(count + 1, dtype=integer))
+    return np.asarray(scipy.sparse.csr_array(entries, shape=(count, num_nodes)).tocsc().indices)
 
 
-def _follow(rows: IntArray, place: IntArray) -> Tensor:
-    """Where each row's node or edge went."""
-    moved = np.full(len(rows), -1, np.int64)
-    moved[rows >= 0] = place[rows[rows >= 0]]
-    return torch.from_numpy(moved)
+def take_rows(features: Tensor, rows: Array) -> Tensor:
+    """These rows, written block by block: nothing else as large is needed. All of them in order are the same tensor."""
+    if len(rows) == len(features) and np.array_equal(rows, np.arange(len(rows))):
+        return features
+    out, index = torch.empty(len(rows), features.shape[1], dtype=features.dtype), torch.from_numpy(rows)
+    for start in range(0, len(rows), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        torch.index_select(features, 0, index[block], out=out[block])
+    return out
+
+
+def inverse_permutation(order: Array) -> IntArray:
+    """The position of each thing that is put in this order."""
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    return position
+
+
+def invert_rows(source: IntArray, count: int) -> IntArray:
+    """For each of `count` rows its position in `source`, or -1 where it is not there.
+
+    >>> invert_rows(np.array([2, 0]), 4).tolist()
+    [1, -1, 0, -1]
+    """
+    position = np.full(count, -1, np.int64)
+    position[source] = np.arange(len(source))
+    return position
+
+
+def global_ends(graph: Graph | GraphSet) -> IntArray:
+    """The two nodes of each edge; in a set of graphs, numbered over all of them. (2, E)"""
+    ends: IntArray = graph.ends.numpy()
+    if isinstance(graph, Graph):
+        return ends
+    first: IntArray = np.repeat(graph.node_offset[:-1].numpy(), graph.edge_offset.diff().numpy())
+    return ends + first

@@ -9,18 +9,18 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from censnet.data.tables.columns import as_text
 from censnet.data.tables.files import Tables
-from censnet.data.tables.ids import IdIndex, find_alike, pair_up, read_ids, tell_alike
+from censnet.data.tables.ids import IdIndex, find_alike, pair_up, read_ids, similar_id_notes
+from censnet.data.tables.notes import Note
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.suggest_keys import suggest_id, tell_option
 from censnet.errors import DataError, quote
+from censnet.ops.arrays import IntArray
 from censnet.text import count
 
 Keys = Mapping[str, Mapping[str, str]]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -50,22 +50,23 @@ class _Graphs:
     rows: IntArray
 
 
-def number_rows(tables: Tables, keys: Keys, problems: RowErrors, notes: list[str]) -> ResolvedIds:
+def resolve_ids(tables: Tables, keys: Keys, problems: RowErrors, notes: list[Note]) -> ResolvedIds:
     """Number nodes, edges and graphs by the ids in the tables; rows with ids that cannot be are problems."""
-    graphs, tables = _number_graphs(tables, keys, problems)
+    graphs, tables = _resolve_graphs(tables, keys, problems)
     if tables.nodes is None:
         return _nodes_from_edges(tables, keys, graphs, problems, notes)
     nodes, name = tables.nodes, tables.name("nodes")
     id_column = keys["nodes"].get("id")
     if id_column is None:
-        notes.append(f"{name}: no column of ids, so the nodes are called 0 to {len(nodes) - 1:,} by their row")
+        named = f"the nodes are called 0 to {len(nodes) - 1:,} by their row"
+        notes.append(Note("id", f"{name}: no column of ids, so {named}"))
         ids = pa.chunked_array([pa.array(np.arange(len(nodes)))])
     else:
         ids = read_ids(nodes, id_column, name)
     of_row = None if graphs is None else _find_graphs("nodes", nodes, keys, graphs, problems)
     scoped = of_row is not None and (tables.edges is None or "graph" in keys["edges"])
     names = IdIndex(ids)
-    notes += tell_alike(names, name)
+    notes += similar_id_notes(names, name)
     if scoped and of_row is not None:
         known = IdIndex(pair_up(of_row, names.codes, len(names)))
     elif of_row is not None and (of_row < 0).any():
@@ -87,12 +88,12 @@ def number_rows(tables: Tables, keys: Keys, problems: RowErrors, notes: list[str
     for side, role in enumerate(("source", "target")):
         column = keys["edges"][role]
         given = read_ids(edges, column, tables.name("edges"))
-        place = names.find(given)
-        ends[side] = place if edge_graph is None else known.find(pair_up(edge_graph, place, len(names)))
+        position = names.find(given)
+        ends[side] = position if edge_graph is None else known.find(pair_up(edge_graph, position, len(names)))
         if len(ends[side]) and ends[side].min() < 0:
             rows = np.flatnonzero((ends[side] < 0) & (True if edge_graph is None else edge_graph >= 0))
             alike = find_alike(given.take(pa.array(rows)), names)
-            alike = [None if place[row] >= 0 else other for row, other in zip(rows, alike, strict=True)]
+            alike = [None if position[row] >= 0 else other for row, other in zip(rows, alike, strict=True)]
             if len(rows) == len(edges):
                 first, known_first = edges[column].iloc[0], nodes[id_column].iloc[0] if id_column else 0
                 found = f"none of its ids is in {name}: the first is {quote(first)}, and {name} has "
@@ -108,7 +109,7 @@ def number_rows(tables: Tables, keys: Keys, problems: RowErrors, notes: list[str
     return ResolvedIds(tables, known.rows, node_rows, ends, graph)
 
 
-def _number_graphs(tables: Tables, keys: Keys, problems: RowErrors) -> tuple[_Graphs | None, Tables]:
+def _resolve_graphs(tables: Tables, keys: Keys, problems: RowErrors) -> tuple[_Graphs | None, Tables]:
     """The graphs by their ids, from `graphs` or, without it, from the column `graph` of nodes or edges."""
     holders = [table for table in ("nodes", "edges") if table in tables.frames() and "graph" in keys[table]]
     if not holders:
@@ -147,7 +148,7 @@ def _find_graphs(table: str, frame: pd.DataFrame, keys: Keys, graphs: _Graphs, p
 
 
 def _nodes_from_edges(
-    tables: Tables, keys: Keys, graphs: _Graphs | None, problems: RowErrors, notes: list[str]
+    tables: Tables, keys: Keys, graphs: _Graphs | None, problems: RowErrors, notes: list[Note]
 ) -> ResolvedIds:
     """Without a table of nodes, the nodes are the ends of the edges, in order of appearance."""
     edges = tables.edges
@@ -161,7 +162,7 @@ def _nodes_from_edges(
     ids = pa.chunked_array([*source.chunks, *target.chunks], type=source.type)
     of_edge = None if graphs is None else _find_graphs("edges", edges, keys, graphs, problems)
     known = names = IdIndex(ids)
-    notes += tell_alike(names, tables.name("edges"))
+    notes += similar_id_notes(names, tables.name("edges"))
     if of_edge is not None:
         known = IdIndex(pair_up(np.concatenate([of_edge, of_edge]), names.codes, len(names)))
     if len(known) == 0:

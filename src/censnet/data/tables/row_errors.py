@@ -11,10 +11,11 @@ import pandas as pd
 
 from censnet.data.tables.columns import is_missing
 from censnet.data.tables.files import Tables
-from censnet.errors import DataError, place, quote
+from censnet.data.tables.notes import Note
+from censnet.errors import DataError, location, quote
 from censnet.text import count, plural
 
-logger = logging.getLogger("censnet")
+logger = logging.getLogger(__name__)
 
 MOST_CAUSES = 3
 _VALUE = re.compile(  # in quotes, or a number
@@ -37,7 +38,7 @@ class RowErrors:
     def add(self, table: str, column: str, messages: Mapping[int, str]) -> None:
         """Note what was found in a column, by row."""
         file = self._tables.name(table)
-        self.add_placed(table, {row: place(file, row, column) + message for row, message in messages.items()})
+        self.add_placed(table, {row: location(file, row, column) + message for row, message in messages.items()})
 
     def add_placed(self, table: str, messages: Mapping[int, str]) -> None:
         """Note messages that name file, row and column already."""
@@ -74,16 +75,16 @@ class RowErrors:
             },
         )
 
-    def notes(self, tables: Tables) -> list[str]:
-        """One sentence for each table with bad rows: how many, why, and the first. It is logged as a warning too."""
-        said = []
+    def notes(self, tables: Tables) -> list[Note]:
+        """A note on each table with bad rows: how many, why, and the first. It is logged as a warning, too."""
+        said = list[Note]()
         for table, messages in self.found.items():
             frame = tables.frames().get(table)
             if messages and frame is not None:
                 file, rows = tables.name(table), f"{len(messages):,} of {count(len(frame), 'row')}"
                 lost = f"{rows} cannot be used and {plural(len(messages), 'gets')} no result"
-                said.append(f"{file}: {lost}{summarize_errors(messages, file)}")
-                logger.warning(said[-1])
+                said.append(Note("row error", f"{file}: {lost}{summarize_errors(messages, file)}"))
+                logger.warning("%s", said[-1])
         return said
 
 
@@ -97,13 +98,13 @@ def summarize_errors(messages: Mapping[int, str], file: str) -> str:
     """The end of a sentence on bad rows: the first of them, behind the most frequent causes if there are several.
 
     >>> found = {3: "'a lot' is not a finite number", 8: "'?' is not a finite number"}
-    >>> rows = {row: place("loans.csv", row, "amount") + message for row, message in found.items()}
+    >>> rows = {row: location("loans.csv", row, "amount") + message for row, message in found.items()}
     >>> summarize_errors(rows, "loans.csv")
     "; the first: loans.csv, row 4, column amount: 'a lot' is not a finite number"
-    >>> summarize_errors({**rows, 9: place("loans.csv", 9, "from") + "the id is missing"}, "loans.csv")
+    >>> summarize_errors({**rows, 9: location("loans.csv", 9, "from") + "the id is missing"}, "loans.csv")
     ": 2 by column amount (is not a finite number), 1 by column from (the id is missing); the first: loans.csv..."
     """
-    causes = Counter(_cause(message, place(file, row)[:-2]) for row, message in messages.items())
+    causes = Counter(_cause(message, location(file, row)[:-2]) for row, message in messages.items())
     most = [f"{count:,} by {cause}" for cause, count in causes.most_common(MOST_CAUSES)]
     others = causes.total() - sum(count for _, count in causes.most_common(MOST_CAUSES))
     most += [f"{others:,} by others"] if others else []

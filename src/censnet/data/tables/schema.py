@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, as_arrow
-from censnet.data.tables.encoding import WHOLE, Column
-from censnet.data.tables.keys import LEVELS, ROLES, TABLES
+from censnet.data.tables.encoding import Column
+from censnet.data.tables.fitting import WHOLE_COLUMN, TypedColumn, type_column
 from censnet.data.tables.notations import Notation
-from censnet.errors import DataError, place
+from censnet.errors import DataError, location
+from censnet.ops.arrays import IntArray
 
 Structure = Literal["none", "degree", "constant"]
 Features = Literal["rich", "paper", "released"]
@@ -50,64 +49,6 @@ class TableSchema(BaseModel):
     structure: Structure = "none"
     degree: Column | None = None
 
-    @classmethod
-    def fit(
-        cls,
-        frame: pd.DataFrame,
-        rows: NDArray[np.int64] | None = None,
-        keys: Mapping[str, str] | None = None,
-        targets: Sequence[str] = (),
-        overrides: Mapping[str, str] | None = None,
-        shares: bool = False,
-        file: str | None = None,
-    ) -> TableSchema:
-        """Type the columns of a table by all of its rows, and take their statistics from the given ones, or from all.
-
-        With `shares`, vectors of counts are divided by their sum in each row. `file` is named in messages.
-        """
-        keys, overrides = dict(keys or {}), dict(overrides or {})
-        taken = {*keys.values(), *targets}
-        values = {name: as_arrow(frame[name]) for name in frame.columns if name not in taken}
-        columns = [Column.fit(name, column, overrides.get(name), shares, rows, file) for name, column in values.items()]
-        said: dict[str, Notation] = {DECIMAL_COMMA: "comma", "number": "point"}
-        notations = {name: said[overrides[name]] for name in targets if overrides.get(name) in said}
-        columns = _share_marks(columns, values, rows)
-        return cls(keys=keys, targets=list(targets), notations=notations, columns=columns)
-
-    def refit(self, frame: pd.DataFrame, rows: NDArray[np.int64] | None = None) -> TableSchema:
-        """The same columns as the same kinds, with statistics from the given rows alone, or from all."""
-        values = {column.name: as_arrow(frame[column.name]) for column in self.columns if column.width}
-        columns = [column.refit(values[column.name], rows) if column.width else column for column in self.columns]
-        return self.model_copy(update={"columns": _share_marks(columns, values, rows)})
-
-    def encode(self, frame: pd.DataFrame, file: str = "the table") -> tuple[Tensor, dict[int, str]]:
-        """The features of every row, and for each row with a value that cannot be read, the message.
-
-        The order of the columns does not matter, and columns that are not in the schema are not looked at.
-        """
-        used = [column for column in self.columns if column.width]
-        for column in used:
-            if column.name not in frame.columns:
-                raise DataError(f"is missing, expected a {column.kind} as in training", file, column=column.name)
-        out = np.empty((len(frame), sum(column.width for column in used)), np.float32)
-        values = [as_arrow(frame[column.name]) for column in used]
-        ends = np.cumsum([0, *(column.width for column in used)])
-        bad: dict[int, str] = {}
-        counted = Counter[int]()
-        for start in range(0, len(frame), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            for number, column in enumerate(used):
-                part = values[number].slice(start, _BLOCK)
-                found = column.encode(part, out[rows, ends[number] : ends[number + 1]])
-                for row, message in found.items():
-                    counted[start + row] += 1
-                    if counted[start + row] <= _MOST_MESSAGES:
-                        text = place(file, start + row, column.name) + message
-                        bad[start + row] = f"{bad[start + row]}; {text}" if start + row in bad else text
-        for row, count in counted.items():
-            bad[row] += f"; and {count - _MOST_MESSAGES:,} more columns" if count > _MOST_MESSAGES else ""
-        return torch.from_numpy(out), dict(sorted(bad.items()))
-
     @property
     def width(self) -> int:
         """How many features a row has."""
@@ -128,23 +69,134 @@ class TableSchema(BaseModel):
         return [column for column in self.columns if not column.width]
 
 
-def _share_marks(
-    columns: Sequence[Column], values: Mapping[str, pa.ChunkedArray], rows: NDArray[np.int64] | None
-) -> list[Column]:
-    """The same columns; of those that are missing in the same rows, the first alone has an indicator that says so.
+@dataclass(frozen=True, eq=False)
+class TypedTable:
+    """A table whose columns have kinds, and whose values are read: what can be said before the split is known.
+
+    Args:
+        schema: keys, targets and columns; statistics are there only if they were given.
+        columns: the columns that are features, with their values.
+        num_rows: the number of rows.
+        file: the name of the table, for messages.
+
+    Example:
+        >>> table = pd.DataFrame({"id": ["a", "b", "c", "d"], "age": [20, 40, 30, 90], "fee": [5.0, 7.0, 5.0, 5.5]})
+        >>> typed = TypedTable.find(table, keys={"id": "id"})
+        >>> fitted = typed.fit(np.array([0, 1]))
+        >>> typed.encode(fitted).tolist()
+        [[-1.0, -1.0], [1.0, 1.0], [0.0, -1.0], [6.0, -0.5]]
+    """
+
+    schema: TableSchema
+    columns: list[TypedColumn]
+    num_rows: int
+    file: str = "the table"
+
+    @classmethod
+    def find(
+        cls,
+        frame: pd.DataFrame,
+        keys: Mapping[str, str] | None = None,
+        targets: Sequence[str] = (),
+        overrides: Mapping[str, str] | None = None,
+        shares: bool = False,
+        file: str = "the table",
+    ) -> TypedTable:
+        """Type the columns of a table by all of its rows, and read them.
+
+        Args:
+            frame: the table.
+            keys: role -> column.
+            targets: the columns to predict.
+            overrides: column -> kind, as the user says.
+            shares: whether vectors of counts are divided by their sum in each row.
+            file: named in messages.
+        """
+        keys, overrides = dict(keys or {}), dict(overrides or {})
+        taken = {*keys.values(), *targets}
+        columns = [
+            type_column(name, as_arrow(frame[name]), overrides.get(name), shares, file)
+            for name in frame.columns
+            if name not in taken
+        ]
+        said: dict[str, Notation] = {DECIMAL_COMMA: "comma", "number": "point"}
+        notations = {name: said[overrides[name]] for name in targets if overrides.get(name) in said}
+        every = [typed.column for typed in columns]
+        schema = TableSchema(keys=keys, targets=list(targets), notations=notations, columns=every)
+        return cls(schema, [typed for typed in columns if typed.column.width], len(frame), file)
+
+    @classmethod
+    def read(cls, schema: TableSchema, frame: pd.DataFrame, file: str = "the table") -> TypedTable:
+        """Read a later table as a fitted schema has it.
+
+        The order of the columns does not matter, and columns that are not in the schema are not looked at.
+        """
+        columns = []
+        for column in schema.columns:
+            if not column.width:
+                continue
+            if column.name not in frame.columns:
+                raise DataError(f"is missing, expected a {column.kind} as in training", file, column=column.name)
+            values = as_arrow(frame[column.name])
+            columns.append(TypedColumn(column, values, None if column.kind == "category" else column.parse(values)))
+        return cls(schema, columns, len(frame), file)
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """Row -> the message on the values in it that cannot be read, of the first few columns."""
+        messages: dict[int, list[str]] = {}
+        for typed in self.columns:
+            for row, message in typed.errors.items():
+                messages.setdefault(row, []).append(location(self.file, row, typed.column.name) + message)
+        return {row: _join_messages(messages[row]) for row in sorted(messages)}
+
+    def select(self, names: Collection[str]) -> TypedTable:
+        """The table with these features alone."""
+        columns = [typed for typed in self.columns if typed.column.name in names]
+        schema = self.schema.model_copy(update={"columns": [c for c in self.schema.columns if c.name in names]})
+        return replace(self, schema=schema, columns=columns)
+
+    def fit(self, rows: IntArray | None = None, only: bool = False) -> TableSchema:
+        """The schema with the statistics of some rows, or of all; see `TypedColumn.fit`."""
+        fitted = _share_indicators([(typed, typed.fit(rows, only)) for typed in self.columns], rows)
+        columns = [fitted.get(column.name, column) for column in self.schema.columns]
+        return self.schema.model_copy(update={"columns": columns})
+
+    def encode(self, fitted: TableSchema) -> Tensor:
+        """The features of every row, scaled as the fitted schema says."""
+        columns = {column.name: column for column in fitted.columns}
+        used = [columns[typed.column.name] for typed in self.columns]
+        ends = np.cumsum([0, *(column.width for column in used)])
+        out = np.empty((self.num_rows, ends[-1]), np.float32)
+        for start in range(0, self.num_rows, _BLOCK):
+            for number, (column, typed) in enumerate(zip(used, self.columns, strict=True)):
+                parsed = None if typed.parsed is None else typed.parsed.slice(start, _BLOCK)
+                block = out[start : start + _BLOCK, ends[number] : ends[number + 1]]
+                column.encode(typed.values.slice(start, _BLOCK), block, parsed)
+        return torch.from_numpy(out)
+
+
+def _join_messages(messages: Sequence[str]) -> str:
+    more = len(messages) - _MOST_MESSAGES
+    return "; ".join(messages[:_MOST_MESSAGES]) + (f"; and {more:,} more columns" if more > 0 else "")
+
+
+def _share_indicators(columns: Sequence[tuple[TypedColumn, Column]], rows: IntArray | None) -> dict[str, Column]:
+    """The fitted columns by name; of those that are missing in the same rows, the first alone has an indicator.
 
     So a vector gives the same features as a column for each of its entries. What the user chose shares with its like:
     of the columns of `graphs`, no other is a feature.
     """
-    known, found = set[tuple[bool, bytes]](), list[Column]()
-    for column in columns:
-        patterns = column.missing_patterns(values[column.name], rows) if column.width else {}
+    known, found = set[tuple[bool, bytes]](), dict[str, Column]()
+    for typed, column in columns:
+        patterns = typed.missing_patterns(column, rows)
         new = {entry: (column.chosen, pattern) not in known for entry, pattern in patterns.items()}
         known |= {(column.chosen, pattern) for pattern in patterns.values()}
         if not all(new.values()):
-            kept = [entry for entry in column.marked if new[entry]]
-            column = column.model_copy(update={"marked": kept, "missing": column.missing and new[WHOLE]})
-        found.append(column)
+            marked = [entry for entry in column.marked if new[entry]]
+            missing = column.missing and new[WHOLE_COLUMN]
+            column = column.model_copy(update={"marked": marked, "missing": missing})
+        found[column.name] = column
     return found
 
 
@@ -154,24 +206,6 @@ def chosen_columns(graphs: TableSchema, decided: Mapping[str, str]) -> list[str]
     Beside a molecule stand its other measurements as often as what is known of it, so nothing is taken by itself.
     """
     return [column.name for column in graphs.columns if decided.get(column.name) in (*USED, DECIMAL_COMMA)]
-
-
-def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> dict[str, str]:
-    """Column -> its role, where the user or a schema says so: such columns are read as they are written.
-
-    >>> find_roles({"payer.no": "source", "edges.payee": "target", "amount": "number"}, None)
-    {'payer.no': 'source', 'edges.payee': 'target', 'payee': 'target'}
-    """
-    found: dict[str, str] = {}
-    for fitted in () if schema is None else (schema.nodes, schema.edges, schema.graphs):
-        found |= {column: role for role, column in fitted.keys.items()}
-    for column, role in (overrides or {}).items():
-        if role in ROLES:
-            found[column] = role
-            table, _, rest = column.partition(".")
-            if LEVELS.get(table, table) in TABLES and rest:
-                found[rest] = role
-    return found
 
 
 class MoleculeReading(BaseModel):
@@ -208,9 +242,10 @@ class Schema(BaseModel):
 
     Example:
         >>> edges = pd.DataFrame({"source": [1, 2, 3], "target": [2, 3, 1], "amount": [5.0, None, 7.0]})
-        >>> fitted = TableSchema.fit(edges, keys={"source": "source", "target": "target"})
+        >>> fitted = TypedTable.find(edges, keys={"source": "source", "target": "target"}).fit()
         >>> schema = Schema.from_json(Schema(edges=fitted).to_json())
-        >>> schema.edges.encode(pd.DataFrame({"note": ["x", "y"], "amount": [6, None]}))[0].tolist()
+        >>> later = TypedTable.read(schema.edges, pd.DataFrame({"note": ["x", "y"], "amount": [6, None]}))
+        >>> later.encode(schema.edges).tolist()
         [[0.0, 0.0], [0.0, 1.0]]
     """
 

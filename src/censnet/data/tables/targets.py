@@ -17,6 +17,7 @@ from censnet.data.tables.columns import CHOICES, as_arrow
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import LEVELS, find_keys, table_overrides
 from censnet.data.tables.list_targets import entry_columns
+from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets, quote_name
 from censnet.errors import DataError, name_columns, quote
 
@@ -49,7 +50,7 @@ def find_targets(
 
 def expand_targets(
     specs: Sequence[TargetSpec], tables: Tables, overrides: Mapping[str, str] | None = None
-) -> tuple[list[TargetSpec], list[str]]:
+) -> tuple[list[TargetSpec], list[Note]]:
     """One target for each column, `*` and lists written out, and notes of what `*` stands for.
 
     A column that is missing raises. One whose lists have become columns (`list_targets`) is a target for each of them.
@@ -57,7 +58,7 @@ def expand_targets(
     `*` is every column that is no key, not named beside it, and of which the user says nothing by `overrides`. One that
     says which rows train, that is an id, that holds lists or one value alone, is left out, and said.
     """
-    found, notes = list[TargetSpec](), list[str]()
+    found, notes = list[TargetSpec](), list[Note]()
     for spec in specs:
         table = LEVELS[spec.level]
         frame = tables.frames().get(table)
@@ -91,7 +92,7 @@ def expand_targets(
         found += [replace(spec, column=column, every=False, without=()) for column in left]
         aside = f"; no target: {_few([f'{name} ({why})' for name, why in odd.items()])}" if odd else ""
         few = _few([quote_name(name) for name in left])
-        notes.append(f"{tables.name(table)}: {spec.name} is {len(left):,} columns: {few}{aside}")
+        notes.append(Note("target", f"{tables.name(table)}: {spec.name} is {len(left):,} columns: {few}{aside}"))
     return found, notes
 
 

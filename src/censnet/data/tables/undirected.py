@@ -84,8 +84,8 @@ def match_reverses(
         found = np.arange(len(up))
     else:
         start = np.searchsorted(second, first, "left")
-        place = start + _rank_of_equals(first)
-        found = np.where(place < np.searchsorted(second, first, "right"), place, -1)
+        position = start + _rank_of_equals(first)
+        found = np.where(position < np.searchsorted(second, first, "right"), position, -1)
     up, down = up[found >= 0], down[found[found >= 0]]
     same = (source[up] == target[down]) & (target[up] == source[down])  # a hash is no proof
     for column in range(features.shape[1]):

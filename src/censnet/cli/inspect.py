@@ -1,0 +1,32 @@
+"""`censnet inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from censnet.cli.messages import WRONG, echo, echo_json
+from censnet.cli.options import Column, Data, Json, Target, parse_overrides
+
+
+def inspect(
+    data: Data,
+    target: Target = None,
+    splits: Annotated[Path | None, typer.Option(help="A file of splits to audit, such as splits.csv of a run.")] = None,
+    column: Column = None,
+    as_json: Json = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a problem.")] = False,
+) -> None:
+    """Report on a data set: structure, column types, labels, the cost of training, and an audit for leakage."""
+    from censnet.cli.render_report import ReportScreen
+    from censnet.pipeline import inspect_data
+
+    report = inspect_data(data, target, splits, overrides=parse_overrides(column), estimate=True)
+    if as_json:
+        echo_json(report.model_dump())
+    else:
+        echo(ReportScreen(report))
+    if strict and report.problems:
+        raise typer.Exit(WRONG)

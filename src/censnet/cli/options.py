@@ -1,0 +1,68 @@
+"""Arguments and options that several commands share, with their help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from censnet.errors import ArgumentError
+
+
+def named_path(text: str | Path) -> Path:
+    """A path as it was typed; an empty one, as of a variable that is not set, is not the working directory."""
+    if not str(text).strip() or text == "":
+        raise typer.BadParameter("it is empty, expected the name of a file or a folder")
+    return Path(text)
+
+
+Data = Annotated[str, typer.Argument(help="A built-in set, a CSV, Parquet, .smi or .sdf file, or a folder of tables.")]
+DataOrSmiles = Annotated[
+    list[str],
+    typer.Argument(metavar="DATA...", help="A built-in set, a file or a folder; of molecules also one SMILES or more."),
+]
+RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, made by `censnet train`.")]
+Target = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; repeatable. COLUMN=KIND forces the task type "
+        '(binary, binary:POSITIVE_CLASS, multiclass, regression), graph:* is all columns left, graph:"a, b" one name.'
+    ),
+]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=KIND", help="Type or role of a column: number, category, drop, id...; repeatable."),
+]
+Preset = Annotated[str, typer.Option(help="strong, paper or released.")]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda; the best there is if not given.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Fail at the first row that cannot be used.")]
+Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+
+
+def given_options(context: typer.Context) -> dict[str, str]:
+    """Parameters that were typed, rather than left at their default: name -> spelling, such as out -> --out."""
+    spelled = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    return {
+        name: spelled[name]
+        for name in context.params
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    }
+
+
+def parse_overrides(texts: Sequence[str] | None) -> dict[str, str]:
+    """The values of `--column`: column -> type or role.
+
+    >>> parse_overrides(["amount=number", "edges.memo=drop"])
+    {'amount': 'number', 'edges.memo': 'drop'}
+    """
+    found: dict[str, str] = {}
+    for text in texts or ():
+        column, kind = (part.strip() for part in text.rpartition("=")[::2])
+        if not column or not kind:
+            raise ArgumentError(f"--column has {text!r}, expected COLUMN=KIND, such as amount=number or memo=drop")
+        if column in found:
+            raise ArgumentError(f"--column has {column}={found[column]} and {column}={kind}, expected each column once")
+        found[column] = kind
+    return found

@@ -1,0 +1,240 @@
+"""Read data of any form: names of built-in sets, files, folders, frames, PyG and networkx objects, tensors."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pandas as pd
+
+from censnet.arguments import check_arguments
+from censnet.data.dataset import Dataset, TypedData
+from censnet.data.datasets import download as sources
+from censnet.data.datasets.builtin import from_tensors, read_builtin
+from censnet.data.graph_features import GraphFeatures
+from censnet.data.molecules.assemble import assemble_molecules, find_molecule_keys
+from censnet.data.molecules.structure_files import is_structure_file, read_structures
+from censnet.data.tables.assemble import Assembled, assemble
+from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
+from censnet.data.tables.columns import CHOICES
+from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
+from censnet.data.tables.keys import LEVELS, ROLES, TABLES, table_overrides
+from censnet.data.tables.list_targets import spread_list_targets, with_siblings
+from censnet.data.tables.notes import Note
+from censnet.data.tables.row_errors import RowErrors
+from censnet.data.tables.schema import Features, Schema, Standardize
+from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets
+from censnet.data.tables.targets import Rows, expand_targets, find_targets
+from censnet.errors import DataError, shorten
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+
+logger = logging.getLogger(__name__)
+
+
+def load_data(
+    data: object,
+    *,
+    schema: Schema | None = None,
+    target: Targets | None = None,
+    strict: bool = False,
+    train_rows: Rows | Mapping[str, Rows] | None = None,
+    features: Features = "rich",
+    overrides: Mapping[str, str] | None = None,
+    descriptors: bool = False,
+    standardize: Standardize = "none",
+) -> Dataset:
+    """Read data of any form into a graph or many, with statistics from some rows or from all.
+
+    Args:
+        data: the name of a built-in set (a file or a folder of that name is written `./karate`); a CSV or Parquet file
+            of edges or with a SMILES column; a .smi, .sdf or .mol file; a folder with `nodes`, `edges` and `graphs`;
+            `Tables` or a frame; a PyG or networkx object; a `Graph` or `GraphSet`.
+        schema: how to read it, from an earlier `Dataset`; without one it is found from the data.
+        target: `node:COLUMN`, `edge:COLUMN`, `graph:COLUMN,COLUMN` or `link`, or several, as `parse_targets` reads
+            them. They are no features.
+        strict: whether a row that cannot be used is an error rather than a row without result.
+        train_rows: the input rows that statistics are taken from, by level, or for the level of the target.
+        features: `rich` describes atoms and bonds at length and scales vectors as columns; `paper` has the paper's few
+            features of molecules, and divides vectors of counts, such as words, by their sum in each node; `released`
+            has the links of citation sets, too, as in the authors' code.
+        overrides: column, or `TABLE.COLUMN` -> kind of column, `decimal-comma` for numbers such as 3,14, `drop`, or its
+            role (`id`, `source`, `smiles`...). It is an error if no value is of that kind. A column of `graphs` is a
+            feature of each graph if it is given a kind here, and not otherwise.
+        descriptors: whether molecules have rdkit's descriptors as features, too; a given schema says so itself.
+        standardize: what rdkit's MolStandardize does to molecules: `none`, `fragment` (the largest), `parent` (that
+            without charges) or `tautomer` (the canonical one of that); a given schema says so itself.
+    """
+    check_arguments(load_data, locals())
+    typed = read_data(
+        data,
+        schema=schema,
+        target=target,
+        strict=strict,
+        features=features,
+        overrides=overrides,
+        descriptors=descriptors,
+        standardize=standardize,
+    )
+    return typed.encode(train_rows)
+
+
+def read_data(
+    data: object,
+    *,
+    schema: Schema | None = None,
+    target: Targets | None = None,
+    strict: bool = False,
+    features: Features = "rich",
+    overrides: Mapping[str, str] | None = None,
+    descriptors: bool = False,
+    standardize: Standardize = "none",
+    scaffolds: bool = False,
+) -> TypedData:
+    """Read data of any form, resolve ids and find the kinds of columns; nothing is encoded yet.
+
+    Args:
+        data, schema, target, strict, features, overrides, descriptors, standardize: as in `load_data`.
+        scaffolds: whether the scaffolds of molecules are computed, too.
+    """
+    check_arguments(read_data, locals())
+    name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
+    notes = list[Note]()
+    if isinstance(data, os.PathLike) and sources.is_built_in(name):
+        name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
+    built_in_set = sources.is_built_in(data)
+    if sources.is_built_in(data):
+        if Path(data).exists():
+            here = f"what is here by that name is {os.path.join(os.curdir, data)}"
+            notes.append(Note("source", f"{data} is the built-in set; {here}"))
+            logger.warning("%s", notes[0])
+        built_in = read_builtin(data, features if schema is None else schema.features)
+        if not isinstance(built_in, Tables):
+            _check_options(descriptors, standardize)
+            if schema is not None and schema != built_in.schema:
+                raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
+            return _from_assembled(data, built_in, {}, notes)
+        data = built_in
+    if isinstance(data, Graph | GraphSet):
+        _check_options(descriptors, standardize)
+        return _from_assembled("graph", from_tensors(data), {}, [])
+    tables = _as_tables(data, find_roles(overrides, schema))
+    specs = parse_targets(target)[0] if as_items(target) else []
+    asked = find_targets(specs, tables, required=False) if schema is None else schema.targets
+    tables = spread_list_targets(tables, asked)
+    if schema is None:
+        specs, said = expand_targets(specs, tables, overrides)
+        notes += said
+    targets = with_siblings(find_targets(specs, tables, required=False), tables)
+    problems = RowErrors(tables, strict)
+    if tables.nodes is None and tables.edges is None:
+        decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
+        keys = find_molecule_keys(tables, schema, decided)
+        made = assemble_molecules(
+            tables, keys, schema, targets, features, decided, problems, notes,
+            standardize, built_in_set, descriptors, scaffolds,
+        )  # fmt: skip
+    else:
+        _check_options(descriptors, standardize)
+        made = assemble(tables, schema, targets, overrides, problems, notes, features)
+    made = _check_graph_table(made, problems)
+    notes += notation_notes(made.tables, made.schema) if schema is None else warn_unseen_categories(made.tables, schema)
+    notes += problems.notes(made.tables)
+    return _from_assembled(name, made, problems.found, notes, fitted=schema is not None)
+
+
+def _check_graph_table(made: Assembled, problems: RowErrors) -> Assembled:
+    """The same, with graphs whose features cannot be read left without a row."""
+    bad = {} if made.graph_table is None else made.graph_table.errors
+    problems.add_placed("graphs", bad)
+    graph_rows = made.graph_rows.clone()
+    graph_rows[list(bad)] = -1
+    return replace(made, graph_rows=graph_rows)
+
+
+def _from_assembled(
+    name: str, made: Assembled, problems: dict[str, dict[int, str]], notes: list[Note], fitted: bool = False
+) -> TypedData:
+    ways = made.node_rows, made.edge_rows, made.graph_rows
+    whole = None
+    if made.graph_table is not None or made.descriptors is not None:
+        whole = GraphFeatures(made.graph_table, made.descriptors, made.graph_source)
+    return TypedData(
+        name, made.graph, made.tables, made.schema, *ways, problems, notes, made.encoder, whole, made.scaffolds, fitted
+    )
+
+
+def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> dict[str, str]:
+    """Column -> its role, where the user or a schema says so: such columns are read as they are written.
+
+    >>> find_roles({"payer.no": "source", "edges.payee": "target", "amount": "number"}, None)
+    {'payer.no': 'source', 'edges.payee': 'target', 'payee': 'target'}
+    """
+    found: dict[str, str] = {}
+    for fitted in () if schema is None else (schema.nodes, schema.edges, schema.graphs):
+        found |= {column: role for role, column in fitted.keys.items()}
+    for column, role in (overrides or {}).items():
+        if role in ROLES:
+            found[column] = role
+            table, _, rest = column.partition(".")
+            if LEVELS.get(table, table) in TABLES and rest:
+                found[rest] = role
+    return found
+
+
+def suggest_targets(data: object, column: str) -> list[str]:
+    """What a column without a level may mean: `edge:amount` for `amount`, if the table of edges has it.
+
+    >>> suggest_targets("karate", "faction"), suggest_targets("karate", "age")
+    (['node:faction'], [])
+    """
+    if isinstance(data, Graph | GraphSet):
+        return []
+    found = read_builtin(data) if sources.is_built_in(data) else _as_tables(data, {})
+    frames = (found if isinstance(found, Tables) else found.tables).frames()
+    holders = [level for level, table in LEVELS.items() if table in frames and column in frames[table]]
+    return [TargetSpec(cast(Level, level), column).name for level in holders]
+
+
+def _check_options(descriptors: bool, standardize: Standardize) -> None:
+    """Raise for what is asked of molecules where there are none."""
+    if descriptors:
+        raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
+    if standardize != "none":
+        raise DataError(f"data.standardize is {standardize}, expected molecules: there is no table of SMILES")
+
+
+def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
+    if isinstance(data, Tables):
+        tables = data
+    elif isinstance(data, pd.DataFrame):
+        tables = as_tables(data, "the table", roles)
+    elif isinstance(data, str | os.PathLike):
+        path = Path(data)
+        if not is_there(path):
+            raise DataError(
+                f"there is no such file, folder or data set (sets: {', '.join(sources.DATASETS)})", shorten(data)
+            )
+        is_file_of_molecules = path.is_file() and is_structure_file(path)
+        tables = read_structures(path) if is_file_of_molecules else read_tables(path, roles)
+    else:
+        from censnet.data.interop import (
+            convert,  # PyTorch Geometric: seconds, and whoever has such a graph has spent them
+        )
+
+        found = convert.to_tables(data)
+        if found is None:
+            raise DataError(
+                f"data is a {type(data).__name__}, expected a path, a name, a table, or a PyG or networkx graph"
+            )
+        tables = found
+    if not tables.frames():
+        raise DataError("there is no table, expected nodes, edges or graphs")
+    for table, frame in tables.frames().items():
+        if not isinstance(frame, pd.DataFrame):
+            raise DataError(f"is a {type(frame).__name__}, expected a frame", table)
+    return tables

@@ -1,0 +1,103 @@
+"""Inspection of a data set: read it, estimate the cost of a training, and report on both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from censnet.data.dataset import Dataset, TypedData
+from censnet.data.datasets.download import DATASETS, is_built_in
+from censnet.data.load import read_data
+from censnet.data.splits.links import LinkSplit, read_links
+from censnet.data.splits.split import Split, read_splits
+from censnet.data.splits.stated import find_stated, has_wide_masks
+from censnet.data.tables.notes import Note
+from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
+from censnet.data.tables.targets import expand_targets
+from censnet.errors import DataError, SettingsError
+from censnet.inspection.audit import LEVEL_OF
+from censnet.inspection.cost import Cost, estimate_cost
+from censnet.inspection.report import Report, make_report
+from censnet.pipeline.prepare import prepare_typed
+from censnet.settings.presets import make_settings
+from censnet.tasks.targets import Target
+from censnet.training.task_data import TaskData
+
+CLASSES = [str(number) for number in range(8)]  # of the labels that are assumed where no target is named
+
+
+def inspect_data(
+    data: object,
+    target: Targets | None = None,
+    splits: str | os.PathLike[str] | None = None,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    estimate: bool = False,
+) -> Report:
+    """Read data and report on it.
+
+    Args:
+        data: as in `load_data`.
+        target: as in `load_data`; for a built-in set, its own targets if None.
+        splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
+        overrides: column -> kind or role, as in `load_data`.
+        estimate: whether to measure a training step, and so estimate the memory and time of a training.
+    """
+    if not target and is_built_in(data):
+        target = list(DATASETS[data].targets)
+    specs, link = parse_targets(target) if target else ([], False)
+    typed = read_data(data, target=target or None, overrides=overrides)
+    dataset = typed.encode()
+    specs = expand_targets(specs, dataset.tables, overrides)[0]
+    parts, links = _read_splits(dataset, splits)
+    cost, refused = None, ""
+    if estimate:
+        try:
+            cost = estimate_training(typed, specs, link)
+        except (DataError, SettingsError) as error:
+            refused = str(error)
+    report = make_report(dataset, specs, parts, links, cost)
+    if refused:
+        report.notes.append(Note("training", f"a training would not begin: {refused}"))
+    return report
+
+
+def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool = False) -> Cost:
+    """Estimate the cost of the model that `train` trains by default: of several, the one that takes most memory.
+
+    Without a target it is that of the paper's model on nodes of eight classes.
+    """
+    if not specs and not link:
+        count = data.count("node")
+        target = Target(level="node", column="any", kind="classes", classes=CLASSES)
+        labels = (torch.arange(count) % len(CLASSES)).float().unsqueeze(1)
+        halves = torch.arange(count).unsqueeze(1) % 2
+        task_data = TaskData(data.encode().graph, [target], {"node": labels}, {"node": halves})
+        return estimate_cost(task_data, make_settings("paper", "node"))
+    settings = make_settings("strong", specs[0].level if specs else "link", link=link)
+    prepared = prepare_typed(data, specs, link, settings, [])
+    return max((estimate_cost(prepared.task_data, each) for each in prepared.networks), key=lambda cost: cost.bytes)
+
+
+def _read_splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple[dict[str, Split], LinkSplit | None]:
+    """The splits of a file, or those that columns of the tables state."""
+    frames = dataset.tables.frames()
+    if path is None:
+        found = {}
+        for table, frame in frames.items():
+            if not has_wide_masks(frame):  # then data.split_index chooses one
+                stated = find_stated(frame, dataset.schema.table(table), dataset.tables.name(table))
+                if stated is not None:
+                    found[table] = replace(Split.of(stated.codes), source=stated.source)
+        return found, None
+    ids = {table: frame[dataset.id_columns(LEVEL_OF[table])] for table, frame in frames.items()}
+    splits = read_splits(path, ids)
+    links = read_links(path, dataset.edge_rows) if "links" in splits else None
+    for table in splits:
+        if table not in frames and table not in ("links", "non-links"):
+            raise DataError(f"{Path(path).name} has a split of {table}, which is not a table of the data")
+    return {table: split for table, split in splits.items() if table in frames}, links

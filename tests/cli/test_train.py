@@ -1,0 +1,567 @@
+"""train, predict, embed, evaluate and settings, as a person types them."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from censnet.cli.app import app
+from censnet.cli.messages import ConsoleHandler
+from censnet.cli.render_run import best_epochs
+from censnet.cli.settings import setting_rows
+from censnet.pipeline import train
+from censnet.progress import Bar, LineProgress
+from censnet.runs import load_run
+from censnet.settings.presets import make_settings, setting_names
+from censnet.settings.schema import PRESETS, Section
+from censnet.training.callbacks import Callback
+
+SMALL = ["--set", "model.hidden=8", "--set", "model.dropout=0.2", "--set", "training.patience=none", "--device", "cpu"]
+SMILES = ["CO", "CCO", "CCCO", "CC(C)O", "OCC=C", "OC1CCCC1", "OCCO", "CCCCO", "OCC#C", "CC(O)CC"]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "100"})
+
+
+def succeed(*arguments: str | Path) -> Result:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def epochs(count: int) -> list[str]:
+    return [*SMALL, "--set", f"training.epochs={count}"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Payments with two bad rows and one without a label, molecules with a bad one, and trained runs."""
+    place = tmp_path_factory.mktemp("cli")
+    rng, payments = np.random.default_rng(0), place / "payments"
+    payments.mkdir()
+    ids = [f"acct-{number}" for number in range(30)]
+    pd.DataFrame({"id": ids, "age": rng.integers(18, 90, 30) + 0.5}).to_csv(payments / "nodes.csv", index=False)
+    ends = rng.choice(ids, (2, 120)).tolist()
+    amount, fraud = [f"{value:.2f}" for value in rng.lognormal(3, 1, 120)], rng.choice(["yes", "no"], 120).tolist()
+    ends[1][90], amount[17], fraud[5] = "acct-4000", "lots", None
+    columns = {"source": ends[0], "target": ends[1], "amount": amount, "is_fraud": fraud}
+    pd.DataFrame(columns).to_csv(payments / "edges.csv", index=False)
+    smiles = [*SMILES, *(text.replace("O", "N") for text in SMILES), "C1CC"]
+    wet = np.arange(len(smiles)) % 2
+    pd.DataFrame({"smiles": smiles, "size": range(21), "wet": wet}).to_csv(place / "molecules.csv", index=False)
+    pd.DataFrame({"source": [0, 3], "target": [9, 99]}).to_csv(place / "pairs.csv", index=False)
+    targets = ["--target", "edge:is_fraud", "--target", "node:age"]
+    succeed("train", payments, *targets, "--out", place / "joint", *epochs(3), "--quiet")
+    graphs = ["--target", "graph:size=number,wet"]
+    succeed("train", place / "molecules.csv", *graphs, "--out", place / "graphs", *epochs(2), "--quiet")
+    succeed("train", "karate", "--target", "link", "--out", place / "links", *epochs(2), "--quiet")
+    return place
+
+
+# -- train -------------------------------------------------------------------------------------------------------------
+
+
+def test_train_takes_a_sets_own_target_and_shows_what_to_do_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = succeed("train", "karate", *epochs(3))
+    folder = tmp_path / "runs" / "karate-faction"
+    lines = result.stdout.splitlines()
+    assert lines[0] == "runs/karate-faction  node:faction on karate (strong)"
+    text = " ".join(result.stdout.split())
+    assert (
+        "node:faction is binary: one of two words; positive: Officer (the last of the two, 50 % of the labels)" in text
+    )
+    assert "34 nodes: 27 train, 4 validation, 3 test" in text
+    assert "split drawn at random, stratified, seed 0 (27 train, 4 validation, 3 test)" in text
+    found = load_run(folder)
+    assert f"best epoch {best_epochs(found)[0]} of 3, by auc on validation" in text
+    head = next(number for number, line in enumerate(lines) if line.startswith("scores of nodes"))
+    assert lines[head].split()[-3:] == ["train", "validation", "test"]
+    shown = [f"{found.metrics[part]['node']['auc']:.4f}" for part in ("train", "validation", "test")]
+    assert lines[head + 1].split() == ["auc", *shown]
+    assert result.stderr.splitlines()[-1].startswith("epoch 3/3  loss ")
+    commands = [shlex.split(line) for line in lines if line.startswith("  censnet ")]
+    assert [words[1] for words in commands] == ["predict", "embed", "evaluate"]
+    for words in commands:
+        succeed(*("karate" if word == "NEW_DATA" else word for word in words[1:]))
+    assert len(pd.read_csv("predictions.csv")) == 34
+    again = run("train", "karate", *epochs(3))
+    assert again.exit_code == 2
+    assert "runs/karate-faction holds a finished run" in again.stderr
+
+
+def test_the_screen_counts_bad_rows_and_rows_without_a_label(place: Path) -> None:
+    target = ["--target", "edge:is_fraud"]
+    result = succeed("train", place / "payments", *target, "--out", place / "one", *epochs(1))
+    text = " ".join(result.stdout.split())
+    assert re.search(r"120 edges: \d+ train, \d+ validation, \d+ test; 1 without a label; 2 cannot be used", text)
+    said = result.stderr.splitlines()
+    assert sum("2 of 120 rows cannot be used" in line for line in said) == 1
+    assert said[0].startswith("! edges.csv: 2 of 120 rows")
+    assert said[1].startswith("· edge:is_fraud is binary")
+    assert "WARNING" not in result.stderr
+    strict = run("train", place / "payments", *target, "--out", place / "none", "--strict")
+    assert strict.exit_code == 2
+    assert "edges.csv, row 91, column target: no node has the id 'acct-4000'" in strict.stderr
+    dropped = [*target, "--out", place / "three", "--column", "amount=drop", *epochs(1)]
+    assert "1 of 120 rows cannot be used" in succeed("train", place / "payments", *dropped).stderr
+
+
+def test_json_is_the_metrics_and_quiet_is_quiet(place: Path) -> None:
+    result = succeed("train", "karate", "--out", place / "json", "--json", "--tensorboard", *epochs(1))
+    assert list((place / "json" / "tensorboard").iterdir())
+    assert json.loads(result.stdout) == json.loads((place / "json" / "metrics.json").read_text())
+    result = succeed("train", "karate", "--out", place / "json", "--overwrite", "--quiet", *epochs(1))
+    assert result.output == ""
+
+
+def test_several_columns_are_shown_one_by_one(place: Path) -> None:
+    result = succeed("evaluate", place / "graphs", place / "molecules.csv")
+    metrics = load_run(place / "graphs").metrics
+    assert "mean of 2 columns" not in result.stdout  # one is a number, the other is not
+    shown = next(line for line in result.stdout.splitlines() if line.startswith("  log_loss"))
+    assert shown.split()[-3:] == [f"{metrics[part]['graph']['log_loss']:.4f}" for part in metrics]
+    assert "1 of 21 rows cannot be used" in result.stderr
+    found = json.loads(succeed("evaluate", place / "graphs", place / "molecules.csv", "--json").stdout)
+    assert found.keys() == metrics.keys()
+    assert found["test"]["graph"]["size/rmse"] == pytest.approx(metrics["test"]["graph"]["size/rmse"], abs=1e-5)
+
+
+def test_an_ensemble_and_bf16(place: Path) -> None:
+    with torch.backends.mkldnn.flags(enabled=False):  # it has no bf16 product on some virtual machines
+        succeed("train", "karate", "--out", place / "two", "--ensemble", "2", "--bf16", *epochs(1))
+    found = load_run(place / "two")
+    assert found.config.members == 2
+    assert found.config.settings.training.precision == "bf16"
+    frame = pd.read_csv(io.StringIO(succeed("predict", place / "two", "karate").stdout))
+    assert {"faction_p_Officer", "faction_std_Officer"} <= set(frame)
+
+
+def test_replicates_say_mean_and_spread(place: Path) -> None:
+    options = ["--replicates", "2", "--vary", "split", "--out", place / "many", *epochs(2)]
+    result = succeed("train", "karate", *options)
+    values = [load_run(place / "many" / f"seed-{seed}").metrics["test"]["node"]["accuracy"] for seed in range(2)]
+    cell = f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f}"
+    assert cell in next(line for line in result.stdout.splitlines() if line.startswith("  accuracy"))
+    assert "2, each with its own split" in " ".join(result.stdout.split())
+    summary = json.loads(succeed("train", "karate", *options, "--resume", "--json").stdout)
+    assert summary["test"]["node"]["accuracy"]["values"] == values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{}/payments"], "there is no --target, expected node:COLUMN"),
+        (
+            ["{}/payments", "--target", "edge:amount", "--column", "amount"],
+            "--column has 'amount', expected COLUMN=KIND",
+        ),
+        (
+            ["{}/payments", "--target", "edge:is_fraud", "--column", "amount=drop", "--column", "amount=number"],
+            "--column has amount=drop and amount=number, expected each column once",
+        ),
+        (
+            ["{}/payments", "--target", "edge:is_fraud", "--column", "amount=source", "--column", "target=source"],
+            "target and amount are both said to be the source, expected one",
+        ),
+        (
+            ["{}/payments", "--target", "edge:is_fraud", "--column", "amount=drop", "--column", "edges.amount=number"],
+            "edges, column amount: is said to be drop and number, expected one of them",
+        ),
+        (
+            ["karate", "--set", "model.hidden=8", "--set", "model.hidden=16"],
+            "--set has model.hidden=8 and model.hidden=16, expected one of them",
+        ),
+        (["karate", "--set", "data.split_file=splits.csv"], "data.split_file is splits.csv, expected None, as it is"),
+        (
+            ["{}/payments", "--target", "is_fraud"],
+            "target is 'is_fraud', expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link: did you mean "
+            "edge:is_fraud?",
+        ),
+        (["{}/molecules.csv", "--target", "wet=binary", "--replicates", "2"], "did you mean graph:wet?"),
+        (["karate", "--target", "faction"], "did you mean node:faction?"),
+        (["karate", "--set", "model.hiden=3"], "unknown setting model.hiden: did you mean model.hidden?"),
+        (["karate", "--set", "model.heads=3", "--set", "model.hidden=8"], "expected all, or a divisor of hidden"),
+        (["karate", "--preset", "weak"], "preset is 'weak', expected one of strong, paper, released"),
+        (["karate", "--device", "tpu-9"], "device is 'tpu-9', expected cpu, cuda"),
+        (["karate", "--out", "{}/links"], "holds a finished run"),
+        (["karate", "--vary", "split"], "--vary cannot be given without --replicates"),
+        (["karate", "--replicates", "2", "--ensemble", "2"], "--ensemble cannot be given with --replicates"),
+        ([], "there are no DATA, expected some, or --resume and --out"),
+        (["--resume"], "there are no DATA, expected some, or --resume and --out"),
+        (["--resume", "--out", "{}/links", "--seed", "3"], "--seed cannot be given without DATA"),
+        (["--resume", "--out", "{}/nowhere"], "nowhere has no training to go on with"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_line_and_exit_code_two(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("train", *(argument.format(place) for argument in arguments))
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = [line for line in result.stderr.splitlines() if not line.startswith("! ")]  # of bad rows
+    assert line.startswith("error: ")
+    assert message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_built_in_name_wins_over_a_folder_unless_it_is_written_as_a_path(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(place / "payments", tmp_path / "karate")
+    trained = succeed("train", "karate", "--out", "cora", *epochs(1))
+    note = "karate is the built-in set; what is here by that name is ./karate"
+    assert note in trained.stderr
+    assert "34 nodes" in trained.stdout
+    assert note in succeed("predict", "cora", "karate", "--to", "p.csv").stderr
+    assert note in " ".join(succeed("inspect", "karate").output.split())
+    assert len(pd.read_csv("p.csv")) == 34
+    mine = succeed("train", "./karate", "--target", "node:age", "--out", "mine", *epochs(1))
+    assert "30 nodes" in mine.stdout
+    assert "built-in" not in mine.stderr
+    train(Path("karate"), "node:age", "here", settings={"training.epochs": 1})
+    assert load_run("here").config.data == "./karate"
+
+
+class _Impatient:
+    """Presses Ctrl-C after an epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        self.last = epoch
+
+    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None: ...
+    def step(self) -> None: ...
+    def epoch(self, rows: Sequence[dict[str, float]], best: Sequence[float | None]) -> None:
+        if rows[0]["epoch"] == self.last:
+            signal.raise_signal(signal.SIGINT)
+
+    def end(self) -> None: ...
+
+
+def _interrupt(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
+    callback: Callback = _Impatient(epoch)
+    for module in ("train", "replicates"):
+        monkeypatch.setattr(sys.modules[f"censnet.pipeline.{module}"], "show", lambda: callback)
+
+
+def test_ctrl_c_says_how_to_go_on_and_that_ends_with_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    succeed("train", "karate", "--out", "runs/whole", *epochs(4))
+    with monkeypatch.context() as patch:
+        _interrupt(patch, 2)
+        result = run("train", "karate", "--out", "runs/a b", *epochs(4))
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    said = re.fullmatch("stopped after epoch 2: censnet (.*) goes on with it", result.stderr.splitlines()[-1])
+    assert said is not None
+    assert said[1] == "train --resume --out 'runs/a b'"
+    assert run("predict", "runs/a b", "karate").exit_code == 2
+    succeed(*shlex.split(said[1]))
+    for name in ("model.safetensors", "metrics.json", "history.csv", "predictions.csv"):
+        assert (tmp_path / "runs" / "a b" / name).read_bytes() == (tmp_path / "runs" / "whole" / name).read_bytes()
+
+
+def test_ctrl_c_among_replicates_names_the_whole_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", "karate", "--replicates", "2", "--out", "runs/r", *epochs(3)]
+    monkeypatch.setattr(sys, "argv", ["censnet", *arguments])
+    _interrupt(monkeypatch, 1)
+    result = run(*arguments)
+    assert result.exit_code == 130
+    line = result.stderr.splitlines()[-1]
+    assert line == f"stopped after epoch 1: {shlex.join(['censnet', *arguments, '--resume'])} goes on with it"
+
+
+def test_a_training_that_diverges_fails_in_one_line(place: Path) -> None:
+    result = run("train", "karate", "--out", place / "wild", *epochs(9), "--set", "training.learning_rate=1e30")
+    assert result.exit_code == 2
+    assert re.search(r"^error: .* in epoch 1, step 1: lower training.learning_rate", result.stderr, re.MULTILINE)
+
+
+def test_one_real_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "censnet", "train", "karate", "--json", *epochs(2)]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert json.loads(found.stdout).keys() == {"train", "validation", "test"}
+    assert "Sparse" not in found.stderr
+    assert all(line.startswith(("·", "!", "epoch")) for line in found.stderr.splitlines())
+
+
+@pytest.mark.parametrize("name", ["RANK", "OMPI_COMM_WORLD_RANK"])
+def test_of_several_processes_the_first_alone_speaks(place: Path, name: str) -> None:
+    command = ["evaluate", str(place / "joint"), str(place / "payments")]
+    first, second = (CliRunner().invoke(app, command, env={name: rank}) for rank in "01")
+    assert "scores of nodes" in first.stdout
+    assert "rows cannot be used" in first.stderr
+    assert (second.exit_code, second.output) == (0, "")
+    wrong = CliRunner().invoke(app, ["evaluate", "nowhere", "karate"], env={name: "1"})
+    assert wrong.exit_code == 2
+    assert "there is no run nowhere" in wrong.stderr, "what went wrong in any of them is said"
+
+
+# -- predict, embed ----------------------------------------------------------------------------------------------------
+
+
+def test_predictions_are_what_the_run_says_in_every_form(place: Path, tmp_path: Path) -> None:
+    source, expected = place / "molecules.csv", load_run(place / "graphs").predict(place / "molecules.csv")
+    printed = succeed("predict", place / "graphs", source)
+    files = [io.StringIO(printed.stdout), tmp_path / "deep" / "er" / "p.csv", tmp_path / "p.parquet"]
+    for file in files[1:]:
+        said = succeed("predict", place / "graphs", source, "--to", file).stdout
+        assert said.replace("\n", "") == f"{file}: 21 rows, 1 of them with an error"
+    for file in files:
+        frame = pd.read_parquet(file) if str(file).endswith("parquet") else pd.read_csv(file)
+        assert list(frame) == list(expected)
+        np.testing.assert_allclose(frame["size_predicted"], expected["size_predicted"], rtol=1e-6)
+        assert frame["error"].notna().tolist() == [False] * 20 + [True]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["p.csv", "p.parquet"]
+    ids = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", source, "--keep", "ids").stdout))
+    assert list(ids)[:2] == ["smiles", "size_predicted"]
+    strict = run("predict", place / "graphs", source, "--to", tmp_path / "strict.csv", "--strict")
+    assert strict.exit_code == 2
+    assert "molecules.csv, row 21, column smiles" in strict.stderr
+    assert not (tmp_path / "strict.csv").exists()
+
+
+def test_evaluate_says_how_many_rows_were_trained_on(place: Path, tmp_path: Path) -> None:
+    table = pd.read_csv(place / "molecules.csv")
+    table.head(15).to_csv(tmp_path / "some.csv", index=False)
+    result = succeed("evaluate", place / "graphs", tmp_path / "some.csv")
+    kept = load_run(place / "graphs").predictions["graph"]["split"].head(15)
+    train_, validation = ((kept == part).sum() for part in ("train", "validation"))
+    said = (
+        f"{train_ + validation} of 15 graphs to judge by are known from training ({train_} trained on, {validation} of"
+    )
+    assert said in " ".join(result.stderr.split())
+    scores = json.loads(succeed("evaluate", place / "graphs", tmp_path / "some.csv", "--json").stdout)
+    assert scores["all"]["graph"]["known_train"] == train_
+
+
+def test_several_levels_are_several_files(place: Path, tmp_path: Path) -> None:
+    succeed("predict", place / "joint", place / "payments", "--to", tmp_path / "all")
+    nodes, edges = (pd.read_csv(tmp_path / "all" / f"predictions_{level}.csv") for level in ("node", "edge"))
+    assert (len(nodes), len(edges)) == (30, 120)
+    assert edges["error"].notna().sum() == 2
+    printed = succeed("predict", place / "joint", place / "payments", "--level", "node")
+    one = printed.stdout
+    assert "the graph has 30 nodes, 118 edges, mean degree 7.9, as in training" in " ".join(printed.stderr.split())
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(one)), nodes)
+
+
+def test_links_are_suggested_and_judged(place: Path) -> None:
+    top = pd.read_csv(io.StringIO(succeed("predict", place / "links", "karate", "--top", "3").stdout))
+    assert len(top) == 3
+    assert top["link_p"].is_monotonic_decreasing
+    judged = succeed("predict", place / "links", "karate", "--pairs", place / "pairs.csv").stdout
+    frame = pd.read_csv(io.StringIO(judged))
+    assert frame["source"].tolist() == [0, 3]
+    assert 0 < frame["link_p"][0] < 1
+    assert "no node has the id 99" in frame["error"][1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["joint", "payments"], "there is no --to, expected a folder, or a --level: this run predicts"),
+        (["joint", "payments", "--to", "p.csv"], "p.csv is one file, expected a folder, or a --level"),
+        (["joint", "payments", "--level", "graph"], "level is 'graph', expected"),
+        (["joint", "payments", "--top", "3"], "level is 'link', expected"),
+        (["graphs", "molecules.csv", "--to", "p"], "p is not the name of a table, expected one that ends in .csv"),
+        (["links", "pairs.csv", "--top", "3", "--pairs", "pairs.csv"], "pairs and top are both given"),
+        (["nowhere", "molecules.csv"], "there is no run nowhere"),
+        (["payments", "molecules.csv"], "payments has no config.json"),
+    ],
+)
+def test_what_cannot_be_predicted_is_one_line(
+    place: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], message: str
+) -> None:
+    monkeypatch.chdir(place)
+    result = run("predict", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr.splitlines()[-1]
+    assert not Path("p.csv").exists()
+
+
+def test_embeddings_have_a_row_for_each_row_behind_its_ids(place: Path, tmp_path: Path) -> None:
+    found = load_run(place / "graphs").embed(place / "molecules.csv")
+    said = succeed("embed", place / "graphs", place / "molecules.csv", "--to", tmp_path / "a").stdout
+    assert "8 channels" in said
+    for name, expected in found._asdict().items():
+        frame = pd.read_parquet(tmp_path / "a" / f"{name}.parquet")
+        assert list(frame) == list(expected)
+        np.testing.assert_allclose(frame["e0"].astype(float), expected["e0"].astype(float), rtol=1e-6)
+    succeed("embed", place / "joint", place / "payments", "--to", tmp_path / "b", "--format", "csv")
+    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["edges.csv", "nodes.csv"]
+    assert list(pd.read_csv(tmp_path / "b" / "edges.csv"))[:3] == ["source", "target", "e0"]
+    taken = run("embed", place / "joint", place / "payments", "--to", place / "pairs.csv")
+    assert taken.exit_code == 2
+    assert "pairs.csv is a file, expected a folder" in taken.stderr
+
+
+def test_a_damaged_run_is_refused(place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place / "links", tmp_path / "links")
+    weights = tmp_path / "links" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    result = run("evaluate", tmp_path / "links", "karate")
+    assert result.exit_code == 2
+    assert "model.safetensors is not what was written" in result.stderr
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("task", ["node", "edge", "graph", "link"])
+def test_every_setting_is_listed_as_it_can_be_typed(preset: str, task: Section) -> None:
+    listed = json.loads(succeed("settings", task, "--preset", preset, "--json").stdout)
+    assert [entry["name"] for entry in listed] == setting_names()
+    assert all(len(entry["meaning"]) > 10 for entry in listed)
+    typed = {entry["name"]: entry["value"] for entry in listed}
+    other = next(name for name in PRESETS if name != preset)
+    assert make_settings(other, task, typed).model_copy(update={"preset": preset}) == make_settings(preset, task)
+
+
+def test_settings_are_shown_with_their_choices() -> None:
+    shown = " ".join(succeed("settings", "graph").stdout.split())
+    assert "training.schedule warmup-cosine course of the learning rate: constant, cosine, warmup-cosine" in shown
+    assert [entry.value for entry in setting_rows(make_settings("paper", "node")) if entry.name == "model.hidden"] == [
+        "32"
+    ]
+    assert "the task is 'nodes', expected one of node, edge, graph, link" in run("settings", "nodes").stderr
+
+
+# -- while it goes -----------------------------------------------------------------------------------------------------
+
+
+def _train(callback: Callback, last: int) -> None:
+    callback.begin(5, 0, 2, "auc")
+    for epoch in range(1, last + 1):
+        callback.step()
+        callback.step()
+        callback.epoch([{"epoch": epoch, "loss": 0.5, "validation_auc": epoch / 10}], [0.9])
+    callback.end()
+
+
+def test_the_bar_shows_metric_and_time_on_one_line_of_a_narrow_terminal() -> None:
+    file = io.StringIO()
+    _train(Bar(Console(file=file, force_terminal=True, width=80, color_system=None)), 3)
+    last = [line for line in re.split(r"[\r\n]", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", file.getvalue())) if line][-1]
+    assert re.fullmatch(r"epoch 3/5 .{12} loss 0\.5000  auc 0\.3000 \(best 0\.9000\) 0:00:0\d *", last)
+    assert len(last) <= 80
+
+
+def test_lines_are_few_and_the_last_epoch_is_always_said() -> None:
+    file = io.StringIO()
+    _train(LineProgress(Console(file=file, width=20)), 3)
+    assert file.getvalue() == "epoch 3/5  loss 0.5000  auc 0.3000 (best 0.9000)\n"
+    _train(LineProgress(Console(file=file), seconds=0.0), 2)
+    assert re.search(r"\nepoch 2/5 .* \d+ s left\n$", file.getvalue())
+
+
+def test_a_sentence_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    voice = ConsoleHandler()
+    for level, text in ((logging.INFO, "a [note]"), (logging.WARNING, "beware"), (logging.INFO, "a [note]")):
+        voice.handle(logging.LogRecord("censnet", level, "", 0, text, None, None))
+    assert capsys.readouterr().err == "· a [note]\n! beware\n"
+
+
+@pytest.fixture(scope="module")
+def leaky(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Payments whose label is a column of their source and, in another word, a column of their own."""
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("leaky")
+    flag, source = rng.random(40) < 0.3, rng.integers(0, 40, 200)
+    pd.DataFrame({"id": range(40), "closed": flag.astype(int), "age": rng.normal(size=40)}).to_csv(
+        folder / "nodes.csv", index=False
+    )
+    edges = {"source": source, "target": (source + rng.integers(1, 40, 200)) % 40, "amount": rng.normal(size=200)}
+    status = np.where(flag[source], "chargeback", "settled")
+    pd.DataFrame({**edges, "status": status, "is_fraud": flag[source].astype(int)}).to_csv(
+        folder / "edges.csv", index=False
+    )
+    return folder
+
+
+def test_train_warns_of_the_leaks_that_inspect_finds_and_goes_on(leaky: Path, tmp_path: Path) -> None:
+    arguments = [leaky, "--target", "edge:is_fraud"]
+    result = run("train", *arguments, "--out", tmp_path / "run", "--set", "training.epochs=2", *SMALL)
+    assert result.exit_code == 0
+    warned = [line for line in result.stderr.splitlines() if line.startswith("!")]
+    shown = " ".join(run("inspect", *arguments).stdout.split())
+    assert len(warned) == 2
+    assert "edges.csv, column status leaks is_fraud" in warned[0]
+    assert "nodes.csv, column closed leaks is_fraud of edges.csv" in warned[1]
+    assert warned[1].endswith("it is a feature, which --column closed=drop leaves out)")
+    stored = load_run(tmp_path / "run").config.findings
+    assert [f"! {finding}" for finding in stored] == warned
+    assert all(finding in shown for finding in stored)
+    assert "leak?" in result.stdout
+
+
+def test_a_column_that_was_left_out_is_no_leak(leaky: Path) -> None:
+    dropped = {"closed": "drop", "status": "drop"}
+    assert train(leaky, "edge:is_fraud", settings={"training.epochs": 2}, overrides=dropped).config.findings == []
+
+
+def test_a_row_in_two_parts_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frame = pd.DataFrame({"smiles": SMILES * 2, "y": np.arange(20) % 2, "split": ["train"] * 10 + ["test"] * 10})
+    with caplog.at_level(logging.WARNING, "censnet"):
+        trained = train(frame, "graph:y", settings={"training.epochs": 2, "model.hidden": 8})
+    assert trained.config.findings == ["the table: 9 of 10 test rows have the same molecule in training"]
+    assert trained.config.findings[0] in caplog.messages
+
+
+@pytest.mark.parametrize("data", ["karate"])
+def test_sets_without_a_leak_are_trained_on_without_a_warning(data: str) -> None:
+    assert train(data, "node:faction", settings={"training.epochs": 2}).config.findings == []
+
+
+# -- molecules as such -------------------------------------------------------------------------------------------------
+
+
+def test_predict_and_embed_take_one_smiles_or_several(place: Path, tmp_path: Path) -> None:
+    one = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", "CCO").stdout))
+    several = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", "CCO", "C1CC", "CCN").stdout))
+    assert several["smiles"].tolist() == ["CCO", "C1CC", "CCN"]
+    assert several["error"].notna().tolist() == [False, True, False]
+    assert several["size_predicted"].iloc[0] == pytest.approx(one["size_predicted"].iloc[0], abs=1e-5)
+    succeed("embed", place / "graphs", "CCO", "CCN", "--to", tmp_path, "--format", "csv")
+    assert pd.read_csv(tmp_path / "nodes.csv")["row"].tolist() == [1, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (["no_such.csv"], "there is no such file, folder or data set, and it is no SMILES either"),
+        (["molecules.csv", "CCO"], "DATA are 2, of which molecules.csv is there: give one file or folder, or SMILES"),
+    ],
+)
+def test_what_is_neither_one_file_nor_smiles_is_one_line_that_says_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch, data: list[str], said: str
+) -> None:
+    monkeypatch.chdir(place)
+    result = run("predict", "graphs", *data)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
