@@ -18,7 +18,7 @@ from censnet.nn.model import Model
 from censnet.pipeline import replicates
 from censnet.pipeline.prepare import Prepared
 from censnet.training.callbacks import Callback
-from censnet.training.ensemble import build_model
+from censnet.training.task_data import build_model
 
 QUICK: dict[str, object] = {
     "training.epochs": 6,

@@ -35,10 +35,10 @@ from censnet.tasks.predictions import probabilities
 from censnet.training import ensemble
 from censnet.training.batches import FullBatch
 from censnet.training.early_stopping import ValidationScore
-from censnet.training.ensemble import build_model, split_result
+from censnet.training.ensemble import split_result
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
-from censnet.training.task_data import TaskData
+from censnet.training.task_data import TaskData, build_model
 from censnet.training.trainer import FitResult
 
 module = importlib.import_module("censnet.selection.self_training")
@@ -398,7 +398,9 @@ def test_predicted_pseudo_labels_are_averaged_and_calibrated():
     )
     task_data = prepare(payments(60), "node:tier", changes=quick(), seed=3).task_data
     (target,) = task_data.targets
-    both = torch.stack([probabilities(target, infer(one, task_data.graph).rows["node"]) for one in run.models]).mean(0)
+    both = torch.stack(
+        [probabilities(target, infer(one, task_data.graph).by_level["node"]) for one in run.models]
+    ).mean(0)
     said = predict_pseudo_labels([run.models], task_data, "cpu")[:, 0]
     assert torch.equal(said.argmax(1), both.argmax(1))
     rows = (task_data.parts["node"][:, 0] == 1).nonzero().squeeze(1)

@@ -11,7 +11,7 @@ from censnet.pipeline.prepare import prepare
 from censnet.settings.presets import make_settings, parse_changes, setting_names, values_of
 from censnet.settings.schema import PRESETS, Settings
 from censnet.training.batches import make_batches
-from censnet.training.ensemble import build_model
+from censnet.training.task_data import build_model
 
 SECTIONS = ("node", "edge", "graph", "link")
 

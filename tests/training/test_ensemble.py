@@ -13,7 +13,8 @@ from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import load_run
 from censnet.training.devices import make_accelerator
-from censnet.training.ensemble import build_model, can_batch_members
+from censnet.training.ensemble import can_batch_members
+from censnet.training.task_data import build_model
 from censnet.training.trainer import fit
 
 CPU = make_accelerator(device="cpu")
@@ -38,7 +39,7 @@ def test_batched_members_are_those_trained_alone():
         theirs = [row for row in fit_result.history if row["member"] == number]
         for name, share in (("loss", 1e-5), ("validation_loss", 5e-3)):
             assert [row[name] for row in theirs] == pytest.approx([row[name] for row in found.history], rel=share)
-        assert torch.allclose(member(graph).rows["graph"], model(graph).rows["graph"], rtol=1e-2, atol=1e-3)
+        assert torch.allclose(member(graph).by_level["graph"], model(graph).by_level["graph"], rtol=1e-2, atol=1e-3)
 
 
 def test_members_with_different_splits_of_graphs_are_not_batched():
@@ -59,11 +60,11 @@ def test_pooled_sums_are_divided_by_the_size_of_an_average_training_graph(tmp_pa
             1.0 if chosen is None else float(offset.diff()[chosen].double().mean())  # without a graph, the sum itself
             for offset in (graph.node_offset, graph.edge_offset)
         ]
-        assert [float(readout.usual) for readout in model.tasks["graph"].head.readouts] == pytest.approx(expected)
+        assert [float(readout.reference_size) for readout in model.heads["graph"].readouts] == pytest.approx(expected)
     run = train(shapes(40), "graph:ring", tmp_path / "run", settings=quick(model__pool=["sum"]))
-    (usual,), (again,) = (
-        [readout.usual for readout in model.tasks["graph"].head.readouts]
+    (size,), (again,) = (
+        [readout.reference_size for readout in model.heads["graph"].readouts]
         for model in (run.models[0], load_run(tmp_path / "run").models[0])
     )
-    assert torch.equal(usual, again)
-    assert float(usual) > 1
+    assert torch.equal(size, again)
+    assert float(size) > 1

@@ -135,9 +135,9 @@ def test_a_weight_decay_may_name_the_end_of_parameters_and_the_last_that_fits_co
 
 def test_a_weight_decay_by_a_name_that_fits_nothing_is_an_error():
     with pytest.raises(
-        SettingsError, match="weight_decay_by_name has 'decoder', which no parameter begins or ends with: weight"
+        SettingsError, match="weight_decay_by_name has 'pooling', which no parameter begins or ends with: weight"
     ):
-        make_optimizer(nn.Linear(2, 2), TrainingSettings(weight_decay_by_name={"decoder": 0.1}))
+        make_optimizer(nn.Linear(2, 2), TrainingSettings(weight_decay_by_name={"pooling": 0.1}))
 
 
 def test_every_step_of_every_training_has_a_seed_of_its_own():

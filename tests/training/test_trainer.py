@@ -264,6 +264,3 @@ def test_the_settings_of_a_run_are_those_of_the_preset_with_the_changes():
     run = train(payments(), "node:vip", settings=quick(training__max_grad_norm=0.5), preset="paper", seed=3)
     expected = make_settings("paper", "node", quick(training__max_grad_norm=0.5), 3)
     assert run.config.settings == expected
-
-
-# -- members on many graphs -------------------------------------------------------------------------------------------
