@@ -305,5 +305,5 @@ def test_what_a_peer_cannot_follow_is_said() -> None:
 def test_the_strong_recipe_builds_every_peer() -> None:
     settings = make_settings("strong", "node", PLAIN).model
     for name in PEERS:
-        encoder = cast(BaselineEncoder, baseline_encoder(name)(7, 3, settings, 2))
+        encoder = cast(BaselineEncoder, baseline_encoder(name)(7, 3, settings))
         assert (encoder.out_node_width, encoder.steps, encoder.dropout.p) == (64, 10, 0.6)
