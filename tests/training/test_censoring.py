@@ -173,8 +173,8 @@ def test_a_training_goes_on_with_its_limits_and_not_with_others(tmp_path: Any, m
             train(data, "edge:fee", tmp_path / "cut", settings=settings)
     exact = replace(data, edges=data.edges.assign(fee=data.edges["fee"].str.lstrip(">")))
     with pytest.raises(ValueError, match="started with another"):
-        train(exact, "edge:fee=regression", tmp_path / "cut", settings=settings, resume=True)
-    again = train(data, "edge:fee", tmp_path / "cut", settings=settings, resume=True)
+        train(exact, "edge:fee=regression", tmp_path / "cut", settings=settings, if_exists="resume")
+    again = train(data, "edge:fee", tmp_path / "cut", settings=settings, if_exists="resume")
     assert again.metrics == whole.metrics
 
 

@@ -241,7 +241,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_p
     tensors, facts = load_tensors(folder / "checkpoint" / "member-0.safetensors")
     assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
     lower = good | {"training.learning_rate": 0.001}
-    run = train(data, "node:wealth", folder, settings=lower, resume=True)
+    run = train(data, "node:wealth", folder, settings=lower, if_exists="resume")
     assert len(run.history) == 40
     assert list(run.history["learning_rate"]) == [1e30] * facts["epoch"] + [0.001] * (40 - facts["epoch"])
     assert run.config.settings.training.learning_rate == 0.001
@@ -252,10 +252,10 @@ def test_other_settings_may_not_change_on_the_way(tmp_path):
     with pytest.raises(TrainingStopped):
         train(data, "node:wealth", folder, settings=quick(training__learning_rate=1e30, training__patience=None))
     with pytest.raises(ValueError, match=r"another settings model\.hidden: it was 8, now it is 9: give the same"):
-        train(data, "node:wealth", folder, settings=quick(model__hidden=9), resume=True)
+        train(data, "node:wealth", folder, settings=quick(model__hidden=9), if_exists="resume")
     other = Tables(data.nodes.assign(age=1 + data.nodes["age"].round()), data.edges)
     with pytest.raises(ValueError, match="was started on other data: values of column"):
-        train(other, "node:wealth", folder, settings=quick(training__patience=None), resume=True)
+        train(other, "node:wealth", folder, settings=quick(training__patience=None), if_exists="resume")
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
@@ -363,7 +363,7 @@ def test_every_network_has_curves_of_its_own_in_tensorboard(tmp_path):
 
 
 def test_settings_without_a_directory_to_write_to_are_refused():
-    with pytest.raises(ValueError, match="resume, finish and tensorboard need a run directory: give out"):
+    with pytest.raises(ValueError, match="finish and tensorboard need a run directory: give out"):
         train(payments(), "node:vip", settings=quick(), tensorboard=True)
     with pytest.raises(ValueError, match="ensemble is 0, expected 1 to 10,000"):
         train(payments(), "node:vip", settings=quick(), ensemble=0)

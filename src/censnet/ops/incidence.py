@@ -258,14 +258,14 @@ class Incidence:
 
     @cached
     def node_degree(self) -> Tensor:
-        """D_v: 1 + the number of distinct neighbours. (N,)"""
+        """D_v, 1 + the number of distinct neighbors. (N,)"""
         low, high = self.ends
         new = (self.is_first & (low != high)).long()
         return torch.ones_like(self._count_entries).index_add(0, low, new).index_add(0, high, new)
 
     @cached
     def edge_degree(self) -> Tensor:
-        """D_e: 1 + the number of other edges that share a node; deg u + deg v - m_uv, and deg u for a loop. (E,)"""
+        """D_e, 1 + the number of other edges that share a node; deg u + deg v - m_uv, and deg u for a loop. (E,)"""
         low, high = self.edge_count[self.ends]
         return torch.where(self.ends[0] == self.ends[1], low, low + high - self.multiplicity)
 

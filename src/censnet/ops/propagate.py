@@ -45,10 +45,10 @@ def propagate_nodes(
     """(T diag(w) T^t * A~_v) x in O(E d). See `NodeLayer` for the identity used.
 
     Args:
-        nodes: x.
+        nodes: the features x.
         edge_weight: w, one number for each edge, or one for each edge and head: then each head weighs its own share of
             the channels, in order.
-        incidence: T.
+        incidence: the matrix T.
         self_weight: what stands on the diagonal of T diag(w) T^t: "incident" as printed (the sum of the incident
             weights), "one", or any number.
         normalization: A~_v = D^-1/2 (A + I) D^-1/2 ("symmetric") or D^-1 (A + I) ("row").
@@ -78,9 +78,9 @@ def propagate_edges(
     """(T^t diag(u) T * A~_e) z in O(E d), without the line graph. See `EdgeLayer` for the identity used.
 
     Args:
-        edges: z.
+        edges: the features z.
         node_weight: u, one number for each node, or one for each node and head.
-        incidence: T.
+        incidence: the matrix T.
         self_weight: what stands on the diagonal of T^t diag(u) T: "incident" as printed (the sum over the edge's ends),
             "one", or any number.
         normalization: A~_e = D^-1/2 (A + I) D^-1/2 ("symmetric") or D^-1 (A + I) ("row").

@@ -12,7 +12,8 @@ from censnet.errors import RunError
 from censnet.nn.ensemble import split_members, stack_members
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.runs.directory import CHECKPOINT, Candidate
+from censnet.runs.config import Candidate
+from censnet.runs.directory import CHECKPOINT
 from censnet.runs.resume import history_path
 from censnet.selection.self_training import (
     apart,

@@ -21,7 +21,7 @@ from censnet.errors import SettingsError
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.runs.directory import Candidate, SelectionRecord
+from censnet.runs.config import Candidate, SelectionRecord
 from censnet.selection.pseudo_labels import (
     INVERSE_TEMPERATURES,
     calibrate_confidence,

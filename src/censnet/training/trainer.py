@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 
 from censnet.errors import SettingsError
 from censnet.nn.model import Model
-from censnet.runs.directory import Candidate
+from censnet.runs.config import Candidate
 from censnet.settings.schema import TrainingSettings
 from censnet.training.batches import choose_sampling, make_batches
 from censnet.training.callbacks import Callback

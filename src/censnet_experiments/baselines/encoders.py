@@ -24,7 +24,7 @@ from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
 from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import ModelSettings
-from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
+from censnet_experiments.baselines.attention import attend, neighbors_of, propagate
 
 BaselineName = Literal["gcn", "appnp", "gat"]
 HEADS = 8  # of attention, as published; each has its share of the channels
@@ -77,7 +77,7 @@ class Attention(nn.Module):
 
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
         """The nodes with what they get of each other. (N, M d) -> (N, M d)"""
-        near, shares = neighbours_of(incidence), by_head(nodes, self.members * self.heads)
+        near, shares = neighbors_of(incidence), by_head(nodes, self.members * self.heads)
         target, source = ((shares * each.flatten(0, -2)).sum(2) for each in (self.target, self.source))
         alpha, own = (self.dropout(each) for each in attend(target, source, near))
         if self.training and self.dropout.p > 0 and self.kernel.steps > 1:

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import payments, quick, shapes, smiles
+from samples import payments, quick, shapes, smiles
 
-from censnet.cli.predict import predict_levels
+from censnet.cli.outputs import predict_levels
 from censnet.data.tables.files import Tables
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
@@ -160,9 +160,9 @@ def test_data_of_another_shape_are_refused(town, acids):
         town.predict(["CCO"], "node")
     with pytest.raises(ValueError, match="is missing, expected a number as in training"):
         town.predict(Tables(payments().nodes.drop(columns=["age"]), payments().edges), "node")
-    with pytest.raises(ValueError, match="level is 'graph', expected node or edge: that is what this run answers for"):
+    with pytest.raises(ValueError, match="level is 'graph', expected node or edge: this run predicts no other"):
         town.predict(payments(), "graph")
-    with pytest.raises(ValueError, match="pairs and top are for links, but edge is asked for"):
+    with pytest.raises(ValueError, match="pairs and top are for links, but the level is edge"):
         town.predict(payments(), "edge", top=3)
 
 

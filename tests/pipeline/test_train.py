@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import payments, quick, shapes
 from sklearn.metrics import average_precision_score, f1_score
-from training.samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError, SettingsError
@@ -382,7 +382,7 @@ def test_average_precision_and_f1_are_of_the_class_that_is_asked_for():
         assert scores["ap"] == pytest.approx(average_precision_score(truth, frame[f"sign_p_{positive}"]))
     assert [run.config.targets[0].classes[1] for run in runs.values()] == ["neg", "pos", "neg"]
     assert runs["rare"].metrics == runs["neg"].metrics
-    assert runs["neg"].config.asked == ["edge:sign=binary:neg"]
+    assert runs["neg"].config.target_specs == ["edge:sign=binary:neg"]
 
 
 def test_a_star_is_every_column_left_and_is_said(caplog):
@@ -395,7 +395,7 @@ def test_a_star_is_every_column_left_and_is_said(caplog):
     others = {"amount": "number", "way": "drop"}
     again = train(data, ["edge:*", "edge:fraud=regression"], settings=by_fee, overrides=others)
     assert [(t.column, t.kind) for t in again.config.targets] == [("sort", "classes"), ("fraud", "number")]
-    assert again.config.asked == ["edge:*", "edge:fraud=regression"]
+    assert again.config.target_specs == ["edge:*", "edge:fraud=regression"]
 
 
 def test_a_column_of_a_star_that_cannot_be_learnt_says_how_to_leave_it_out():
@@ -415,5 +415,5 @@ def test_targets_with_commas_in_their_names_are_trained_saved_and_read_again(tmp
     frame = load_run(tmp_path / "run").predict(data)
     assert frame["fee, EUR_predicted"].notna().all()
     assert frame['a "b", c=d_p_1'].between(0, 1).all()
-    assert run.config.asked == [asked]
+    assert run.config.target_specs == [asked]
     assert set(run.evaluate(data)["test"]["edge"]) >= {"fee, EUR/rmse", 'a "b", c=d/auc'}
