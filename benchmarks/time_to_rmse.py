@@ -141,8 +141,8 @@ def main() -> None:
         cells = write_cells(Path(folder), range(options.seeds), ["lipophilicity"])
         cell = next(path for path in cells if "random" in path.name)
         for seed in range(options.seeds):
-            baseline_encoder = train_chemprop(cell, seed, options.aim, options.epochs, options.threads)
-            runs[str(seed)] = {"chemprop": baseline_encoder, "censnet": train_ours(seed, options.aim, options.epochs)}
+            theirs = train_chemprop(cell, seed, options.aim, options.epochs, options.threads)
+            runs[str(seed)] = {"chemprop": theirs, "censnet": train_ours(seed, options.aim, options.epochs)}
     ratios = compare(runs)
     show(runs, ratios, options.aim)
     if not options.no_record:

@@ -1,4 +1,4 @@
-"""The peers of CensNet are the published layers, stand side by side as its members do, and train as it does."""
+"""Baseline encoders have the published layers, train batched members as CensNet does, and by the same loop."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def double(graph: Graph) -> Graph:
 def made(
     name: BaselineName, graph: Graph, settings: ModelSettings = MODEL, members: int = 1, **options: object
 ) -> BaselineEncoder:
-    """A peer in float64 whose biases are not 0."""
+    """A baseline in float64 whose biases are not 0."""
     encoder = cast(
         BaselineEncoder, baseline_encoder(name, **options)(graph.node_width, graph.edge_width, settings, members)
     ).double()  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def dense_attention(layer: Layer, nodes: Tensor, incidence: Incidence) -> Tensor
     return h.transpose(0, 1).flatten(1) + layer.bias
 
 
-def test_attention_walks_as_far_as_the_kernel() -> None:
+def test_attention_has_the_hops_of_the_kernel() -> None:
     nodes = torch.randn(5, 3, dtype=torch.float64)
     graph = Graph(nodes, torch.ones(7, 1, dtype=torch.float64), TANGLE.ends)
     encoder = made("gat", graph).eval()
@@ -123,7 +123,7 @@ def test_attention_walks_as_far_as_the_kernel() -> None:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_parallel_edges_and_loops_count_as_the_neighbours_that_they_join(name: BaselineName) -> None:
+def test_parallel_edges_and_loops_count_as_distinct_neighbors(name: BaselineName) -> None:
     nodes = torch.randn(5, 3, dtype=torch.float64)
     tangle = Graph(nodes, torch.ones(7, 1, dtype=torch.float64), TANGLE.ends)
     simple = Graph(nodes, torch.ones(4, 1, dtype=torch.float64), SIMPLE.ends)
@@ -148,7 +148,7 @@ def test_attention_of_high_scores_is_finite_and_sums_to_one() -> None:
     torch.testing.assert_close(own + near.sum(alpha), torch.ones_like(own))
 
 
-def test_a_hub_of_more_neighbours_than_one_sum_takes() -> None:
+def test_a_hub_has_more_neighbors_than_one_chunk() -> None:
     star = Incidence(torch.stack([torch.zeros(1500, dtype=torch.long), torch.arange(1, 1501)]), 1501)
     nodes = torch.randn(1501, 3, dtype=torch.float64)
     graph = Graph(nodes, torch.ones(1500, 1, dtype=torch.float64), star.ends)
@@ -178,7 +178,7 @@ def test_a_gpu_gives_what_a_cpu_gives(name: BaselineName, members: int) -> None:
         torch.testing.assert_close(gpu, cpu, rtol=1e-8, atol=1e-8)
 
 
-def test_dropout_of_attention_does_not_multiply_along_a_walk() -> None:
+def test_dropout_of_attention_does_not_multiply_over_hops() -> None:
     walk = Attention(16, HEADS, PageRank(10, 0.1), dropout=0.6).train()
     hop = Attention(16, HEADS, Hop(), dropout=0.6).train()
     ones, seen = torch.ones(5, 16), set()
@@ -194,7 +194,7 @@ def test_dropout_of_attention_does_not_multiply_along_a_walk() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
 @pytest.mark.parametrize("name", PEERS)
-def test_members_side_by_side_are_each_alone(name: BaselineName, sparse: bool, citations: NodeData) -> None:
+def test_batched_members_are_each_alone(name: BaselineName, sparse: bool, citations: NodeData) -> None:
     graph = double(citations.graph)
     if sparse:
         graph = Graph(graph.nodes.to_sparse_csr(), graph.edges, graph.ends)
@@ -213,7 +213,7 @@ def test_members_side_by_side_are_each_alone(name: BaselineName, sparse: bool, c
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_made_with_members_has_the_shapes_of_a_stack(name: BaselineName, citations: NodeData) -> None:
+def test_a_baseline_with_members_has_the_shapes_of_stacked_ones(name: BaselineName, citations: NodeData) -> None:
     graph = citations.graph
     stack = stack_members([made(name, graph) for _ in range(3)])
     many = made(name, graph, members=3)
@@ -250,7 +250,7 @@ def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, m
 
 
 @pytest.mark.parametrize(("name", "hops"), [("gcn", 8), ("gat", 8), ("appnp", 4)])
-def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name: BaselineName, hops: int) -> None:
+def test_a_model_has_the_receptive_field_of_a_baseline_and_its_weight_decay(name: BaselineName, hops: int) -> None:
     prepared = prepare(
         payments(), "node:tier", changes=PLAIN | quick(training__weight_decay_by_name={"encoder.layers.0": 5e-3})
     )
@@ -262,7 +262,7 @@ def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name:
     assert [set(map(id, group)) for group in decayed] == [set(map(id, network.encoder.layers[0].parameters()))]
 
 
-def test_a_linear_end_neither_activates_nor_drops_the_last_layer(citations: NodeData) -> None:
+def test_a_last_layer_that_is_the_head_has_no_activation_and_no_dropout(citations: NodeData) -> None:
     graph = double(citations.graph)
     plain, ended = (MODEL.model_copy(update={"last_layer_is_head": linear}) for linear in (False, True))
     encoder, other = made("gcn", graph, plain).eval(), made("gcn", graph, ended).eval()
@@ -275,7 +275,7 @@ def test_a_linear_end_neither_activates_nor_drops_the_last_layer(citations: Node
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_starts_afresh(name: BaselineName, citations: NodeData) -> None:
+def test_a_baseline_is_reinitialized(name: BaselineName, citations: NodeData) -> None:
     encoder = made(name, citations.graph)
     before = [parameter.clone() for parameter in encoder.parameters()]
     encoder.reset_parameters()
@@ -283,7 +283,7 @@ def test_a_peer_starts_afresh(name: BaselineName, citations: NodeData) -> None:
 
 
 @pytest.mark.parametrize("make_encoder", [None, baseline_encoder("appnp")], ids=["censnet", "appnp"])
-def test_words_are_dropped_in_front_of_any_network_while_it_learns(
+def test_feature_dropout_precedes_every_encoder_in_training(
     make_encoder: MakeEncoder | None, citations: NodeData
 ) -> None:
     settings = ModelSettings(hidden=8, feature_dropout=0.5)
@@ -301,7 +301,7 @@ def test_words_are_dropped_in_front_of_any_network_while_it_learns(
     torch.testing.assert_close(got[2], dense.nodes)
 
 
-def test_what_a_peer_cannot_follow_is_said() -> None:
+def test_settings_that_a_baseline_does_not_have_are_refused() -> None:
     prepared = prepare(payments(), "node:tier", changes=PLAIN | quick())
     model = prepared.settings.model.model_copy(update={"norm": "batch"})
     with pytest.raises(SettingsError, match=r"model\.norm is batch"):
@@ -312,7 +312,7 @@ def test_what_a_peer_cannot_follow_is_said() -> None:
         baseline_encoder("sage")  # type: ignore[arg-type]
 
 
-def test_the_strong_recipe_builds_every_peer() -> None:
+def test_the_strong_recipe_builds_every_baseline() -> None:
     settings = make_settings("strong", "node", PLAIN).model
     for name in PEERS:
         encoder = cast(BaselineEncoder, baseline_encoder(name)(7, 3, settings, 2))
