@@ -117,7 +117,7 @@ def measure_dense() -> Measured:
     build = take_turns(
         {
             "PyG": lambda: transform(Data(edge_index=edge_index, edge_attr=edge_attr, num_nodes=graph.num_nodes)),
-            "censnet": lambda: Incidence(graph.ends, graph.num_nodes).slots,
+            "censnet": lambda: Incidence(graph.ends, graph.num_nodes).csr,
         },
         repetitions=5,
         warm=1,
@@ -174,7 +174,7 @@ def measure_growth() -> Measured:
 
 def main() -> None:
     torch.set_num_threads(2)
-    console.print(f"memory is kept between steps, for all alike: {keep_heap()}")
+    console.print(f"memory is kept between steps, for all methods: {keep_heap()}")
     measured = {
         "epochs": measure_epochs(),
         "operator": measure_operator(),

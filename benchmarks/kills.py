@@ -72,8 +72,8 @@ def payments() -> Tables:
 KINDS: dict[str, dict[str, Any]] = {
     "molecules": {"data": molecules, "target": "graph:acid", "settings": {}},
     "graph": {"data": payments, "target": "edge:fraud", "settings": {}},
-    "neighbours": {"data": payments, "target": "edge:fraud", "settings": {"training.sampling": "neighbors"}},
-    "side by side": {"data": payments, "target": "edge:fraud", "settings": {}, "ensemble": 3},
+    "neighbors": {"data": payments, "target": "edge:fraud", "settings": {"training.sampling": "neighbors"}},
+    "ensemble": {"data": payments, "target": "edge:fraud", "settings": {}, "ensemble": 3},
     "one by one": {"data": molecules, "target": "graph:acid", "settings": {"training.epochs": 5}, "ensemble": 2},
 }
 
@@ -106,7 +106,7 @@ def go(kind: str, folder: Path, kill_after: float | None = None, aim: bool = Fal
         try:
             stated = KINDS[kind]
             train(
-                stated["data"](), stated["target"], folder, settings=SETTINGS | stated["settings"], resume=True,
+                stated["data"](), stated["target"], folder, settings=SETTINGS | stated["settings"], if_exists="resume",
                 ensemble=stated.get("ensemble", 1), device="cpu", seed=1,
             )  # fmt: skip
         except BaseException:  # the traceback is all that a child can leave
@@ -136,7 +136,7 @@ def content(folder: Path) -> dict[str, object]:
             found[str(path.relative_to(folder))] = path.read_bytes()
     if "config.json" in found:
         config = json.loads(str(found["config.json"], "utf-8"))  # type: ignore[call-overload]
-        found["config.json"] = {name: value for name, value in config.items() if name not in ("made", "sha256")}
+        found["config.json"] = {name: value for name, value in config.items() if name not in ("provenance", "sha256")}
     return found
 
 

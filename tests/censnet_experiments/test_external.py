@@ -116,7 +116,7 @@ def test_external_classifiers_are_scored_by_our_auc(chemprop: ModuleType) -> Non
     labels[:, 3] = np.where(np.isnan(labels[:, 3]), np.nan, 1.0)  # of one class alone: it has no area
     targets = [Target(level="graph", column=str(task), kind="binary", classes=["0", "1"]) for task in range(4)]
     ours = score(targets, logits, labels, {"auc"})
-    assert chemprop.judge("classification", 1 / (1 + np.exp(-logits)), labels) == pytest.approx(ours["auc"], abs=1e-12)
+    assert chemprop.score("classification", 1 / (1 + np.exp(-logits)), labels) == pytest.approx(ours["auc"], abs=1e-12)
     assert "3/auc" not in ours
 
 
@@ -125,7 +125,7 @@ def test_external_regressors_are_scored_by_our_rmse(chemprop: ModuleType) -> Non
     answers, labels = draw.normal(size=(50, 1)), draw.normal(2, 3, size=(50, 1))
     target = Target(level="graph", column="exp", kind="number", mean=2.0, scale=3.0)
     ours = score([target], (answers - 2) / 3, (labels - 2) / 3, {"rmse"})
-    assert chemprop.judge("regression", answers, labels) == pytest.approx(ours["rmse"], abs=1e-12)
+    assert chemprop.score("regression", answers, labels) == pytest.approx(ours["rmse"], abs=1e-12)
 
 
 def test_external_programs_are_trained_on_the_training_set_only(chemprop: ModuleType, tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from censnet.errors import SettingsError
-from censnet.nn.diffusion import neighbours
+from censnet.nn.diffusion import normalized_adjacency
 from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.encoder import ACTIVATIONS
-from censnet.nn.encoders import MakeEncoder
-from censnet.nn.ensemble import check_rows, init_members, matrices, mix
+from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import KERNELS, Kernel, Operator, make_kernel
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
+from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import ModelSettings
 from censnet_experiments.baselines import attention
 
@@ -32,11 +32,13 @@ EPSILON = 1e-6  # least sum of an attention row after dropout, before it is norm
 
 
 class Convolution(nn.Module):
-    """kernel(A~) x; see `neighbours`."""
+    """kernel(A~) x; see `normalized_adjacency`."""
 
-    def __init__(self, kernel: Kernel, members: int = 1) -> None:
+    members = 1
+
+    def __init__(self, kernel: Kernel) -> None:
         super().__init__()
-        self.kernel, self.members = make_kernel(kernel, members), members
+        self.kernel = make_kernel(kernel)
 
     def reset_parameters(self) -> None:
         """Re-initialize the parameters."""
@@ -44,7 +46,7 @@ class Convolution(nn.Module):
 
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
         """Propagate the nodes. (N, d) -> (N, d)"""
-        out: Tensor = self.kernel(neighbours(incidence, nodes.dtype), nodes)
+        out: Tensor = self.kernel(normalized_adjacency(incidence, nodes.dtype), nodes)
         return out
 
 
@@ -55,16 +57,18 @@ class Attention(nn.Module):
     the scale would be multiplied at each hop, so the remaining entries of each row are normalized to sum 1.
     """
 
-    def __init__(self, width: int, heads: int, kernel: Kernel, dropout: float = 0.0, members: int = 1) -> None:
+    members = 1
+
+    def __init__(self, width: int, heads: int, kernel: Kernel, dropout: float = 0.0) -> None:
         super().__init__()
         if width % heads:
             raise ValueError(
                 f"width is {width}, expected a multiple of {heads}: the channels are divided among the heads"
             )
-        self.heads, self.members = heads, members
-        self.kernel, self.dropout = make_kernel(kernel, members), Dropout(dropout)
-        self.target = nn.Parameter(matrices(members, heads, width // heads))
-        self.source = nn.Parameter(matrices(members, heads, width // heads))
+        self.heads = heads
+        self.kernel, self.dropout = make_kernel(kernel), Dropout(dropout)
+        self.target = nn.Parameter(torch.empty(heads, width // heads))
+        self.source = nn.Parameter(torch.empty(heads, width // heads))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -91,11 +95,13 @@ class Attention(nn.Module):
 class Layer(nn.Module):
     """propagate(H W) + b. (N, in_width) -> (N, out_width), or M times each; the first input may be CSR and shared."""
 
-    def __init__(self, in_width: int, out_width: int, propagate: nn.Module | None, members: int = 1) -> None:
+    members = 1
+
+    def __init__(self, in_width: int, out_width: int, propagate: nn.Module | None) -> None:
         super().__init__()
-        self.in_width, self.out_width, self.propagate, self.members = in_width, out_width, propagate, members
-        self.weight = nn.Parameter(matrices(members, in_width, out_width))
-        self.bias = nn.Parameter(torch.empty(members * out_width))
+        self.in_width, self.out_width, self.propagate = in_width, out_width, propagate
+        self.weight = nn.Parameter(torch.empty(in_width, out_width))
+        self.bias = nn.Parameter(torch.empty(out_width))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -111,7 +117,7 @@ class Layer(nn.Module):
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
         """The updated nodes."""
         check_rows("nodes", nodes, incidence.num_nodes, self.in_width, self.members, "(N, node_width)")
-        mixed = mix(nodes, self.weight)
+        mixed = batched_linear(nodes, self.weight)
         return (mixed if self.propagate is None else self.propagate(mixed, incidence)) + self.bias
 
 
@@ -146,7 +152,7 @@ class BaselineEncoder(nn.Module):
         self.layers, self.end = nn.ModuleList(layers), end
         self.dropout, self.activation = Dropout(dropout), activation
         self.out_node_width, self.out_edge_width = layers[-1].out_width, edge_width
-        self.word, self.steps = "N" * (len(layers) if end is None else 1), kernel.steps
+        self.layer_order, self.steps = "N" * (len(layers) if end is None else 1), kernel.steps
 
     def reset_parameters(self) -> None:
         """Re-initialize the parameters."""
@@ -178,7 +184,7 @@ def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEn
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
-        >>> encoder = baseline_encoder("gat")(4, 2, ModelSettings(hidden=16, kernel="pagerank"), 1)
+        >>> encoder = baseline_encoder("gat")(4, 2, ModelSettings(hidden=16, kernel="pagerank"))
         >>> nodes, edges = encoder(torch.randn(3, 4), torch.randn(2, 2), path)
         >>> nodes.shape, edges.shape
         (torch.Size([3, 16]), torch.Size([2, 2]))
@@ -186,7 +192,7 @@ def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEn
     if name not in ("gcn", "appnp", "gat"):
         raise ValueError(f"name is {name!r}, expected 'gcn', 'appnp' or 'gat'")
 
-    def make(node_width: int, edge_width: int, settings: ModelSettings, members: int) -> BaselineEncoder:
+    def make(node_width: int, edge_width: int, settings: ModelSettings) -> BaselineEncoder:
         if settings.norm is not None or settings.residual or settings.pre_layers or settings.variant != "paper":
             raise SettingsError(
                 f"model.norm is {settings.norm}, model.residual {settings.residual}, "
@@ -199,11 +205,11 @@ def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEn
         for width in (node_width, settings.hidden):
             propagate: nn.Module | None = None
             if name == "gcn":
-                propagate = Convolution(hops, members)
+                propagate = Convolution(hops)
             elif name == "gat":
-                propagate = Attention(settings.hidden, HEADS, hops, dropout, members)
-            layers.append(Layer(width, settings.hidden, propagate, members))
-        end = Convolution(hops, members) if name == "appnp" else None
+                propagate = Attention(settings.hidden, HEADS, hops, dropout)
+            layers.append(Layer(width, settings.hidden, propagate))
+        end = Convolution(hops) if name == "appnp" else None
         return BaselineEncoder(layers, edge_width, hops, end, dropout, settings.activation, settings.last_layer_is_head)
 
     return make

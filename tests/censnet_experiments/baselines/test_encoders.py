@@ -12,19 +12,20 @@ from torch_geometric.nn import APPNP, GATConv, GCNConv
 from training.samples import payments, quick
 
 from censnet.errors import SettingsError
-from censnet.nn.encoders import MakeEncoder
 from censnet.nn.ensemble import count_members, split_members, stack_members
 from censnet.nn.kernels import Hop, PageRank
-from censnet.nn.model import Model
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import prepare
 from censnet.pipeline.train import make_run
-from censnet.selection.recipes import build_model, fit_ensemble
+from censnet.selection.recipes import fit_ensemble
+from censnet.settings import build
+from censnet.settings.build import MakeEncoder
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ModelSettings
 from censnet.tasks.targets import Target
 from censnet.training.optim import make_optimizer
+from censnet.training.task_data import build_model
 from censnet_experiments.baselines.attention import attend, neighbors_of, propagate
 from censnet_experiments.baselines.convolutions import both_ways
 from censnet_experiments.baselines.encoders import (
@@ -39,7 +40,7 @@ from censnet_experiments.data import NodeData
 
 PLAIN: dict[str, object] = {"model.pre_layers": 0, "model.residual": False}  # what the peers have none of
 
-PEERS: tuple[BaselineName, ...] = ("gcn", "appnp", "gat")
+BASELINES: tuple[BaselineName, ...] = ("gcn", "appnp", "gat")
 MODEL = ModelSettings(hidden=16, dropout=0.6, kernel="pagerank", kernel_options={"steps": 4, "teleport": 0.2})
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
 SIMPLE = Incidence(torch.tensor([[0, 1, 2, 3], [1, 2, 0, 0]]), 5)  # the same without what is parallel, and loops
@@ -49,12 +50,10 @@ def double(graph: Graph) -> Graph:
     return Graph(graph.nodes.to_dense().double(), graph.edges.double(), graph.ends)
 
 
-def made(
-    name: BaselineName, graph: Graph, settings: ModelSettings = MODEL, members: int = 1, **options: object
-) -> BaselineEncoder:
+def made(name: BaselineName, graph: Graph, settings: ModelSettings = MODEL, **options: object) -> BaselineEncoder:
     """A baseline in float64 whose biases are not 0."""
     encoder = cast(
-        BaselineEncoder, baseline_encoder(name, **options)(graph.node_width, graph.edge_width, settings, members)
+        BaselineEncoder, baseline_encoder(name, **options)(graph.node_width, graph.edge_width, settings)
     ).double()  # type: ignore[arg-type]
     for layer in encoder.layers:
         nn.init.normal_(layer.bias)
@@ -122,7 +121,7 @@ def test_attention_has_the_hops_of_the_kernel() -> None:
     torch.testing.assert_close(embedded(encoder, graph), expected)
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_parallel_edges_and_loops_count_as_distinct_neighbors(name: BaselineName) -> None:
     nodes = torch.randn(5, 3, dtype=torch.float64)
     tangle = Graph(nodes, torch.ones(7, 1, dtype=torch.float64), TANGLE.ends)
@@ -159,12 +158,12 @@ def test_a_hub_has_more_neighbors_than_one_chunk() -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("members", [1, 3])
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_a_gpu_gives_what_a_cpu_gives(name: BaselineName, members: int) -> None:
     star = torch.stack([torch.zeros(1500, dtype=torch.long), torch.arange(1, 1501)])
     ends = torch.cat([star, torch.randint(1, 1501, (2, 3000), generator=torch.Generator().manual_seed(0))], dim=1)
     graph = Graph(torch.randn(1501, 3).double().to_sparse_csr(), torch.ones(4500, 1).double(), ends)
-    encoder = made(name, graph, members=members).eval()
+    encoder = stack_members([made(name, graph) for _ in range(members)]).eval()
     found = []
     for device in ("cpu", "cuda"):
         there = encoder.to(device)
@@ -193,7 +192,7 @@ def test_dropout_of_attention_does_not_multiply_over_hops() -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_batched_members_are_each_alone(name: BaselineName, sparse: bool, citations: NodeData) -> None:
     graph = double(citations.graph)
     if sparse:
@@ -212,20 +211,11 @@ def test_batched_members_are_each_alone(name: BaselineName, sparse: bool, citati
             assert torch.equal(again.get_parameter(key), own)
 
 
-@pytest.mark.parametrize("name", PEERS)
-def test_a_baseline_with_members_has_the_shapes_of_stacked_ones(name: BaselineName, citations: NodeData) -> None:
-    graph = citations.graph
-    stack = stack_members([made(name, graph) for _ in range(3)])
-    many = made(name, graph, members=3)
-    assert {k: p.shape for k, p in many.state_dict().items()} == {k: p.shape for k, p in stack.state_dict().items()}
-    assert not torch.equal(many.layers[0].weight[0], many.layers[0].weight[1])
-
-
 # -- in the recipe ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("members", [1, 2])
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, members: int) -> None:
     options = {"steps": 3, "teleport": 0.5}
     changes = quick(model__kernel="pagerank", model__kernel_options=options, model__dropout=0.1, training__epochs=100)
@@ -274,7 +264,7 @@ def test_a_last_layer_that_is_the_head_has_no_activation_and_no_dropout(citation
     assert not bool((once == 0).any())
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_a_baseline_is_reinitialized(name: BaselineName, citations: NodeData) -> None:
     encoder = made(name, citations.graph)
     before = [parameter.clone() for parameter in encoder.parameters()]
@@ -289,7 +279,7 @@ def test_feature_dropout_precedes_every_encoder_in_training(
     settings = ModelSettings(hidden=8, feature_dropout=0.5)
     target = Target(level="node", column="label", kind="classes", classes=["a", "b", "c"])
     graph, got = citations.graph, list[Tensor]()
-    network = Model(graph.node_width, graph.edge_width, [target], False, settings, make_encoder=make_encoder)
+    network = build.build_model(graph.node_width, graph.edge_width, [target], settings, make_encoder=make_encoder)
     network.encoder.layers[0].register_forward_pre_hook(lambda _, inputs: got.append(inputs[0]))
     network.train()(graph)
     network.eval()(graph)
@@ -307,13 +297,13 @@ def test_settings_that_a_baseline_does_not_have_are_refused() -> None:
     with pytest.raises(SettingsError, match=r"model\.norm is batch"):
         build_model(prepared.task_data, prepared.settings.model_copy(update={"model": model}), baseline_encoder("gcn"))
     with pytest.raises(ValueError, match="width is 12, expected a multiple of 8"):
-        baseline_encoder("gat")(3, 1, ModelSettings(hidden=12), 1)
+        baseline_encoder("gat")(3, 1, ModelSettings(hidden=12))
     with pytest.raises(ValueError, match="expected 'gcn', 'appnp' or 'gat'"):
         baseline_encoder("sage")  # type: ignore[arg-type]
 
 
 def test_the_strong_recipe_builds_every_baseline() -> None:
     settings = make_settings("strong", "node", PLAIN).model
-    for name in PEERS:
-        encoder = cast(BaselineEncoder, baseline_encoder(name)(7, 3, settings, 2))
+    for name in BASELINES:
+        encoder = cast(BaselineEncoder, baseline_encoder(name)(7, 3, settings))
         assert (encoder.out_node_width, encoder.steps, encoder.dropout.p) == (64, 10, 0.6)

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 import torch
+from crashes import stop_at
 from rich.console import Console
 from safetensors.torch import load, save
-from training.samples import payments, quick, shapes
-from training.test_resume import stop_at
+from samples import payments, quick, shapes
 
 from censnet.cli.render_run import run_screen
 from censnet.errors import TrainingStopped
@@ -165,9 +165,9 @@ def _is_harmless(name: str, value: Any) -> bool:
 def hostile_value(folder: Path, rng: random.Random) -> None:
     def change(config: dict[str, Any]) -> None:
         where: Any = config
-        name = rng.choice(["format", "settings", "asked", "data", "fingerprint", "targets", "link", "node_width",
-                           "edge_width", "members", "made", "files"])  # fmt: skip
-        if name in ("settings", "made") and rng.random() < 0.5:
+        name = rng.choice(["format", "settings", "target_specs", "data", "fingerprint", "targets", "link", "node_width",
+                           "edge_width", "members", "provenance", "best_epoch", "files"])  # fmt: skip
+        if name in ("settings", "provenance") and rng.random() < 0.5:
             where = config[name]
             name = rng.choice(list(where))
         old = where[name]
@@ -188,7 +188,7 @@ def _could_be(old: Any, value: Any) -> bool:
 def hostile_number(folder: Path, rng: random.Random) -> None:
     name, value = rng.choice(
         [("members", 10**9), ("members", 10_000), ("members", 2), ("members", 0), ("node_width", 10**18),
-         ("node_width", 2**31), ("node_width", 0), ("edge_width", 2**30), ("edge_width", 10**40), ("format", 2)]
+         ("node_width", 2**31), ("node_width", 0), ("edge_width", 2**30), ("edge_width", 10**40), ("format", 3)]
     )  # fmt: skip
     reseal(folder, lambda config: config.update({name: value}))
 

@@ -8,9 +8,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from training.samples import content, payments, quick
-from training.test_directory import CrashError, crash_after
-from training.test_resume import stop_at
+from crashes import KillError, kill_after, stop_at
+from samples import content, payments, quick
 from typer.testing import CliRunner
 
 from censnet.cli.app import app
@@ -60,12 +59,12 @@ def test_an_interrupted_overwrite_leaves_the_old_run_as_it_was_and_goes_on(folde
     with monkeypatch.context() as patch:
         stop_at(patch, 2, "ctrl-c")
         with pytest.raises(TrainingStopped):
-            replace_run(folder, overwrite=True)
-    assert load_run(folder).config.asked == ["node:vip", "edge:fraud"]
+            replace_run(folder, if_exists="overwrite")
+    assert load_run(folder).config.target_specs == ["node:vip", "edge:fraud"]
     assert {name: text for name, text in content(folder).items() if name in before} == before
     with pytest.raises(RunError, match="holds a finished run and an unfinished training, which --resume goes on with"):
         replace_run(folder)
-    replace_run(folder, resume=True)
+    replace_run(folder, if_exists="resume")
     assert same(folder, home / "new")
     assert (folder / "notes.txt").read_text() == "mine"
     assert not (folder / "checkpoint").exists()
@@ -75,9 +74,9 @@ def test_a_failed_overwrite_leaves_the_old_run_and_another_overwrite_starts_anew
     with monkeypatch.context() as patch:
         stop_at(patch, 2, "exception")
         with pytest.raises(Exception):  # noqa: B017, PT011 - a crash of any kind
-            replace_run(folder, overwrite=True)
+            replace_run(folder, if_exists="overwrite")
     assert load_run(folder).metrics == load_run(home / "old").metrics
-    replace_run(folder, overwrite=True)
+    replace_run(folder, if_exists="overwrite")
     assert same(folder, home / "new")
 
 
@@ -88,19 +87,19 @@ def test_a_crash_at_any_moment_of_an_overwrite_leaves_the_old_run_or_the_new_one
     for count in range(1, 400, 23):
         place = Path(shutil.copytree(folder, tmp_path / f"{count}"))
         with monkeypatch.context() as patch:
-            crash_after(patch, count)
+            kill_after(patch, count)
             try:
-                replace_run(place, overwrite=True)
-            except CrashError:
+                replace_run(place, if_exists="overwrite")
+            except KillError:
                 finished = False
             else:
                 finished = True
         (place / ".lock").unlink(missing_ok=True)
         found = load_run(place)
-        seen.append(found.config.asked == new.config.asked)
+        seen.append(found.config.target_specs == new.config.target_specs)
         assert found.metrics == (new if seen[-1] else old).metrics
         begun = (place / "checkpoint" / "start.json").exists()
-        replace_run(place, resume=begun, overwrite=not begun)
+        replace_run(place, if_exists="resume" if begun else "overwrite")
         assert same(place, home / "new"), count
         assert (place / "notes.txt").read_text() == "mine"
         shutil.rmtree(place)
@@ -120,13 +119,13 @@ def test_a_kill_before_and_after_each_rename_of_the_end_is_put_in_order(folder, 
         if child == 0:
             try:
                 _kill_at_rename(place, number)
-                replace_run(place, overwrite=True)
+                replace_run(place, if_exists="overwrite")
             finally:
                 os._exit(0)
         _, status = os.waitpid(child, 0)
         killed = os.WIFSIGNALED(status)
-        states.add(load_run(place).config.asked[0])
-        replace_run(place, resume=True)
+        states.add(load_run(place).config.target_specs[0])
+        replace_run(place, if_exists="resume")
         assert same(place, home / "new"), number
         assert not (place / "checkpoint").exists()
         shutil.rmtree(place)
@@ -157,7 +156,7 @@ def test_a_folder_with_files_of_the_users_is_refused_and_they_are_named(tmp_path
     place.mkdir()
     for name in ("metrics.json", "a.csv", "b.csv", "c.csv"):
         (place / name).write_text("mine")
-    for more in ({}, {"overwrite": True}, {"resume": True}):
+    for more in ({}, {"if_exists": "overwrite"}, {"if_exists": "resume"}):
         with pytest.raises(RunError, match=r"mine holds 'a.csv', 'b.csv', 'c.csv' and 1 more, which no training wrote"):
             train(payments(), "node:vip", place, settings=ONE, **more)
     with pytest.raises(RunError, match="which no training wrote"):
@@ -173,7 +172,7 @@ def test_what_has_the_name_of_a_file_of_ours_and_is_none_is_refused(name, tmp_pa
     place.parent.mkdir(parents=True)
     place.write_text("{}")
     with pytest.raises(RunError, match="which no training wrote: choose another --out, or an empty folder"):
-        train(payments(), "node:vip", tmp_path / "run", settings=ONE, overwrite=True)
+        train(payments(), "node:vip", tmp_path / "run", settings=ONE, if_exists="overwrite")
     assert place.read_text() == "{}"
 
 
@@ -245,7 +244,7 @@ def test_links_in_a_run_directory_are_not_written_through(name, state, home, tmp
         elsewhere.write_text("mine")
     (place / name).symlink_to(elsewhere)
     with pytest.raises(RunError, match="is a link"):
-        train(payments(), "node:vip", place, settings=ONE, overwrite=True)
+        train(payments(), "node:vip", place, settings=ONE, if_exists="overwrite")
     with pytest.raises(RunError, match="is a link"):
         load_run(home / "new").save(place)
     assert (elsewhere / "mine" if elsewhere.is_dir() else elsewhere).read_text() == "mine"

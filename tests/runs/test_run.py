@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import payments, quick, shapes, smiles
+from samples import payments, quick, shapes, smiles
 
-from censnet.cli.predict import predict_levels
+from censnet.cli.outputs import predict_levels
 from censnet.data.tables.files import Tables
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
@@ -160,9 +160,9 @@ def test_data_of_another_shape_are_refused(town, acids):
         town.predict(["CCO"], "node")
     with pytest.raises(ValueError, match="is missing, expected a number as in training"):
         town.predict(Tables(payments().nodes.drop(columns=["age"]), payments().edges), "node")
-    with pytest.raises(ValueError, match="level is 'graph', expected node or edge: that is what this run answers for"):
+    with pytest.raises(ValueError, match="level is 'graph', expected node or edge: this run predicts no other"):
         town.predict(payments(), "graph")
-    with pytest.raises(ValueError, match="pairs and top are for links, but edge is asked for"):
+    with pytest.raises(ValueError, match="pairs and top are for links, but the level is edge"):
         town.predict(payments(), "edge", top=3)
 
 
@@ -178,7 +178,7 @@ def test_an_ensemble_gives_the_mean_and_the_deviation_of_its_members(target, dat
     (level, targets) = next(iter(run.models[0].targets.items()))
     with torch.no_grad():
         graph = dataset.graph if level == "edge" else dataset.graph.batch(torch.arange(len(dataset.graph)))
-        each = torch.stack([model(graph).rows[level] for model in run.models])[:, dataset.rows(level)]
+        each = torch.stack([model(graph).by_level[level] for model in run.models])[:, dataset.rows(level)]
     if target == "edge:sort":
         p = each.softmax(2)
         for code, name in enumerate(targets[0].classes):
@@ -337,7 +337,7 @@ def test_embeddings_of_many_graphs_have_three_tables(beads):
     model = beads.models[0]
     with torch.no_grad():
         batch = dataset.graph.batch(dataset.graph_rows[[5]])
-        pooled = model.tasks["graph"].embed(*model.embed(batch), batch.incidence)
+        pooled = model.heads["graph"].embed(*model.embed(batch), batch)
     np.testing.assert_allclose(found.graphs.filter(regex=r"^e\d").iloc[[5]], pooled, atol=1e-5)
 
 

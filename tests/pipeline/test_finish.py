@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from training.samples import content, payments, quick, shapes
-from training.test_resume import stop_at
+from crashes import stop_at
+from samples import content, payments, quick, shapes
 from typer.testing import CliRunner
 
 from censnet.cli.app import app
@@ -131,14 +131,14 @@ def test_a_finished_run_is_trained_again_for_other_epochs_and_stays_until_then(t
     assert len(load_run(tmp_path / "run").history) == 2
     resume_run(tmp_path / "run")
     assert same(tmp_path / "run", tmp_path / "whole")
-    again = train(town, "edge:fee", tmp_path / "run", settings=settings | {"training.epochs": 2}, resume=True)
+    again = train(town, "edge:fee", tmp_path / "run", settings=settings | {"training.epochs": 2}, if_exists="resume")
     assert len(again.history) == 2
     with pytest.raises(
         RunError, match=r"the run is finished: training\.max_grad_norm was 1\.0, and cannot become 0\.5: --overwr"
     ):
         resume_run(tmp_path / "run", settings={"training.max_grad_norm": 0.5})
-    with pytest.raises(RunError, match="was started with another asked"):
-        train(town, "edge:fraud", tmp_path / "run", settings=settings | {"training.epochs": 3}, resume=True)
+    with pytest.raises(RunError, match="was started with another target"):
+        train(town, "edge:fraud", tmp_path / "run", settings=settings | {"training.epochs": 3}, if_exists="resume")
     assert len(load_run(tmp_path / "run").history) == 2
 
 
@@ -152,7 +152,7 @@ def test_an_unfinished_training_is_closed_with_its_best_epoch_so_far(town, tmp_p
     assert result.exit_code == 0, result.output
     run = load_run(tmp_path / "run")
     assert len(run.history) == 5
-    assert run.config.closed
+    assert run.config.finished_early
     assert not (tmp_path / "run" / "checkpoint").exists()
     whole = train(town, "edge:fee", settings=settings | {"training.epochs": 5})
     pd.testing.assert_frame_equal(run.predict(town), whole.predict(town))
@@ -206,9 +206,9 @@ def test_of_candidates_and_rounds_those_are_compared_that_were_come_to(step, at_
 def test_a_replacement_is_closed_too(town, tmp_path, monkeypatch):
     train(town, "node:vip", tmp_path / "run", settings=quick(training__epochs=1))
     settings = quick(**ALWAYS, training__epochs=9)
-    stop(monkeypatch, 3, town, "edge:fee", tmp_path / "run", settings=settings, overwrite=True)
-    assert load_run(tmp_path / "run").config.asked == ["node:vip"]
-    assert resume_run(tmp_path / "run", finish=True).config.asked == ["edge:fee"]
+    stop(monkeypatch, 3, town, "edge:fee", tmp_path / "run", settings=settings, if_exists="overwrite")
+    assert load_run(tmp_path / "run").config.target_specs == ["node:vip"]
+    assert resume_run(tmp_path / "run", finish=True).config.target_specs == ["edge:fee"]
     assert len(load_run(tmp_path / "run").history) == 3
 
 

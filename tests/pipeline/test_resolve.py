@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from training.samples import payments, quick, shapes
+from samples import payments, quick, shapes
 
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
@@ -22,17 +22,10 @@ COLUMN = "no column of graphs is predicted"
         (payments, "node:vip", "paper", "model.decoder", "pairwise", LINKS),
         (payments, "node:vip", "strong", "model.latent", 8, LINKS),
         (shapes, "graph:ring", "strong", "data.link_fractions", (0.5, 0.25, 0.25), LINKS),
-        (
-            payments,
-            "link",
-            "strong",
-            "model.positive_weight",
-            1000.0,
-            "model.decoder pairwise has as many links as other",
-        ),
-        (payments, "link", "paper", "training.negative_ratio", 50, "model.decoder inner draws no pairs"),
-        (payments, "link", "paper", "training.edge_mask_ratio", 0.5, "model.decoder inner hides no links"),
-        (payments, "link", "paper", "model.diffusion_steps", 3, "model.decoder inner reads none"),
+        (payments, "link", "strong", "model.positive_weight", 1000.0, "model.decoder pairwise trains on as many links"),
+        (payments, "link", "paper", "training.negative_ratio", 50, "model.decoder inner_product samples no negatives"),
+        (payments, "link", "paper", "training.edge_mask_ratio", 0.5, "model.decoder inner_product masks no edges"),
+        (payments, "link", "paper", "model.diffusion_steps", 3, "model.decoder inner_product reads no diffusion"),
         (payments, "node:vip", "strong", "training.edge_mask_ratio", 0.5, LINKS),
         (payments, "node:vip", "strong", "model.diffusion_steps", 3, LINKS),
         (payments, "link", "strong", "model.head", [7, 7], "links alone are predicted"),
@@ -40,7 +33,14 @@ COLUMN = "no column of graphs is predicted"
         (payments, "node:vip", "strong", "model.edge_head_reads_nodes", True, "no column of edges is predicted"),
         (payments, "node:vip", "strong", "model.pool", ["sum"], COLUMN),
         (payments, "edge:fee", "strong", "model.pool_norm", "layer", COLUMN),
-        (payments, "node:vip", "strong", "model.feature_dropout", 0.9, "it takes out words of nodes, and these have"),
+        (
+            payments,
+            "node:vip",
+            "strong",
+            "model.feature_dropout",
+            0.9,
+            "it drops sparse features of nodes, and these are",
+        ),
     ],
 )
 def test_a_setting_that_nothing_reads_is_refused(data, target, preset, name, value, why):

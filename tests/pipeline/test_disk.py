@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from training.samples import content, payments, quick
+from samples import content, payments, quick
 from typer.testing import CliRunner, Result
 
 from censnet.cli.app import app
@@ -69,7 +69,7 @@ def test_a_training_on_a_full_disk_says_which_file_and_goes_on_when_there_is_roo
     assert (
         f"censnet train --resume --out {tmp_path / 'run'} goes on from its last checkpoint when there is room" in text
     )
-    go(resume=True)
+    go(if_exists="resume")
     assert content(tmp_path / "run").keys() == content(home / "run").keys()
 
 
@@ -85,9 +85,11 @@ def test_a_full_disk_at_the_end_of_an_overwrite_keeps_the_old_run(home, tmp_path
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(RunError, match=r"\.saving/\S+ could not be written: No space left on device"):
-            train(home / "town", "edge:fraud", place, settings=quick(training__epochs=1), overwrite=True)
-    assert load_run(place).config.asked == ["edge:fee"]
-    assert train(home / "town", "edge:fraud", place, settings=quick(training__epochs=1), resume=True).levels == ["edge"]
+            train(home / "town", "edge:fraud", place, settings=quick(training__epochs=1), if_exists="overwrite")
+    assert load_run(place).config.target_specs == ["edge:fee"]
+    assert train(home / "town", "edge:fraud", place, settings=quick(training__epochs=1), if_exists="resume").levels == [
+        "edge"
+    ]
 
 
 # -- data that changed ---------------------------------------------------------------------------------------------
@@ -138,7 +140,7 @@ def test_data_that_changed_since_the_training_began_are_named(message, change, h
         go()
     change(place)
     with pytest.raises(RunError, match=f"run was started on other data: {message}: give the same, or --overwrite to"):
-        go(resume=True)
+        go(if_exists="resume")
 
 
 def test_a_split_that_changed_since_the_training_began_is_named(home, tmp_path):
@@ -153,7 +155,7 @@ def test_a_split_that_changed_since_the_training_began_is_named(home, tmp_path):
     moved = splits["split"] == "validation"
     splits.assign(split=splits["split"].where(~moved, "test")).to_csv(tmp_path / "splits.csv", index=False)
     with pytest.raises(RunError, match="was started on other data: the split of edge rows is another: give the same"):
-        go(resume=True)
+        go(if_exists="resume")
 
 
 # -- --to ----------------------------------------------------------------------------------------------------------

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 import torch
+from crashes import CrashError, KillError, kill_after, stop_at
 from pydantic import ValidationError
-from training.samples import content, payments, quick, shapes
+from samples import content, payments, quick, shapes
 
+from censnet.errors import RunError
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.runs.directory import MODEL, SAVING, Candidate, SelectionRecord
+from censnet.runs.config import Candidate, SelectionRecord
+from censnet.runs.directory import MODEL, SAVING, dump_with_checksum, load_with_checksum
 from censnet.runs.loading import read_frame
 
 FILES = (
@@ -119,29 +120,44 @@ def test_a_damaged_file_is_named(folder):
         load_run(folder)
 
 
+@pytest.mark.parametrize("field", ["format", "made"])
+def test_a_run_of_the_first_format_is_refused_in_one_line(field: str, folder: Path) -> None:
+    path = folder / "config.json"
+    config = load_with_checksum(path.read_bytes(), path)
+    config = {**config, "format": 1} if field == "format" else {**config, "format": 1, "made": config["provenance"]}
+    path.write_bytes(dump_with_checksum(config))
+    with pytest.raises(RunError, match=r"config\.json has format 1, expected 2: an earlier version .*: train again$"):
+        load_run(folder)
+    run = train(payments(), "node:vip", folder, settings=quick(training__epochs=1), if_exists="overwrite")
+    assert load_run(folder).metrics == run.metrics
+
+
+def test_a_checkpoint_of_the_first_format_is_refused_in_one_line(tmp_path: Path, monkeypatch) -> None:
+    with monkeypatch.context() as patch:
+        stop_at(patch, 2, "exception")
+        with pytest.raises(CrashError):
+            train(payments(), "node:vip", tmp_path / "run", settings=quick())
+    path = tmp_path / "run" / "checkpoint" / "start.json"
+    start = load_with_checksum(path.read_bytes(), path)
+    del start["format"]
+    path.write_bytes(dump_with_checksum(start))
+    with pytest.raises(RunError, match=r"start\.json has format 1, expected 2: an earlier version .*: train again$"):
+        train(payments(), "node:vip", tmp_path / "run", settings=quick(), if_exists="resume")
+    train(payments(), "node:vip", tmp_path / "run", settings=quick(training__epochs=1), if_exists="overwrite")
+
+
+def test_the_best_epoch_is_stored_for_each_member(tmp_path: Path) -> None:
+    settings = quick(training__epochs=8, training__patience=None, training__learning_rate=0.1)
+    run = train(payments(), "edge:fee", tmp_path / "run", settings=settings, ensemble=2)
+    back, history = load_run(tmp_path / "run"), run.history
+    assert back.config.monitor == "rmse"
+    best = history.loc[history.groupby("member")["validation_rmse"].idxmin(), "epoch"]
+    assert back.config.best_epoch == best.tolist()
+    last = train(payments(), "edge:fee", settings=settings | {"data.fractions": (0.8, 0.0, 0.2)})
+    assert (last.config.monitor, last.config.best_epoch) == (None, [8])
+
+
 # -- writing --------------------------------------------------------------------------------------------------------
-
-
-class CrashError(BaseException):
-    """The end of the process, as far as it can be had within one."""
-
-
-def crash_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Nothing changes on the disk after so many renamings, removals and new files."""
-    done = 0
-
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            nonlocal done
-            if done >= count:
-                raise CrashError
-            done += 1
-            return function(*args, **kwargs)
-
-        return call
-
-    for name in ("replace", "unlink", "rmdir", "mkdir", "fsync"):
-        monkeypatch.setattr(os, name, counted(getattr(os, name)))
 
 
 def test_a_crash_at_any_moment_of_saving_leaves_the_old_run_or_the_new_one(home, tmp_path, monkeypatch):
@@ -151,10 +167,10 @@ def test_a_crash_at_any_moment_of_saving_leaves_the_old_run_or_the_new_one(home,
         folder = tmp_path / str(count)
         shutil.copytree(home / "a", folder)
         with monkeypatch.context() as patch:
-            crash_after(patch, count)
+            kill_after(patch, count)
             try:
                 new.save(folder)
-            except CrashError:
+            except KillError:
                 finished = False
             else:
                 finished = True
@@ -176,10 +192,10 @@ def test_a_crash_while_a_training_is_saved_leaves_one_that_goes_on(tmp_path, mon
     for count in range(1, 200, 8):
         folder = tmp_path / str(count)
         with monkeypatch.context() as patch:
-            crash_after(patch, count)
+            kill_after(patch, count)
             try:
                 train(payments(), "node:vip", folder, settings=quick(training__epochs=1))
-            except CrashError:
+            except KillError:
                 finished = False
             else:
                 finished = True
@@ -190,7 +206,7 @@ def test_a_crash_while_a_training_is_saved_leaves_one_that_goes_on(tmp_path, mon
             states.add("whole")
         except ValueError as error:
             states.add("unfinished" if "is not finished" in str(error) else "nothing")
-        train(payments(), "node:vip", folder, settings=quick(training__epochs=1), resume=True)
+        train(payments(), "node:vip", folder, settings=quick(training__epochs=1), if_exists="resume")
         assert content(folder) == content(tmp_path / "whole")
     assert finished
     assert states == {"whole", "unfinished", "nothing"}
@@ -211,7 +227,7 @@ def test_a_run_is_replaced_only_if_asked(tmp_path):
     (tmp_path / "run" / "my notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="holds a finished run: choose another --out, or --overwrite to replace it"):
         train(payments(), "node:vip", tmp_path / "run", settings=settings)
-    run = train(payments(), "node:vip", tmp_path / "run", settings=settings, overwrite=True)
+    run = train(payments(), "node:vip", tmp_path / "run", settings=settings, if_exists="overwrite")
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
     assert names == sorted([*FILES, "my notes.txt"]), "nothing of the old run is left, and nothing else is touched"
     assert load_run(tmp_path / "run").metrics == run.metrics

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 from rich.console import Console
+from samples import payments, quick, shapes, smiles
 from torch_geometric.data import Data
-from training.samples import payments, quick, shapes, smiles
 
 from censnet.cli.render_run import scores_screen
 from censnet.data import Dataset, load_data
@@ -18,7 +18,7 @@ from censnet.data.tables.files import Tables
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.runs.known_rows import COUNTS
+from censnet.runs.evaluation import COUNTS
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,8 @@ def test_rows_in_another_order_are_known_by_what_they_are(town, caplog):
     assert [scores["all"]["node"][name] for name in COUNTS] == [30, 24, 3]
     assert [scores["all"]["edge"][name] for name in COUNTS] == [90, 72, 9]
     assert (
-        "81 of 90 edges to judge by are known from training (72 trained on, 9 of validation): their scores do not show "
-        "what the run is worth on new ones"
+        "81 of 90 edges to score are known from training (72 for training, 9 for validation): their scores do not show "
+        "how the run generalizes to new ones"
     ) in caplog.messages
     test = town.evaluate(data)["test"]  # what was not known are the test rows
     for level, found in scores["new"].items():
@@ -111,7 +111,7 @@ def test_links_that_were_seen_in_training_are_counted(caplog):
     with caplog.at_level(logging.WARNING, "censnet"):
         rows, known, _ = counts(run, Tables(data.nodes, data.edges.head(70)), "link")
     assert 0 < known <= rows
-    assert any("links to judge by are known from training" in message for message in caplog.messages)
+    assert any("links to score are known from training" in message for message in caplog.messages)
 
 
 def test_ids_are_compared_as_they_are_written(tmp_path):

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from training.samples import content, payments, quick, shapes, smiles
+from crashes import CrashError, stop_at
+from samples import content, payments, quick, shapes, smiles
 
 from censnet.errors import TrainingStopped
 from censnet.pipeline import resume_run, train
 from censnet.runs import load_run
 from censnet.training.checkpoint import load_tensors, save_tensors
-from censnet.training.trainer import _Trainer
 
 STOCHASTIC = {
     "model__dropout": 0.4,
@@ -46,26 +45,6 @@ KINDS = {
     "one by one": (shapes, "graph:ring", {}, 2),
     "descriptors": (smiles, "graph:acid", {"data__descriptors": True}, 1),
 }
-
-
-class CrashError(Exception):
-    """Out of memory, a full disk, a bug."""
-
-
-def stop_at(monkeypatch: pytest.MonkeyPatch, step: int, how: str) -> None:
-    """From the given step on, counted over everything that is trained, something happens."""
-    taken, whole_step = 0, _Trainer._step
-
-    def patched(self: _Trainer, chosen: torch.Tensor) -> torch.Tensor:
-        nonlocal taken
-        taken += 1
-        if taken == step:
-            if how == "exception":
-                raise CrashError
-            os.kill(os.getpid(), signal.SIGINT)
-        return whole_step(self, chosen)
-
-    monkeypatch.setattr(_Trainer, "_step", patched)
 
 
 def stop(monkeypatch: pytest.MonkeyPatch, step: int, how: str, kind: str, folder: Path, **more: object) -> None:
@@ -106,8 +85,8 @@ def go(kind: str, folder: Path, **more: object) -> None:
 def test_a_training_that_was_stopped_ends_with_the_same_bits(kind, how, undisturbed, tmp_path, monkeypatch):
     settings = {"training.checkpoint_seconds": 0}
     for step in (3, 2):  # twice, at different places
-        stop(monkeypatch, step, how, kind, tmp_path / "run", resume=True, settings=settings)
-    go(kind, tmp_path / "run", resume=True)
+        stop(monkeypatch, step, how, kind, tmp_path / "run", if_exists="resume", settings=settings)
+    go(kind, tmp_path / "run", if_exists="resume")
     assert content(tmp_path / "run") == undisturbed(kind)
 
 
@@ -115,7 +94,7 @@ def test_a_training_whose_last_checkpoint_is_old_ends_with_the_same_bits(undistu
     stop(monkeypatch, 7, "exception", "many graphs", tmp_path / "run")  # its only checkpoint is that of the start
     _, facts = load_tensors(tmp_path / "run" / "checkpoint" / "member-0.safetensors")
     assert facts["epoch"] == facts["step"] == 0
-    go("many graphs", tmp_path / "run", resume=True)
+    go("many graphs", tmp_path / "run", if_exists="resume")
     assert content(tmp_path / "run") == undisturbed("many graphs")
 
 
@@ -123,7 +102,7 @@ def test_history_is_rewritten_from_the_checkpoint(tmp_path, monkeypatch):
     stop(monkeypatch, 5, "exception", "whole graph", tmp_path / "run")
     history = tmp_path / "run" / "history.csv"
     assert len(history.read_text().splitlines()) == 5  # four epochs that no checkpoint knows
-    stop(monkeypatch, 2, "exception", "whole graph", tmp_path / "run", resume=True)
+    stop(monkeypatch, 2, "exception", "whole graph", tmp_path / "run", if_exists="resume")
     assert len(history.read_text().splitlines()) == 2
 
 
@@ -154,7 +133,9 @@ def test_resume_says_what_it_cannot_do(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"has no training to go on with: censnet train DATA --target"):
         resume_run(tmp_path / "nothing")
     stop(monkeypatch, 2, "ctrl-c", "whole graph", tmp_path / "run")
-    with pytest.raises(ValueError, match="was trained on data that were in memory: call train again with resume=True"):
+    with pytest.raises(
+        ValueError, match="was trained on data that were in memory: call train again with if_exists='resume'"
+    ):
         resume_run(tmp_path / "run")
     with pytest.raises(ValueError, match="holds an unfinished training, which --resume goes on with: choose another"):
         go("whole graph", tmp_path / "run")
@@ -172,11 +153,11 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, monkeypatch):
             load_tensors(path)
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"member-0\.safetensors cannot be read .*: it is damaged"):
-        go("whole graph", tmp_path / "run", resume=True)
+        go("whole graph", tmp_path / "run", if_exists="resume")
     start = path.with_name("start.json")
     start.write_bytes(start.read_bytes().replace(b"edge:fraud", b"edge:fee__"))
     with pytest.raises(ValueError, match=r"start\.json is not what was written"):
-        go("whole graph", tmp_path / "run", resume=True)
+        go("whole graph", tmp_path / "run", if_exists="resume")
 
 
 def test_a_checkpoint_gives_back_what_was_put_in(tmp_path):
@@ -192,7 +173,7 @@ def test_a_checkpoint_gives_back_what_was_put_in(tmp_path):
 def test_a_kill_before_anything_was_written_leaves_a_directory_to_start_in(undisturbed, tmp_path):
     (tmp_path / "run" / "checkpoint").mkdir(parents=True)
     (tmp_path / "run" / "checkpoint" / ".start.json.part").write_text('{"asked"')
-    go("whole graph", tmp_path / "run", resume=True)
+    go("whole graph", tmp_path / "run", if_exists="resume")
     assert content(tmp_path / "run") == undisturbed("whole graph")
 
 
