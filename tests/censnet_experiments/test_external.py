@@ -134,7 +134,7 @@ def test_external_programs_are_trained_on_the_training_set_only(chemprop: Module
     assert chemprop.write_parts(cell, 7, tmp_path) == [2, 0, 4]
     assert (tmp_path / "train.csv").read_text().split() == ["smiles,a,b", "CC,0,", "O,,1"]
     assert (tmp_path / "validation.csv").read_text().split() == ["smiles,a,b", "CCC,1,1"]
-    assert (tmp_path / "judged.csv").read_text().split() == ["smiles,a,b", "CCC,1,1", "C,1,0", "N,0,0"]
+    assert (tmp_path / "scored.csv").read_text().split() == ["smiles,a,b", "CCC,1,1", "C,1,0", "N,0,0"]
 
 
 def test_a_stopped_run_leaves_no_incomplete_line_behind(chemprop: ModuleType, tmp_path: Path) -> None:
