@@ -18,7 +18,6 @@ from figures import EmbeddingPanel, MethodScores, draw_curves, draw_embeddings, 
 from rich.table import Table
 from torch import Tensor
 
-from censnet.cli.render_run import best_epochs
 from censnet.console import Console
 from censnet.data.dataset import Dataset
 from censnet.data.datasets.download import find
@@ -115,7 +114,9 @@ def make_changes(demo: DemoData, epochs: int) -> dict[str, object]:
 def train_censnet(demo: DemoData, preset: str, out: Path, epochs: int = MAX_EPOCHS) -> Run:
     """Train CensNet by a preset, as `censnet train` does."""
     changes = make_changes(demo, epochs)
-    return train(demo.data, demo.target, out, preset=preset, settings=changes, seed=SEED, overwrite=True, progress=True)
+    return train(
+        demo.data, demo.target, out, preset=preset, settings=changes, seed=SEED, if_exists="overwrite", progress=True
+    )
 
 
 def train_gcn_by_recipe(demo: DemoData, epochs: int = MAX_EPOCHS) -> Run:
@@ -165,7 +166,7 @@ def train_embedding(demo: DemoData, out: Path, epochs: int = MAX_EPOCHS) -> Run:
     changes = {**make_changes(demo, min(epochs, EMBEDDING_EPOCHS)), "model.heads": "per_channel"}
     changes["model.kernel_options"] = {"steps": 5, "teleport": 0.1}  # half of the hops, in half of the time
     changes |= {"training.gates": "learned", "training.self_training_rounds": 1, "training.pseudo_label_weights": 1.0}
-    return train(demo.data, demo.target, out, settings=changes, seed=SEED, overwrite=True, progress=True)
+    return train(demo.data, demo.target, out, settings=changes, seed=SEED, if_exists="overwrite", progress=True)
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------
@@ -174,7 +175,7 @@ def train_embedding(demo: DemoData, out: Path, epochs: int = MAX_EPOCHS) -> Run:
 def score_run(name: str, run: Run, published: tuple[float, float] | None = None) -> MethodScores:
     """The curve and the test accuracy of a run."""
     curve, test = run.history["validation_accuracy"].tolist(), run.metrics["test"]["node"]["accuracy"]
-    return MethodScores(name, [curve], best_epochs(run), [test], published)
+    return MethodScores(name, [curve], run.config.best_epoch, [test], published)
 
 
 def find_published(method: str, cell: str | None) -> tuple[float, float] | None:
@@ -314,8 +315,7 @@ def main(out: Path = OUT, epochs: int = MAX_EPOCHS) -> None:
     console.print(f"GCN on {demo.name}, by the same recipe as strong, and with its own settings")
     by_recipe = train_gcn_by_recipe(demo, epochs)
     dataset = runs["strong"].read(demo.data)
-    assert runs["strong"].parts is not None
-    split = runs["strong"].parts[0]["node"]
+    split = runs["strong"].split("node")
     labels = runs["strong"].config.targets[0].encode(dataset.labels("node", demo.column)).long()
     plain = train_gcn(dataset, labels, split, epochs)
     methods = [

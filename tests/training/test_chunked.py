@@ -14,12 +14,12 @@ from torch.utils._pytree import tree_leaves
 import censnet
 from censnet.nn import chunked
 from censnet.pipeline.prepare import Prepared, prepare
-from censnet.selection.recipes import build_model
 from censnet.tasks.metrics import score
 from censnet.tasks.targets import Target
 from censnet.training.batches import make_batches
 from censnet.training.evaluator import Evaluator
 from censnet.training.objective import Objective
+from censnet.training.task_data import build_model
 
 
 def payments(rows: int, classes: int, nodes: int = 40) -> pd.DataFrame:

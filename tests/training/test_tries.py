@@ -24,7 +24,6 @@ from censnet.pipeline import replicate, train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import load_run
 from censnet.runs.config import Candidate
-from censnet.selection.recipes import build_model
 from censnet.selection.self_training import (
     apart,
     best_per_gate_mode,
@@ -39,7 +38,7 @@ from censnet.tasks.predictions import probabilities
 from censnet.training.batches import FullBatch
 from censnet.training.inference import infer
 from censnet.training.objective import Objective
-from censnet.training.task_data import TaskData
+from censnet.training.task_data import TaskData, build_model
 from censnet.training.trainer import FitResult
 
 members_module = importlib.import_module("censnet.selection.recipes")
@@ -439,7 +438,9 @@ def test_teachers_speak_with_one_voice_as_sure_as_it_is_right():
     )
     task_data = prepare(payments(60), "node:tier", changes=quick(), seed=3).task_data
     (target,) = task_data.targets
-    both = torch.stack([probabilities(target, infer(one, task_data.graph).rows["node"]) for one in run.models]).mean(0)
+    both = torch.stack(
+        [probabilities(target, infer(one, task_data.graph).by_level["node"]) for one in run.models]
+    ).mean(0)
     said = predict_pseudo_labels([run.models], task_data, "cpu")[:, 0]
     assert torch.equal(said.argmax(1), both.argmax(1))
     rows = (task_data.parts["node"][:, 0] == 1).nonzero().squeeze(1)

@@ -34,13 +34,14 @@ from censnet.runs.resume import (
     table_content,
 )
 from censnet.runs.run import Run, load_run
-from censnet.selection.recipes import build_model, close_recipes, fit_recipes
+from censnet.selection.recipes import close_recipes, fit_recipes
 from censnet.selection.self_training import select_network
 from censnet.settings.presets import values_of
 from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
 from censnet.training.interrupt import is_out_of_memory, out_of_memory
+from censnet.training.task_data import build_model
 from censnet.training.trainer import Callback
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from censnet.ops import triton as fused
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head, dots
-from censnet.ops.segments import Segments, add_pieces, linear_map, sum_bags, take_rows
+from censnet.ops.segments import Segments, add_chunks, linear_map, sum_segments, take_rows
 
 SLOPE = 0.2  # of LeakyReLU below 0, as published
 BLOCK = 2**27  # numbers in the rows of one chunk of dot products
@@ -47,7 +47,7 @@ class Neighbors:
     def at_other(self, rows: Tensor) -> Tensor:
         """x_j at each entry (i, j). (N, d) -> (n, d)"""
         back = replace(self.around, index=self.mirror)
-        return linear_map(rows, lambda x: take_rows(x, self.around.index), lambda grad: sum_bags(grad, back))
+        return linear_map(rows, lambda x: take_rows(x, self.around.index), lambda grad: sum_segments(grad, back))
 
     def sum(self, entries: Tensor) -> Tensor:
         """At each node, the sum over its entries. (n, d) -> (N, d)"""
@@ -57,7 +57,7 @@ class Neighbors:
         return take_rows(rows, self.node)
 
     def _sum(self, entries: Tensor) -> Tensor:
-        return sum_bags(entries, replace(self.around, index=self.each))
+        return sum_segments(entries, replace(self.around, index=self.each))
 
 
 _cache: WeakKeyDictionary[Incidence, Neighbors] = WeakKeyDictionary()  # for the lifetime of the graph
@@ -69,7 +69,7 @@ def neighbors_of(incidence: Incidence) -> Neighbors:
         first, second = incidence.ends
         plain = incidence.is_first & (first != second)
         simple = incidence if bool(plain.all()) else Incidence(incidence.ends[:, plain], incidence.num_nodes)
-        around, edge = simple.slots.other, simple.slots.edge.index
+        around, edge = simple.csr.other, simple.csr.edge.index
         node = (simple.ends.sum(0)[edge] - around.index).to(around.index.dtype)
         together = torch.argsort(edge, stable=True).view(-1, 2)  # the two entries of each edge
         mirror = torch.empty_like(node)
@@ -114,12 +114,12 @@ class _Propagate(torch.autograd.Function):
 def _product(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbors, entry: Tensor) -> Tensor:
     """own_i x_i + the sum over j of alpha_ij x_j; with `entry` the mirror, of alpha_ji x_j."""
     heads = own.shape[1]
-    if fused.takes(x):
-        out = add_pieces(fused.node_product(x, alpha, near.around, entry, None, None, False), near.around)
+    if fused.is_available(x):
+        out = add_chunks(fused.node_product(x, alpha, near.around, entry, None, None, False), near.around)
     else:
         message = take_rows(x, near.around.index)
         by_head(message, heads).mul_(take_rows(alpha, entry).unsqueeze(2))  # in place: a third of the time on a CPU
-        out = sum_bags(message, replace(near.around, index=near.each))
+        out = sum_segments(message, replace(near.around, index=near.each))
     by_head(out, heads).addcmul_(by_head(x, heads), own.unsqueeze(2))
     return out
 

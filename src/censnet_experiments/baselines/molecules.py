@@ -20,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 Array = NDArray[Any]
 
