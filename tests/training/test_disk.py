@@ -18,7 +18,7 @@ from censnet.cli.app import app
 from censnet.errors import RunError, WriteError
 from censnet.pipeline import train
 from censnet.runs import load_run
-from censnet.training.checkpoint import atomic_write
+from censnet.files import atomic_write
 from censnet.training.history import HistoryFile
 
 

@@ -7,7 +7,6 @@ whatever the order of its nodes: another spelling of the same SMILES has the sam
 from __future__ import annotations
 
 import binascii
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.targets import table_of
+from censnet.files import tensor_digest
 from censnet.ops.colors import hash_graphs, hash_rows, mix
 from censnet.ops.graph import Graph, GraphSet
 
@@ -89,12 +89,14 @@ def _unsigned(digests: Tensor) -> Digests:
 
 def fingerprint(graph: Graph | GraphSet) -> str:
     """The SHA-256 of a graph's tensors."""
-    found = hashlib.sha256()
-    sparse = graph.nodes.layout == torch.sparse_csr
-    nodes = [graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()] if sparse else [graph.nodes]
-    offsets = [graph.node_offset, graph.edge_offset] if isinstance(graph, GraphSet) else []
-    whole = [] if graph.graphs is None else [graph.graphs]
-    for tensor in (*nodes, graph.edges, graph.ends, *offsets, *whole):
-        found.update(str(tuple(tensor.shape)).encode())
-        found.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
-    return found.hexdigest()
+    tensors = {"edges": graph.edges, "ends": graph.ends}
+    if graph.nodes.layout == torch.sparse_csr:
+        rows, columns, values = graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()
+        tensors |= {"node rows": rows, "node columns": columns, "node values": values}
+    else:
+        tensors["nodes"] = graph.nodes
+    if isinstance(graph, GraphSet):
+        tensors |= {"node_offset": graph.node_offset, "edge_offset": graph.edge_offset}
+    if graph.graphs is not None:
+        tensors["graphs"] = graph.graphs
+    return tensor_digest(tensors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from censnet.data.tables.keys import LEVELS
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
 from censnet.data.tables.targets import expand_targets, table_of
 from censnet.errors import DataError
+from censnet.files import tensor_digest
 from censnet.inspection import audit
 from censnet.ops.graph import Graph, GraphSet
 from censnet.ops.pairs import find_bipartition
@@ -80,13 +80,10 @@ class Prepared:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these data, labels and parts from others."""
-        found = hashlib.sha256(fingerprint(self.data.graph).encode())
-        for level, labels in self.task_data.labels.items():
-            found.update(level.encode() + labels.numpy().tobytes() + self.task_data.parts[level].numpy().tobytes())
-            if level in self.task_data.censoring:
-                found.update(self.task_data.censoring[level].numpy().tobytes())
-        return found.hexdigest()
+        """A digest of the data, and one of labels and split."""
+        named = {"labels": self.task_data.labels, "parts": self.task_data.parts, "censoring": self.task_data.censoring}
+        tensors = {f"{name} {level}": tensor for name, found in named.items() for level, tensor in found.items()}
+        return f"{fingerprint(self.data.graph)}-{tensor_digest(tensors)}"
 
 
 def prepare(

@@ -18,12 +18,13 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from censnet.errors import RunError, quote
+from censnet.files import atomic_write
 from censnet.runs.graph_size import GraphSize
 from censnet.runs.start import Start
 from censnet.settings.schema import Gates, Recipe, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count
-from censnet.training.checkpoint import atomic_write, open_plain, read_plain
+from censnet.training.checkpoint import open_plain, read_plain
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"

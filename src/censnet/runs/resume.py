@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from censnet.errors import RunError
+from censnet.files import atomic_write
 from censnet.runs.directory import (
     CHECKPOINT,
     HISTORY,
@@ -31,7 +32,7 @@ from censnet.runs.directory import (
 from censnet.runs.start import Start, data_changes, digest_of, table_content
 from censnet.settings.presets import make_settings, values_of
 from censnet.settings.schema import Section
-from censnet.training.checkpoint import atomic_write, read_facts
+from censnet.training.checkpoint import read_facts
 
 if TYPE_CHECKING:
     from censnet.pipeline.prepare import Prepared
