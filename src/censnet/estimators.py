@@ -30,6 +30,7 @@ from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.errors import DataError, name_columns, quote
+from censnet.levels import Level
 from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph, GraphSet
 from censnet.pipeline.prepare import prepare_typed
@@ -101,7 +102,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         settings = self._make_settings(split)
         dataset = _read_graphs(graphs, dict(zip(names, labels, strict=True)), settings)
         positive = positive or [None] * len(names)
-        asked = [TargetSpec("graph", *one) for one in zip(names, kinds, positive, strict=True)]
+        asked = [TargetSpec(Level.GRAPH, *one) for one in zip(names, kinds, positive, strict=True)]
         prepared = prepare_typed(
             dataset, asked, False, settings, [item.name for item in asked], set(self.settings or {})
         )

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow, as_text
-from censnet.data.tables.targets import table_of
 from censnet.files import tensor_digest
+from censnet.levels import Level
 from censnet.ops.colors import hash_graphs, hash_rows, mix
 from censnet.ops.graph import Graph, GraphSet
 
@@ -29,22 +29,20 @@ _DIGITS = bytes.maketrans(b"abcdefghijklmnop", b"0123456789abcdef")
 
 
 def row_digests(data: Dataset, level: str) -> Digests:
-    """A digest for each INPUT row of a level; that of a row that cannot be used says nothing."""
-    rows, frame, graph = data.rows(level), data.tables.frames()[table_of(level)], data.graph
+    """A digest for each INPUT row of a level; that of a row that cannot be used means nothing."""
+    level, rows, graph = Level.of_column(level), data.rows(level), data.graph
     whole = hash_graphs(graph).cpu() if isinstance(graph, GraphSet) else torch.zeros(graph.num_graphs, dtype=torch.long)
-    if level == "graph":
+    if level is Level.GRAPH:
         return _unsigned(_at(whole, rows))
-    features = graph.nodes if level == "node" else graph.edges
-    structure = data.schema.nodes.structure if level == "node" else data.schema.edges.structure
-    found = torch.zeros_like(rows) if structure != "none" else _at(hash_rows(features).cpu(), rows)
-    keys = data.schema.table(table_of(level)).keys
-    for role in ("id",) if level == "node" else ("source", "target"):
-        column = keys.get(role)
+    schema, frame = data.schema.table(level.table), data.tables.frames()[level.table]
+    features = graph.nodes if level is Level.NODE else graph.edges
+    found = torch.zeros_like(rows) if schema.structure != "none" else _at(hash_rows(features).cpu(), rows)
+    for role in ("id",) if level is Level.NODE else ("source", "target"):
+        column = schema.keys.get(role)
         if column is not None and column in frame.columns:
             found = mix(3 * found + _hash_texts(frame[column]))
     if isinstance(graph, GraphSet):
-        offset = graph.node_offset if level == "node" else graph.edge_offset
-        found = mix(found + _at(whole.repeat_interleave(offset.diff().cpu()), rows))
+        found = mix(found + _at(whole[level.owners(graph).cpu()], rows))
     return _unsigned(found)
 
 

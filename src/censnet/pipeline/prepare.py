@@ -15,18 +15,17 @@ from censnet.data.digests import fingerprint
 from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
-from censnet.data.tables.keys import LEVELS
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
-from censnet.data.tables.targets import expand_targets, table_of
 from censnet.errors import DataError
 from censnet.files import tensor_digest
 from censnet.inspection import audit
+from censnet.levels import Level
 from censnet.ops.graph import Graph, GraphSet
 from censnet.ops.pairs import find_bipartition
 from censnet.pipeline.resolve import check_unused, choose_recipes, resolve_settings
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
 from censnet.settings.presets import make_settings, values_of
-from censnet.settings.schema import Section, Settings
+from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, printable
 from censnet.training.task_data import TaskData, make_task_data
@@ -118,7 +117,7 @@ def prepare(
         scaffolds=settings.data.split == "scaffold",
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
-    asked = expand_targets(asked, typed.tables, overrides)[0]
+    asked = list(typed.targets)
     try:
         return prepare_typed(typed, asked, link, settings, texts, set(changes or {}))
     except DataError as error:
@@ -148,9 +147,9 @@ def _rows_to_measure(data: TypedData, splits: Mapping[str, Split]) -> dict[str, 
     return rows
 
 
-def _section(asked: Sequence[TargetSpec]) -> Section:
-    """Which part of a preset is for these targets: that of the first."""
-    return asked[0].level if asked else "link"
+def _section(asked: Sequence[TargetSpec]) -> Level:
+    """The section of a preset for these targets: that of the first."""
+    return asked[0].level if asked else Level.LINK
 
 
 def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]:
@@ -159,7 +158,7 @@ def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]
         return parse_targets(target)
     except DataError as error:
         texts = [item.strip() for item in as_items(target) if isinstance(item, str)]
-        bare = [item for item in texts if item.partition(":")[0] not in LEVELS and item != "link"]
+        bare = [item for item in texts if item.partition(":")[0] not in list(Level)]
         found = [meant for item in bare for meant in suggest_targets(data, item.partition("=")[0])]
         hint = f": did you mean {' or '.join(found)}?" if found else ""
         raise DataError(f"{error}{hint}") from None
@@ -184,12 +183,12 @@ def prepare_typed(
     columns: dict[str, list[str]] = {}
     for item in asked:
         columns.setdefault(item.level, []).append(item.column)
-    if "graph" in columns and not isinstance(data.graph, GraphSet):
+    if Level.GRAPH in columns and not isinstance(data.graph, GraphSet):
         raise DataError("the data are one graph, expected many (a column graph, or SMILES) for a graph target")
     splits = split_rows(data, columns, settings.data, settings.seed)
     links = split_links(data, settings.data, settings.seed) if link else None
-    if links is not None and "edge" in splits:
-        splits["edge"] = _without(splits["edge"], hidden_rows(links, data.edge_rows))
+    if links is not None and Level.EDGE in splits:
+        splits[Level.EDGE] = _without(splits[Level.EDGE], hidden_rows(links, data.edge_rows))
     for level, split in splits.items():
         if len(split.train) == 0:
             raise DataError(f"no {level} row with a label is for training, expected some: see data.split")
@@ -218,8 +217,8 @@ def find_leaks(prepared: Prepared) -> list[str]:
     """Features that tell a target, and rows that are in two parts, as `censnet inspect` finds them: the first few."""
     targets: dict[str, list[str]] = {}
     for target in prepared.targets:
-        targets.setdefault(table_of(target.level), []).append(target.column)
-    splits = {table_of(level): split for level, split in prepared.splits.items()}
+        targets.setdefault(target.level.table, []).append(target.column)
+    splits = {Level(level).table: split for level, split in prepared.splits.items()}
     found = audit.find_leaks(prepared.data, targets, splits)
     lines = [one.what for one in found if one.kind in ("leak", "duplicate") and one.level != "note"]
     more = len(lines) - MOST_FINDINGS
@@ -229,7 +228,7 @@ def find_leaks(prepared: Prepared) -> list[str]:
 
 def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tensor) -> Target:
     """What is learnt of a column; an error names its file."""
-    table = table_of(item.level)
+    table = item.level.table
     notation = dataset.schema.table(table).notations.get(item.column)
     try:
         return Target.fit(labels, item.level, item.column, rows, item.kind, notation, item.positive)
@@ -239,7 +238,7 @@ def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tenso
         raise DataError(error.found, dataset.tables.name(table), error.row, error.column) from None
 
 
-def _for_many(settings: Settings, section: Section, changed: Collection[str], link: bool) -> Settings:
+def _for_many(settings: Settings, section: Level, changed: Collection[str], link: bool) -> Settings:
     """What was asked for, of the network for many labels; what is tried of the other is not asked of this one."""
     if settings.training.recipe == "high_label":
         return settings

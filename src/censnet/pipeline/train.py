@@ -18,9 +18,9 @@ from censnet.data.digests import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split import DIGEST, RESERVED, split_rows
 from censnet.data.tables.target_spec import Targets
-from censnet.data.tables.targets import table_of
 from censnet.errors import RunError, WriteError, quote
 from censnet.inspection.cost import check_memory, what_to_lower
+from censnet.levels import Level
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
@@ -190,7 +190,7 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
     if len(prepared.targets) > MOST_TOLD:
         logger.info("... and %d more targets", len(prepared.targets) - MOST_TOLD)
     for level, source in prepared.split_sources.items():
-        logger.info("split of %s: %s", "links" if level == "link" else table_of(level), source)
+        logger.info("split of %s: %s", Level(level).table, source)
     for finding in prepared.findings:
         logger.warning("%s", finding)
     if folder is not None:
@@ -318,8 +318,8 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
     data = prepared.data
     frames = []
     for level, split in prepared.splits.items():
-        frame = split_rows(table_of(level), split)
-        ids = data.tables.frames()[table_of(level)][data.id_columns(level)]
+        frame = split_rows(Level(level).table, split)
+        ids = data.tables.frames()[Level(level).table][data.id_columns(level)]
         ids = ids.rename(columns={name: f"{name}_" for name in RESERVED})
         ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
         digests = spell_digests(row_digests(data, level)[frame["row"] - 1])

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.digests import read_digests, row_digests
-from censnet.data.tables.targets import table_of
+from censnet.levels import Level
 from censnet.runs.links import node_names
 
 COUNTS = ("rows", "known_train", "known_validation")  # beside the metrics of an evaluation
@@ -31,7 +31,7 @@ def known_rows(splits: pd.DataFrame, dataset: Dataset, level: str) -> dict[str, 
     """Part -> which rows of the tensors are rows of that part of the training data; None if the run does not say."""
     if "digest" not in splits:
         return None
-    mine = splits[splits["table"] == table_of(level)]
+    mine = splits[splits["table"] == Level(level).table]
     digests, rows, found = row_digests(dataset, level), dataset.rows(level).numpy(), dict[str, Tensor]()
     for part in KNOWN:
         known = np.isin(digests, read_digests(mine.loc[mine["split"] == part, "digest"])) & (rows >= 0)

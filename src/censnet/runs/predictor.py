@@ -20,8 +20,8 @@ from censnet.data.molecules.smiles_input import given_smiles
 from censnet.data.splits.split import PARTS
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.targets import table_of
 from censnet.errors import DataError, quote
+from censnet.levels import Level
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph, GraphSet
@@ -152,7 +152,7 @@ class Predictor:
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
         """Answers as the user reads them."""
         targets = self.models[0].targets[level]
-        taken = set(dataset.tables.frames()[table_of(level)].columns) | {"error", "split"}
+        taken = set(dataset.tables.frames()[Level(level).table].columns) | {"error", "split"}
         members = [member.rows[level] for member in outputs]
         raw = [member.raw[level] for member in outputs if level in member.raw]
         chunked = [rows for rows in members if isinstance(rows, ChunkedOutputs)]

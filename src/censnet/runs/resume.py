@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from censnet.errors import RunError
 from censnet.files import atomic_write
+from censnet.levels import Level
 from censnet.runs.directory import (
     CHECKPOINT,
     HISTORY,
@@ -31,7 +32,6 @@ from censnet.runs.directory import (
 )
 from censnet.runs.start import Start, data_changes, digest_of, table_content
 from censnet.settings.presets import make_settings, values_of
-from censnet.settings.schema import Section
 from censnet.training.checkpoint import read_facts
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def open_directory(folder: Path, start: Start, resume: bool, overwrite: bool) ->
 
 def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) -> bool:
     """Whether other epochs are asked for than a finished run was trained with; other changes of it are refused."""
-    section: Section = config.targets[0].level if config.targets else "link"
+    section = config.targets[0].level if config.targets else Level.LINK
     before = config.settings if config.start is None else config.start.settings
     asked = False
     for name, value in (settings or {}).items():

@@ -18,8 +18,8 @@ from censnet.data.digests import fingerprint
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split import PARTS, Split, read_splits
 from censnet.data.tables.files import to_csv
-from censnet.data.tables.targets import table_of
 from censnet.errors import DataError, RunError
+from censnet.levels import Level
 from censnet.runs.directory import (
     HISTORY,
     METRICS,
@@ -119,7 +119,7 @@ class Run(Predictor):
             scores["link"] = self._judge_links(dataset, hidden, device)["test"]["link"]
             scores["link"] |= count_known_links(told, dataset, hidden.test_links)
         for level, found in scores.items():
-            note = describe_known(found, "links" if level == "link" else table_of(level))
+            note = describe_known(found, Level(level).table)
             if note is not None:
                 logger.warning("%s", note)
         return {"all": scores, "new": fresh} if fresh else {"all": scores}
@@ -195,11 +195,11 @@ class Run(Predictor):
             splits = read_splits(path)
             hidden = read_links(path, dataset.edge_rows) if self.config.link else None
         for level in self.models[0].targets:
-            if table_of(level) not in splits:
+            if Level(level).table not in splits:
                 raise RunError(
-                    f"{SPLITS} of the run has no rows of {table_of(level)}, expected those that were trained on"
+                    f"{SPLITS} of the run has no rows of {Level(level).table}, expected those that were trained on"
                 )
-        return {level: splits[table_of(level)] for level in self.models[0].targets}, hidden
+        return {level: splits[Level(level).table] for level in self.models[0].targets}, hidden
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
 from censnet.data.tables.notations import Notation
-from censnet.data.tables.target_spec import Level, TargetKind, TargetSpec
-from censnet.data.tables.targets import table_of
+from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.errors import DataError, quote
+from censnet.levels import Level
 from censnet.tasks.labels import (
     Form,
     encode_labels,
@@ -125,7 +125,7 @@ class Target(BaseModel):
             notation: of numbers in text; found from the labels by default.
             positive: the positive class of two; the rarer one by default.
         """
-        table, inferred = table_of(level), kind is None
+        table, inferred = Level.of_column(level).table, kind is None
         if kind is not None and kind not in get_args(TargetKind):
             raise DataError(f"kind is {quote(kind)}, expected {', '.join(get_args(TargetKind))}", table, column=column)
         if kind is None:
@@ -176,7 +176,7 @@ class Target(BaseModel):
         reason: str,
         notation: Notation | None,
     ) -> Target:
-        table = table_of(level)
+        table = Level(level).table
         numbers, bad, censoring = read_finite(labels, table, column, notation)
         exact = np.ones(len(numbers), bool) if censoring is None else censoring == 0
         present = ~np.isnan(numbers)
@@ -225,7 +225,7 @@ class Target(BaseModel):
         A class that was never seen is unknown too. Of a censored number it is the limit.
         """
         if self.kind == "number":
-            numbers = read_finite(labels, table_of(self.level), self.column, self.notation)[0]
+            numbers = read_finite(labels, self.level.table, self.column, self.notation)[0]
             with np.errstate(over="ignore"):
                 standard = ((numbers - self.mean) / self.scale).astype(np.float32)
             far = np.flatnonzero(np.isinf(standard))
@@ -233,7 +233,7 @@ class Target(BaseModel):
                 found = (
                     f"{numbers[far[0]]:g} is too far from the training labels, which are {self.mean:g} ± {self.scale:g}"
                 )
-                raise DataError(found, table_of(self.level), int(far[0]), self.column)
+                raise DataError(found, self.level.table, int(far[0]), self.column)
             return torch.from_numpy(standard)
         codes, words = encode_labels(labels)
         number = {name: float(code) for code, name in enumerate(self.classes)}
@@ -251,7 +251,7 @@ class Target(BaseModel):
         """
         if self.kind != "number":
             return None
-        censoring = read_finite(labels, table_of(self.level), self.column, self.notation)[2]
+        censoring = read_finite(labels, self.level.table, self.column, self.notation)[2]
         return None if censoring is None else torch.from_numpy(censoring)
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from censnet.data.tables.keys import LEVELS
 from censnet.errors import ArgumentError, DataError, quote
+from censnet.levels import COLUMN_LEVELS, Level
 
-Level = Literal["node", "edge", "graph"]
 TargetKind = Literal["binary", "classes", "number"]
 
 SYNONYMS: dict[str, TargetKind] = {"regression": "number", "multiclass": "classes"}
@@ -46,6 +45,9 @@ class TargetSpec:
     every: bool = False
     without: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", Level.of_column(self.level))
+
     def __repr__(self) -> str:
         return f"TargetSpec({self.text})"
 
@@ -73,7 +75,7 @@ def as_items(target: Targets | None) -> list[TargetLike]:
     """
     if target is None:
         return []
-    if isinstance(target, str | TargetSpec) or (isinstance(target, tuple) and target and target[0] in LEVELS):
+    if isinstance(target, str | TargetSpec) or (isinstance(target, tuple) and target and target[0] in COLUMN_LEVELS):
         return [cast(TargetLike, target)]
     if not isinstance(target, Iterable):
         raise DataError(f"target is {quote(target)}, {_FORM}")
@@ -120,9 +122,9 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
             link = True
         else:
             level, _, columns = item.strip().partition(":")
-            if level not in LEVELS:
+            if level not in COLUMN_LEVELS:
                 raise DataError(f"target is {quote(item)}, {_FORM}")
-            found += [TargetSpec(cast(Level, level), *entry) for entry in _entries(columns, item)]
+            found += [TargetSpec(Level(level), *entry) for entry in _entries(columns, item)]
     names = [spec.name for spec in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -132,11 +134,11 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
 
 def _from_tuple(item: tuple[str, ...]) -> TargetSpec:
     """A target from level, column, and perhaps kind and positive class; the column is taken as it is."""
-    if not (2 <= len(item) <= 4 and item[0] in LEVELS and isinstance(item[1], str) and item[1]):
+    if not (2 <= len(item) <= 4 and item[0] in COLUMN_LEVELS and isinstance(item[1], str) and item[1]):
         raise DataError(f"target is {quote(item)}, expected (LEVEL, COLUMN) or (LEVEL, COLUMN, KIND)")
     kind, positive = (*item[2:], None, None)[:2]
     return TargetSpec(
-        cast(Level, item[0]),
+        Level(item[0]),
         item[1],
         None if kind is None else _kind(kind, item, positive),
         None if positive is None else str(positive),
