@@ -216,7 +216,7 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
             code[known] = inverse
             classes.append(found)
             codes.append(code)
-        kinds: list[TargetKind] = ["binary" if len(found) == 2 else "classes" for found in classes]
+        kinds: list[TargetKind] = ["binary" if len(found) == 2 else "multiclass" for found in classes]
         self._fit(graphs, codes, kinds, "stratified", self._positive(classes))
         self.classes_ = classes[0] if len(classes) == 1 else classes
         return self
@@ -279,7 +279,7 @@ class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
         for column in columns:
             assert_all_finite(_as_numbers(column)[0], allow_nan=len(columns) > 1, input_name="y")
         labels = [column if _as_numbers(column)[1] is not None else _as_numbers(column)[0] for column in columns]
-        self._fit(graphs, labels, ["number"] * len(columns), "ratio")
+        self._fit(graphs, labels, ["regression"] * len(columns), "ratio")
         return self
 
     def predict(self, X: object) -> Array:

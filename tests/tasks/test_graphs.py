@@ -11,7 +11,7 @@ from censnet.tasks.targets import Target
 
 TARGETS = [
     Target(level="graph", column="toxic", kind="binary", classes=["0", "1"]),
-    Target(level="graph", column="weight", kind="number"),
+    Target(level="graph", column="weight", kind="regression"),
 ]
 TWO = Incidence(torch.tensor([[0, 1, 3], [1, 2, 4]]), 5, torch.tensor([0, 0, 0, 1, 1]), 2)
 
@@ -52,7 +52,7 @@ def test_sparse_nodes_are_named() -> None:
 
 
 def test_targets_of_another_level_are_named() -> None:
-    other = Target(level="node", column="age", kind="number")
+    other = Target(level="node", column="age", kind="regression")
     with pytest.raises(ValueError, match="target age is of the nodes, expected one of the graphs"):
         GraphTask([*TARGETS, other], 4, 2)
     with pytest.raises(ValueError, match="targets is empty, expected columns of the graphs"):

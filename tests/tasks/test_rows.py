@@ -15,8 +15,8 @@ from censnet.tasks.targets import Target
 
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
 NODES = [
-    Target(level="node", column="c", kind="classes", classes=["x", "y", "z"]),
-    Target(level="node", column="n", kind="number"),
+    Target(level="node", column="c", kind="multiclass", classes=["x", "y", "z"]),
+    Target(level="node", column="n", kind="regression"),
 ]
 EDGES = [Target(level="edge", column="b", kind="binary", classes=["no", "yes"])]
 

@@ -217,7 +217,7 @@ def test_a_kind_can_be_forced_and_is_said(caplog):
     data = payments()
     with caplog.at_level(logging.INFO, "censnet"):
         run = train(data, "edge:fraud=number", settings=quick())
-    assert run.config.targets[0].kind == "number"
+    assert run.config.targets[0].kind == "regression"
     assert "edge:fraud is number: as asked" in caplog.text
     assert set(run.metrics["test"]["edge"]) >= {"rmse", "mae"}
     caplog.clear()
@@ -392,7 +392,7 @@ def test_a_star_is_every_column_left_and_is_said(caplog):
     by_fee = quick(training__epochs=1, data__split="time", data__split_column="fee")
     others = {"amount": "number", "way": "drop"}
     again = train(data, ["edge:*", "edge:fraud=regression"], settings=by_fee, overrides=others)
-    assert [(t.column, t.kind) for t in again.config.targets] == [("sort", "classes"), ("fraud", "number")]
+    assert [(t.column, t.kind) for t in again.config.targets] == [("sort", "multiclass"), ("fraud", "regression")]
     assert again.config.asked == ["edge:*", "edge:fraud=regression"]
 
 

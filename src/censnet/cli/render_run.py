@@ -157,7 +157,7 @@ def _add_targets(facts: Table, run: Run) -> None:
     """The task type of each target with the reason, the samples of each split, and the source of the split."""
     targets = run.config.targets
     for target in targets[:MOST_COLUMNS]:
-        kind = count(len(target.classes), "class") if target.kind == "classes" else target.kind
+        kind = count(len(target.classes), "class") if target.kind == "multiclass" else target.kind
         facts.add_row("target", Text(f"{target.name} is {kind}: {target.reason}"))
     if len(targets) > MOST_COLUMNS:
         facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")

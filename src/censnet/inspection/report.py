@@ -180,9 +180,9 @@ def _labels(dataset: Dataset, spec: TargetSpec, findings: list[Finding]) -> Labe
         if not any(found.kind == "labels" and found.where == where for found in findings):
             findings.insert(0, Finding(level="problem", what=str(error), kind="labels", where=where))
     else:
-        if kind == "number" and not regression:
+        if kind == "regression" and not regression:
             present = pd.Series(as_numbers(written)).dropna()
-        regression = kind == "number"
+        regression = kind == "regression"
     classes, num_classes, quantity = _summarize(present, regression)
     return LabelReport(
         target=f"{spec.level}:{spec.column}",

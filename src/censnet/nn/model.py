@@ -79,7 +79,7 @@ class Model(nn.Module):
         self.targets = {level: [t for t in targets if t.level == level] for level in LEVELS}
         self.targets = {level: found for level, found in self.targets.items() if found}
         dropout = settings.dropout_for(
-            bool(targets) and not link and all(target.kind == "number" for target in targets)
+            bool(targets) and not link and all(target.kind == "regression" for target in targets)
         )
         settings = settings.model_copy(update={"dropout": dropout})
         word, shared = settings.layers, _layer_options(settings)

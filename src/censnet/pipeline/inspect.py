@@ -72,7 +72,7 @@ def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool =
     """
     if not specs and not link:
         count = data.count("node")
-        target = Target(level="node", column="any", kind="classes", classes=CLASSES)
+        target = Target(level="node", column="any", kind="multiclass", classes=CLASSES)
         labels = (torch.arange(count) % len(CLASSES)).float().unsqueeze(1)
         halves = torch.arange(count).unsqueeze(1) % 2
         task_data = TaskData(data.encode().graph, [target], {"node": labels}, {"node": halves})

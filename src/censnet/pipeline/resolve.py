@@ -186,7 +186,7 @@ def _why_not_guess(task_data: TaskData, settings: Settings) -> str | None:
     if len(task_data.targets) != 1:
         return f"there {plural(len(task_data.targets), 'is')} {count(len(task_data.targets), 'target')}"
     (target,) = task_data.targets
-    if target.level != "node" or target.kind == "number":
+    if target.level != "node" or target.kind == "regression":
         return f"{target.level}:{target.column} is {target.kind}" + (" of edges" if target.level == "edge" else "")
     if target.is_wide:
         return f"{target.level}:{target.column} has {len(target.classes):,} classes"

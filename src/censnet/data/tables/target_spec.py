@@ -10,9 +10,9 @@ from typing import Literal, cast, get_args
 from censnet.errors import ArgumentError, DataError, quote
 from censnet.levels import COLUMN_LEVELS, Level
 
-TargetKind = Literal["binary", "classes", "number"]
+TargetKind = Literal["binary", "multiclass", "regression"]
 
-SYNONYMS: dict[str, TargetKind] = {"regression": "number", "multiclass": "classes"}
+SYNONYMS: dict[str, TargetKind] = {"number": "regression", "classes": "multiclass"}
 _FORM = "expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link"
 _WORDS = "|".join((*get_args(TargetKind), *SYNONYMS))
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -28,7 +28,7 @@ class TargetSpec:
     Args:
         level: whose column it is.
         column: its name; `*` for every column that is left, if `every`.
-        kind: `binary`, `classes` or `number`; found from the labels if None.
+        kind: `binary`, `multiclass` or `regression`; found from the labels if None.
         positive: the positive class of a binary target, as it is written in the table; the rarer one if None.
         every: whether it stands for every column that is left.
         without: of those, columns that are no target.
@@ -47,6 +47,7 @@ class TargetSpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", Level.of_column(self.level))
+        object.__setattr__(self, "kind", as_kind(self.kind))
 
     def __repr__(self) -> str:
         return f"TargetSpec({self.text})"
@@ -61,6 +62,15 @@ class TargetSpec:
         """All of it, as `parse_targets` reads it."""
         positive = "" if self.positive is None else f":{quote_name(self.positive)}"
         return self.name + ("" if self.kind is None else f"={self.kind}{positive}")
+
+
+def as_kind(kind: str | None) -> TargetKind | None:
+    """A kind of target by its name; `number` and `classes` are older names.
+
+    >>> as_kind("number"), as_kind("binary")
+    ('regression', 'binary')
+    """
+    return cast(TargetKind | None, SYNONYMS.get(str(kind), kind))
 
 
 TargetLike = str | TargetSpec | tuple[str, ...]
@@ -99,8 +109,8 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
     quotes, and a quote in it is doubled, as in CSV. In Python a target may also be a `TargetSpec`, or a tuple of level,
     column and, if they are given, kind and positive class.
 
-    >>> parse_targets(["node:age=number,sex", "link"])
-    ([TargetSpec(node:age=number), TargetSpec(node:sex)], True)
+    >>> parse_targets(["node:age=regression,sex", "link"])
+    ([TargetSpec(node:age=regression), TargetSpec(node:sex)], True)
     >>> parse_targets('graph:"liver, bile"=binary:1,*')
     ([TargetSpec(graph:"liver, bile"=binary:1), TargetSpec(graph:*)], False)
     """
@@ -202,11 +212,11 @@ def _read_class(text: str, item: str) -> tuple[str, str]:
 
 def _kind(word: object, item: object, positive: object) -> TargetKind:
     """A kind by its word."""
-    kind = SYNONYMS.get(str(word), word)
+    kind = as_kind(cast(str, word))
     if kind not in get_args(TargetKind):
         raise DataError(
-            f"target is {quote(item)} with the kind {quote(word)}, expected binary, classes or number: put a column "
-            'with = in its name in quotes, node:"a=b"'
+            f"target is {quote(item)} with the kind {quote(word)}, expected binary, multiclass or regression: put a "
+            'column with = in its name in quotes, node:"a=b"'
         )
     if positive is not None and kind != "binary":
         raise DataError(f"target is {quote(item)} with the class {quote(positive)}, expected one behind binary alone")
