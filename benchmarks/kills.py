@@ -106,7 +106,7 @@ def go(kind: str, folder: Path, kill_after: float | None = None, aim: bool = Fal
         try:
             stated = KINDS[kind]
             train(
-                stated["data"](), stated["target"], folder, settings=SETTINGS | stated["settings"], resume=True,
+                stated["data"](), stated["target"], folder, settings=SETTINGS | stated["settings"], if_exists="resume",
                 ensemble=stated.get("ensemble", 1), device="cpu", seed=1,
             )  # fmt: skip
         except BaseException:  # the traceback is all that a child can leave
@@ -136,7 +136,7 @@ def content(folder: Path) -> dict[str, object]:
             found[str(path.relative_to(folder))] = path.read_bytes()
     if "config.json" in found:
         config = json.loads(str(found["config.json"], "utf-8"))  # type: ignore[call-overload]
-        found["config.json"] = {name: value for name, value in config.items() if name not in ("made", "sha256")}
+        found["config.json"] = {name: value for name, value in config.items() if name not in ("provenance", "sha256")}
     return found
 
 

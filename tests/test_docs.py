@@ -130,9 +130,9 @@ def test_ensembles(tmp_path: Path) -> None:
     run_doc("ensembles", tmp_path)
     predictions = pd.read_csv(tmp_path / "predictions.csv")
     assert (predictions.filter(like="_std_") > 0).all(axis=None)
-    summary = json.loads((tmp_path / "runs" / "start" / "replicates.json").read_text())
-    assert summary["vary"] == "start"
-    splits = [pd.read_csv(tmp_path / "runs" / "start" / f"seed-{number}" / "splits.csv") for number in range(3)]
+    summary = json.loads((tmp_path / "runs" / "init" / "replicates.json").read_text())
+    assert summary["vary"] == "init"
+    splits = [pd.read_csv(tmp_path / "runs" / "init" / f"seed-{number}" / "splits.csv") for number in range(3)]
     assert all(split.equals(splits[0]) for split in splits)
 
 

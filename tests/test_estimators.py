@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from censnet.data.molecules.featurize import canonical, featurize
 from censnet.estimators import CensNetClassifier, CensNetRegressor
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 
@@ -79,9 +79,10 @@ class Rows(BaseEstimator):
         tags.input_tags.two_d_array, tags.input_tags.one_d_array, tags.input_tags.string = True, False, False
         return tags
 
-    def _make_settings(self, split: str) -> Settings:
+    def _make_settings(self, split: str) -> tuple[Settings, set[str]]:
         changes = {**TINY, **QUICK, "data.split": split, "data.fractions": (1.0, 0.0, 0.0)}
-        return make_settings(self.preset, "graph", changes, super()._make_settings(split).seed)
+        settings, changed = super()._make_settings(split)
+        return make_settings(self.preset, "graph", changes, settings.seed), changed
 
     def fit(self, X: Any, y: Any) -> Any:
         return super().fit(self._graphs(validate_data(self, X)), y)
@@ -339,6 +340,33 @@ def test_a_grid_of_settings_in_a_pipeline() -> None:
     search = GridSearchCV(steps, grid, cv=2, scoring="roc_auc", error_score="raise").fit(SMILES, KIND)
     assert search.best_params_["censnetclassifier__settings"]["training.epochs"] == 20
     assert search.predict(["CCCCCO", "CCCCCN"]).tolist() == ["alcohol", "amine"]
+
+
+def test_a_grid_search_reaches_the_main_settings_by_their_names() -> None:
+    grid = {"hidden": [4, 16], "epochs": [1, 20], "learning_rate": [0.03], "dropout": [0.0], "layers": ["N"]}
+    search = GridSearchCV(classifier(), grid, cv=2, error_score="raise").fit(SMILES, KIND)
+    assert search.best_params_["epochs"] == 20
+    settings = search.best_estimator_.run_.config.settings
+    found = settings.model.hidden, settings.training.epochs, settings.training.learning_rate, settings.model.layers
+    assert found == (search.best_params_["hidden"], 20, 0.03, "N")
+
+
+def test_parameters_that_are_not_given_are_those_of_the_preset_and_others_take_precedence_over_settings() -> None:
+    few = {name: value for name, value in TINY.items() if name not in ("model.hidden", "training.epochs")}
+    model = classifier(settings={**few, "model": {"hidden": 8}}, epochs=1, batch_size=7)
+    settings = clone(model).fit(SMILES, KIND).run_.config.settings
+    assert (settings.model.hidden, settings.training.epochs, settings.training.batch_size) == (8, 1, 7)
+    assert clone(model).set_params(hidden=4).fit(SMILES, KIND).run_.config.settings.model.hidden == 4
+    for wrong in ({"hidden": "many"}, {"layers": 3}, {"epochs": 1.5}, {"hidden": 0}, {"layers": "X"}):
+        with pytest.raises(ValueError, match=rf"{next(iter(wrong))} is .*, expected "):
+            classifier(**wrong).fit(SMILES, KIND)
+
+
+def test_a_settings_object_is_taken_as_it_is_and_stored() -> None:
+    settings = make_settings("paper", "graph", {"model.hidden": 5, "training.epochs": 1})
+    found = CensNetClassifier(settings=settings, random_state=3).fit(SMILES, KIND).run_.config.settings
+    assert (found.preset, found.model.hidden, found.training.epochs, found.seed) == ("paper", 5, 1, 3)
+    assert found.model == settings.model
 
 
 def test_probabilities_are_in_the_order_of_the_classes_whichever_is_positive() -> None:

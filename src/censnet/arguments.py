@@ -45,10 +45,10 @@ def check_arguments(function: Callable[..., Any], given: Mapping[str, object]) -
         >>> check_arguments(grow, {"rate": 2, "mode": "fast"})
         >>> check_arguments(grow, {"rate": 2, "mode": "banana"})
         Traceback (most recent call last):
-        censnet.arguments.ArgumentError: mode is 'banana', expected 'slow' or 'fast'
+        censnet.errors.ArgumentError: mode is 'banana', expected 'slow' or 'fast'
         >>> check_arguments(grow, {"rate": "2"})
         Traceback (most recent call last):
-        censnet.arguments.ArgumentError: rate is '2', expected a number
+        censnet.errors.ArgumentError: rate is '2', expected a number
     """
     for name, kind in _annotations(function).items():
         if name in given and name not in UNCHECKED and not _fits(given[name], kind):

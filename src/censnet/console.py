@@ -1,8 +1,8 @@
-"""The one way to the terminal: rich's console and text, with nothing of a user's taken for markup or control codes.
+"""Safe output to the terminal: rich's console and text without markup, emoji codes or control characters.
 
-Every other module takes `Console` and `Text` from here and not from rich. Words in brackets are words, `:smile:` is no
-picture, and characters that a terminal would act on are written out by `printable`: when a text is made, so that
-columns are as wide as what is shown, and once more on the way out.
+Every other module takes `Console` and `Text` from here and not from rich. Text in brackets and `:smile:` are printed as
+they are, and characters that a terminal would act on are escaped by `printable`: when a text is made, so that columns
+are as wide as what is shown, and once more on the way out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from censnet.text import printable
 
 
 class Text(rich.text.Text):
-    """Styled text on one line, every character of which is shown."""
+    """Styled text on one line, with control characters escaped."""
 
     def __init__(self, text: str = "", style: str | Style = "", **options: Any) -> None:
         super().__init__(printable(text), style, **options)
@@ -31,7 +31,7 @@ class Text(rich.text.Text):
 
 
 class Console(rich.console.Console):
-    """A terminal or a stream, to which no text can say anything but words."""
+    """A terminal or a stream that escapes the control characters of every text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"highlight": False, **options, "markup": False, "emoji": False})
@@ -43,7 +43,7 @@ class Console(rich.console.Console):
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Segments as rich makes them; what else came so far is written out, and what the stream cannot encode."""
+        """Segments as rich makes them, with control characters, and what the stream cannot encode, escaped."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -55,5 +55,5 @@ class Console(rich.console.Console):
 
 
 def text_column(text: str, style: str = "none") -> rich.progress.TextColumn:
-    """A column of a progress bar; `{task.description}` is what goes on, as it is."""
+    """A column of a progress bar, without markup; `{task.description}` is replaced."""
     return rich.progress.TextColumn(text, style=style, markup=False)

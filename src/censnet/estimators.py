@@ -1,6 +1,6 @@
-"""scikit-learn estimators over molecules and other graphs: an answer, or several, for each whole graph.
+"""scikit-learn estimators for graph-level prediction, on molecules and other graphs.
 
-They train in memory, by the steps of `censnet.train`; nothing touches the disk.
+They train in memory, by the steps of `censnet.train`; nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -29,27 +29,38 @@ from censnet.data.tables.censoring import is_limit
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
-from censnet.errors import DataError, name_columns, quote
+from censnet.errors import ArgumentError, DataError, name_columns, quote
 from censnet.levels import Level
 from censnet.nn.chunked import dense
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare_typed
-from censnet.pipeline.train import make_run
+from censnet.pipeline.resolve import SettingsLike, read_settings
+from censnet.pipeline.train import fit_run
+from censnet.runs.predictor import find_device
 from censnet.runs.run import Run
-from censnet.selection.recipes import fit_ensemble
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.predictions import probabilities
 from censnet.tasks.target_type import read_finite
 from censnet.tasks.targets import output_slices
+from censnet.training.devices import make_accelerator
 from censnet.training.evaluator import average
 
 Array = NDArray[Any]
 SMILES = "smiles"
+PROMOTED = {  # parameters of the estimators -> the settings they are
+    "hidden": "model.hidden",
+    "layers": "model.layers",
+    "dropout": "model.dropout",
+    "epochs": "training.epochs",
+    "learning_rate": "training.learning_rate",
+    "batch_size": "training.batch_size",
+}
 
 
 class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: parameters, graphs, the training, and the outputs of the network."""
+    """The base of both estimators: parameters, graphs, training, and the outputs of the model."""
 
     run_: Run
     n_outputs_: int
@@ -58,13 +69,25 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         preset: str = "strong",
-        settings: Mapping[str, object] | None = None,
+        hidden: int | None = None,
+        layers: str | None = None,
+        dropout: float | None = None,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        batch_size: int | None = None,
+        settings: SettingsLike | None = None,
         ensemble: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = None,
         device: str | None = None,
     ) -> None:
         self.preset = preset
+        self.hidden = hidden
+        self.layers = layers
+        self.dropout = dropout
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
         self.settings = settings
         self.ensemble = ensemble
         self.validation_fraction = validation_fraction
@@ -80,7 +103,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled is on the CPU, so that it can be read where there is no GPU."""
+        """The state for pickling, on the CPU, so that it can be read where there is no GPU."""
         for model in self.run_.models if hasattr(self, "run_") else ():
             model.cpu()
         state: dict[str, Any] = super().__getstate__()
@@ -94,53 +117,53 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         split: str,
         positive: Sequence[str | None] | None = None,
     ) -> None:
-        """Train on graphs with labels for each output, NaN where there is none, and keep the run."""
+        """Train on graphs with labels for each output, NaN where there is none, and store the run."""
         started = time.monotonic()
         if len(labels[0]) < 2:
-            raise ValueError("X has one sample (n_samples=1), expected at least 2 to learn from")
+            raise DataError("X has one sample (n_samples=1), expected at least 2 to learn from")
         names = ["y"] if len(labels) == 1 else [f"y_{number}" for number in range(len(labels))]
-        settings = self._make_settings(split)
+        settings, changed = self._make_settings(split)
         dataset = _read_graphs(graphs, dict(zip(names, labels, strict=True)), settings)
         positive = positive or [None] * len(names)
-        asked = [TargetSpec(Level.GRAPH, *one) for one in zip(names, kinds, positive, strict=True)]
-        prepared = prepare_typed(
-            dataset, asked, False, settings, [item.name for item in asked], set(self.settings or {})
-        )
-        parts = {level: part.expand(-1, self.ensemble) for level, part in prepared.task_data.parts.items()}
-        task_data = replace(prepared.task_data, parts=parts)
-        models, fit_results = fit_ensemble(task_data, settings, None, False, self.device, [], self.ensemble)
-        self.run_ = make_run(prepared, models, fit_results, time.monotonic() - started, self.device)
+        specs = [TargetSpec(Level.GRAPH, *one) for one in zip(names, kinds, positive, strict=True)]
+        prepared = prepare_typed(dataset, specs, False, settings, [spec.name for spec in specs], changed)
+        accelerator = make_accelerator(settings.training.precision, self.device)
+        self.run_ = fit_run(prepared, self.ensemble, accelerator, started, device=self.device)
         self.n_outputs_ = len(labels)
 
-    def _make_settings(self, split: str) -> Settings:
-        check_arguments(_GraphEstimator.__init__, {"preset": self.preset, "settings": self.settings})
+    def _make_settings(self, split: str) -> tuple[Settings, set[str]]:
+        """The settings of the training, and the names of those that the parameters of the estimator set."""
+        given = {name: getattr(self, name) for name in ("preset", "settings", *PROMOTED)}
+        check_arguments(_GraphEstimator.__init__, given)
         share = self.validation_fraction
         if not isinstance(self.ensemble, Integral) or self.ensemble < 1:
-            raise ValueError(f"ensemble is {self.ensemble!r}, expected a whole number, at least 1")
+            raise ArgumentError(f"ensemble is {self.ensemble!r}, expected a whole number, at least 1")
         if not isinstance(share, Real) or not 0 <= share < 1:
-            raise ValueError(f"validation_fraction is {share!r}, expected a number from 0 to less than 1")
-        changes = dict(self.settings or {})
+            raise ArgumentError(f"validation_fraction is {share!r}, expected a number from 0 to less than 1")
+        changes, preset, _ = read_settings(self.settings, "graph:y", self.preset, 0)
         if "data.fractions" in changes:
-            raise ValueError("settings has data.fractions, expected validation_fraction: there is no test part here")
-        changes = {"data.split": split, **changes, "data.fractions": (1.0 - float(share), float(share), 0.0)}
+            raise ArgumentError("settings has data.fractions, expected validation_fraction: there is no test part here")
+        changes |= {name: given[own] for own, name in PROMOTED.items() if given[own] is not None}
+        stated = {"data.split": split, **changes, "data.fractions": (1.0 - float(share), float(share), 0.0)}
         drawn = not isinstance(self.random_state, Integral)
         seed = check_random_state(self.random_state).randint(2**31 - 1) if drawn else self.random_state
-        return make_settings(self.preset, "graph", changes, int(seed))
+        return make_settings(preset, "graph", stated, int(seed)), set(changes)
 
     def _outputs(self, X: object) -> list[Tensor]:
-        """What the network says of each graph, in the order of X. -> for each output (n, its width)"""
+        """The outputs of the model for each graph, in the order of X. -> for each target (n, its width)"""
         check_is_fitted(self)
         graphs, run = _as_graphs(X), self.run_
         if not isinstance(graphs, GraphSet) and run.schema.smiles is None:
-            raise ValueError("X has texts, expected graphs with the features of those it was fitted on")
+            raise DataError("X has texts, expected graphs with the features of those it was fitted on")
         dataset = run.read(graphs if isinstance(graphs, GraphSet) else _as_tables(graphs), strict=True)
-        members = torch.stack([dense(member.rows["graph"]) for member in run.outputs(dataset, self.device)])
-        answer = average(run.config.targets, members)[dataset.rows("graph")].double()
-        return [answer[:, part] for part in output_slices(run.config.targets)]
+        outputs = run.outputs(dataset.graph, find_device(self.device))
+        members = torch.stack([dense(member.by_level["graph"]) for member in outputs])
+        mean = average(run.config.targets, members)[dataset.rows("graph")].double()
+        return [mean[:, part] for part in output_slices(run.config.targets)]
 
 
 class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
-    """Classes of molecules, or of other graphs.
+    """Classifier of molecules, or of other graphs.
 
     X is a list, array or Series of SMILES, a DataFrame with a column `smiles`, a `GraphSet`, or a list of `Graph`. A
     SMILES that is no molecule is an error that names its row. y has a class for each graph; with several columns each
@@ -148,12 +171,19 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
 
     Args:
         preset: `strong`, `paper` or `released`, as in `censnet.train`.
-        settings: changes, such as {"model.hidden": 64, "training.epochs": 20}.
-        ensemble: networks whose probabilities are averaged.
-        validation_fraction: share of the rows that decide which epoch is kept; 0 keeps the last.
+        hidden: channels of each layer; that of the preset if None, as for the next five.
+        layers: the sequence of node (N) and edge (E) layers, such as "NEN".
+        dropout: the share of channels dropped in training.
+        epochs: the number of passes over the training graphs.
+        learning_rate: of the optimizer, at its highest.
+        batch_size: graphs in each step.
+        settings: other changes of the preset, such as {"training.patience": 20}, as in `censnet.train`; the six above
+            take precedence over these.
+        ensemble: members whose probabilities are averaged.
+        validation_fraction: share of the graphs held out for early stopping; with 0 the last epoch is used.
         random_state: of the split, the weights, dropout and the order of batches.
         device: where to compute; the best there is if None.
-        pos_label: of two classes, the one that average precision and F1 of `run_` are of; the rarer one if None.
+        pos_label: of two classes, the positive one in average precision and F1 of `run_`; the rarer one if None.
 
     Attributes:
         classes_: the classes, sorted; for several columns a list of such.
@@ -161,7 +191,7 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         run_: the trained `Run`, which embeds and can be saved; its classes are the numbers of those in `classes_`.
 
     Example:
-        >>> model = CensNetClassifier(settings={"training.epochs": 2, "model.hidden": 8}, random_state=0)
+        >>> model = CensNetClassifier(epochs=2, hidden=8, random_state=0)
         >>> smiles = ["CCO", "CCCO", "CCN", "CCCN"] * 3
         >>> model.fit(smiles, ["alcohol", "alcohol", "amine", "amine"] * 3).classes_
         array(['alcohol', 'amine'], dtype='<U7')
@@ -175,7 +205,13 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         self,
         *,
         preset: str = "strong",
-        settings: Mapping[str, object] | None = None,
+        hidden: int | None = None,
+        layers: str | None = None,
+        dropout: float | None = None,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        batch_size: int | None = None,
+        settings: SettingsLike | None = None,
         ensemble: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = None,
@@ -184,6 +220,12 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
     ) -> None:
         super().__init__(
             preset=preset,
+            hidden=hidden,
+            layers=layers,
+            dropout=dropout,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            batch_size=batch_size,
             settings=settings,
             ensemble=ensemble,
             validation_fraction=validation_fraction,
@@ -204,12 +246,12 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         for number, column in enumerate(columns):
             known = ~pd.isna(column)
             if not known.all() and len(columns) == 1:
-                raise ValueError(f"Input y contains NaN in row {int((~known).argmax()) + 1}, expected a class in each")
+                raise DataError(f"Input y contains NaN in row {int((~known).argmax()) + 1}, expected a class in each")
             check_classification_targets(column[known])
             found, inverse = np.unique(column[known], return_inverse=True)
             if len(found) < 2:
                 where = "y" if len(columns) == 1 else f"column {number + 1} of y"
-                raise ValueError(
+                raise DataError(
                     f"{where} has {'one class' if len(found) else 'no class'}, expected two or more classes"
                 )
             code = np.full(len(column), np.nan)
@@ -222,7 +264,7 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: object) -> Array:
-        """The likeliest class of each graph. -> (n,), or (n, columns)"""
+        """The most probable class of each graph. -> (n,), or (n, columns)"""
         found = self._probabilities(X)
         classes = [self.classes_] if self.n_outputs_ == 1 else self.classes_
         chosen = [names[p.argmax(1)] for names, p in zip(classes, found, strict=True)]
@@ -234,11 +276,11 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         return found[0] if self.n_outputs_ == 1 else found
 
     def score(self, X: object, y: object, sample_weight: Array | None = None) -> float:
-        """The accuracy; of several columns the mean, each on its labelled rows."""
+        """The accuracy; for several columns the mean, each over its labeled graphs."""
         return _mean_score(accuracy_score, _as_columns(self, X, y), self.predict(X), sample_weight)
 
     def _positive(self, classes: Sequence[Array]) -> list[str | None]:
-        """The number of the positive class in each column of two classes, where one is asked for."""
+        """The code of the positive class in each column of two classes, if `pos_label` is given."""
         if self.pos_label is None:
             return [None] * len(classes)
         places = [np.flatnonzero(found == self.pos_label) for found in classes]
@@ -246,11 +288,11 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         if not two or any(len(place) == 0 for place in two):
             known = [found.tolist() for found in classes if len(found) == 2]
             labels = f"one of {known[0]}" if known else "None: no column of y has two classes"
-            raise ValueError(f"pos_label is {self.pos_label!r}, expected {labels}")
+            raise ArgumentError(f"pos_label is {self.pos_label!r}, expected {labels}")
         return [str(place[0]) if len(found) == 2 else None for place, found in zip(places, classes, strict=True)]
 
     def _probabilities(self, X: object) -> list[Array]:
-        """Of each class in the order of `classes_`; the run has the positive one of two last."""
+        """Probabilities in the order of `classes_`; the run has the positive class of two last."""
         found, outputs = [], self._outputs(X)
         for target, x in zip(self.run_.config.targets, outputs, strict=True):
             order = [target.classes.index(str(code)) for code in range(len(target.classes))]
@@ -259,15 +301,15 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
 
 
 class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
-    """Numbers of molecules, or of other graphs.
+    """Regressor of molecules, or of other graphs.
 
     X, the parameters and the attributes are those of `CensNetClassifier`, but for `pos_label` and `classes_`. y has a
     number for each graph; with several columns NaN is no label. A number that is known by a limit alone is written as
-    text, `"<-5"` or `">10"`, and only an answer on the wrong side of it costs. Answers stay within the range of the
-    numbers in y unless settings has {"model.clip_to_label_range": False}; `run_.predict` marks those that were clipped.
+    text, `"<-5"` or `">10"` (censored), and only a prediction on the wrong side of it costs. Predictions are clipped to
+    the range of y unless settings has {"model.clip_to_label_range": False}; `run_.predict` marks the clipped ones.
 
     Example:
-        >>> model = CensNetRegressor(settings={"training.epochs": 2, "model.hidden": 8}, random_state=0)
+        >>> model = CensNetRegressor(epochs=2, hidden=8, random_state=0)
         >>> model.fit(["CCO", "CCCO", "CCN", "CCCN"], [46.1, 60.1, 45.1, 59.1]).predict(["CCCCO", "C"]).shape
         (2,)
     """
@@ -292,9 +334,9 @@ class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
         return found[0] if self.n_outputs_ == 1 else np.stack(found, axis=1)
 
     def score(self, X: object, y: object, sample_weight: Array | None = None) -> float:
-        """The share of the variance that is explained, r2; of several columns the mean, each on its labelled rows.
+        """The coefficient of determination, r2; for several columns the mean, each over its labeled graphs.
 
-        Numbers that are known by a limit alone are left out; `run_.metrics` has the scores of those it was fitted on.
+        Censored numbers are left out; `run_.metrics` has the scores of the training data.
         """
         columns = []
         for column in _as_columns(self, X, y):
@@ -304,7 +346,7 @@ class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
 
 
 def _as_graphs(X: object) -> GraphSet | list[str]:
-    """What the user gave as graphs: packed, or as texts."""
+    """X as packed graphs, or as texts."""
     if isinstance(X, GraphSet):
         return X
     if isinstance(X, pd.DataFrame):
@@ -313,10 +355,10 @@ def _as_graphs(X: object) -> GraphSet | list[str]:
             raise DataError(f"has the columns {name_columns(X.columns)}, expected smiles", "X")
         X = X[name]
     if isinstance(X, str | bytes | Graph) or not hasattr(X, "__len__"):
-        raise ValueError(f"X is {quote(X)}, expected a list of SMILES, a table with a column smiles, or a GraphSet")
+        raise ArgumentError(f"X is {quote(X)}, expected a list of SMILES, a table with a column smiles, or a GraphSet")
     rows = list(X.ravel()) if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1 else list(X)  # type: ignore
     if not rows:
-        raise ValueError("Found array with 0 sample(s) in X, expected at least 1 graph")
+        raise DataError("Found array with 0 sample(s) in X, expected at least 1 graph")
     if all(isinstance(row, Graph) for row in rows):
         return GraphSet.pack(rows)
     for number, row in enumerate(rows):
@@ -349,16 +391,16 @@ def _read_graphs(graphs: GraphSet | list[str], labels: Mapping[str, Array], sett
 def _as_columns(estimator: BaseEstimator, X: object, y: object) -> list[Array]:
     """The columns of y, each with a value for each graph."""
     if y is None:
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+        raise ArgumentError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     if isinstance(y, pd.DataFrame):
         columns = [y[name].to_numpy() for name in y]
     else:
         values = y.to_numpy() if isinstance(y, pd.Series) else np.asarray(y)
         if values.ndim not in (1, 2):
-            raise ValueError(f"y has shape {values.shape}, expected (n,), or (n, columns)")
+            raise DataError(f"y has shape {values.shape}, expected (n,), or (n, columns)")
         columns = [values] if values.ndim == 1 else list(values.T)
     if not columns:
-        raise ValueError("y has no column, expected at least one")
+        raise DataError("y has no column, expected at least one")
     check_consistent_length(X, columns[0])
     return columns
 
@@ -375,12 +417,12 @@ def _as_numbers(column: Array) -> tuple[Array, Array | None]:
     return np.asarray(column, dtype=np.float64), None
 
 
-def _mean_score(metric: Any, columns: Sequence[Array], answers: Array, sample_weight: Array | None) -> float:
-    """A metric of each column on its labelled rows, and the mean over those that have any."""
-    answers, found = answers.reshape(len(answers), -1), []
-    for column, answer in zip(columns, answers.T, strict=True):
+def _mean_score(metric: Any, columns: Sequence[Array], predicted: Array, sample_weight: Array | None) -> float:
+    """The mean of a metric over the columns, each over its labeled graphs."""
+    predicted, found = predicted.reshape(len(predicted), -1), []
+    for column, values in zip(columns, predicted.T, strict=True):
         known = ~pd.isna(column)
         if known.any():
             weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-            found.append(metric(column[known], answer[known], sample_weight=weight))
+            found.append(metric(column[known], values[known], sample_weight=weight))
     return float(np.mean(found))

@@ -1,4 +1,4 @@
-"""Commands that start another Python, which must not execute files of the working directory."""
+"""Python subprocesses that import nothing from the working directory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 def isolated_python(code: str, *arguments: str) -> list[str]:
-    """A command that runs code in another Python with the import path of this one, less the working directory.
+    """The command of a Python subprocess with the import path of this process, without the working directory.
 
     Started with `-c` or `-m`, Python imports from the working directory first, so that a file there called `torch.py`
-    would be executed in the place of torch. Isolated mode prevents that, and ignores PYTHONPATH and the user's
-    packages too; so what this process imports from is stated.
+    would be executed in place of torch. Isolated mode prevents that, and ignores PYTHONPATH and the user's
+    packages too; so the import path of this process is passed on.
 
     >>> isolated_python("pass")[1:3]
     ['-I', '-c']
@@ -21,7 +21,7 @@ def isolated_python(code: str, *arguments: str) -> list[str]:
 
 
 def _import_path() -> list[str]:
-    """Where this process imports from: absolute folders and archives, none of them the working directory."""
+    """The import path of this process: absolute folders and archives, without the working directory."""
     try:
         working = Path.cwd().resolve()
     except OSError:  # it was removed

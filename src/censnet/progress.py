@@ -1,4 +1,4 @@
-"""How a training looks while it goes: a bar in a terminal, plain lines elsewhere, curves in TensorBoard, notes."""
+"""Progress of a training or of inference: a bar in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
 from censnet.console import Console, Text, text_column
-from censnet.training.callbacks import Callback
 
 SECONDS_BETWEEN_LINES = 5.0
 
-Row = Mapping[str, float]  # of one epoch: a name of a column -> its value
+Row = Mapping[str, float]  # of the history, one epoch of one member: column -> value
 
 
 class Bar:
-    """A bar with the epoch, the loss, the metric that decides, its best, and the time left."""
+    """A progress bar with the epoch, the loss, the monitored metric, its best, and the time left."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -47,13 +46,13 @@ class Bar:
         self.progress.update(self.task, completed=done, description=describe(rows, best, self.monitor))
 
     def end(self) -> None:
-        """Leave the bar as it is, with the time that it took."""
+        """Leave the bar on the screen, with the elapsed time."""
         self.progress.columns = (*self.progress.columns[:-2], TimeElapsedColumn())
         self.progress.stop()
 
 
 class LineProgress:
-    """A line now and then, and one at the end."""
+    """A line every few seconds, and one at the end."""
 
     def __init__(self, console: Console, seconds: float = SECONDS_BETWEEN_LINES) -> None:
         self.console, self.seconds = console, seconds
@@ -63,7 +62,7 @@ class LineProgress:
         self.started = self.spoken = time.monotonic()
 
     def step(self) -> None:
-        """Epochs are enough."""
+        """Nothing: a line is for epochs."""
 
     def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
         now, done = time.monotonic(), int(rows[0]["epoch"])
@@ -82,7 +81,7 @@ class LineProgress:
 
 
 def describe(rows: Sequence[Row], best: Sequence[float | None], monitor: str) -> str:
-    """The mean over members of the loss and of the metric that decides, and its best.
+    """The loss and the monitored metric, averaged over members, and the best of the latter.
 
     >>> describe([{"epoch": 1, "loss": 0.5, "validation_auc": 0.7}], [0.75], "auc")
     'loss 0.5000  auc 0.7000 (best 0.7500)'
@@ -95,15 +94,15 @@ def describe(rows: Sequence[Row], best: Sequence[float | None], monitor: str) ->
     return text + (f" (best {_mean(known):.4f})" if known else "")
 
 
-def show(console: Console | None = None) -> Callback:
-    """A bar in a terminal or a notebook, lines elsewhere."""
+def show(console: Console | None = None) -> Bar | LineProgress:
+    """The callback that shows the progress of a training: a bar in a terminal or a notebook, lines elsewhere."""
     console = console or Console(stderr=True)
     return Bar(console) if console.is_terminal or console.is_jupyter else LineProgress(console)
 
 
 @contextmanager
 def counting(what: str, total: int, shown: bool) -> Iterator[Any]:
-    """A bar for work of a known size, gone when it is done; gives a function that says how much more was done."""
+    """A transient bar for work of a known size; gives the function that advances it."""
     if not shown or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -23,7 +23,6 @@ from typer.testing import CliRunner, Result
 
 from censnet.cli.app import app
 from censnet.cli.messages import ConsoleHandler
-from censnet.cli.render_run import best_epochs
 from censnet.cli.settings import setting_rows
 from censnet.pipeline import train
 from censnet.progress import Bar, LineProgress
@@ -93,7 +92,7 @@ def test_train_takes_a_sets_own_target_and_shows_what_to_do_next(
     assert "34 nodes: 27 train, 4 validation, 3 test" in text
     assert "split drawn at random, stratified, seed 0 (27 train, 4 validation, 3 test)" in text
     found = load_run(folder)
-    assert f"best epoch {best_epochs(found)[0]} of 3, by auc on validation" in text
+    assert f"best epoch {found.config.best_epoch[0]} of 3, by auc on validation" in text
     head = next(number for number, line in enumerate(lines) if line.startswith("scores of nodes"))
     assert lines[head].split()[-3:] == ["train", "validation", "test"]
     shown = [f"{found.metrics[part]['node']['auc']:.4f}" for part in ("train", "validation", "test")]
@@ -352,7 +351,7 @@ def test_evaluate_says_how_many_rows_were_trained_on(place: Path, tmp_path: Path
     kept = load_run(place / "graphs").predictions["graph"]["split"].head(15)
     train_, validation = ((kept == part).sum() for part in ("train", "validation"))
     said = (
-        f"{train_ + validation} of 15 graphs to judge by are known from training ({train_} trained on, {validation} of"
+        f"{train_ + validation} of 15 graphs to score are known from training ({train_} for training, {validation} for"
     )
     assert said in " ".join(result.stderr.split())
     scores = json.loads(succeed("evaluate", place / "graphs", tmp_path / "some.csv", "--json").stdout)

@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 import torch
 
-from censnet import Graph, GraphSet
+from censnet import Graph
 from censnet.data import DataError, Dataset, Tables, load_data
 from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split import Split
 from censnet.data.tables import encoding, fitting
+from censnet.ops.graph_set import GraphSet
 
 
 def random_tables(seed: int = 0) -> Tables:
@@ -257,8 +258,8 @@ def test_rich_molecules_depend_on_no_training_rows() -> None:
 def test_what_is_known_of_the_order_is_not_computed_again(table: object) -> None:
     typed = read_data(table)
     if isinstance(typed.graph, GraphSet):
-        order = typed.graph._order
-        assert typed.encode({"graph": [0, 3]}).graph._order is order
+        order = typed.graph._incidence
+        assert typed.encode({"graph": [0, 3]}).graph._incidence is order
     else:
         assert typed.encode({"node": [0, 3]}).graph.incidence is typed.graph.incidence
 

@@ -27,9 +27,9 @@ ODD: dict[str, Any] = {
 TRAIN: dict[str, set[str]] = {
     "target": set(), "out": {"none"}, "preset": set(), "settings": {"none", "empty"}, "seed": {"int"},
     "ensemble": {"int"}, "device": {"none"}, "strict": {"true"}, "overrides": {"none", "empty"},
-    "resume": set(), "overwrite": {"true"}, "progress": {"true"}, "tensorboard": set(),
+    "if_exists": set(), "progress": {"true"}, "tensorboard": set(),
 }  # fmt: skip
-FLAGS = {"strict", "resume", "overwrite", "progress", "tensorboard"}  # whatever is true or not may be given
+FLAGS = {"strict", "progress", "tensorboard"}  # whatever is true or not may be given
 PREDICT: dict[str, set[str]] = {
     "level": {"none"},
     "keep": set(),

@@ -78,7 +78,7 @@ def _resumed(place: Place, **changes: Any) -> Any:
         "target": "node:label",
         "settings": SETTINGS,
         "device": "cpu",
-        "resume": True,
+        "if_exists": "resume",
     } | changes
     return place.attempt(lambda: train(out=place.folder / "run", **arguments))
 
@@ -154,12 +154,12 @@ def _fields() -> list[str]:
 
 
 START = (
-    "asked",
+    "target_specs",
     "changed",
     "data",
     "ensemble",
     "fingerprint",
-    "others",
+    "other_recipes",
     "overrides",
     "settings",
     "all",
@@ -182,11 +182,11 @@ def _start(name: str, place: Place) -> None:
     content: Any = load_with_checksum(path.read_bytes(), path)
     odd = {
         "settings-empty": ("settings", {}),
-        "asked-number": ("asked", 3),
+        "asked-number": ("target_specs", 3),
         "ensemble-text": ("ensemble", "two"),
         "data-number": ("data", 7),
         "overrides-list": ("overrides", [1]),
-        "others-number": ("others", 3),
+        "others-number": ("other_recipes", 3),
         "settings-text": ("settings", "x"),
     }
     if name == "all":

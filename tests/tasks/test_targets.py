@@ -422,7 +422,7 @@ def test_a_target_cannot_be_changed_and_says_what_it_is() -> None:
     with pytest.raises(ValidationError):
         target.mean = 3.0
     assert repr(target) == "Target(node:y, multiclass: c0, c1, c2, c3, c4... 7 in all)"
-    assert str(fit([1.0, 1.5, 2.0])) == "Target(node:y, number: mean 1.5, scale 0.4082)"
+    assert str(fit([1.0, 1.5, 2.0])) == "Target(node:y, regression: mean 1.5, scale 0.4082)"
 
 
 def test_outputs_stand_side_by_side() -> None:
@@ -478,7 +478,7 @@ def test_targets_are_read(target: Any, expected: tuple[list[TargetSpec], bool]) 
         ("link:a", "target is 'link:a', expected"),
         (
             "node:y=colour",
-            "with the kind 'colour', expected binary, multiclass or regression: put a column with = in its",
+            "with the kind 'colour', expected binary, multiclass or regression: put a column with",
         ),
         ("node:=number", "with a column that has no name"),
         (["node:y", "node:x,y=number"], "target node:y is given twice, expected each once"),

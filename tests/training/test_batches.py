@@ -8,6 +8,7 @@ from training.samples import payments, quick
 
 from censnet.nn.model import Model
 from censnet.pipeline.prepare import Prepared, prepare
+from censnet.settings.build import build_model
 from censnet.training.batches import choose_sampling, make_batches, whole_batches
 
 
@@ -18,7 +19,7 @@ def prepared() -> Prepared:
 
 def make(prepared: Prepared) -> Model:
     graph = prepared.task_data.graph
-    return Model(graph.node_width, graph.edge_width, prepared.targets, False, prepared.settings.model)
+    return build_model(graph.node_width, graph.edge_width, prepared.targets, prepared.settings.model)
 
 
 @pytest.mark.parametrize(("memory", "expected"), [(2**30, "full"), (2**14, "neighbors")])
@@ -35,7 +36,7 @@ def test_what_the_user_asks_for_is_not_overruled(prepared: Prepared) -> None:
 def test_links_need_the_graph_whole() -> None:
     linked = prepare(payments(), "link", "strong", quick())
     graph = linked.task_data.graph
-    model = Model(graph.node_width, graph.edge_width, [], True, linked.settings.model)
+    model = build_model(graph.node_width, graph.edge_width, [], linked.settings.model, link=True)
     assert choose_sampling(linked.task_data, linked.settings.training, model, 1).sampling == "full"
 
 

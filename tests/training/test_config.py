@@ -8,10 +8,10 @@ from training.samples import payments, shapes
 
 from censnet.errors import SettingsError
 from censnet.pipeline.prepare import prepare
-from censnet.selection.recipes import build_model
 from censnet.settings.presets import make_settings, parse_changes, setting_names, values_of
 from censnet.settings.schema import PRESETS, Settings
 from censnet.training.batches import make_batches
+from censnet.training.task_data import build_model
 
 SECTIONS = ("node", "edge", "graph", "link")
 

@@ -17,18 +17,18 @@ from training.samples import payments, quick
 
 from censnet.data.tables.files import Tables
 from censnet.nn.pair_decoder import PairDecoder
-from censnet.nn.variational_decoder import VariationalDecoder
+from censnet.nn.vae import VariationalDecoder
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.pipeline.resolve import resolve_settings
 from censnet.runs import load_run
-from censnet.selection.recipes import build_model
 from censnet.settings.presets import make_settings
 from censnet.training.batches import FullBatch, MaskedLinkBatch, make_batches
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.optim import make_optimizer, seed_generators, step_seed
+from censnet.training.task_data import build_model
 from censnet.training.trainer import fit
 
 PAIRS = {"model.decoder": "pairwise", "model.latent": 4, "training.edge_mask_ratio": 0.4}
@@ -137,7 +137,7 @@ def test_pairs_are_told_by_walks_unless_it_is_refused(walks: int | str, features
     data = payments() if features else Tables(edges=payments().edges)
     made = prepare(data, "link", "strong", quick() | PAIRS | {"model.diffusion_steps": walks})
     model = build_model(made.task_data, made.settings)
-    assert made.settings.model.diffusion_steps == model.tasks["link"].diffusion_steps == steps
+    assert made.settings.model.diffusion_steps == model.decoder.diffusion_steps == steps
 
 
 @pytest.mark.parametrize("words", [True, False])
@@ -180,7 +180,7 @@ def teams(people: int = 60) -> Tables:
 def test_links_are_learnt_saved_and_told_again(layers: str, tmp_path) -> None:
     data, changes = teams(), {"training.epochs": 60, "model.hidden": 16, "model.layers": layers}
     run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"model.latent": 8} | changes)
-    assert isinstance(run.models[0].tasks["link"], PairDecoder)
+    assert isinstance(run.models[0].decoder, PairDecoder)
     assert run.metrics["test"]["link"]["auc"] > 0.8
     again = load_run(tmp_path / "run")
     pairs = pd.DataFrame({"source": ["0", "4"], "target": ["4", "1"]})
@@ -200,9 +200,9 @@ def test_nodes_without_features_are_told_by_where_walks_lead(tmp_path) -> None:
     prepared = prepare(data, "link", "strong", quick() | PAIRS)
     assert not prepared.task_data.node_features
     run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"training.epochs": 30})
-    task = run.models[0].tasks["link"]
-    assert task.likeness == 0
-    assert task.nearness > 0, "two that share their surroundings are the likelier"
+    task = run.models[0].decoder
+    assert task.feature_weight == 0
+    assert task.diffusion_weight > 0, "two that share their surroundings are the likelier"
     assert run.metrics["test"]["link"]["auc"] > 0.8
     assert run.predict(data)["link_p"].between(0, 1).all()
     again = load_run(tmp_path / "run")
@@ -233,7 +233,7 @@ def test_links_beside_another_target_are_told_as_they_are_alone(other: str, firs
     )
     assert settings.model.layers == prepare(payments(), other, "strong", {}).settings.model.layers
     run = train(payments(), targets, settings=quick())
-    assert isinstance(run.models[0].tasks["link"], PairDecoder)
+    assert isinstance(run.models[0].decoder, PairDecoder)
     assert set(run.metrics["test"]) == {"link", other.split(":")[0]}
 
 
@@ -265,14 +265,15 @@ def test_paper_links_are_trained_as_by_a_loop_without_any_of_this() -> None:
     model = build_model(task_data, prepared.settings)
     torch.manual_seed(5)
     other = build_model(task_data, prepared.settings)
-    task = other.tasks["link"]
+    task = other.decoder
     assert isinstance(task, VariationalDecoder)
     fit_result = fit(model, task_data, settings, 5, device="cpu")
     optimizer, losses = make_optimizer(other, settings), []
     for number in range(4):
         seed_generators(step_seed(5, number), torch.device("cpu"))
-        nodes, _ = other.train().encoder(task_data.graph.nodes, task_data.graph.edges, task_data.graph.incidence)
-        loss = task.loss(task(nodes, task_data.graph.incidence), task_data.graph.incidence)
+        graph = task_data.graph
+        embedded = other.train().encoder(graph.nodes, graph.edges, graph.incidence)
+        loss = task.loss(task(*embedded, graph), graph)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

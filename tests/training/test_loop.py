@@ -24,19 +24,19 @@ from censnet.nn.model import Model
 from censnet.pipeline import train
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.runs import load_run
-from censnet.selection.recipes import build_model, can_batch_members
+from censnet.selection.recipes import can_batch_members
 from censnet.settings.presets import make_settings
 from censnet.training.checkpoint import load_tensors
 from censnet.training.evaluator import Evaluator, overall
 from censnet.training.history import HistoryFile, history_csv, history_table
+from censnet.training.task_data import build_model
 from censnet.training.trainer import fit
 
 
 def make(prepared: Prepared, members: int = 1, seed: int = 0) -> Model:
     torch.manual_seed(seed)
-    task_data = prepared.task_data
-    width = task_data.graph.node_width, task_data.graph.edge_width
-    return Model(*width, task_data.targets, task_data.links is not None, prepared.settings.model, members)
+    models = [build_model(prepared.task_data, prepared.settings) for _ in range(members)]
+    return models[0] if members == 1 else stack_members(models)
 
 
 class Weights:
@@ -241,7 +241,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_p
     tensors, facts = load_tensors(folder / "checkpoint" / "member-0.safetensors")
     assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
     lower = good | {"training.learning_rate": 0.001}
-    run = train(data, "node:wealth", folder, settings=lower, resume=True)
+    run = train(data, "node:wealth", folder, settings=lower, if_exists="resume")
     assert len(run.history) == 40
     assert list(run.history["learning_rate"]) == [1e30] * facts["epoch"] + [0.001] * (40 - facts["epoch"])
     assert run.config.settings.training.learning_rate == 0.001
@@ -252,10 +252,10 @@ def test_other_settings_may_not_change_on_the_way(tmp_path):
     with pytest.raises(TrainingStopped):
         train(data, "node:wealth", folder, settings=quick(training__learning_rate=1e30, training__patience=None))
     with pytest.raises(ValueError, match=r"another settings model\.hidden: it was 8, now it is 9: give the same"):
-        train(data, "node:wealth", folder, settings=quick(model__hidden=9), resume=True)
+        train(data, "node:wealth", folder, settings=quick(model__hidden=9), if_exists="resume")
     other = Tables(data.nodes.assign(age=1 + data.nodes["age"].round()), data.edges)
     with pytest.raises(ValueError, match="was started on other data: values of column"):
-        train(other, "node:wealth", folder, settings=quick(training__patience=None), resume=True)
+        train(other, "node:wealth", folder, settings=quick(training__patience=None), if_exists="resume")
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
@@ -363,7 +363,7 @@ def test_every_network_has_curves_of_its_own_in_tensorboard(tmp_path):
 
 
 def test_settings_without_a_directory_to_write_to_are_refused():
-    with pytest.raises(ValueError, match="resume, finish and tensorboard need a run directory: give out"):
+    with pytest.raises(ValueError, match="finish and tensorboard need a run directory: give out"):
         train(payments(), "node:vip", settings=quick(), tensorboard=True)
     with pytest.raises(ValueError, match="ensemble is 0, expected 1 to 10,000"):
         train(payments(), "node:vip", settings=quick(), ensemble=0)
@@ -397,7 +397,7 @@ def test_members_on_the_same_batches_of_graphs_are_those_alone():
         theirs = [row for row in fit_result.history if row["member"] == number]
         for name, share in (("loss", 1e-5), ("validation_loss", 5e-3)):
             assert [row[name] for row in theirs] == pytest.approx([row[name] for row in found.history], rel=share)
-        assert torch.allclose(member(graph).rows["graph"], model(graph).rows["graph"], rtol=1e-2, atol=1e-3)
+        assert torch.allclose(member(graph).by_level["graph"], model(graph).by_level["graph"], rtol=1e-2, atol=1e-3)
 
 
 def test_members_with_splits_of_their_own_have_batches_of_their_own():
@@ -407,7 +407,7 @@ def test_members_with_splits_of_their_own_have_batches_of_their_own():
     assert not can_batch_members(other, asked.settings, 2, "cpu")
 
 
-def test_sums_are_in_units_of_the_usual_training_graph(tmp_path):
+def test_sums_are_in_units_of_the_average_training_graph(tmp_path):
     asked = prepare(shapes(40), "graph:ring", "strong", quick(model__pool=["sum"], model__pool_from="both"), 0)
     graph, (part,) = asked.task_data.graph, asked.task_data.parts.values()
     first = torch.full_like(part, 2)
@@ -418,10 +418,10 @@ def test_sums_are_in_units_of_the_usual_training_graph(tmp_path):
             1.0 if chosen is None else float(offset.diff()[chosen].double().mean())  # without a graph, the sum itself
             for offset in (graph.node_offset, graph.edge_offset)
         ]
-        assert [float(readout.usual) for readout in model.tasks["graph"].head.readouts] == pytest.approx(expected)
+        assert [float(readout.reference_size) for readout in model.heads["graph"].readouts] == pytest.approx(expected)
     run = train(shapes(40), "graph:ring", tmp_path / "run", settings=quick(model__pool=["sum"]))
     (usual,), (again,) = (
-        [readout.usual for readout in model.tasks["graph"].head.readouts]
+        [readout.reference_size for readout in model.heads["graph"].readouts]
         for model in (run.models[0], load_run(tmp_path / "run").models[0])
     )
     assert torch.equal(usual, again)

@@ -7,9 +7,9 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from crashes import CrashError, stop_at
 from rich.console import Console
 from training.samples import content, payments
-from training.test_resume import CrashError, stop_at
 
 from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables

@@ -10,9 +10,9 @@ from training.samples import payments, quick
 
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
-from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
+from censnet.settings.build import build_model
 from censnet.settings.presets import make_settings
 from censnet.tasks.targets import Target
 from censnet_experiments.models import build_node_model
@@ -36,10 +36,10 @@ def test_the_network_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
     labels = pd.Series(["a", "b", "c", "a", "b"])
     target = Target.fit(labels, "node", "about", torch.arange(5), "multiclass")
     torch.manual_seed(3)
-    model = Model(7, 3, [target], False, settings.model)
+    model = build_model(7, 3, [target], settings.model)
     options = {name: value for name, value in spec.recipe.options.items() if name != "released_edges"}
     classifier = build_node_model("censnet", graph, 3, options, seed=3)
-    answer = model.eval()(graph).rows["node"]
+    answer = model.eval()(graph).by_level["node"]
     assert answer.equal(classifier.eval()(graph.nodes, graph.edges, graph.incidence))
     assert settings.model.dropout == spec.recipe.options["dropout"]
     assert settings.training.weight_decay == spec.recipe.weight_decay

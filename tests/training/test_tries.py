@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from crashes import CrashError, stop_at
 from rich.console import Console
-from training.samples import content, payments, quick, shapes
-from training.test_replicates import at_once, plain
-from training.test_resume import CrashError, stop_at
+from samples import batch_replicates, content, payments, quick, shapes, unscaled
 
 from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
@@ -24,8 +23,7 @@ from censnet.nn.model import Outputs
 from censnet.pipeline import replicate, train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import load_run
-from censnet.runs.directory import Candidate
-from censnet.selection.recipes import build_model
+from censnet.runs.config import Candidate
 from censnet.selection.self_training import (
     apart,
     best_per_gate_mode,
@@ -40,7 +38,7 @@ from censnet.tasks.predictions import probabilities
 from censnet.training.batches import FullBatch
 from censnet.training.inference import infer
 from censnet.training.objective import Objective
-from censnet.training.task_data import TaskData
+from censnet.training.task_data import TaskData, build_model
 from censnet.training.trainer import FitResult
 
 members_module = importlib.import_module("censnet.selection.recipes")
@@ -212,9 +210,9 @@ def test_side_by_side_or_one_by_one_the_same_is_kept(monkeypatch):
     """Without dropout, tries from one start take the same steps but for rounding."""
     settings = quick(**BOTH, model__dropout=0.0, training__epochs=12, training__monitor="loss")
     settings |= {"data.fractions": (0.2, 0.4, 0.4)}
-    together = train(plain(), "node:side", settings=settings)
+    together = train(unscaled(), "node:side", settings=settings)
     one_by_one(monkeypatch)
-    alone = train(plain(), "node:side", settings=settings)
+    alone = train(unscaled(), "node:side", settings=settings)
     assert together.config.selection.kept == alone.config.selection.kept
     np.testing.assert_allclose(together.config.selection.best, alone.config.selection.best, rtol=1e-3)
     assert together.metrics["test"]["node"]["loss"] == pytest.approx(alone.metrics["test"]["node"]["loss"], rel=1e-2)
@@ -229,8 +227,8 @@ def test_replicates_at_once_or_one_by_one_reach_the_same_on_average(monkeypatch)
     found = {}
     for yes in (True, False):
         with monkeypatch.context() as patch:
-            at_once(patch, yes)
-            found[yes] = replicate(plain(), "node:side", replicates=4, settings=settings)
+            batch_replicates(patch, yes)
+            found[yes] = replicate(unscaled(), "node:side", replicates=4, settings=settings)
     for one in (*found[True].runs, *found[False].runs):
         best, (kept,) = one.config.selection.best[0], one.config.selection.kept
         assert best[kept] == min(best)
@@ -342,7 +340,7 @@ def test_a_kill_in_any_try_ends_with_the_same_bits(step, side_by_side, monkeypat
     )  # fmt: skip
 
     def go(name: str) -> None:
-        train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, resume=True)
+        train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, if_exists="resume")
 
     go("whole")
     with monkeypatch.context() as patch:
@@ -367,7 +365,7 @@ def test_what_was_begun_side_by_side_goes_on_so_on_any_device(begun_side_by_side
         with monkeypatch.context() as patch:
             if not side_by_side:
                 one_by_one(patch)
-            train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, resume=True)
+            train(payments(), "node:tier", tmp_path / name, settings=settings, seed=1, if_exists="resume")
 
     go("whole", begun_side_by_side)
     with monkeypatch.context() as patch:
@@ -440,7 +438,9 @@ def test_teachers_speak_with_one_voice_as_sure_as_it_is_right():
     )
     task_data = prepare(payments(60), "node:tier", changes=quick(), seed=3).task_data
     (target,) = task_data.targets
-    both = torch.stack([probabilities(target, infer(one, task_data.graph).rows["node"]) for one in run.models]).mean(0)
+    both = torch.stack(
+        [probabilities(target, infer(one, task_data.graph).by_level["node"]) for one in run.models]
+    ).mean(0)
     said = predict_pseudo_labels([run.models], task_data, "cpu")[:, 0]
     assert torch.equal(said.argmax(1), both.argmax(1))
     rows = (task_data.parts["node"][:, 0] == 1).nonzero().squeeze(1)
@@ -601,11 +601,11 @@ def test_embeddings_of_edges_that_nothing_taught_come_with_a_warning(
     gates: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = train(
-        plain(),
+        unscaled(),
         "node:side",
         settings=quick(training__gates=gates, training__self_training_rounds=1, training__epochs=2),
     )
     with caplog.at_level("WARNING", "censnet"):
-        run.embed(plain())
-    assert run.config.at_rest == (gates == "frozen")
+        run.embed(unscaled())
+    assert run.config.gates_frozen == (gates == "frozen")
     assert ("gates at rest" in caplog.text) == (gates == "frozen")

@@ -16,15 +16,13 @@ from censnet.console import Text
 from censnet.data.splits.split import PARTS
 from censnet.levels import Level
 from censnet.pipeline.replicates import Replicates
-from censnet.runs.directory import Candidate
-from censnet.runs.known_rows import COUNTS
+from censnet.runs.config import Candidate
+from censnet.runs.evaluation import COUNTS
 from censnet.runs.run import Run
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
 from censnet.text import count
-from censnet.training.evaluator import ValidationScore
 
 MOST_COLUMNS = 12
-LOSS = "validation_loss"
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
@@ -32,11 +30,11 @@ Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metri
 
 def run_screen(run: Run) -> RenderableType:
     """Targets, samples, the best epoch, candidates, time, scores, and the next commands."""
-    made, facts = run.config.made, _facts()
+    provenance, facts = run.config.provenance, _facts()
     _add_targets(facts, run)
     facts.add_row("best epoch", _best_epoch(run))
     _add_candidates(facts, [run])
-    facts.add_row("time", f"{_seconds(made.seconds)} on {made.device}")
+    facts.add_row("time", f"{_seconds(provenance.seconds)} on {provenance.device}")
     _add_findings(facts, run)
     place = run.path or Path(".")
     return Group(
@@ -60,7 +58,7 @@ def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType
         _title(out, first),
         facts,
         *score_tables(
-            found.summary, monitored_metric(first), lambda cell: f"{_number(cell['mean'])} ± {cell['spread']:.4f}"
+            found.summary, monitored_metric(first), lambda cell: f"{_number(cell['mean'])} ± {cell['std']:.4f}"
         ),
         Text("next", "bold"),
         *_next(str(first.path), first.config.data, first.levels),
@@ -124,33 +122,15 @@ def _source(columns: Sequence[str]) -> str:
 
 def monitored_metric(run: Run) -> str:
     """The validation metric that the best epoch was selected by."""
-    judged = [name.removeprefix("validation_") for name in map(str, run.history) if name.startswith("validation_")]
-    others = [name for name in judged if name != "loss"]
-    return others[0] if others else "loss"
-
-
-def best_epochs(run: Run) -> list[int]:
-    """The best epoch of each member; the last where nothing was validated."""
-    history, metric = run.history, monitored_metric(run)
-    name, settings = f"validation_{metric}", run.config.settings.training
-    groups = [frame for _, frame in history.groupby("member")] if "member" in history else [history]
-    found = []
-    for frame in groups:
-        best, mark = 0, None
-        for epoch, value, loss in zip(frame["epoch"], frame.get(name, []), frame.get(LOSS, []), strict=False):
-            validated = (epoch - 1) // settings.validate_every * settings.validate_every
-            if settings.patience is not None and validated - best >= settings.patience:
-                break  # this member was done; the others went on
-            if not pd.isna(value) and ValidationScore(value, loss).is_better(metric, mark):
-                best, mark = int(epoch), ValidationScore(float(value), float(loss))
-        found.append(best or int(frame["epoch"].max()))
-    return found
+    return run.config.monitor or "loss"
 
 
 def _title(place: Path, run: Run) -> RenderableType:
     size = "" if run.config.members == 1 else f", {count(run.config.members, 'member')}"
     preset = run.config.settings.preset
-    return Text.assemble((str(place), "bold"), f"  {', '.join(run.config.asked)} on {run.config.data} ({preset}{size})")
+    return Text.assemble(
+        (str(place), "bold"), f"  {', '.join(run.config.target_specs)} on {run.config.data} ({preset}{size})"
+    )
 
 
 def _add_targets(facts: Table, run: Run) -> None:
@@ -193,11 +173,9 @@ def _samples(level: str, frame: pd.DataFrame, source: str) -> Text:
 
 def _best_epoch(run: Run) -> str:
     """The best epoch of all, and the metric that it was selected by."""
-    found, metric = best_epochs(run), monitored_metric(run)
-    first, last = min(found), max(found)
+    first, last, monitor = min(run.config.best_epoch), max(run.config.best_epoch), run.config.monitor
     epochs = f"{first}" if first == last else f"{first} to {last}"
-    judged = any(str(name).startswith("validation_") for name in run.history)
-    why = f"by {metric} on validation" if judged else "the last: there was nothing to validate on"
+    why = "the last: there was nothing to validate on" if monitor is None else f"by {monitor} on validation"
     return f"{epochs} of {int(run.history['epoch'].max())}, {why}"
 
 

@@ -82,7 +82,8 @@ def train(
     else:
         targets = target or default_targets(data)
         folder = out or default_run_dir(data, targets)
-        shared |= {"preset": preset, "seed": seed, "strict": strict, "resume": resume, "overwrite": overwrite}
+        shared |= {"preset": preset, "seed": seed, "strict": strict}
+        shared["if_exists"] = "resume" if resume else "overwrite" if overwrite else "error"
         shared["overrides"] = parse_overrides(column)
         again = None if replicates is None else [*sys.argv[1:], *([] if resume else ["--resume"])]
         with handle_interrupt(folder, again):
@@ -149,6 +150,8 @@ def _check_options(context: typer.Context) -> None:
         refuse(given.keys() - WITHOUT_DATA, "without DATA: --resume goes on with what the training was started with")
     if "finish" in given:
         refuse({"data", "resume", "change", "bf16", "tensorboard"}, "with --finish, which trains no more")
+    if "resume" in given:
+        refuse({"overwrite"}, "with --resume, which replaces nothing")
     if "replicates" in given:
         refuse({"ensemble", "tensorboard"}, "with --replicates")
     else:

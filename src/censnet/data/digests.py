@@ -20,8 +20,9 @@ from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.files import tensor_digest
 from censnet.levels import Level
-from censnet.ops.colors import hash_graphs, hash_rows, mix
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.colors import hash_graphs, hash_rows, splitmix64
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 Digests = NDArray[np.uint64]
 _LETTERS = bytes.maketrans(b"0123456789abcdef", b"abcdefghijklmnop")  # no digest looks like a number
@@ -40,9 +41,9 @@ def row_digests(data: Dataset, level: str) -> Digests:
     for role in ("id",) if level is Level.NODE else ("source", "target"):
         column = schema.keys.get(role)
         if column is not None and column in frame.columns:
-            found = mix(3 * found + _hash_texts(frame[column]))
+            found = splitmix64(3 * found + _hash_texts(frame[column]))
     if isinstance(graph, GraphSet):
-        found = mix(found + _at(whole[level.owners(graph).cpu()], rows))
+        found = splitmix64(found + _at(whole[level.owners(graph).cpu()], rows))
     return _unsigned(found)
 
 
@@ -95,6 +96,6 @@ def fingerprint(graph: Graph | GraphSet) -> str:
         tensors["nodes"] = graph.nodes
     if isinstance(graph, GraphSet):
         tensors |= {"node_offset": graph.node_offset, "edge_offset": graph.edge_offset}
-    if graph.graphs is not None:
-        tensors["graphs"] = graph.graphs
+    if graph.graph_features is not None:
+        tensors["graphs"] = graph.graph_features
     return tensor_digest(tensors)

@@ -30,7 +30,8 @@ from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse
 from censnet.data.tables.targets import Rows, expand_targets, target_columns
 from censnet.errors import DataError, shorten
 from censnet.levels import COLUMN_LEVELS
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 logger = logging.getLogger(__name__)
 

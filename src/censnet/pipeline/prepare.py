@@ -20,11 +20,12 @@ from censnet.errors import DataError
 from censnet.files import tensor_digest
 from censnet.inspection import audit
 from censnet.levels import Level
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
-from censnet.pipeline.resolve import check_unused, choose_recipes, resolve_settings
+from censnet.pipeline.resolve import resolve_recipes, section_of
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
-from censnet.settings.presets import make_settings, values_of
+from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, printable
@@ -34,7 +35,6 @@ logger = logging.getLogger("censnet")
 
 MOST_FINDINGS = 8
 LEAST_MEASURED = 20  # training nodes from which on their columns give means and scales
-TRIED = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def prepare(
         preset, changes, seed: as in `make_settings`.
     """
     asked, link = read_targets(data, target)
-    settings = make_settings(preset, _section(asked), changes, seed, link)
+    settings = make_settings(preset, section_of(asked), changes, seed, link)
     if settings.data.split_column is not None:
         asked = [replace(item, without=(settings.data.split_column,)) if item.every else item for item in asked]
     typed = read_data(
@@ -147,11 +147,6 @@ def _rows_to_measure(data: TypedData, splits: Mapping[str, Split]) -> dict[str, 
     return rows
 
 
-def _section(asked: Sequence[TargetSpec]) -> Level:
-    """The section of a preset for these targets: that of the first."""
-    return asked[0].level if asked else Level.LINK
-
-
 def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]:
     """What is to be predicted; where a level was left out, the error says which the data suggest."""
     try:
@@ -178,7 +173,7 @@ def prepare_typed(
         data: read, its columns typed.
         asked, link: what is predicted, and `names` as the user wrote it.
         settings: of the training.
-        changed: the settings that the user asked for; see `resolve_settings`.
+        changed: the settings that the user asked for; see `resolve_recipes`.
     """
     columns: dict[str, list[str]] = {}
     for item in asked:
@@ -196,15 +191,7 @@ def prepare_typed(
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
     task_data = make_task_data(dataset, targets, [splits], links)
-    section = _section(asked)
-    usual = make_settings(settings.preset, section, None, settings.seed, link)
-    check_unused(task_data, settings, usual, dataset, list(splits.values()))
-    networks = [
-        resolve_settings(
-            task_data, settings if network == "low_label" else _for_many(settings, section, changed, link), changed
-        )
-        for network in choose_recipes(task_data, settings)
-    ]
+    networks = resolve_recipes(task_data, settings, changed, dataset, splits.values())
     settings = networks[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:
         logger.info("no node is both a source and a target: links are told between these two sides alone")
@@ -236,14 +223,6 @@ def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tenso
         if error.file != table:
             raise
         raise DataError(error.found, dataset.tables.name(table), error.row, error.column) from None
-
-
-def _for_many(settings: Settings, section: Level, changed: Collection[str], link: bool) -> Settings:
-    """What was asked for, of the network for many labels; what is tried of the other is not asked of this one."""
-    if settings.training.recipe == "high_label":
-        return settings
-    changes = values_of(settings, set(changed) - TRIED) | {"training.recipe": "high_label"}
-    return make_settings(settings.preset, section, changes, settings.seed, link)
 
 
 def _without(split: Split, hidden: Tensor) -> Split:

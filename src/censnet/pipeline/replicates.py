@@ -1,4 +1,4 @@
-"""The same training from several seeds: how much of a score is luck."""
+"""Replicates of a training: the variance of its scores over seeds."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from typing import Any, Literal
 import torch
 
 from censnet.arguments import check_arguments
-from censnet.data.tables.target_spec import Targets
-from censnet.errors import RunError
+from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
-from censnet.pipeline.train import make_run, train
+from censnet.pipeline.resolve import SettingsLike, TargetsLike, as_specs, read_settings, section_of
+from censnet.pipeline.results import make_run
+from censnet.pipeline.train import IfExists, make_start, train
 from censnet.progress import show
-from censnet.runs.directory import check_own, is_complete
-from censnet.runs.lock import check_folder, locked, named_folder
-from censnet.runs.resume import close_directory, has_checkpoint, is_finished, make_start
+from censnet.runs.config import TrainingStart
+from censnet.runs.directory import check_own, is_complete, locked, run_dir
+from censnet.runs.resume import close_directory, has_checkpoint, is_finished
 from censnet.runs.run import Run
-from censnet.runs.start import Start
 from censnet.selection.recipes import can_batch_members, fit_recipes
 from censnet.selection.self_training import select_network
 from censnet.settings.presets import make_settings
 from censnet.training.devices import make_accelerator
 from censnet.training.task_data import make_task_data
 
-logger = logging.getLogger("censnet")
+logger = logging.getLogger(__name__)
 
 SUMMARY = "replicates.json"
 OWN = re.compile(r"seed-\d+|replicates\.json")
@@ -48,7 +48,7 @@ class Replicates:
 
     Args:
         runs: one for each seed.
-        summary: part -> level -> metric -> mean, spread (standard deviation over the runs) and the values.
+        summary: part -> level -> metric -> mean, std (standard deviation over the runs) and the values.
     """
 
     runs: list[Run]
@@ -57,60 +57,59 @@ class Replicates:
 
 def replicate(
     data: object,
-    target: Targets,
+    target: TargetsLike,
     out: str | os.PathLike[str] | None = None,
     *,
     replicates: int,
     vary: Vary = "both",
     preset: str = "strong",
-    settings: Mapping[str, object] | None = None,
+    settings: SettingsLike | None = None,
     seed: int = 0,
     device: str | None = None,
     strict: bool = False,
     overrides: Mapping[str, str] | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
+    if_exists: IfExists = "error",
     progress: bool = False,
 ) -> Replicates:
-    """Train from several seeds. Each run is kept in `out`/seed-N; `out`/replicates.json has the mean and the spread.
+    """Train from several seeds. Each run is saved in `out`/seed-N, mean and std of the scores in `out`/replicates.json.
 
-    On one small graph whose features do not depend on the split, all runs are trained at once.
+    On one small graph whose features do not depend on the split, all runs are trained as one batched ensemble.
 
     Args:
-        replicates: how many seeds: seed, seed + 1, ...
-        vary: what the seeds vary: the split, the initialization (weights, dropout, order of batches), or both.
-        data, target, preset, settings, device, strict, overrides, resume, overwrite, progress: as in `train`.
+        replicates: the number of seeds: seed, seed + 1, ...
+        vary: what the seeds decide: the split, the initialization (also dropout and the order of batches), or both.
+        data, target, preset, settings, device, strict, overrides, if_exists, progress: as in `train`.
     """
     check_arguments(replicate, locals())
     if replicates < 2:
-        raise ValueError(f"replicates is {replicates}, expected at least 2")
-    asked, link = read_targets(data, target)
-    split_seed = make_settings(preset, asked[0].level if asked else "link", settings, seed, link).data.split_seed
-    folder = None if out is None else named_folder(out)
-    starts = [seed if vary == "split" else seed + number for number in range(replicates)]
+        raise ArgumentError(f"replicates is {replicates}, expected at least 2")
+    target = as_specs(target)
+    specs, link = read_targets(data, target)
+    given, preset, seed = read_settings(settings, target, preset, seed)
+    split_seed = make_settings(preset, section_of(specs), given, seed, link).data.split_seed
+    folder, resume = None if out is None else run_dir(out), if_exists == "resume"
+    seeds = [seed if vary == "split" else seed + number for number in range(replicates)]
     first_split = seed if split_seed is None else split_seed
     changes = [
-        {**(settings or {}), "data.split_seed": first_split + (0 if vary == "init" else number)}
-        for number in range(replicates)
+        {**given, "data.split_seed": first_split + (0 if vary == "init" else number)} for number in range(replicates)
     ]
     folders = [None if folder is None else folder / f"seed-{number}" for number in range(replicates)]
-    _check_free(folder, folders, resume or overwrite)
+    _check_free(folder, folders, if_exists != "error")
 
     def prepare_one(number: int) -> Prepared:
-        return prepare(data, target, preset, changes[number], starts[number], strict=strict, overrides=overrides)
+        return prepare(data, target, preset, changes[number], seeds[number], strict=strict, overrides=overrides)
 
     def train_one(number: int) -> Run:
         where = folders[number]
         logger.info("seed %d of %d", number + 1, replicates)
         return train(
-            data, target, where, preset=preset, settings=changes[number], seed=starts[number], device=device,
-            strict=strict, overrides=overrides, resume=resume and where is not None, overwrite=overwrite,
-            progress=progress,
+            data, target, where, preset=preset, settings=changes[number], seed=seeds[number], device=device,
+            strict=strict, overrides=overrides, if_exists="error" if where is None else if_exists, progress=progress,
         )  # fmt: skip
 
     with ExitStack() as held:
-        main = make_accelerator(device=device).is_main_process
-        if folder is not None and main:
+        accelerator = make_accelerator(device=device)
+        if folder is not None and accelerator.is_main_process:
             held.enter_context(locked(folder))
         one_by_one = resume and any(where is not None and has_checkpoint(where) for where in folders)
         done = resume and all(where is not None and is_finished(where) for where in folders)
@@ -121,40 +120,38 @@ def replicate(
             if folder is not None:
                 logger.info("the runs go to %s", folder)
             every = _with_findings(every)
-            named = isinstance(data, str | os.PathLike)
-            begin = None if folder is None else partial(make_start, ensemble=1, overrides=overrides, named=named)
-            runs = _at_once(every, device, progress, begin)
+            has_name = isinstance(data, str | os.PathLike)
+            begin = None if folder is None else partial(make_start, ensemble=1, overrides=overrides, has_name=has_name)
+            runs = _fit_batched(every, accelerator.device, progress, begin, device)
             for where, run in zip(folders, runs, strict=True):
                 if where is not None:
                     run.save(where)
                     close_directory(where)
         else:
             runs = [train_one(number) for number in range(replicates)]
-        summary = summarise([run.metrics for run in runs])
-        if folder is not None and main:
+        summary = summarize([run.metrics for run in runs])
+        if folder is not None and accelerator.is_main_process:
             atomic_write(folder / SUMMARY, (json.dumps({"vary": vary, "parts": summary}, indent=1) + "\n").encode())
         return Replicates(runs, summary)
 
 
 def _check_free(folder: Path | None, folders: Sequence[Path | None], may_be_there: bool) -> None:
     if folder is not None:
-        check_folder(folder)
         check_own(folder, OWN)
         if is_complete(folder):
             raise RunError(f"{folder} holds a finished run: choose another --out for replicates")
     for where in folders:
         if where is None:
             continue
-        check_folder(where)
-        check_own(where)
+        check_own(run_dir(where))
         if not may_be_there and (is_complete(where) or has_checkpoint(where)):
             raise RunError(f"{where} is there already: choose another --out, --resume to go on, or --overwrite")
 
 
-def summarise(metrics: Sequence[Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, Any]:
-    """Mean and spread of every metric that all runs have.
+def summarize(metrics: Sequence[Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, Any]:
+    """Mean and standard deviation of every metric that all runs have.
 
-    >>> summarise([{"test": {"node": {"auc": 0.7}}}, {"test": {"node": {"auc": 0.9}}}])["test"]["node"]["auc"]["mean"]
+    >>> summarize([{"test": {"node": {"auc": 0.7}}}, {"test": {"node": {"auc": 0.9}}}])["test"]["node"]["auc"]["mean"]
     0.8
     """
     found: dict[str, Any] = {}
@@ -164,17 +161,19 @@ def summarise(metrics: Sequence[Mapping[str, Mapping[str, Mapping[str, float]]]]
                 values = [one.get(part, {}).get(level, {}).get(name) for one in metrics]
                 if all(value is not None for value in values):
                     numbers = [float(value) for value in values if value is not None]
-                    cell = {"mean": round(fmean(numbers), 12), "spread": stdev(numbers), "values": numbers}
+                    cell = {"mean": round(fmean(numbers), 12), "std": stdev(numbers), "values": numbers}
                     found.setdefault(part, {}).setdefault(level, {})[name] = cell
     return found
 
 
 def _can_share(every: Sequence[Prepared]) -> bool:
-    """Whether all runs would see the same graph and weigh classes alike, whatever rows they learn from."""
+    """Whether all runs have the same graph and class weights, whatever rows they are trained on."""
     first = every[0]
     if any(one.targets != first.targets for one in every):  # numbers are scaled by training rows
         return False
-    if any(one.settings.training != first.settings.training for one in every):  # guesses need labels to be chosen by
+    if any(
+        one.settings.training != first.settings.training for one in every
+    ):  # pseudo-labels need labels to be selected by
         return False
     if any(len(one.networks) != len(first.networks) for one in every):  # there may be too few labels in some
         return False
@@ -188,7 +187,7 @@ def _can_share(every: Sequence[Prepared]) -> bool:
 
 
 def _with_findings(every: Sequence[Prepared]) -> list[Prepared]:
-    """The same with what may make the scores of each look too good; of the first it is said."""
+    """Prepared data with the leaks of each; those of the first are logged."""
     every = [replace(one, findings=find_leaks(one)) for one in every]
     for finding in every[0].findings:
         logger.warning("%s", finding)
@@ -202,10 +201,14 @@ def _equal(one: Prepared, other: Prepared) -> bool:
     return torch.equal(nodes, others)
 
 
-def _at_once(
-    every: Sequence[Prepared], device: str | None, progress: bool, make: Callable[[Prepared], Start] | None
+def _fit_batched(
+    every: Sequence[Prepared],
+    where: torch.device,
+    progress: bool,
+    make: Callable[[Prepared], TrainingStart] | None,
+    device: str | None,
 ) -> list[Run]:
-    """All runs as members of one network; each has its own parts, and a start if `make` makes one."""
+    """Train all runs as members of one batched ensemble, each with its own split, and a start if `make` is given."""
     started, first = time.monotonic(), every[0]
     task_data = make_task_data(first.data, first.targets, [one.splits for one in every], None)
     callbacks = [show()] if progress else []
@@ -214,9 +217,8 @@ def _at_once(
     runs = []
     for number, one in enumerate(every):
         mine = [(models[number : number + 1], fit_results[number : number + 1]) for models, fit_results in found]
-        kept, models, fit_results = select_network(mine, one.networks)
+        selected, models, fit_results = select_network(mine, one.networks)
         start = None if make is None else make(one)
-        runs.append(
-            make_run(replace(one, data=first.data, networks=[kept]), models, fit_results, seconds, device, start)
-        )
+        own = replace(one, data=first.data, networks=[selected])
+        runs.append(make_run(own, models, fit_results, seconds, where, start))
     return runs

@@ -1,44 +1,136 @@
-"""Settings as they can be followed on the data at hand.
+"""Resolve settings: from what a user gives to the settings of each recipe that is trained on the data.
 
-What a preset says and cannot be done is left out. What the user asked for is done, or is an error; so is what nothing
-would read.
+Settings of a preset that cannot be followed on the data are left out. A setting that the user chose is followed, or is
+an error; so is one that nothing would read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import cast
 
 import torch
 
 from censnet.data.dataset import Dataset
 from censnet.data.splits.split import Split
 from censnet.data.splits.stated import has_wide_masks
-from censnet.errors import SettingsError
+from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, parse_targets
+from censnet.errors import ArgumentError, SettingsError
+from censnet.levels import Level
 from censnet.ops.graph import Graph
-from censnet.settings.presets import has_network_for_many
+from censnet.settings.presets import has_network_for_many, make_settings, setting_names, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
+from censnet.tasks.targets import Target
 from censnet.text import count, plural
 from censnet.training.task_data import TaskData
 
-MOST = 2**24  # numbers in one activation up to which gates at rest and further rounds are tried unasked: they take time
+SettingsLike = Settings | Mapping[str, object]  # an object, or a mapping of nested or dotted names
+TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write them, or of another run
+
+MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
+CANDIDATES = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
 
 
-def resolve_settings(task_data: TaskData, settings: Settings, asked: Collection[str] = ()) -> Settings:
-    """The settings as they can be followed.
+def as_specs(target: TargetsLike) -> Targets:
+    """Targets, with a `TargetSpec` of the same level, column, kind and positive class for each fitted `Target`.
+
+    >>> as_specs(Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"]))
+    [TargetSpec(edge:fraud=binary:yes)]
+    """
+    items = [target] if isinstance(target, str | TargetSpec | Target) else list(target)
+    if not any(isinstance(item, Target) for item in items):
+        return cast(Targets, target)
+    return [
+        TargetSpec(item.level, item.column, item.kind, item.classes[1] if item.kind == "binary" else None)
+        if isinstance(item, Target)
+        else item
+        for item in items
+    ]
+
+
+def read_settings(
+    settings: SettingsLike | None, target: Targets, preset: str, seed: int
+) -> tuple[dict[str, object], str, int]:
+    """A user's settings as changes of a preset by dotted names, the preset, and the seed.
+
+    A `Settings` object brings its own preset and seed; its changes are the fields that were set and differ from the
+    preset.
 
     Args:
-        lesson: what is learnt from.
-        settings: as they were asked for.
-        asked: the settings that the user, rather than a preset, asked for.
+        settings: as given to `train`.
+        target: decides the section of the preset.
+        preset, seed: as given to `train`.
+
+    Example:
+        >>> read_settings({"model": {"hidden": 64}, "training.epochs": 5}, "node:label", "strong", 0)
+        ({'model.hidden': 64, 'training.epochs': 5}, 'strong', 0)
     """
-    return _settle_walks(task_data, _settle_tries(task_data, settings, asked))
+    if not isinstance(settings, Settings):
+        found: dict[str, object] = {}
+        for name, value in (settings or {}).items():
+            some: dict[str, object] = {name: value}
+            if isinstance(value, Mapping) and "." not in name:
+                some = {f"{name}.{key}": one for key, one in value.items()}
+            for full, one in some.items():
+                if full in found:
+                    raise ArgumentError(f"settings has {full} twice, expected it once")
+                found[full] = one
+        return found, preset, seed
+    for name, given, default, own in (("preset", preset, "strong", settings.preset), ("seed", seed, 0, settings.seed)):
+        if given not in (default, own):
+            raise ArgumentError(f"{name} is {given!r}, and that of settings is {own!r}, expected one of them")
+    specs, link = parse_targets(target)
+    usual = make_settings(settings.preset, section_of(specs), None, settings.seed, link)
+    groups = {"model": settings.model, "training": settings.training, "data": settings.data}
+    stated = [f"{group}.{name}" for group, values in groups.items() for name in values.model_fields_set]
+    values, others = values_of(settings, sorted(stated)), values_of(usual, setting_names())
+    changes = {name: value for name, value in values.items() if value != others[name]}
+    return changes, settings.preset, settings.seed
+
+
+def section_of(specs: Collection[TargetSpec]) -> Level:
+    """The section of a preset for some targets: that of the first, or of links."""
+    return next((spec.level for spec in specs), Level.LINK)
+
+
+def resolve_recipes(
+    task_data: TaskData, settings: Settings, changed: Collection[str], dataset: Dataset, splits: Collection[Split]
+) -> list[Settings]:
+    """The settings of each recipe to train. A changed setting that nothing reads is an error.
+
+    Args:
+        task_data: what is learned from.
+        settings: of the preset, with the user's changes.
+        changed: the settings that the user, rather than the preset, chose.
+        dataset: the data.
+        splits: of the rows of each level.
+    """
+    section = task_data.targets[0].level if task_data.targets else Level.LINK
+    link = task_data.links is not None
+    usual = make_settings(settings.preset, section, None, settings.seed, link)
+    _check_unused(task_data, settings, usual, dataset, splits)
+    found = []
+    for recipe in choose_recipes(task_data, settings):
+        one = settings
+        if (
+            recipe == "high_label" and settings.training.recipe != "high_label"
+        ):  # candidates of the other are not its own
+            changes = values_of(settings, set(changed) - CANDIDATES) | {"training.recipe": "high_label"}
+            one = make_settings(settings.preset, section, changes, settings.seed, link)
+        found.append(resolve_settings(task_data, one, changed))
+    return found
+
+
+def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:
+    """The settings of one recipe as they can be followed on the data; the arguments are those of `resolve_recipes`."""
+    return _resolve_diffusion(task_data, _resolve_candidates(task_data, settings, changed))
 
 
 def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
-    """Which networks of a preset are trained: of both, validation rows choose; on a big graph that takes too long."""
-    asked = settings.training.recipe
-    if asked != "auto":
-        return [asked]
+    """The recipes of a preset to train: from `MANY` labeled nodes on both, unless the graph is big."""
+    chosen = settings.training.recipe
+    if chosen != "auto":
+        return [chosen]
     nodes = [target.level for target in task_data.targets[:1]] == ["node"] and has_network_for_many(settings.preset)
     if not nodes or not bool(((task_data.parts["node"] == 0).sum(0) >= MANY).all()):
         return ["low_label"]
@@ -47,47 +139,39 @@ def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
     return ["low_label", "high_label"] if task_data.has("validation") else ["low_label"]
 
 
-def check_unused(
-    task_data: TaskData, settings: Settings, usual: Settings, dataset: Dataset, splits: list[Split]
+def _check_unused(
+    task_data: TaskData, settings: Settings, usual: Settings, dataset: Dataset, splits: Collection[Split]
 ) -> None:
-    """Raise where a setting differs from the usual one of the preset, and nothing reads it here.
-
-    Args:
-        lesson: what is learnt from.
-        settings: as they were asked for.
-        usual: those of the preset.
-        dataset: what was read.
-        splits: how its rows were shared out, level by level.
-    """
-    for name, why in (*_unread(task_data, settings), *_unread_of_data(task_data, settings.data, dataset, splits)):
+    """Raise where a setting differs from that of the preset, `usual`, and nothing reads it."""
+    for name, why in (*_unused(task_data, settings), *_unused_of_data(task_data, settings.data, dataset, splits)):
         group, _, key = name.partition(".")
         value, left = (getattr(getattr(each, group), key) for each in (settings, usual))
         if value != left:
             raise SettingsError(f"{name} is {value}, expected {left}, as it is: nothing reads it, since {why}")
 
 
-def _unread(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]]:
-    """The settings that nothing reads here, and why."""
+def _unused(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The settings of model and training that nothing reads, and why."""
     levels, model = {target.level for target in task_data.targets}, settings.model
     if task_data.links is None:
         for group, names in OF_LINKS.items():
             yield from ((f"{group}.{name}", "it is of links, and none are predicted") for name in names)
         yield "data.link_fractions", "it is of links, and none are predicted"
     elif model.decoder == "inner_product":
-        yield "training.negative_ratio", "model.decoder inner draws no pairs"
-        yield "training.edge_mask_ratio", "model.decoder inner hides no links"
-        yield "model.diffusion_steps", "model.decoder inner reads none"
+        yield "training.negative_ratio", "model.decoder inner_product samples no negatives"
+        yield "training.edge_mask_ratio", "model.decoder inner_product masks no edges"
+        yield "model.diffusion_steps", "model.decoder inner_product reads no diffusion embedding"
     else:
-        yield "model.positive_weight", f"model.decoder {model.decoder} has as many links as other pairs"
+        yield "model.positive_weight", f"model.decoder {model.decoder} trains on as many links as negatives"
     if not levels:
         yield from (
             (f"model.{name}", "links alone are predicted")
             for name in ("head", "last_layer_is_head", "clip_to_label_range")
         )
     if not task_data.targets or task_data.targets[0].level != "node":
-        yield "training.recipe", "it is of nodes, and the first target is none of theirs"
+        yield "training.recipe", "it is of nodes, and the first target is of another level"
     elif not has_network_for_many(settings.preset):
-        yield "training.recipe", f"preset {settings.preset} has one network for nodes"
+        yield "training.recipe", f"preset {settings.preset} has one recipe for nodes"
     if "edge" not in levels:
         yield "model.edge_head_reads_nodes", "no column of edges is predicted"
     if "graph" not in levels:
@@ -95,13 +179,13 @@ def _unread(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]
             (f"model.{name}", "no column of graphs is predicted") for name in ("pool", "pool_from", "pool_norm")
         )
     if model.feature_dropout and task_data.graph.nodes.layout == torch.strided:
-        yield "model.feature_dropout", "it takes out words of nodes, and these have features that are not sparse"
+        yield "model.feature_dropout", "it drops sparse features of nodes, and these are dense"
 
 
-def _unread_of_data(
-    task_data: TaskData, settings: DataSettings, dataset: Dataset, splits: list[Split]
+def _unused_of_data(
+    task_data: TaskData, settings: DataSettings, dataset: Dataset, splits: Collection[Split]
 ) -> Iterator[tuple[str, str]]:
-    """The settings of the data that nothing reads here, and why."""
+    """The settings of the data that nothing reads, and why."""
     way = settings.split
     if way != "file":
         yield "data.split_file", f"data.split is {way}, and file would read it"
@@ -117,14 +201,14 @@ def _unread_of_data(
     if task_data.links is not None and way == "file":
         yield "data.link_fractions", "data.split is file"
     if not splits and way != "file":
-        yield "data.split", "links alone are predicted, and are hidden at random or as in a file"
+        yield "data.split", "links alone are predicted, and are held out at random or as in a file"
     vectors = any(column.kind == "vector" for column in dataset.schema.nodes.columns)
     if dataset.schema.smiles is None and not vectors:
         yield "data.features", "there are neither molecules nor vectors of counts, such as words"
 
 
-def _settle_walks(task_data: TaskData, settings: Settings) -> Settings:
-    """How long the walks are that links are told by. Beside words they added nothing, beside other features much."""
+def _resolve_diffusion(task_data: TaskData, settings: Settings) -> Settings:
+    """The steps of the diffusion embedding. Beside bag-of-words features it added nothing, beside others much."""
     model = settings.model
     if task_data.links is None or model.decoder == "inner_product" or model.diffusion_steps != "auto":
         return settings
@@ -134,20 +218,20 @@ def _settle_walks(task_data: TaskData, settings: Settings) -> Settings:
     )
 
 
-def _settle_tries(task_data: TaskData, settings: Settings, asked: Collection[str]) -> Settings:
-    """Leave out what cannot be tried here: guesses, further rounds, gates at rest."""
+def _resolve_candidates(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """Leave out candidates that cannot be trained: pseudo-labels, further self-training rounds, frozen gates."""
     training, model = settings.training, settings.model
     changes: dict[str, object] = {}
-    why = _why_not_guess(task_data, settings) if any(training.pseudo_label_weights) else None
+    why = _why_no_pseudo_labels(task_data, settings) if any(training.pseudo_label_weights) else None
     if why is not None:
-        if "training.pseudo_label_weights" in asked:
+        if "training.pseudo_label_weights" in changed:
             raise SettingsError(
                 f"training.pseudo_label_weights is {training.pseudo_label_weights}, expected [0.0]: there can be no "
                 f"pseudo-labels, as {why}"
             )
         changes["pseudo_label_weights"] = [0.0]
     if training.self_training_rounds > 1 and (why is not None or not any(training.pseudo_label_weights)):
-        if "training.self_training_rounds" in asked:
+        if "training.self_training_rounds" in changed:
             raise SettingsError(
                 f"training.self_training_rounds is {training.self_training_rounds}, expected 1: further rounds "
                 "learn from pseudo-labels, and "
@@ -156,29 +240,29 @@ def _settle_tries(task_data: TaskData, settings: Settings, asked: Collection[str
         changes["self_training_rounds"] = 1
     moving = model.gate != "bounded" or model.self_weight == "learned"
     if "frozen" in training.gates and moving:
-        if "training.gates" in asked:
+        if "training.gates" in changed:
             raise SettingsError(
-                f"training.gates is {training.gates}, expected learnt: with model.gate {model.gate} and "
-                f"model.self_weight {model.self_weight} layers do not start as the plain kernel"
+                f"training.gates is {training.gates}, expected learned: with model.gate {model.gate} and "
+                f"model.self_weight {model.self_weight} layers do not start as the kernel without gates"
             )
         changes["gates"] = ["learned"]
     elif len(training.gates) > 1 and not task_data.has("validation"):
-        if "training.gates" in asked:
+        if "training.gates" in changed:
             raise SettingsError(f"training.gates is {training.gates}, expected one: no validation row has a label")
         changes["gates"] = training.gates[:1]
     if _is_big(task_data, settings):
         few = {"gates": training.gates[:1], "self_training_rounds": 1}
-        changes = {name: value for name, value in few.items() if f"training.{name}" not in asked} | changes
+        changes = {name: value for name, value in few.items() if f"training.{name}" not in changed} | changes
     return settings.model_copy(update={"training": training.model_copy(update=changes)})
 
 
 def _is_big(task_data: TaskData, settings: Settings) -> bool:
-    """Whether nothing should be trained twice unasked."""
+    """Whether the graph is too big to train several candidates by default."""
     return (len(task_data.graph.nodes) + len(task_data.graph.edges)) * settings.model.hidden > MOST
 
 
-def _why_not_guess(task_data: TaskData, settings: Settings) -> str | None:
-    """Why classes of rows without a label cannot be guessed here, if they cannot."""
+def _why_no_pseudo_labels(task_data: TaskData, settings: Settings) -> str | None:
+    """The reason why there can be no pseudo-labels, if there is one."""
     if not isinstance(task_data.graph, Graph):
         return "there are many graphs"
     if task_data.links is not None:
@@ -191,7 +275,7 @@ def _why_not_guess(task_data: TaskData, settings: Settings) -> str | None:
     if target.is_wide:
         return f"{target.level}:{target.column} has {len(target.classes):,} classes"
     if settings.training.sampling in ("neighbors", "proportional"):
-        return f"training.sampling is {settings.training.sampling}, and guesses need the whole graph in each step"
+        return f"training.sampling is {settings.training.sampling}, and pseudo-labels need the whole graph in each step"
     if not task_data.has("validation"):
-        return "no validation row has a label, and guesses are chosen there"
+        return "no validation row has a label, and pseudo-labels are selected there"
     return None

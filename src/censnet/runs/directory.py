@@ -1,205 +1,130 @@
-"""The run directory: all it takes to predict later on another machine, under checksums, nothing a pickle."""
+"""The run directory: files under checksums, written atomically, none of them a pickle, and locked while training."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import platform
 import re
 import shutil
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ValidationError
 
-from censnet.errors import RunError, quote
+from censnet.errors import RunError, quote, shorten
 from censnet.files import atomic_write
-from censnet.runs.graph_size import GraphSize
-from censnet.runs.start import Start
-from censnet.settings.schema import Gates, Recipe, Settings
-from censnet.tasks.targets import Target
-from censnet.text import count
+from censnet.runs.config import FORMAT, RunConfig
 from censnet.training.checkpoint import open_plain, read_plain
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"
 CHECKPOINT = "checkpoint"
 START = "start.json"  # of an unfinished training, in CHECKPOINT
-SAVING = ".saving"  # a run that is whole but not yet in its place
+SAVING = ".saving"  # a complete run that is not yet moved to its place
+LOCK = ".lock"  # held by the process that trains in the directory
 FILES = re.compile(
     r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|predictions(_node|_edge|_graph|_link)?\.csv"
 )
 STATES = re.compile(r"start\.json|history\.csv|(network-\d+-)?(round-\d+-)?(members|member-\d+)\.safetensors")
-LEFT = re.compile(  # by a training that was killed, or by nobody in particular
-    r"\.lock(\.\d+)?|\.saving|checkpoint|tensorboard|\..*\.part|\.DS_Store|\.git(keep|ignore)|lost\+found"
+LEFTOVERS = re.compile(  # of a killed training, or of no program in particular
+    r"\.lock|\.saving|checkpoint|tensorboard|\..*\.part|\.DS_Store|\.git(keep|ignore)|lost\+found"
 )
-_SEAL = re.compile(rb'"sha256": "([0-9a-f]{64})"\n}\n?\Z')
-MOST_MEMBERS = 10_000
+_CHECKSUM = re.compile(rb'"sha256": "([0-9a-f]{64})"\n}\n?\Z')
 MOST_CONFIG = 64 * 2**20
 PIECE = 2**20  # bytes of a file that are read, and checked, at a time
 Kind = TypeVar("Kind", bound=BaseModel)
 Check = Callable[[Path, bytes, bytearray], None]  # the file, the piece that was just read, all of it so far
 
 
-class Provenance(BaseModel):
-    """How a run came about; nothing here decides what it predicts."""
+def run_dir(out: str | os.PathLike[str]) -> Path:
+    """The directory that a user names for a run: a folder, or nothing yet. A symlink is not written through.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    date: str
-    seconds: float
-    device: str
-    python: str
-    torch: str
-    censnet: str
-
-
-class Candidate(BaseModel):
-    """One training of a network, of several that validation rows choose from.
-
-    Args:
-        round: from 1; in later rounds the guesses are what the networks of the round before say together.
-        gates: whether gates and self maps are learnt, or stay where they start.
-        unlabelled: how much guessed classes count beside the labels.
-        labels: which network of the preset.
+    An empty name, as of a variable that is not set, is refused rather than taken for the working directory.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    round: int
-    gates: Gates
-    pseudo_label_weight: float
-    recipe: Recipe = "low_label"
-
-
-class SelectionRecord(BaseModel):
-    """What was tried for each member, and what validation rows chose.
-
-    Args:
-        tries: in order.
-        sharpness: of the first guesses, of which validation rows chose one before; see `pseudo_labels`.
-        best: member -> the best validation value of the metric that decides, in each try.
-        kept: member -> which try was kept, from 0.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    candidates: list[Candidate]
-    inverse_temperature: list[float]
-    best: list[list[float | None]]
-    kept: list[int]
-
-    @model_validator(mode="after")
-    def _kept_are_tries(self) -> SelectionRecord:
-        if not all(0 <= number < len(self.candidates) for number in self.kept):
-            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {count(len(self.candidates), 'try')}")
-        return self
+    if not os.fspath(out).strip():
+        raise RunError(f"out is {os.fspath(out)!r}, expected the name of a folder for the run")
+    folder = Path(out)
+    try:
+        is_link, is_file = folder.is_symlink(), folder.exists() and not folder.is_dir()
+    except (OSError, ValueError) as error:  # too long, or with a NUL
+        why = getattr(error, "strerror", None) or error
+        raise RunError(f"{shorten(folder)} cannot be a folder: {why}: choose another --out") from None
+    if is_link:
+        raise RunError(f"{folder} is a link to {os.readlink(folder)}, expected a folder: give that one as --out")
+    if is_file:
+        raise RunError(f"{folder} is a file, expected a directory for the run")
+    return folder
 
 
-class RunConfig(BaseModel):
-    """What `config.json` says.
-
-    Args:
-        format: of the directory.
-        settings: of the training.
-        asked: the target, as the user wrote it.
-        data: the name or the path of the data, and the fingerprint of what was learnt from.
-        graph_size: of the data.
-        targets: what is predicted.
-        link: whether links are.
-        split: level -> where its split came from, and how many rows are in each part.
-        node_width, edge_width, graph_width: channels of the features.
-        node_features: whether the nodes have features of their own, and none that stand in for them.
-        members: networks whose answers are averaged.
-        tried: what they were chosen from, if from several.
-        start: what the training was started with, where that is known.
-        closed: whether it was closed, by `--finish`, before it came to its end.
-        findings: what may make its scores look better than they are, such as a feature that tells the target.
-        made: how it came about.
-        files: name -> SHA-256 of every other file.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: Literal[1] = 1
-    settings: Settings
-    asked: list[str]
-    data: str
-    fingerprint: str
-    graph_size: GraphSize | None = None
-    targets: list[Target]
-    link: bool
-    split: dict[str, str] = Field(default_factory=dict)
-    node_width: int = Field(ge=0, lt=2**31)
-    edge_width: int = Field(ge=0, lt=2**31)
-    graph_width: int = Field(0, ge=0, lt=2**31)
-    node_features: bool
-    members: int = Field(ge=1, le=MOST_MEMBERS)
-    selection: SelectionRecord | None = None
-    start: Start | None = None
-    closed: bool = False
-    findings: list[str] = Field(default_factory=list, max_length=100)
-    made: Provenance
-    files: dict[str, str] = Field(default_factory=dict)
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether gates of some member stayed where they start: then no answer ever depended on its edges."""
-        if self.selection is None:
-            return self.settings.training.gates == ["frozen"]
-        return any(self.selection.candidates[number].gates == "frozen" for number in self.selection.kept)
-
-
-def made_now(seconds: float, device: str) -> Provenance:
-    """How a run that ends now came about."""
-    return Provenance(
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
-        seconds=round(seconds, 3),
-        device=device,
-        python=platform.python_version(),
-        torch=torch.__version__,
-        censnet=_own_version(),
-    )
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let one training at a time run in a directory. The operating system drops the lock of a process that dies."""
+    run_dir(folder)
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise RunError(f"{folder} cannot be made: {why}: choose another --out") from None
+    path = folder.resolve() / LOCK  # only the folder is resolved: the file itself could be a link
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise RunError(f"{path} is a link, a folder or a pipe, expected a file: remove it")
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise RunError(
+            f"{folder} is being trained in by another process: wait for it, or choose another --out"
+        ) from None
+    except OSError as error:
+        raise RunError(f"{path} cannot be locked: {error.strerror}: choose another --out") from None
+    try:
+        yield
+    finally:
+        try:
+            path.unlink(missing_ok=True)  # while it is held: a process that has opened it sees that it is gone
+        finally:
+            lock.release()
+        if made and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def is_complete(path: Path) -> bool:
-    """Whether there is a finished run."""
+    """Whether the directory holds a finished run."""
     return (path / CONFIG).exists() or _is_saving(path)
 
 
 def config_digest(path: Path) -> str:
-    """The SHA-256 of the `config.json` of a finished run, which tells it from every other; empty if there is none."""
+    """The SHA-256 of the `config.json` of a finished run, which identifies it; empty if there is none."""
     if not is_complete(path):
         return ""
-    place = path / SAVING / CONFIG if _is_saving(path) else path / CONFIG
-    return hashlib.sha256(read_plain(place, MOST_CONFIG)).hexdigest()
+    return hashlib.sha256(read_plain(file_path(path, CONFIG), MOST_CONFIG)).hexdigest()
 
 
 def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
-    """Raise if a folder that holds no run has files of the user's, or if a link stands where a file of a run goes.
+    """Raise if a folder that holds no run has files of the user's, or if a link stands in the place of a file of a run.
 
-    Files that `more` fits are not the user's.
+    Files whose names match `more` are not the user's.
     """
     if not path.is_dir():
         return
     check_links(path)
-    if is_complete(path) and _is_sealed(path / SAVING / CONFIG if _is_saving(path) else path / CONFIG):
+    if is_complete(path) and _has_checksum(file_path(path, CONFIG)):
         return
-    if _is_sealed(path / CHECKPOINT / START):
+    if _has_checksum(path / CHECKPOINT / START):
         return
-    names = [place.name for place in path.iterdir() if LEFT.fullmatch(place.name) is None]
+    names = [place.name for place in path.iterdir() if LEFTOVERS.fullmatch(place.name) is None]
     foreign = [name for name in names if more is None or more.fullmatch(name) is None]
     for folder, known in ((CHECKPOINT, STATES), (SAVING, FILES)):
         inside = (path / folder).iterdir() if (path / folder).is_dir() else ()
         foreign += [
             f"{folder}/{place.name}"
             for place in inside
-            if place.name == START or not (known.fullmatch(place.name) or LEFT.fullmatch(place.name))
+            if place.name == START or not (known.fullmatch(place.name) or LEFTOVERS.fullmatch(place.name))
         ]
     if foreign:
         shown = ", ".join(quote(name) for name in sorted(foreign)[:3])
@@ -207,20 +132,20 @@ def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
         raise RunError(f"{path} holds {shown}, which no training wrote: choose another --out, or an empty folder")
 
 
-def _is_sealed(path: Path) -> bool:
-    """Whether a file ends as one of ours does; it may be damaged."""
+def _has_checksum(path: Path) -> bool:
+    """Whether a file ends in a checksum; it may still be damaged."""
     try:
-        return path.is_file() and _SEAL.search(read_plain(path, MOST_CONFIG)) is not None
+        return path.is_file() and _CHECKSUM.search(read_plain(path, MOST_CONFIG)) is not None
     except RunError:
         return False
 
 
 def check_links(path: Path) -> None:
-    """Raise if a link stands where a file or a folder of a run goes: it would lead elsewhere."""
+    """Raise if a symlink stands in the place of a file or a folder of a run: it would lead elsewhere."""
     for place in (path, path / CHECKPOINT, path / SAVING):
         for inside in place.iterdir() if place.is_dir() else ():
             name = inside.name
-            ours = name == CONFIG or any(known.fullmatch(name) for known in (FILES, STATES, LEFT))
+            ours = name == CONFIG or any(known.fullmatch(name) for known in (FILES, STATES, LEFTOVERS))
             if ours and inside.is_symlink():
                 raise RunError(
                     f"{inside} is a link, expected a file or a folder that a training wrote: remove the link"
@@ -228,19 +153,12 @@ def check_links(path: Path) -> None:
 
 
 def _is_saving(path: Path) -> bool:
-    """Whether a run was written whole, but not all of it was brought to its place."""
+    """Whether a run was written completely, but not all of its files were moved to their place."""
     return (path / SAVING / CONFIG).exists() and not (path / SAVING).is_symlink()
 
 
-def _own_version() -> str:
-    try:
-        return version("censnet")
-    except PackageNotFoundError:
-        return "not installed"  # run from its source
-
-
 def write_directory(path: Path, config: RunConfig, files: Mapping[str, bytes]) -> None:
-    """Write a run in the place of what is there. A crash at any moment leaves the old run or the new one."""
+    """Write a run, replacing the one that is there. A crash at any moment leaves the old run or the new one."""
     place = path / SAVING
     check_own(path)
     commit(path)
@@ -253,13 +171,13 @@ def write_directory(path: Path, config: RunConfig, files: Mapping[str, bytes]) -
 
 
 def commit(path: Path) -> None:
-    """Bring the files of a run that was written whole to their place, `config.json` last."""
+    """Move the files of a completely written run to their place, `config.json` last."""
     place = path / SAVING
     if not _is_saving(path):
         return
     files = _read_config(path).files
     for old in path.iterdir():
-        if FILES.fullmatch(old.name) and old.name not in files:  # of a run that was here before
+        if FILES.fullmatch(old.name) and old.name not in files:  # of the run before
             old.unlink()
     for name in [name for name in files if (place / name).exists()]:
         os.replace(place / name, path / name)
@@ -268,14 +186,14 @@ def commit(path: Path) -> None:
 
 
 def clear_training(path: Path) -> None:
-    """Remove an unfinished training; a finished run beside it, and all else, stays."""
+    """Remove an unfinished training; a finished run beside it, and everything else, stays."""
     if (path / CHECKPOINT / START).exists() and not is_complete(path):
         (path / HISTORY).unlink(missing_ok=True)
     shutil.rmtree(path / CHECKPOINT, ignore_errors=True)
 
 
 def read_config(path: str | os.PathLike[str]) -> RunConfig:
-    """What a run says of itself; one that is damaged, unfinished or something else is refused."""
+    """Read `config.json`; a run that is damaged, unfinished or of another format is refused."""
     path = Path(path)
     if not path.is_dir():
         raise RunError(f"{path} is not a directory, expected a run" if path.exists() else f"there is no run {path}")
@@ -288,23 +206,23 @@ def read_config(path: str | os.PathLike[str]) -> RunConfig:
     return _read_config(path)
 
 
-def place_of(path: Path, name: str) -> Path:
-    """Where a file of a run is, which may not have been brought to its place yet."""
+def file_path(path: Path, name: str) -> Path:
+    """The path of a file of a run, which may not have been moved to its place yet."""
     place = path / SAVING / name if _is_saving(path) else path / name
     return place if place.exists() else path / name
 
 
 def read_file(path: Path, config: RunConfig, name: str, check: Check | None = None) -> bytes:
-    """Read a file of a run and check every byte of it.
+    """Read a file of a run and compare its SHA-256 with the one in `config.json`.
 
     Args:
         path: the run directory.
-        config: what it says of itself.
+        config: of the run.
         name: the file.
-        check: raises as soon as the bytes that have been read so far show that it is not what it should be.
+        check: raises as soon as the bytes read so far show that the file is invalid.
     """
     found, content = hashlib.sha256(), bytearray()
-    with open_plain(place_of(path, name)) as file:
+    with open_plain(file_path(path, name)) as file:
         try:
             while part := file.read(PIECE):
                 found.update(part)
@@ -319,8 +237,8 @@ def read_file(path: Path, config: RunConfig, name: str, check: Check | None = No
 
 
 def _read_config(path: Path) -> RunConfig:
-    place = path / SAVING / CONFIG if _is_saving(path) else path / CONFIG
-    config = unseal_as(RunConfig, place, "that of a run")
+    place = file_path(path, CONFIG)
+    config = read_checked(RunConfig, place, "that of a run")
     for name in config.files:
         if FILES.fullmatch(name) is None:
             raise RunError(f"{place} names the file {quote(name)}, which is none of a run: it is not read")
@@ -330,9 +248,11 @@ def _read_config(path: Path) -> RunConfig:
     return config
 
 
-def unseal_as(kind: type[Kind], place: Path, what: str) -> Kind:
-    """Read what `dump_with_checksum` wrote, as a model of pydantic's; what it is called in words is for the error."""
+def read_checked(kind: type[Kind], place: Path, what: str) -> Kind:
+    """Read what `dump_with_checksum` wrote as a pydantic model; `what` names it in errors."""
     raw = load_with_checksum(read_plain(place, MOST_CONFIG), place)
+    if raw.get("format", 1) == 1:  # runs of the first format, and start.json beside them, which had no number
+        raise RunError(f"{place} has format 1, expected {FORMAT}: an earlier version wrote it: train again")
     try:
         return kind.model_validate(raw)
     except (ValidationError, RecursionError) as error:
@@ -344,7 +264,7 @@ def unseal_as(kind: type[Kind], place: Path, what: str) -> Kind:
 
 
 def dump_with_checksum(content: Mapping[str, Any]) -> bytes:
-    """JSON whose last line is the SHA-256 of the whole, itself taken as zeros."""
+    """JSON whose last entry is the SHA-256 of the whole text, with zeros in its own place."""
     text = json.dumps({**content, "sha256": "0" * 64}, indent=1).encode() + b"\n"
     digest = hashlib.sha256(text).hexdigest().encode()
     return text.replace(b'"sha256": "' + b"0" * 64 + b'"\n}\n', b'"sha256": "' + digest + b'"\n}\n')
@@ -352,7 +272,7 @@ def dump_with_checksum(content: Mapping[str, Any]) -> bytes:
 
 def load_with_checksum(text: bytes, path: Path) -> dict[str, Any]:
     """Read what `dump_with_checksum` wrote."""
-    found = _SEAL.search(text)
+    found = _CHECKSUM.search(text)
     if found is None:
         raise RunError(f"{path} does not end in its checksum: it is damaged, cut short, or not ours")
     blank = text[: found.start(1)] + b"0" * 64 + text[found.end(1) :]

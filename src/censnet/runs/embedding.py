@@ -1,4 +1,4 @@
-"""Embeddings of nodes, edges and graphs, as tensors and as tables with the user's ids."""
+"""Embeddings of nodes, edges and graphs, as tensors and as tables behind the user's ids."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from censnet.data.dataset import Dataset, rename_taken
 from censnet.data.molecules.assemble import smiles_of
 from censnet.data.molecules.featurize import atom_positions
 from censnet.levels import Level
-from censnet.nn.graph_task import GraphTask
+from censnet.nn.heads import GraphHead
 from censnet.nn.model import Model
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.training.inference import graph_batches
 
 ENDS = ("source", "target")
@@ -35,7 +36,7 @@ class Embeddings(NamedTuple):
 
 
 def embedding_tables(dataset: Dataset, found: Sequence[tuple[Tensor, Tensor, Tensor | None]]) -> Embeddings:
-    """Tables of the embeddings that each member gave, side by side."""
+    """Tables of the members' embeddings, concatenated."""
     tables = {}
     for level, parts in zip(("node", "edge", "graph"), zip(*found, strict=True), strict=True):
         if parts[0] is not None:
@@ -46,7 +47,7 @@ def embedding_tables(dataset: Dataset, found: Sequence[tuple[Tensor, Tensor, Ten
 
 
 def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
-    """Embeddings behind the user's ids. Those of molecules begin with `row`, from 1, which joins the three tables."""
+    """Embeddings behind the user's ids. For molecules the first column is `row`, from 1, to join the three tables."""
     frames = dataset.tables.frames()
     if Level(level).table not in frames:
         return _atoms_or_bonds(dataset, level, values)
@@ -58,7 +59,7 @@ def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.Da
 
 
 def _atoms_or_bonds(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
-    """The row of each molecule and its ids, and where the atom or the bond is in the SMILES, from 0."""
+    """The row of each molecule and its ids, and the position of the atom or the bond in the SMILES, from 0."""
     graph, frame = dataset.graph, dataset.tables.frames()["graphs"]
     assert isinstance(graph, GraphSet)
     owner, offset = Level(level).owners(graph), Level(level).offset(graph)
@@ -88,29 +89,30 @@ def _atoms_or_bonds(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.Da
 def embed_graph(
     model: Model, graph: Graph | GraphSet, tick: Callable[[int], None] = lambda _: None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` hears how many were done."""
+    """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` is called with their number."""
     if isinstance(graph, Graph):
         nodes, edges = model.embed(graph)
-        nodes, edges = _plain(model.place(nodes)), _plain(edges)
+        nodes = nodes if model.decoder is None else model.decoder.embed_nodes(nodes)
+        nodes, edges = _to_dense(nodes), _to_dense(edges)
         tick(1)
         return nodes, edges, None
-    head = model.tasks["graph"] if "graph" in model.targets else None
+    head = dict(model.heads.items()).get("graph")
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for numbers in graph_batches(graph):
         batch = graph.batch(numbers)
         nodes, edges = model.embed(batch)
-        if isinstance(head, GraphTask):
-            pooled = head.embed(nodes, edges, batch.incidence)
-        else:  # no head has learnt to pool: the means of both sides
+        if isinstance(head, GraphHead):
+            pooled = head.embed(nodes, edges, batch)
+        else:  # no head that pools was trained: mean pooling of both sides
             count = [batch.incidence.count(side).clamp(min=1).unsqueeze(1) for side in ("node", "edge")]
             sides = (batch.incidence.pool(nodes, "node"), batch.incidence.pool(edges, "edge"))
             pooled = torch.cat([side / number for side, number in zip(sides, count, strict=True)], dim=1)
-        parts.append((_plain(nodes), _plain(edges), _plain(pooled)))
+        parts.append((_to_dense(nodes), _to_dense(edges), _to_dense(pooled)))
         tick(len(numbers))
     nodes, edges, graphs = (torch.cat(side) for side in zip(*parts, strict=True))
     return nodes, edges, graphs
 
 
-def _plain(rows: Tensor) -> Tensor:
-    """As a table has them; a side that no layer renewed may still be sparse."""
+def _to_dense(rows: Tensor) -> Tensor:
+    """Dense, on the CPU; features that no layer updated may still be sparse."""
     return (rows.to_dense() if rows.layout == torch.sparse_csr else rows).float().cpu()

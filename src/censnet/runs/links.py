@@ -1,9 +1,9 @@
-"""Links of a user's graph: pairs by their ids, scores of pairs, and the likeliest links that are not there."""
+"""Link predictions on a user's graph: probabilities of pairs by their ids, their scores, and the top new links."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,17 +15,38 @@ from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.ids import IdIndex, as_ids, find_alike, read_ids
 from censnet.data.tables.keys import find_key
-from censnet.errors import DataError, name_columns, quote
-from censnet.nn.model import LinkInputs, Model, Outputs
+from censnet.errors import ArgumentError, DataError, name_columns, quote
+from censnet.nn.decoder import LinkDecoder, LinkInputs
+from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.pairs import find_bipartition
 from censnet.progress import counting
 from censnet.tasks.metrics import score_links
-from censnet.training.devices import make_accelerator
 
 Keep = Literal["ids", "all"]
 BLOCK = 2**24  # pairs that are scored at once
 GRID = 2**22  # and where some nodes are scored with all
+
+
+class HeldOutPairs(NamedTuple):
+    """Pairs of one part that message passing did not see, all of them links or none of them.
+
+    Args:
+        part: validation or test.
+        linked: whether the pairs are links.
+        pairs: the two nodes of each.
+        probability: of a link, the mean over members.
+        deviation: the standard deviation over members, if there are several.
+
+    Shape:
+        pairs (2, n), probability and deviation (n,).
+    """
+
+    part: str
+    linked: bool
+    pairs: Tensor
+    probability: Tensor
+    deviation: Tensor | None
 
 
 def link_table(
@@ -35,20 +56,19 @@ def link_table(
     pairs: pd.DataFrame | None,
     top: int | None,
     keep: Keep,
-    device: str | None = None,
+    device: torch.device,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """How likely links are: for the rows of the edge table, for given pairs, or the likeliest that are not there.
+    """Link probabilities of the rows of the edge table, of given pairs, or of the most probable pairs without an edge.
 
-    All pairs are scored on the device that is asked for, or the best there is; a few on the CPU.
+    For the latter all pairs are scored, on the device; others are few and scored on the CPU.
     """
     graph, models = one_graph(dataset), [model.cpu() for model in models]
-    latents = [member.latent for member in outputs if member.latent is not None]
+    latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
     if top is not None:
         if top < 1:
-            raise ValueError(f"top is {top}, expected at least 1")
-        where = make_accelerator(device=device).device
-        placed = [model.to(where) for model in models], [latent.to(where) for latent in latents]
+            raise ArgumentError(f"top is {top}, expected at least 1")
+        placed = [model.to(device) for model in models], [latent.to(device) for latent in latents]
         with counting("nodes", graph.num_nodes, progress) as tick:
             found, probability = top_links(*placed, graph, top, tick)
         for model in models:
@@ -69,34 +89,47 @@ def link_table(
 
 
 def check_exclusive(pairs: object, top: int | None) -> None:
-    """Raise where both pairs and a number of the likeliest are asked for."""
+    """Raise if both `pairs` and `top` are given."""
     if pairs is not None and top is not None:
-        raise ValueError("pairs and top are both given, expected one: the pairs to judge, or how many to suggest")
+        raise ArgumentError("pairs and top are both given, expected one: the pairs to score, or how many to suggest")
 
 
-def link_scores(models: Sequence[Model], outputs: Sequence[Outputs], hidden: LinkSplit) -> dict[str, dict[str, float]]:
-    """How well hidden links are told from as many pairs that are none, for validation and test."""
+def score_held_out(models: Sequence[Model], outputs: Sequence[Outputs], links: LinkSplit) -> list[HeldOutPairs]:
+    """The probabilities of the held-out links and of the sampled negatives, for validation and test.
+
+    Args:
+        models: the members.
+        outputs: of each member, on the message graph of the split.
+        links: the split.
+    """
     models = [model.cpu() for model in models]
-    latents = [member.latent for member in outputs if member.latent is not None]
-    found = {}
-    for part, sides in (
-        ("validation", (hidden.validation_links, hidden.validation_negatives)),
-        ("test", (hidden.test_links, hidden.test_negatives)),
-    ):
-        chance = [pair_probability(models, latents, pairs)[0].double().logit(eps=1e-12) for pairs in sides]
-        found[part] = score_links(*(values.numpy() for values in chance))
-    return found
+    latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
+    return [
+        HeldOutPairs(part, linked, pairs, *pair_probability(models, latents, pairs))
+        for part, linked, pairs in (
+            ("validation", True, links.validation_links),
+            ("validation", False, links.validation_negatives),
+            ("test", True, links.test_links),
+            ("test", False, links.test_negatives),
+        )
+    ]
+
+
+def link_metrics(held_out: Sequence[HeldOutPairs]) -> dict[str, dict[str, float]]:
+    """Part -> the metrics of its held-out links against its negatives."""
+    logits = {(each.part, each.linked): each.probability.double().logit(eps=1e-12).numpy() for each in held_out}
+    return {part: score_links(logits[part, True], logits[part, False]) for part in ("validation", "test")}
 
 
 def one_graph(dataset: Dataset) -> Graph:
-    """The graph, if it is one."""
+    """The graph of the data; many graphs are an error."""
     if not isinstance(dataset.graph, Graph):
         raise DataError("there are many graphs, expected one: links are predicted within one graph")
     return dataset.graph
 
 
 def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str | None]]:
-    """The nodes of each pair of ids, and for a pair that names an unknown node, what is wrong; it is then 0-0."""
+    """The nodes of each pair of ids; a pair with an unknown node is 0-0 and has an error message."""
     own = data.schema.edges.keys
     ends = [
         own[role] if own.get(role) in pairs.columns else find_key(pairs.columns, role) for role in ("source", "target")
@@ -126,10 +159,10 @@ def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str |
 def pair_probability(
     models: Sequence[Model], latents: Sequence[LinkInputs], pairs: Tensor
 ) -> tuple[Tensor, Tensor | None]:
-    """How likely each pair is a link: the mean over members, and their deviation if there are several."""
+    """The link probability of each pair: the mean over members, and their standard deviation if there are several."""
     found = []
     for model, latent in zip(models, latents, strict=True):
-        parts = [model.link_logits(latent, part) for part in torch.split(pairs, BLOCK, dim=1)]
+        parts = [_decoder(model).score(latent, part) for part in torch.split(pairs, BLOCK, dim=1)]
         found.append(torch.cat(parts).float().sigmoid().cpu())
     each = torch.stack(found)
     return each.mean(0), each.std(0) if len(each) > 1 else None
@@ -143,9 +176,9 @@ def top_links(
     top: int,
     tick: Callable[[int], None] = lambda _: None,
 ) -> tuple[Tensor, Tensor]:
-    """The likeliest pairs that no edge joins, best first, from all pairs, some nodes at a time. -> (2, top), (top,).
+    """The most probable pairs without an edge, in descending order, from all pairs, some nodes at a time.
 
-    `tick` hears how many nodes were done.
+    `tick` is called with the number of nodes that were done. -> (2, top), (top,)
     """
     count = graph.num_nodes
     low, high = graph.ends.cpu().sort(0).values
@@ -155,7 +188,7 @@ def top_links(
     for start in range(0, count, rows):
         nodes = torch.arange(start, min(start + rows, count))
         likely = torch.stack([
-            model.link_logits_with_all(latent, nodes, start).float().sigmoid().cpu()
+            _decoder(model).score_all_pairs(latent, nodes, start).float().sigmoid().cpu()
             for model, latent in zip(models, latents, strict=True)
         ]).mean(0)  # fmt: skip
         here = (low >= start) & (low < start + rows)
@@ -174,6 +207,12 @@ def top_links(
         tick(len(nodes))
     order = best.argsort(descending=True, stable=True)
     return torch.stack([where[order] // count, where[order] % count]), best[order]
+
+
+def _decoder(model: Model) -> LinkDecoder:
+    if model.decoder is None:
+        raise ValueError("the model has no decoder, expected one: links are scored by it")
+    return model.decoder
 
 
 def node_names(data: Dataset) -> np.ndarray[tuple[int], np.dtype[np.object_]]:

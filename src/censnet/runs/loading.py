@@ -1,4 +1,4 @@
-"""The files of a run directory as what they stand for. What they say is checked before it is believed."""
+"""Load the files of a run directory: models, schema, tables and metrics, each checked before it is used."""
 
 from __future__ import annotations
 
@@ -19,22 +19,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
+from censnet.data.splits.links import NODE_ROWS
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.integers import MISSING, as_integers
 from censnet.data.tables.schema import Schema
 from censnet.errors import RunError, quote
 from censnet.nn.model import Model
-from censnet.runs.directory import (
-    CONFIG,
-    HISTORY,
-    METRICS,
-    MODEL,
-    SCHEMA,
-    SPLITS,
-    RunConfig,
-    place_of,
-    read_file,
-)
+from censnet.runs.config import RunConfig
+from censnet.runs.directory import CONFIG, HISTORY, METRICS, MODEL, SCHEMA, SPLITS, file_path, read_file
+from censnet.settings.build import build_model
 from censnet.training.checkpoint import open_plain
 from censnet.training.evaluator import Scores
 
@@ -42,7 +35,7 @@ MOST = {SCHEMA: 2**28, METRICS: 2**26}  # bytes
 LONGEST_NAME = 1024  # bytes of the name of a column, in the mean
 _EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # whether numbers are read to the last digit unasked
 PRECISION = {} if _EXACT else {"float_precision": "round_trip"}
-IDS = 64  # columns of a table that are not answers: ids, parts of a split, an error
+IDS = 64  # columns of a table that are not predictions: ids, parts of a split, an error
 KINDS = {  # of tensors in a safetensors file
     torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
     torch.int32: "I32", torch.bool: "BOOL",
@@ -50,12 +43,12 @@ KINDS = {  # of tensors in a safetensors file
 
 
 def read_models(path: Path, config: RunConfig) -> list[Model]:
-    """The networks of a run. No memory is taken for more than the file has and `config.json` describes.
+    """The models of a run. No memory is taken for more than the file has and `config.json` describes.
 
-    The header of `model.safetensors` is compared with the network that `config.json` describes, name by name and shape
+    The header of `model.safetensors` is compared with the model that `config.json` describes, name by name and shape
     by shape, before any tensor is read.
     """
-    expected = _describe_network(config, path).state_dict()
+    expected = _describe_model(config, path).state_dict()
     place = path / MODEL
     _check_header(config, expected, path)
     try:
@@ -71,35 +64,35 @@ def read_models(path: Path, config: RunConfig) -> list[Model]:
         own[number][rest] = tensor
     models = []
     for member in range(config.members):
-        model = _describe_network(config, path)
+        model = _describe_model(config, path)
         model.load_state_dict({name: tensor.clone() for name, tensor in own[str(member)].items()}, assign=True)
         models.append(model.requires_grad_().eval())
     return models
 
 
-def _describe_network(config: RunConfig, path: Path) -> Model:
-    """One of the networks of a run, without memory for its tensors."""
+def _describe_model(config: RunConfig, path: Path) -> Model:
+    """A model of a run, without memory for its tensors."""
     try:
         with torch.device("meta"):
-            return Model(
+            return build_model(
                 config.node_width,
                 config.edge_width,
                 config.targets,
-                config.link,
                 config.settings.model,
-                features=config.node_features,
+                link=config.link,
+                node_features=config.node_features,
                 graph_width=config.graph_width,
             )
     except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
-        raise RunError(f"{path / CONFIG} describes no network: {_line(error)}") from None
+        raise RunError(f"{path / CONFIG} describes no model: {_line(error)}") from None
 
 
 def _check_header(config: RunConfig, expected: Mapping[str, Tensor], path: Path) -> None:
-    """Raise unless the header of the weights is that of the networks described, and the file as long as it says."""
+    """Raise unless the header of the weights is that of the models described, and the file as long as it says."""
     place = path / MODEL
     longest = config.members * sum(len(json.dumps(name)) + 200 + 20 * tensor.dim() for name, tensor in expected.items())
     data = config.members * sum(tensor.numel() * tensor.element_size() for tensor in expected.values())
-    with open_plain(place_of(path, MODEL)) as file:
+    with open_plain(file_path(path, MODEL)) as file:
         size, length = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
         if length > min(longest + 1000, size - 8):
             raise RunError(f"{place} cannot be read: its header is said to have {length:,} bytes, which is too much")
@@ -122,7 +115,7 @@ def _check_header(config: RunConfig, expected: Mapping[str, Tensor], path: Path)
                     f"{place}: {name} {what[:200]}, expected {tuple(tensor.shape)} and {KINDS[tensor.dtype]}"
                 )
     if found:
-        raise RunError(f"{place} has {quote(next(iter(found)), 100)}, expected no such tensor: the network has none")
+        raise RunError(f"{place} has {quote(next(iter(found)), 100)}, expected no such tensor: the model has none")
     if size != 8 + length + data:
         raise RunError(f"{place} has {size:,} bytes, expected {8 + length + data:,}, as its header says")
 
@@ -142,7 +135,7 @@ def _check_values(place: Path, name: str, tensor: Tensor) -> None:
 
 
 def read_schema(path: Path, config: RunConfig) -> Schema:
-    """schema.json, whose statistics can be used, and which gives the features that the networks read."""
+    """schema.json, whose statistics can be used, and which gives the features that the models read."""
     file = str(path / SCHEMA)
     schema = Schema.from_json(_read_bounded(path, config, SCHEMA), file)
     tables = {"nodes": schema.nodes, "edges": schema.edges, "graphs": schema.graphs, "descriptors": schema.descriptors}
@@ -166,19 +159,24 @@ def read_schema(path: Path, config: RunConfig) -> Schema:
 
 
 def _read_bounded(path: Path, config: RunConfig, name: str) -> bytes:
-    with open_plain(place_of(path, name)) as file:
+    with open_plain(file_path(path, name)) as file:
         size = os.fstat(file.fileno()).st_size
     if size > MOST[name]:
         raise RunError(f"{path / name} has {size:,} bytes, expected at most {MOST[name]:,}")
     return read_file(path, config, name)
 
 
-def read_frame(content: bytes, path: Path, ids: Collection[str] = ()) -> pd.DataFrame:
-    """A table of a run; the columns of ids are as they were written."""
+def read_frame(content: bytes, path: Path, ids: Collection[str] | None = ()) -> pd.DataFrame:
+    """A table of a run; the columns of ids, or all but numbers of rows if None, are text as it was written."""
     if not content.strip():
         return pd.DataFrame()
     try:
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
+        if ids is None:
+            dtypes = dict.fromkeys(names, "string") | {"row": "int64"}
+            if set(NODE_ROWS) <= set(names):
+                dtypes |= dict.fromkeys(NODE_ROWS, "Int64")
+            return pd.read_csv(io.BytesIO(content), dtype=dtypes, keep_default_na=False, na_values=[""])
         own = [name for name in names if name in ids]
         gaps = {name: list(MISSING) for name in names if name not in ids}
         options: dict[str, Any] = {"keep_default_na": False, "na_values": gaps, "dtype": dict.fromkeys(own, "string")}
@@ -193,10 +191,10 @@ def read_frame(content: bytes, path: Path, ids: Collection[str] = ()) -> pd.Data
         raise RunError(f"{path} is not a table: {_line(error)}") from None
 
 
-def read_table_file(path: Path, config: RunConfig, name: str, ids: Collection[str] = ()) -> tuple[pd.DataFrame, bytes]:
-    """A table of a run, and its bytes; it has no more columns, and a history no more rows, than settings explain.
+def read_table_file(path: Path, config: RunConfig, name: str, ids: Collection[str] = ()) -> pd.DataFrame:
+    """A table of a run; it has no more columns, and a history no more rows, than settings explain.
 
-    The columns of ids are as they were written.
+    The columns of ids, and all of splits.csv but numbers of rows, are as they were written.
     """
     most = IDS + 4 * sum(max(len(target.classes), 1) + 4 for target in config.targets)
     expected = {HISTORY: {"epoch", "loss", "learning_rate"}, SPLITS: {"table", "row", "split"}}.get(name, set())
@@ -218,10 +216,10 @@ def read_table_file(path: Path, config: RunConfig, name: str, ids: Collection[st
     lines = content.count(b"\n")
     if name == HISTORY and lines > rows + 1:
         raise RunError(f"{path / name} has {lines - 1:,} rows, expected at most {rows:,}: one an epoch")
-    frame = read_frame(content, path / name, () if name == HISTORY else ids)
+    frame = read_frame(content, path / name, {HISTORY: (), SPLITS: None}.get(name, ids))
     if name == HISTORY:
         _check_history(path / name, frame)
-    return frame, content
+    return frame
 
 
 def _check_history(path: Path, frame: pd.DataFrame) -> None:

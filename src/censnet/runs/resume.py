@@ -1,105 +1,88 @@
-"""The run directory while a training is not finished: what it was started with, and whether it may go on.
+"""Unfinished trainings in a run directory: their stored start, and whether a training may resume from it.
 
-A training keeps its state in `checkpoint/`, and its run is brought to its place when it is whole. So a finished run
+A training keeps its state in `checkpoint/`, and its run is moved to its place when it is complete. So a finished run
 that `--overwrite` replaces stays as it is until then: `start.json` names it by the digest of its `config.json`. While
 `config.json` has that digest, or is not there, the training is unfinished; as soon as it has another, the run in the
-directory is the one that the training made, and what is left of `checkpoint/` is of no more use.
+directory is the one that the training made, and the rest of `checkpoint/` is of no more use.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from censnet.errors import RunError
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from censnet.data.tables.columns import as_arrow
+from censnet.errors import RunError, quote
 from censnet.files import atomic_write
 from censnet.levels import Level
+from censnet.runs.config import RunConfig, TableContent, TrainingStart
 from censnet.runs.directory import (
     CHECKPOINT,
     HISTORY,
     START,
-    RunConfig,
     check_own,
     clear_training,
     commit,
     config_digest,
     dump_with_checksum,
     is_complete,
-    unseal_as,
+    read_checked,
 )
-from censnet.runs.start import Start, data_changes, digest_of, table_content
 from censnet.settings.presets import make_settings, values_of
 from censnet.training.checkpoint import read_facts
 
-if TYPE_CHECKING:
-    from censnet.pipeline.prepare import Prepared
+logger = logging.getLogger(__name__)
 
-logger = logging.getLogger("censnet")
-
-FREE = (
-    "learning_rate",
-    "max_grad_norm",
-    "checkpoint_seconds",
-    "epochs",
-)  # may differ when a training resumes
+FREE = ("learning_rate", "max_grad_norm", "checkpoint_seconds", "epochs")  # settings that may change on resuming
+FIXED = {  # inputs that may not -> their name in messages
+    "target_specs": "target",
+    "settings": "settings",
+    "other_recipes": "recipe",
+    "ensemble": "ensemble",
+    "overrides": "overrides",
+}
+MOST_SHOWN = 3  # changes of data that a message names
 ANEW = "--overwrite trains it anew"
 AGAIN = "give the same, or --overwrite to start anew"
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """Whether there is an unfinished training to go on with, which may be to replace a finished run."""
+    """Whether the directory holds an unfinished training, which may be going to replace a finished run."""
     if not (folder / CHECKPOINT / START).is_file():
         return False
     return not is_complete(folder) or read_start(folder).replaces == config_digest(folder)
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether there is a finished run, and no unfinished training to replace it."""
+    """Whether the directory holds a finished run, and no unfinished training to replace it."""
     return is_complete(folder) and not has_checkpoint(folder)
 
 
 def history_path(folder: Path) -> Path:
-    """Where epochs are written down as they end: in the directory, unless it has the history of a finished run."""
+    """The file that epochs are written to as they end: in the directory, unless a finished run is there."""
     return folder / CHECKPOINT / HISTORY if is_complete(folder) else folder / HISTORY
 
 
-def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] | None, named: bool) -> Start:
-    """What a training starts with.
-
-    Args:
-        prepared, ensemble, overrides: as in `train`.
-        named: whether the data have a name, or a path, by which they can be read again.
-    """
-    tables, parts = prepared.data.tables, prepared.task_data.parts
-    return Start(
-        asked=prepared.asked,
-        settings=prepared.settings,
-        changed=prepared.changed,
-        others=prepared.networks[1:],
-        ensemble=ensemble,
-        overrides=dict(overrides or {}),
-        data=prepared.data.name if named else "",
-        fingerprint=prepared.fingerprint,
-        tables={table: table_content(frame, tables.name(table)) for table, frame in tables.frames().items()},
-        parts=digest_of({level: part.numpy().tobytes() for level, part in parts.items()}),
-    )
-
-
-def open_directory(folder: Path, start: Start, resume: bool, overwrite: bool) -> None:
-    """Make the run directory ready, and write down what the training was started with.
+def open_directory(folder: Path, start: TrainingStart, resume: bool, overwrite: bool) -> None:
+    """Prepare the run directory, and store the start of the training.
 
     Args:
         folder: the run directory.
-        start: what the training starts with.
-        resume: whether a training that is there goes on; where there is none, one is begun.
-        overwrite: whether what is there may be replaced, when the new run is whole.
+        start: the inputs of the training.
+        resume: whether to resume an unfinished training that is there; where there is none, one is started.
+        overwrite: whether to replace what is there, when the new run is complete.
     """
     check_own(folder)
     commit(folder)
-    begun = has_checkpoint(folder)
+    begun = (resume or not overwrite) and has_checkpoint(folder)
     if resume and begun:
         before = read_start(folder)
         _check_same(folder, before, start)
@@ -117,7 +100,7 @@ def open_directory(folder: Path, start: Start, resume: bool, overwrite: bool) ->
 
 
 def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) -> bool:
-    """Whether other epochs are asked for than a finished run was trained with; other changes of it are refused."""
+    """Whether `settings` asks for other epochs than a finished run was trained with; other changes are refused."""
     section = config.targets[0].level if config.targets else Level.LINK
     before = config.settings if config.start is None else config.start.settings
     asked = False
@@ -132,56 +115,56 @@ def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) 
     return asked
 
 
-def check_extends(folder: Path, config: RunConfig, now: Start) -> None:
+def check_extends(folder: Path, config: RunConfig, now: TrainingStart) -> None:
     """Raise unless a training differs from that of a finished run in its epochs alone."""
     if config.start is None:
         raise RunError(f"{folder} does not say what it was started with: {ANEW}")
     _check_same(folder, config.start, now)
-    logger.info("%s is finished and keeps no state to go on from: it is trained again from its start", folder)
+    logger.info("%s is finished and has no checkpoint to resume from: training again from the first epoch", folder)
 
 
 def close_directory(folder: Path) -> None:
-    """Remove what a training that has come to its end needs no more."""
+    """Remove the checkpoints of a training that has ended."""
     shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
 
 
-def read_start(folder: Path) -> Start:
-    """What an unfinished training was started with."""
+def read_start(folder: Path) -> TrainingStart:
+    """Read the start of an unfinished training."""
     place = folder / CHECKPOINT / START
     if not place.is_file():
         raise RunError(
             f"{folder} has no training to go on with: censnet train DATA --target ... --out {folder} starts one"
         )
-    return unseal_as(Start, place, "what a training was started with")
+    return read_checked(TrainingStart, place, "what a training was started with")
 
 
-def _check_same(folder: Path, before: Start, now: Start) -> None:
-    """Raise unless a training goes on with what it was started with, but for what may differ."""
+def _check_same(folder: Path, before: TrainingStart, now: TrainingStart) -> None:
+    """Raise unless two starts have the same inputs, but for the settings in `FREE`."""
     old, new = before.model_dump(mode="json"), now.model_dump(mode="json")
     for name in FREE:
         was, value = old["settings"]["training"][name], new["settings"]["training"][name]
         if was != value:
             logger.info("training.%s was %s, from here on it is %s", name, was, value)
-        for one, other in zip([old["settings"], *old["others"]], [new["settings"], *new["others"]], strict=False):
+        recipes = ([each["settings"], *each["other_recipes"]] for each in (old, new))
+        for one, other in zip(*recipes, strict=False):
             one["training"][name] = other["training"][name]
-    for name in ("asked", "settings", "others", "ensemble", "overrides"):
+    for name, word in FIXED.items():
         if old[name] != new[name]:
-            raise RunError(f"{folder} was started with another {name} {_difference(old[name], new[name])}: {AGAIN}")
+            raise RunError(f"{folder} was started with another {word} {_difference(old[name], new[name])}: {AGAIN}")
     if old["fingerprint"] != new["fingerprint"]:
         raise RunError(f"{folder} was started on other data: {data_changes(before, now)}: {AGAIN}")
 
 
-def _check_epochs(folder: Path, before: Start, now: Start) -> None:
-    """Raise if more epochs are done than are asked for. Where more are asked for, forget rounds that rest on fewer."""
-    networks = zip([before.settings, *before.others], [now.settings, *now.others], strict=True)
-    for number, (old, new) in enumerate(networks, 1):
+def _check_epochs(folder: Path, before: TrainingStart, now: TrainingStart) -> None:
+    """Raise if more epochs are done than are asked for. If more are asked for, drop the rounds that depend on fewer."""
+    for number, (old, new) in enumerate(zip(before.recipes, now.recipes, strict=True), 1):
         was, epochs = old.training.epochs, new.training.epochs
         if was == epochs:
             continue
-        changed = False  # whether a network of an earlier round is trained further
+        changed = False  # whether a model of an earlier round is trained further
         for paths in _rounds(folder / CHECKPOINT, f"network-{number}-" if number > 1 else ""):
             if changed:
-                logger.info("the later rounds start anew, from what networks say that were trained for longer")
+                logger.info("later self-training rounds start anew: their pseudo-labels come from longer training")
                 for path in paths:
                     path.unlink()
                 continue
@@ -195,7 +178,7 @@ def _check_epochs(folder: Path, before: Start, now: Start) -> None:
 
 
 def _rounds(checkpoint: Path, prefix: str) -> list[list[Path]]:
-    """The checkpoints of the members of one network, round by round."""
+    """The checkpoints of the members of one recipe, round by round."""
     found, number = [], 1
     while paths := sorted(checkpoint.glob(f"{prefix}{f'round-{number}-' if number > 1 else ''}member*.safetensors")):
         found.append(paths)
@@ -204,9 +187,79 @@ def _rounds(checkpoint: Path, prefix: str) -> list[list[Path]]:
 
 
 def _difference(old: Any, new: Any, at: str = "") -> str:
-    """Where two settings differ first, in words."""
+    """A description of the first difference between two inputs."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in {**old, **new}:
             if old.get(name) != new.get(name):
                 return _difference(old.get(name), new.get(name), f"{at}.{name}" if at else str(name))
     return f"{at}: it was {old!r}, now it is {new!r}".lstrip(": ")
+
+
+def table_content(frame: pd.DataFrame, file: str) -> TableContent:
+    """The rows and columns of a table, each with a digest of its values."""
+    return TableContent(file=file, rows=len(frame), columns={str(name): _digest(frame[name]) for name in frame})
+
+
+def data_changes(before: TrainingStart, now: TrainingStart) -> str:
+    """A description of the differences between the data of two starts, as far as they are known."""
+    if not before.tables:  # a finished run does not store their content
+        return "the graph, the labels or the split are others"
+    found = []
+    for table in {**before.tables, **now.tables}:
+        old, new = before.tables.get(table), now.tables.get(table)
+        if old is None or new is None:
+            found.append(f"there was {'no' if old is None else 'a'} table of {table}")
+        else:
+            found += _table_changes(old, new)
+    if not found:
+        levels = [level for level, digest in now.parts.items() if before.parts.get(level) != digest]
+        found = [f"the split of {level} rows is another" for level in levels]
+    if not found:
+        found = ["the tables are the same, but features or labels made of them are not, as by another version"]
+    more = f" and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+    return ", ".join(found[:MOST_SHOWN]) + more
+
+
+def _table_changes(old: TableContent, new: TableContent) -> list[str]:
+    found = []
+    if old.rows != new.rows:
+        found.append(f"{new.file} had {old.rows:,} rows and now has {new.rows:,}")
+    found += [f"{new.file} has no column {quote(name)} any more" for name in old.columns if name not in new.columns]
+    found += [f"{new.file} has a new column {quote(name)}" for name in new.columns if name not in old.columns]
+    if old.rows == new.rows:
+        other = [name for name, digest in old.columns.items() if new.columns.get(name, digest) != digest]
+        found += [f"values of column {quote(name)} of {new.file} are others" for name in other]
+    return found
+
+
+def digest_of(parts: Mapping[str, bytes]) -> dict[str, str]:
+    """Name -> a short digest of its bytes."""
+    return {name: hashlib.blake2b(content, digest_size=8).hexdigest() for name, content in parts.items()}
+
+
+def _digest(column: pd.Series) -> str:
+    """A digest of the values of a column; empty for types that cannot be compared."""
+    found = hashlib.blake2b(digest_size=8)
+    try:
+        for array in as_arrow(column).chunks:
+            _add_values(found, array)
+    except (pa.ArrowException, ValueError, TypeError, NotImplementedError):
+        return ""
+    return found.hexdigest()
+
+
+def _add_values(found: hashlib.blake2b, array: pa.Array) -> None:
+    """Add the type and the values of an array; nulls count as nulls, whatever their memory holds."""
+    kind = array.type
+    found.update(str(kind).encode() + array.is_valid().to_numpy(zero_copy_only=False).tobytes())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        found.update(pc.binary_length(array).fill_null(0).to_numpy(zero_copy_only=False).tobytes())
+        found.update("".join(filter(None, array.to_pylist())).encode("utf-8", "surrogatepass"))
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        found.update(pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False).tobytes())
+        _add_values(found, array.flatten())
+    else:
+        plain = array if pa.types.is_floating(kind) or pa.types.is_boolean(kind) else array.cast(pa.int64())
+        found.update(
+            plain.fill_null(False if pa.types.is_boolean(kind) else 0).to_numpy(zero_copy_only=False).tobytes()
+        )

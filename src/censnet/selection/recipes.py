@@ -9,12 +9,11 @@ from pathlib import Path
 import torch
 
 from censnet.errors import RunError
-from censnet.nn.encoders import MakeEncoder
 from censnet.nn.ensemble import split_members, stack_members
-from censnet.nn.graph_task import GraphTask
 from censnet.nn.model import Model
-from censnet.ops.graph import Graph, GraphSet
-from censnet.runs.directory import CHECKPOINT, Candidate
+from censnet.ops.graph import Graph
+from censnet.runs.config import Candidate
+from censnet.runs.directory import CHECKPOINT
 from censnet.runs.resume import history_path
 from censnet.selection.self_training import (
     apart,
@@ -27,11 +26,12 @@ from censnet.selection.self_training import (
     select_best,
     select_best_so_far,
 )
+from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import Settings
 from censnet.training.batches import choose_sampling
 from censnet.training.devices import make_accelerator, total_memory
 from censnet.training.history import HistoryFile
-from censnet.training.task_data import TaskData, graphs_with
+from censnet.training.task_data import TaskData, build_model, graphs_with
 from censnet.training.trainer import Callback, FitResult, close, fit
 
 logger = logging.getLogger("censnet")
@@ -252,29 +252,6 @@ def _is_seen_whole(
     one, memory = task_data.member(0), total_memory(make_accelerator(device=device).device)
     model = build_model(one, settings, make_encoder)
     return choose_sampling(one, settings.training, model, memory).sampling == "full"
-
-
-def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncoder | None = None) -> Model:
-    """A network for a lesson; CensNet, unless another is made."""
-    widths, link = (task_data.graph.node_width, task_data.graph.edge_width), task_data.links is not None
-    model = Model(
-        *widths,
-        task_data.targets,
-        link,
-        settings.model,
-        1,
-        task_data.node_features,
-        make_encoder,
-        task_data.graph.graph_width,
-    )
-    if isinstance(task_data.graph, GraphSet):
-        learnt = graphs_with(task_data.graph, task_data.parts, 0)
-        offsets = task_data.graph.node_offset, task_data.graph.edge_offset
-        usual = [float(offset.diff()[learnt].double().mean()) for offset in offsets]
-        for task in model.tasks.values():
-            if isinstance(task, GraphTask):
-                task.head.set_reference_size(*usual)
-    return model
 
 
 def can_batch_members(task_data: TaskData, settings: Settings, members: int, device: str | None) -> bool:

@@ -21,7 +21,7 @@ from censnet.errors import SettingsError
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.runs.directory import Candidate, SelectionRecord
+from censnet.runs.config import Candidate, SelectionRecord
 from censnet.selection.pseudo_labels import (
     INVERSE_TEMPERATURES,
     calibrate_confidence,
@@ -114,7 +114,7 @@ def predict_pseudo_labels(
     graph, labels = task_data.graph.to(device), task_data.labels[target.level][:, 0].to(device)
     found = []
     for models, codes in zip(teachers, task_data.parts[target.level].unbind(1), strict=True):
-        answers = [dense(infer(model.to(device), graph).rows[target.level]) for model in models]
+        answers = [dense(infer(model.to(device), graph).by_level[target.level]) for model in models]
         said = torch.stack([probabilities(target, each.float()) for each in answers]).mean(0)
         asked = (codes.to(device) == PARTS.index("validation")) & ~labels.isnan()
         rows = asked.nonzero().squeeze(1)

@@ -14,7 +14,8 @@ from torch import Tensor
 from censnet.data.splits.split import PARTS
 from censnet.errors import SettingsError
 from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, LazyOutputs, RowOutputs, dense
-from censnet.nn.model import LinkInputs, Model
+from censnet.nn.decoder import LinkInputs
+from censnet.nn.model import Model
 from censnet.ops.normalization import by_head
 from censnet.tasks.losses import label_count, row_loss
 from censnet.tasks.metrics import (
@@ -63,13 +64,13 @@ class Evaluator:
     def __call__(self, model: Model) -> list[Scores]:
         """For each member, its scores by level. There are none of answers that are not numbers."""
         outputs = infer(model, self.task_data.graph)
-        latent = {} if outputs.latent is None else {"link": outputs.latent.places}
-        for level, answers in (outputs.rows | latent).items():
+        links = {} if outputs.link_inputs is None else {"link": outputs.link_inputs.embedding}
+        for level, answers in {**outputs.by_level, **links}.items():
             if not bool((answers if isinstance(answers, Tensor) else answers.inputs).isfinite().all()):
                 raise FloatingPointError(f"the answer for a {level} is not finite")
-        found = self.of(outputs.rows)
-        if outputs.latent is not None and self.part != "train":
-            found[0]["link"] = self._links(model, outputs.latent)
+        found = self.of(outputs.by_level)
+        if outputs.link_inputs is not None and self.part != "train":
+            found[0]["link"] = self._links(model, outputs.link_inputs)
         return found
 
     def of(self, rows: Mapping[str, RowOutputs]) -> list[Scores]:
@@ -137,17 +138,18 @@ class Evaluator:
                 return False
         return True
 
-    def _links(self, model: Model, latent: LinkInputs) -> dict[str, float]:
+    def _links(self, model: Model, inputs: LinkInputs) -> dict[str, float]:
         """The scores of hidden links, and the cross entropy of telling them from as many pairs that are none."""
-        links = self.task_data.links
+        links, decoder = self.task_data.links, model.decoder
         assert links is not None
+        assert decoder is not None
         joined, apart = (
             (links.validation_links, links.validation_negatives)
             if self.part == "validation"
             else (links.test_links, links.test_negatives)
         )
         with torch.no_grad():
-            linked, not_linked = (model.link_logits(latent, pairs).float().cpu() for pairs in (joined, apart))
+            linked, not_linked = (decoder.score(inputs, pairs).float().cpu() for pairs in (joined, apart))
         loss = torch.cat([F.softplus(-linked), F.softplus(not_linked)]).mean()
         return {**score_links(linked.numpy(), not_linked.numpy()), "loss": float(loss)}
 

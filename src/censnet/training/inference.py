@@ -9,7 +9,8 @@ from torch import Tensor
 
 from censnet.nn.chunked import join
 from censnet.nn.model import Model, Outputs
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.training.batches import whole_batches
 
 BATCH_ROWS = 200_000  # nodes and edges of many graphs that are embedded at once
@@ -29,9 +30,9 @@ def infer(model: Model, graph: Graph | GraphSet, tick: Callable[[int], None] = l
         for numbers in graph_batches(graph):
             parts.append(model(graph.batch(numbers)))
             tick(len(numbers))
-        rows = {level: join([part.rows[level] for part in parts]) for level in model.targets}
-        raw = {level: join([part.raw[level] for part in parts]) for level in parts[0].raw}
-        return Outputs(rows, None, raw)
+        by_level = {level: join([part.by_level[level] for part in parts]) for level in parts[0].by_level}
+        unclipped = {level: join([part.unclipped[level] for part in parts]) for level in parts[0].unclipped}
+        return Outputs(by_level, None, unclipped)
     finally:
         model.train(was_training)
 

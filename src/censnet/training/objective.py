@@ -41,12 +41,12 @@ class Objective:
         """(members,)"""
         members = self.task_data.members
         total = torch.zeros(members, device=batch.graph.edges.device)
-        for level, answers in outputs.rows.items():
+        for level, answers in outputs.by_level.items():
             total = total + self._of_rows(level, answers, batch)
         if self.soft_labels is not None:
             total = total.index_add(0, self.soft_labels.members, self.soft_labels.loss(outputs, members))
-        if outputs.latent is not None:
-            total = total + self.model.link_loss(outputs.latent, batch.graph, batch.links, batch.others)
+        if outputs.link_inputs is not None and self.model.decoder is not None:
+            total = total + self.model.decoder.loss(outputs.link_inputs, batch.graph, batch.links, batch.others)
         if self.settings.lp_penalty:
             size = penalty(self.model.parameters(), self.settings.lp_power, members)
             total = total + self.settings.lp_penalty * size
@@ -88,7 +88,7 @@ class _Guesses:
 
     def loss(self, outputs: Outputs, members: int) -> Tensor:
         """Of each member that trusts, from the answers of all."""
-        answers = by_head(dense(outputs.rows[self.target.level]).float(), members)
+        answers = by_head(dense(outputs.by_level[self.target.level]).float(), members)
         if len(self.members) < members:
             answers = answers.index_select(1, self.members)
         return soft_label_loss(self.target, answers, self.classes, self.weight)

@@ -14,7 +14,7 @@ from censnet.errors import SettingsError
 from censnet.settings.schema import TrainingSettings
 
 # Parts that a network may lack, by its other settings
-PARTS = ("encoder", "encoder.pre_layers.0", "encoder.layers", "last", "tasks", ".gate_weight", ".root_weight")
+PARTS = ("encoder", "encoder.pre_layers.0", "encoder.layers", "heads", "decoder", ".gate_weight", ".root_weight")
 
 
 def make_optimizer(model: nn.Module, settings: TrainingSettings) -> Optimizer:
@@ -57,7 +57,7 @@ def freeze_gates(model: nn.Module, still: Tensor) -> list[RemovableHandle]:
     return [
         parameter.register_hook(zero_grad_of)  # type: ignore[no-untyped-call]
         for name, parameter in model.named_parameters()
-        if name.startswith(("encoder.", "last.")) and name.endswith((".gate_weight", ".root_weight"))
+        if name.startswith(("encoder.", "heads.")) and name.endswith((".gate_weight", ".root_weight"))
     ]
 
 

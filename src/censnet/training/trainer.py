@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 
 from censnet.errors import SettingsError
 from censnet.nn.model import Model
-from censnet.runs.directory import Candidate
+from censnet.runs.config import Candidate
 from censnet.settings.schema import TrainingSettings
 from censnet.training.batches import choose_sampling, make_batches
 from censnet.training.callbacks import Callback
@@ -159,7 +159,7 @@ class _Trainer:
         self.callbacks = callbacks if accelerator.is_main_process else ()
         self.record = record if accelerator.is_main_process else None
         self.members = task_data.members
-        self.batches = make_batches(task_data, settings, model.receptive_field, model.learns_pairs)
+        self.batches = make_batches(task_data, settings, model.receptive_field, model.samples_pairs)
         self.steps = len(self._plan(0))
         self.judge = Evaluator(task_data, "validation") if task_data.has("validation") else None
         self.monitor = choose_monitor(settings.monitor, task_data, self.judge)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,15 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.splits.split import PARTS, Split, read_split_rows, split_rows
+from censnet.data.splits.split import PARTS, Split, file_name, read_split_rows, split_rows
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import pair_space, sample_non_edges, unique_inverse
+from censnet.ops.pairs import NodePairs, sample_non_edges, unique_inverse
 
 __all__ = ["LinkSplit", "link_rows", "links", "read_links"]
 
 Array = np.ndarray[Any, Any]
+NODE_ROWS = ("source_row", "target_row")  # of the nodes of a pair, in splits.csv
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,9 @@ class LinkSplit:
         again on this graph.
         """
         rows = self.rows.train.to(graph.ends.device)
-        return Graph(graph.nodes, graph.edges[rows], graph.ends[:, rows], graph.owner, graph.num_graphs, graph.graphs)
+        return Graph(
+            graph.nodes, graph.edges[rows], graph.ends[:, rows], graph.owner, graph.num_graphs, graph.graph_features
+        )
 
 
 def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.10), seed: int = 0) -> LinkSplit:
@@ -89,7 +91,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
         )
     shares = shares / shares.sum()
     ends = graph.ends.cpu().numpy()
-    space = pair_space(graph)
+    space = NodePairs.of(graph)
     proper = np.flatnonzero(ends[0] != ends[1])
     pairs, pair_of = unique_inverse(space.rank(ends[0][proper], ends[1][proper]))
     num_validation, num_test = (max(1, int(share * len(pairs) + 1e-9)) for share in shares[1:])
@@ -131,29 +133,30 @@ def link_rows(
     edges = edge_rows.numpy()[links["row"].to_numpy() - 1]
     nodes = np.concatenate([graph.ends.cpu().numpy()[:, edges], negatives], axis=1)
     frame = pd.concat([links, split_rows("non-links", Split.of(part))], ignore_index=True)
-    frame["source_row"], frame["target_row"] = nodes + 1
+    for name, rows in zip(NODE_ROWS, nodes, strict=True):
+        frame[name] = pd.array(rows + 1, dtype="Int64")  # other tables have none
     if node_ids is not None:
         frame["source"], frame["target"] = (node_ids.iloc[nodes[end]].to_numpy() for end in range(2))
     return frame
 
 
-def read_links(path: str | os.PathLike[str], edge_rows: Tensor | None = None) -> LinkSplit:
+def read_links(source: str | os.PathLike[str] | pd.DataFrame, edge_rows: Tensor | None = None) -> LinkSplit:
     """Read the link split that `write_splits` wrote with `link_rows`.
 
     Args:
-        path: the file.
+        source: the file, or its content.
         edge_rows: as in `link_rows`.
     """
-    frame = read_split_rows(path)
+    frame = read_split_rows(source)
     frame = frame[frame["table"].isin(["links", "non-links"])]
-    file = Path(path).name
-    for name in ("source_row", "target_row"):
+    file = file_name(source)
+    for name in NODE_ROWS:
         if name not in frame:
             raise DataError(f"no column {name}, expected it for links", file)
         bad = np.flatnonzero(~frame[name].str.fullmatch(r"[1-9][0-9]{0,14}", na=False))
         if len(bad):
             raise DataError("expected the number of a node's row, from 1", file, int(frame.index[bad[0]]), name)
-    nodes = np.stack([frame[name].astype(np.int64).to_numpy() - 1 for name in ("source_row", "target_row")])
+    nodes = np.stack([frame[name].astype(np.int64).to_numpy() - 1 for name in NODE_ROWS])
     linked, part = (frame["table"] == "links").to_numpy(), frame["split"].to_numpy()
     codes = np.full(int(frame["row"].to_numpy()[linked].max(initial=0)), -1)
     codes[frame["row"].to_numpy()[linked] - 1] = part[linked]

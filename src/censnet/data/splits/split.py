@@ -154,27 +154,55 @@ def split_rows(table: str, split: Split) -> pd.DataFrame:
     return pd.DataFrame({"table": table, "row": rows[order] + 1, "split": names[order]})
 
 
-def read_splits(path: str | os.PathLike[str], ids: Mapping[str, pd.DataFrame] | None = None) -> dict[str, Split]:
+def read_splits(
+    source: str | os.PathLike[str] | pd.DataFrame, ids: Mapping[str, pd.DataFrame] | None = None
+) -> dict[str, Split]:
     """Read what `write_splits` wrote, or a user's own file of that form.
 
     Args:
-        path: the file.
+        source: the file, or its content.
         ids: for some of the tables, the columns that name its rows now; a row that has another name in the
             file is an error, for then the table was reordered or changed since.
     """
-    frame, splits = read_split_rows(path), {}
+    frame, splits = read_split_rows(source), {}
     for table, part in frame.groupby("table", sort=False):
         if ids is not None and table in ids:
-            _check_ids(part, ids[str(table)], Path(path).name, str(table))
+            _check_ids(part, ids[str(table)], file_name(source), str(table))
         rows = torch.from_numpy(part["row"].to_numpy() - 1)
         codes = torch.from_numpy(np.array(part["split"]))
         splits[str(table)] = Split(*(rows[codes == number] for number in range(3)))
     return splits
 
 
-def read_split_rows(path: str | os.PathLike[str]) -> pd.DataFrame:
+def read_split_rows(source: str | os.PathLike[str] | pd.DataFrame) -> pd.DataFrame:
     """The rows of a split file: table, row as a number, split as 0, 1 or 2, and the other columns as text."""
-    path = Path(path)
+    frame = source.astype("string") if isinstance(source, pd.DataFrame) else _read_texts(Path(source))
+    file = file_name(source)
+    for name in COLUMNS:
+        if name not in frame:
+            raise DataError(f"no column {name}, expected {', '.join(COLUMNS)}", file=file)
+    blank = np.flatnonzero(frame["table"].isna())
+    if len(blank):
+        raise DataError("no name of a table", file=file, row=int(blank[0]), column="table")
+    text = frame["row"]
+    good = text.str.fullmatch(r"[0-9]{1,15}", na=False)
+    frame["row"] = text.where(good, "0").astype(np.int64)
+    _raise_at(frame["row"] < 1, text, "expected the number of a row, from 1", file, "row")
+    text = frame["split"]
+    frame["split"] = text.str.strip().str.lower().map(SPELLINGS).fillna(-1).astype(np.int64)
+    _raise_at(frame["split"] < 0, text, "expected train, validation or test", file, "split")
+    twice = frame.duplicated(["table", "row"])
+    _raise_at(twice, frame["row"], "this row of the table is in the file already", file, "row")
+    return frame
+
+
+def file_name(source: str | os.PathLike[str] | pd.DataFrame) -> str:
+    """The name of a split file in messages; that of a run if its content is given."""
+    return "splits.csv" if isinstance(source, pd.DataFrame) else Path(source).name
+
+
+def _read_texts(path: Path) -> pd.DataFrame:
+    """All columns of a CSV file as text."""
     if not path.exists():
         raise DataError("there is no such file, expected a table of splits, such as splits.csv of a run", str(path))
     check_file(path)
@@ -191,21 +219,6 @@ def read_split_rows(path: str | os.PathLike[str]) -> pd.DataFrame:
         frame: pd.DataFrame = pa.csv.read_csv(path, convert_options=convert, **options).to_pandas()
     except (pa.ArrowInvalid, csv.Error, UnicodeError, OSError) as problem:
         raise DataError(f"not a table of splits: {str(problem).splitlines()[0]}", file=path.name) from None
-    for name in COLUMNS:
-        if name not in frame:
-            raise DataError(f"no column {name}, expected {', '.join(COLUMNS)}", file=path.name)
-    blank = np.flatnonzero(frame["table"].isna())
-    if len(blank):
-        raise DataError("no name of a table", file=path.name, row=int(blank[0]), column="table")
-    text = frame["row"]
-    good = text.str.fullmatch(r"[0-9]{1,15}", na=False)
-    frame["row"] = text.where(good, "0").astype(np.int64)
-    _raise_at(frame["row"] < 1, text, "expected the number of a row, from 1", path.name, "row")
-    text = frame["split"]
-    frame["split"] = text.str.strip().str.lower().map(SPELLINGS).fillna(-1).astype(np.int64)
-    _raise_at(frame["split"] < 0, text, "expected train, validation or test", path.name, "split")
-    twice = frame.duplicated(["table", "row"])
-    _raise_at(twice, frame["row"], "this row of the table is in the file already", path.name, "row")
     return frame
 
 

@@ -1,0 +1,146 @@
+"""The run of a finished training: scores and predictions for every row, from one forward pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import torch
+
+from censnet.data.digests import fingerprint, row_digests, spell_digests
+from censnet.data.splits.links import link_rows
+from censnet.data.splits.split import DIGEST, PARTS, RESERVED, split_rows
+from censnet.levels import Level
+from censnet.nn.model import Model
+from censnet.ops.graph import Graph
+from censnet.pipeline.prepare import Prepared
+from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
+from censnet.runs.evaluation import score_parts
+from censnet.runs.links import HeldOutPairs, node_names, score_held_out
+from censnet.runs.run import Run
+from censnet.selection.self_training import selection
+from censnet.training.history import history_table
+from censnet.training.trainer import FitResult
+
+
+def make_run(
+    prepared: Prepared,
+    models: list[Model],
+    fit_results: Sequence[FitResult],
+    seconds: float,
+    device: torch.device,
+    start: TrainingStart | None = None,
+    finished_early: bool = False,
+) -> Run:
+    """A run from trained models, scored on every part, with predictions for every row.
+
+    Args:
+        prepared: the data, and the settings of the selected recipe.
+        models, fit_results: the members, and the history of each.
+        seconds: that the training took.
+        device: where to compute.
+        start: the inputs of the training, to be stored.
+        finished_early: whether the training was closed before its end.
+    """
+    data, task_data, links = prepared.data, prepared.task_data, prepared.links
+    rows = [
+        ({"member": number} if len(fit_results) > 1 else {}) | row
+        for number, one in enumerate(fit_results)
+        for row in one.history
+    ]
+    monitor = fit_results[0].monitor
+    validated = any(f"validation_{monitor}" in row for row in rows)
+    config = RunConfig(
+        settings=prepared.settings,
+        target_specs=prepared.asked,
+        data=data.name,
+        fingerprint=fingerprint(data.graph),
+        graph_size=GraphSize.of(data.graph),
+        targets=prepared.targets,
+        link=links is not None,
+        split=prepared.split_sources,
+        node_width=data.graph.node_width,
+        edge_width=data.graph.edge_width,
+        graph_width=data.graph.graph_width,
+        node_features=task_data.node_features,
+        members=len(models),
+        monitor=monitor if validated else None,
+        best_epoch=[_best_epoch(one) for one in fit_results],
+        selection=selection(fit_results),
+        start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
+        finished_early=finished_early,
+        findings=prepared.findings,
+        provenance=Provenance.now(seconds, str(device)),
+    )
+    run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
+    outputs = run.outputs(task_data.graph, device)
+    held_out = None if links is None else score_held_out(models, outputs, links)
+    run.metrics = score_parts(task_data, outputs, held_out)
+    if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
+        outputs = run.outputs(data.graph, device)
+    for level, split in prepared.splits.items():
+        codes = split.codes(len(data.rows(level)))
+        run.predictions[level] = _add_labels(
+            run, prepared, level, run.table(data, level, outputs, "ids"), codes.tolist()
+        )
+    if held_out is not None:
+        run.predictions["link"] = _held_out_table(prepared, held_out)
+    return run
+
+
+def split_table(prepared: Prepared) -> pd.DataFrame:
+    """The content of splits.csv: the part, the ids and the digest of each row."""
+    data = prepared.data
+    frames = []
+    for level, split in prepared.splits.items():
+        frame = split_rows(Level(level).table, split)
+        ids = data.tables.frames()[Level(level).table][data.id_columns(level)]
+        ids = ids.rename(columns={name: f"{name}_" for name in RESERVED})
+        ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
+        digests = spell_digests(row_digests(data, level)[frame["row"] - 1])
+        frames.append(pd.concat([frame, ids, pd.Series(digests, name=DIGEST, dtype="string")], axis=1))
+    if prepared.links is not None:
+        assert isinstance(data.graph, Graph)
+        frames.append(link_rows(prepared.links, data.graph, data.edge_rows, pd.Series(node_names(data))))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _best_epoch(fit_result: FitResult) -> int:
+    """The epoch whose weights were kept; the last where no epoch was validated."""
+    (epoch,) = fit_result.best_epoch
+    return epoch if epoch > 0 else int(fit_result.history[-1]["epoch"])
+
+
+def _add_labels(run: Run, prepared: Prepared, level: str, table: pd.DataFrame, codes: Sequence[int]) -> pd.DataFrame:
+    """Predictions of the training data behind the user's ids and `split`, each column after its label.
+
+    Args:
+        table: the predictions behind the user's ids.
+        codes: the part of each input row, -1 for none.
+    """
+    data = prepared.data
+    ids = data.id_columns(level)
+    found: dict[str, pd.Series[Any]] = {str(name): table[name] for name in table.columns[: len(ids)]}
+    found["split"] = pd.Series([PARTS[code] if code >= 0 else None for code in codes], dtype=object)
+    labels = {f"{target.column}_predicted": target.column for target in run.targets[level]}
+    for name in map(str, table.columns[len(ids) :]):
+        column = labels.pop(re.sub(r"(?<=_predicted)_\d+$", "", name), None)
+        if column is not None and column not in ids:
+            found[column if column not in found else f"{column}_"] = data.labels(level, column)
+        found[name] = table[name]
+    return pd.DataFrame(found)
+
+
+def _held_out_table(prepared: Prepared, held_out: Sequence[HeldOutPairs]) -> pd.DataFrame:
+    """The held-out links and the sampled negatives by their ids, with their probabilities."""
+    names, frames = node_names(prepared.data), []
+    for each in held_out:
+        source, target = names[each.pairs.numpy()]
+        frame = pd.DataFrame({"source": source, "target": target, "split": each.part, "link": int(each.linked)})
+        frame["link_p"] = each.probability.numpy()
+        if each.deviation is not None:
+            frame["link_std"] = each.deviation.numpy()
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,279 @@
+"""The stored configuration of a run: settings, targets, training start and provenance, as `config.json` holds them."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, Literal, Self
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from censnet.errors import quote
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+from censnet.settings.presets import setting_names
+from censnet.settings.schema import Gates, Recipe, Settings
+from censnet.tasks.targets import Target
+from censnet.text import count
+
+FORMAT: Final = 2  # of the run directory
+MOST_MEMBERS = 10_000
+DEGREE_RATIO = 2.0  # between mean degrees, from which a graph is unlike the training graph
+
+
+class Provenance(BaseModel):
+    """When, where and with which versions a run was trained; predictions do not depend on it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    date: str
+    seconds: float
+    device: str
+    python: str
+    torch: str
+    censnet: str
+
+    @classmethod
+    def now(cls, seconds: float, device: str) -> Provenance:
+        """The provenance of a run whose training ends now."""
+        try:
+            own = version("censnet")
+        except PackageNotFoundError:
+            own = "not installed"  # run from its source
+        return cls(
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            seconds=round(seconds, 3),
+            device=device,
+            python=platform.python_version(),
+            torch=torch.__version__,
+            censnet=own,
+        )
+
+
+class GraphSize(BaseModel):
+    """The number of nodes, edges and graphs.
+
+    Example:
+        >>> GraphSize(nodes=60, edges=500)
+        GraphSize(nodes=60, edges=500, graphs=1)
+        >>> print(GraphSize(nodes=60, edges=500))
+        60 nodes, 500 edges, mean degree 16.7
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nodes: int = Field(ge=0)
+    edges: int = Field(ge=0)
+    graphs: int = Field(1, ge=0)
+
+    @classmethod
+    def of(cls, graph: Graph | GraphSet) -> GraphSize:
+        """The size of a graph, or of all graphs of a set together."""
+        graphs = len(graph) if isinstance(graph, GraphSet) else graph.num_graphs
+        return cls(nodes=len(graph.nodes), edges=len(graph.edges), graphs=graphs)
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean number of edge ends at a node."""
+        return 2 * self.edges / max(self.nodes, 1)
+
+    def __str__(self) -> str:
+        if self.graphs == 1:
+            nodes, edges = count(self.nodes, "node"), count(self.edges, "edge")
+            return f"{nodes}, {edges}, mean degree {self.mean_degree:.1f}"
+        each = [total / max(self.graphs, 1) for total in (self.nodes, self.edges)]
+        size = f"{each[0]:.1f} nodes and {each[1]:.1f} edges"
+        return f"{count(self.graphs, 'graph')} of {size}, mean degree {self.mean_degree:.1f}"
+
+    def compare(self, trained: GraphSize) -> tuple[str, bool]:
+        """A sentence that compares this graph with the training graph, and whether their mean degrees differ much.
+
+        >>> GraphSize(nodes=60, edges=500).compare(GraphSize(nodes=60, edges=500))
+        ('the graph has 60 nodes, 500 edges, mean degree 16.7, as in training', False)
+        >>> print(GraphSize(nodes=60, edges=100).compare(GraphSize(nodes=60, edges=500))[0])
+        the graph has 60 nodes, 100 edges, mean degree 3.3; trained on 60 nodes, 500 edges, mean degree 16.7: predict...
+        """
+        subject = "the graph has" if self.graphs == 1 else "there are"
+        if self == trained:
+            return f"{subject} {self}, as in training", False
+        line = f"{subject} {self}; trained on {trained}"
+        low, high = sorted((self.mean_degree, trained.mean_degree))
+        if high <= DEGREE_RATIO * low:
+            return line, False
+        return (
+            f"{line}: predictions depend on the edges around a row, so give new rows with the history before them",
+            True,
+        )
+
+
+class TableContent(BaseModel):
+    """A table of the data when a training started.
+
+    Args:
+        file: its name in messages.
+        rows: their number.
+        columns: column -> digest of its values.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    rows: int = Field(ge=0)
+    columns: dict[str, str]
+
+
+class TrainingStart(BaseModel):
+    """The inputs of a training: `checkpoint/start.json` while it is unfinished, later part of `config.json`.
+
+    Args:
+        format: of the directory.
+        target_specs: the targets, as the user wrote them.
+        settings: of the first recipe.
+        other_recipes: the settings of the recipes that are trained beside it.
+        changed: the settings that the user, rather than the preset, chose.
+        ensemble: members whose predictions are averaged.
+        overrides: column -> kind or role.
+        data: the name or path by which the data can be read again; empty if they were in memory.
+        fingerprint: of the graph, the labels and the split.
+        tables: nodes, edges, graphs -> their content.
+        parts: level -> digest of the part (train, validation, test) of each row.
+        replaces: SHA-256 of the `config.json` of the finished run that this training replaces when it ends, or empty.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[2] = FORMAT
+    target_specs: list[str] = Field(min_length=1)
+    settings: Settings
+    other_recipes: list[Settings]
+    changed: list[str]
+    ensemble: int = Field(ge=1, le=MOST_MEMBERS)
+    overrides: dict[str, str]
+    data: str
+    fingerprint: str
+    tables: dict[str, TableContent] = Field(default_factory=dict)
+    parts: dict[str, str] = Field(default_factory=dict)
+    replaces: str = ""
+
+    @property
+    def recipes(self) -> list[Settings]:
+        """The settings of all recipes."""
+        return [self.settings, *self.other_recipes]
+
+    @model_validator(mode="after")
+    def _changed_are_settings(self) -> Self:
+        known = set(setting_names())
+        unknown = next((name for name in self.changed if name not in known), None)
+        if unknown is not None:
+            raise ValueError(f"changed has {quote(unknown)}, expected names of settings")
+        return self
+
+
+class Candidate(BaseModel):
+    """One training of a network, of several that validation rows choose from.
+
+    Args:
+        round: from 1; in later rounds the guesses are what the networks of the round before say together.
+        gates: whether gates and self maps are learnt, or stay where they start.
+        unlabelled: how much guessed classes count beside the labels.
+        labels: which network of the preset.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    round: int
+    gates: Gates
+    pseudo_label_weight: float
+    recipe: Recipe = "low_label"
+
+
+class SelectionRecord(BaseModel):
+    """What was tried for each member, and what validation rows chose.
+
+    Args:
+        tries: in order.
+        sharpness: of the first guesses, of which validation rows chose one before; see `pseudo_labels`.
+        best: member -> the best validation value of the metric that decides, in each try.
+        kept: member -> which try was kept, from 0.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    candidates: list[Candidate]
+    inverse_temperature: list[float]
+    best: list[list[float | None]]
+    kept: list[int]
+
+    @model_validator(mode="after")
+    def _kept_are_tries(self) -> SelectionRecord:
+        if not all(0 <= number < len(self.candidates) for number in self.kept):
+            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {count(len(self.candidates), 'try')}")
+        return self
+
+
+class RunConfig(BaseModel):
+    """The content of `config.json`.
+
+    Args:
+        format: of the directory.
+        settings: of the selected model.
+        target_specs: the targets, as the user wrote them.
+        data: the name or the path of the data.
+        fingerprint: of the training graph.
+        graph_size: of the data.
+        targets: what is predicted.
+        link: whether links are predicted.
+        split: level -> the source of its split, and how many rows are in each part.
+        node_width, edge_width, graph_width: channels of the features.
+        node_features: whether the nodes have features of their own, rather than default ones.
+        members: networks whose predictions are averaged.
+        monitor: the validation metric of early stopping; None if there was nothing to validate on.
+        best_epoch: member -> the epoch whose weights were kept, the best by `monitor`, or else the last.
+        selection: the candidates and the selected one of each member, if there were several.
+        start: the inputs of the training, where known.
+        finished_early: whether `--finish` closed the training before its end.
+        findings: leakage that may make the scores look too good, such as a feature that determines the target.
+        provenance: when, where and with which versions it was trained.
+        files: name -> SHA-256 of every other file.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[2] = FORMAT
+    settings: Settings
+    target_specs: list[str]
+    data: str
+    fingerprint: str
+    graph_size: GraphSize | None = None
+    targets: list[Target]
+    link: bool
+    split: dict[str, str] = Field(default_factory=dict)
+    node_width: int = Field(ge=0, lt=2**31)
+    edge_width: int = Field(ge=0, lt=2**31)
+    graph_width: int = Field(0, ge=0, lt=2**31)
+    node_features: bool
+    members: int = Field(ge=1, le=MOST_MEMBERS)
+    monitor: str | None
+    best_epoch: list[int]
+    selection: SelectionRecord | None = None
+    start: TrainingStart | None = None
+    finished_early: bool = False
+    findings: list[str] = Field(default_factory=list, max_length=100)
+    provenance: Provenance
+    files: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def gates_frozen(self) -> bool:
+        """Whether the gates of some member were frozen: its predictions then never depended on edge features."""
+        if self.selection is None:
+            return self.settings.training.gates == ["frozen"]
+        return any(self.selection.candidates[number].gates == "frozen" for number in self.selection.kept)
+
+    @model_validator(mode="after")
+    def _best_epochs_are_epochs(self) -> Self:
+        epochs = self.settings.training.epochs
+        if len(self.best_epoch) != self.members or not all(1 <= epoch <= epochs for epoch in self.best_epoch):
+            raise ValueError(f"best_epoch is {self.best_epoch[:20]}, expected {self.members} of 1 to {epochs}")
+        return self

@@ -1,0 +1,134 @@
+"""Small data for short trainings: payments between accounts, rings and chains, molecules; and settings for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from censnet.data.tables.files import Tables
+from censnet.pipeline import replicates
+
+QUICK: dict[str, object] = {
+    "training.epochs": 6,
+    "model.hidden": 8,
+    "model.layers": "NEN",
+    "model.heads": 1,
+    "model.kernel": "hop",
+    "model.kernel_options": {},
+    "training.weight_decay_by_name": {},
+    "training.checkpoint_seconds": 1000,
+}
+
+
+def quick(**changes: object) -> dict[str, object]:
+    """Settings of a short training; `training__epochs=3` is training.epochs."""
+    return QUICK | {name.replace("__", "."): value for name, value in changes.items()}
+
+
+def payments(accounts: int = 30, rows: int = 90, seed: int = 0) -> Tables:
+    """Accounts and payments between them; some pairs pay each other more than once, in both directions.
+
+    Whether an account is a vip and its tier follow from its age, its wealth from both; whether a payment is a fraud and
+    its sort follow from its amount, its fee from both ends.
+    """
+    rng = np.random.default_rng(seed)
+    age = rng.uniform(20, 80, accounts).round(2)
+    names = [f"a{number}" for number in range(accounts)]
+    nodes = pd.DataFrame(
+        {
+            "id": names,
+            "age": age,
+            "country": rng.choice(["fr", "de", "it"], accounts),
+            "vip": np.where(age > 50, "yes", "no"),
+            "tier": np.select([age < 40, age < 60], ["bronze", "silver"], "gold"),
+            "wealth": (age * 3 + rng.normal(0, 1, accounts)).round(3),
+        }
+    )
+    source = rng.integers(0, accounts, rows)
+    target = (source + rng.integers(1, accounts, rows)) % accounts
+    source[:6], target[:6] = [0, 0, 1, 1, 2, 3], [1, 1, 0, 2, 1, 4]  # parallel and reverse payments
+    amount = rng.exponential(100, rows).round(2)
+    edges = pd.DataFrame(
+        {
+            "source": [names[number] for number in source],
+            "target": [names[number] for number in target],
+            "amount": amount,
+            "way": rng.choice(["card", "cash"], rows),
+            "fraud": (amount > 100).astype(int),
+            "sort": np.select([amount < 40, amount < 130], ["small", "medium"], "large"),
+            "fee": (amount * 0.1 + age[source] * 0.01).round(4),
+        }
+    )
+    return Tables(nodes=nodes, edges=edges)
+
+
+def unscaled() -> Tables:
+    """A graph whose features do not depend on the split, so that all seeds can share it."""
+    rng = np.random.default_rng(0)
+    side = np.arange(40) % 2
+    source = rng.integers(0, 40, 160)
+    same = rng.random(160) < 0.85
+    target = np.where(same, (source + 2 * rng.integers(1, 20, 160)) % 40, (source + 1) % 40)
+    vectors = [[float(a), 1.0, float(b)] for a, b in zip(rng.integers(0, 2, 40), side, strict=True)]
+    nodes = pd.DataFrame({"id": range(40), "x": vectors, "side": np.where(side == 1, "left", "right")})
+    return Tables(nodes, pd.DataFrame({"source": source, "target": target}))
+
+
+def shapes(count: int = 40, seed: int = 0) -> Tables:
+    """Many graphs: rings and chains of coloured beads. Which one it is, its size, and labels with gaps."""
+    rng = np.random.default_rng(seed)
+    nodes: list[dict[str, Any]] = []
+    edges: list[dict[str, Any]] = []
+    graphs: list[dict[str, Any]] = []
+    for number in range(count):
+        name, size, ring = f"g{number}", int(rng.integers(3, 8)), int(number % 2)
+        colours = rng.choice(["red", "blue"], size)
+        nodes += [
+            {"graph": name, "id": bead, "colour": colour, "warm": int(colour == "red")}
+            for bead, colour in enumerate(colours)
+        ]
+        for bead in range(size if ring else size - 1):
+            ends = {"source": bead, "target": (bead + 1) % size}
+            edges.append({"graph": name, **ends, "length": round(float(rng.uniform(1, 2)), 3)})
+        red = float((colours == "red").mean())
+        many = int(red > 0.5) if rng.random() < 0.7 else None
+        graphs.append({"graph": name, "ring": ring, "many_red": many, "red": round(red, 4), "weight": size + red})
+    frame = pd.DataFrame(graphs)
+    frame["many_red"] = frame["many_red"].astype("Int64")
+    return Tables(nodes=pd.DataFrame(nodes), edges=pd.DataFrame(edges), graphs=frame)
+
+
+def smiles(count: int = 40, seed: int = 0) -> pd.DataFrame:
+    """Molecules: chains with one end of a few, whether they can give a proton, and how long they are."""
+    rng = np.random.default_rng(seed)
+    ends = ["O", "N", "F", "Cl", "C(=O)O", "C#N"]
+    chosen = rng.integers(0, len(ends), count)
+    length = rng.integers(1, 9, count)
+    return pd.DataFrame(
+        {
+            "smiles": ["C" * int(n) + ends[e] for n, e in zip(length, chosen, strict=True)],
+            "acid": [int(ends[e] in ("O", "C(=O)O")) for e in chosen],
+            "size": [float(n) + 0.1 * float(e) for n, e in zip(length, chosen, strict=True)],
+        }
+    )
+
+
+def content(folder: Path) -> dict[str, object]:
+    """Every file of a run, but for when and where it was made."""
+    found: dict[str, object] = {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+    config = json.loads((folder / "config.json").read_text())
+    found["config.json"] = {name: value for name, value in config.items() if name not in ("provenance", "sha256")}
+    return found
+
+
+def batch_replicates(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
+    """Whether replicates that can be trained as one batched ensemble are."""
+    can_batch = replicates.can_batch_members
+    monkeypatch.setattr(replicates, "can_batch_members", lambda *args: yes and can_batch(*args))
