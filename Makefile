@@ -13,7 +13,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 demo: install
-	$(BIN)/python -m censnet.demo
+	$(BIN)/python examples/demo.py
 
 test: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto

@@ -117,7 +117,7 @@ def measure_dense() -> Measured:
     build = take_turns(
         {
             "PyG": lambda: transform(Data(edge_index=edge_index, edge_attr=edge_attr, num_nodes=graph.num_nodes)),
-            "censnet": lambda: Incidence(graph.ends, graph.num_nodes).slots,
+            "censnet": lambda: Incidence(graph.ends, graph.num_nodes).csr,
         },
         repetitions=5,
         warm=1,

@@ -59,7 +59,7 @@ def epochs(graph: Graph, labels: Tensor) -> dict[str, Callable[[], None]]:
     edge_index, edge_attr = to_undirected(graph.ends, graph.edges)
     width, edge_width = graph.node_width, graph.edge_width
     train = torch.arange(140)
-    graph.incidence.slots  # noqa: B018 - the order is made once, before training
+    graph.incidence.csr  # noqa: B018 - the order is made once, before training
 
     def gine(fan_in: int, fan_out: int) -> nn.Module:
         return GINEConv(nn.Linear(fan_in, fan_out), edge_dim=edge_width)

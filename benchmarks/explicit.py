@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from censnet.ops import Incidence, textbook
-from censnet.ops.segments import Segments, offsets, sum_bags
+from censnet.ops.segments import Segments, offsets, sum_segments
 
 
 class LineGraph:
@@ -18,12 +18,12 @@ class LineGraph:
     """
 
     def __init__(self, incidence: Incidence) -> None:
-        slots, count = incidence.slots.edge, incidence.edge_count
-        if slots.pieces is not None:
+        csr, count = incidence.csr.edge, incidence.edge_count
+        if csr.chunks is not None:
             order = torch.argsort(incidence.ends.reshape(-1), stable=True)
             around, offset = order % incidence.num_edges, offsets(count)
         else:
-            around, offset = slots.index.long(), slots.offset.long()
+            around, offset = csr.index.long(), csr.offset.long()
         end = incidence.ends.t().reshape(-1)  # each edge, each of its ends, each edge there
         lengths = count[end]
         self.row = torch.repeat_interleave(torch.arange(incidence.num_edges).repeat_interleave(2), lengths)
@@ -48,8 +48,8 @@ class LineGraph:
 
         def run() -> None:
             weight = self.scale * u[self.node]
-            sum_bags(edges, self.bags, weight)
-            sum_bags(given, self.bags, weight)
+            sum_segments(edges, self.bags, weight)
+            sum_segments(given, self.bags, weight)
 
         return run
 
@@ -58,8 +58,8 @@ class LineGraph:
 
         def run() -> None:
             weight = self.scale * u[self.node]
-            sum_bags(edges, self.bags, weight)
-            sum_bags(given, self.bags, weight)
+            sum_segments(edges, self.bags, weight)
+            sum_segments(given, self.bags, weight)
             dots = (given[self.row] * edges[self.column]).sum(1)
             torch.zeros_like(u).index_add(0, self.node, self.scale * dots)
 

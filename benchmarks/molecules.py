@@ -27,7 +27,8 @@ from benchmarks.records import take_turns, write_record
 from censnet.cli.heap import keep_heap
 from censnet.data.datasets.download import find
 from censnet.data.molecules.featurize import featurize
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 BATCH = 256
 TARGETS = {"reading": 2.0, "batch": 8.0}
@@ -98,7 +99,7 @@ def gather(graphs: GraphSet, numbers: Tensor) -> tuple[Graph, Any, Tensor, Tenso
     """A batch and all that a layer asks of its incidence before it begins."""
     batch = graphs.batch(numbers)
     incidence = batch.incidence
-    return batch, incidence.slots, incidence.node_degree, incidence.edge_degree
+    return batch, incidence.csr, incidence.node_degree, incidence.edge_degree
 
 
 def measure_batches(smiles: list[str], repetitions: int) -> dict[str, Any]:

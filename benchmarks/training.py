@@ -33,6 +33,7 @@ from benchmarks.records import write_record
 from censnet.data.datasets.download import find
 from censnet.nn.model import Model
 from censnet.pipeline.prepare import Prepared, prepare
+from censnet.settings.build import build_model
 from censnet.training.devices import make_accelerator
 from censnet.training.trainer import fit
 
@@ -98,7 +99,7 @@ def make(prepared: Prepared) -> Model:
     """The network of a training, from its seed."""
     torch.manual_seed(prepared.settings.seed)
     graph = prepared.task_data.graph
-    return Model(graph.node_width, graph.edge_width, prepared.targets, False, prepared.settings.model)
+    return build_model(graph.node_width, graph.edge_width, prepared.targets, prepared.settings.model)
 
 
 def measure_loop(epochs: int, rounds: int) -> dict[str, Any]:

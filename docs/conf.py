@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
@@ -28,7 +30,7 @@ default_role = "py:obj"  # single backticks in docstrings: a link where the name
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
-smartquotes = False
+smartquotes_action = "D"  # dashes, no typographic quotes
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -46,3 +48,19 @@ html_css_files = ["site.css"]
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False
 html_show_sphinx = False
+
+CODE = re.compile(r":[\w:]+:`[^`]*`|``.*?``|`(?P<content>[^`]+)`", re.DOTALL)  # a role, code, or single backticks
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", _show_code)
+
+
+def _show_code(app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:
+    """Show single backticks as code where their content, such as `./karate` or `a = 1`, is not a name to link."""
+    lines[:] = CODE.sub(_as_code, "\n".join(lines)).split("\n")
+
+
+def _as_code(found: re.Match[str]) -> str:
+    content = found["content"]
+    return found[0] if content is None or re.fullmatch(r"\w+(\.\w+)*", content) else f"``{content}``"

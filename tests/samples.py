@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from torch import Tensor
 
 from censnet.data.tables.files import Tables
+from censnet.nn.ensemble import stack_members
+from censnet.nn.model import Model
 from censnet.pipeline import replicates
+from censnet.pipeline.prepare import Prepared
+from censnet.training.callbacks import Callback
+from censnet.training.task_data import build_model
 
 QUICK: dict[str, object] = {
     "training.epochs": 6,
@@ -132,3 +139,30 @@ def batch_replicates(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
     """Whether replicates that can be trained as one batched ensemble are."""
     can_batch = replicates.can_batch
     monkeypatch.setattr(replicates, "can_batch", lambda *args: yes and can_batch(*args))
+
+
+def untrained_model(prepared: Prepared, members: int = 1, seed: int = 0) -> Model:
+    """The model of a training from its initial weights; several members are batched."""
+    torch.manual_seed(seed)
+    models = [build_model(prepared.task_data, prepared.settings) for _ in range(members)]
+    return models[0] if members == 1 else stack_members(models)
+
+
+class RecordWeights(Callback):
+    """Records the weights of a model after every epoch, and how the callback was called."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.steps, self.ended = model, 0, False
+        self.seen: list[dict[str, Tensor]] = []
+
+    def on_train_begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
+        self.begun = (epochs, done, steps, monitor)
+
+    def on_step_end(self) -> None:
+        self.steps += 1
+
+    def on_epoch_end(self, rows: object, best: object) -> None:
+        self.seen.append({name: tensor.clone() for name, tensor in self.model.state_dict().items()})
+
+    def on_train_end(self) -> None:
+        self.ended = True

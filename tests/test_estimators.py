@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from censnet.data.molecules.featurize import canonical, featurize
 from censnet.estimators import CensNetClassifier, CensNetRegressor
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 

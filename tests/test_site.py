@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
+from censnet import errors
 from censnet.settings import Settings
 
 pytest.importorskip("sphinx", reason="the extra `docs` is not installed")
@@ -42,6 +43,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
         name.rpartition(".")[2] for kind in inventory.data if kind.startswith("py:") for name in inventory.data[kind]
     }
     public = {name for package in PACKAGES for name in importlib.import_module(package).__all__}
+    public |= {name for name, found in vars(errors).items() if isinstance(found, type) and issubclass(found, Exception)}
     assert public - documented == set()
 
 

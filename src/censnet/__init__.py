@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from censnet.nn import CensNet as CensNet
     from censnet.nn import CensNetVAE as CensNetVAE
     from censnet.nn import EdgeLayer as EdgeLayer
+    from censnet.nn import Model as Model
     from censnet.nn import NodeLayer as NodeLayer
-    from censnet.nn.model import Model as Model
     from censnet.ops.graph import Graph as Graph
-    from censnet.ops.graph import GraphSet as GraphSet
+    from censnet.ops.graph_set import GraphSet as GraphSet
     from censnet.pipeline import replicate as replicate
     from censnet.pipeline import train as train
     from censnet.runs import Run as Run
@@ -30,8 +30,8 @@ _HOMES = {
     "CensNetVAE": "nn",
     "EdgeLayer": "nn",
     "Graph": "ops.graph",
-    "GraphSet": "ops.graph",
-    "Model": "nn.model",
+    "GraphSet": "ops.graph_set",
+    "Model": "nn",
     "NodeLayer": "nn",
     "Run": "runs",
     "Settings": "settings",

@@ -31,7 +31,8 @@ from censnet.data.tables.keys import find_key
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.errors import ArgumentError, DataError, name_columns, quote
 from censnet.nn.chunked import dense
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare_typed
 from censnet.pipeline.resolve import read_settings
 from censnet.pipeline.train import fit_run
@@ -154,7 +155,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
             raise DataError("X has texts, expected graphs with the features of those it was fitted on")
         dataset = run.read(graphs if isinstance(graphs, GraphSet) else _as_tables(graphs), strict=True)
         outputs = run.outputs(dataset.graph, find_device(self.device))
-        members = torch.stack([dense(member.rows["graph"]) for member in outputs])
+        members = torch.stack([dense(member.by_level["graph"]) for member in outputs])
         mean = average(run.config.targets, members)[dataset.rows("graph")].double()
         return [mean[:, part] for part in output_slices(run.config.targets)]
 

@@ -1,4 +1,4 @@
-"""CensNet for people who live in PyTorch Geometric: their argument names, their conventions, our layers inside."""
+"""CensNet as a layer of PyTorch Geometric, with its argument names and conventions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.resolver import activation_resolver
 
 from censnet.nn.kernels import Kernel
-from censnet.nn.layers import EdgeLayer, Gate, NodeLayer, SelfWeight, Variant
-from censnet.nn.lazy import LazyEdgeLayer, LazyNodeLayer
+from censnet.nn.layers import LAYERS, Gate, IncidenceLayer, LayerOptions, SelfWeight, Side, Variant
+from censnet.nn.lazy import LAZY_LAYERS
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import Normalization
+
+UPDATES = {"node": "N", "edge": "E", "both": "NE"}  # letters of `LAYERS`
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Undirected:
 
     Args:
         ends: the two nodes of each edge; edges in the order of their i < j copies, loops after them.
-        edge: for each column of `edge_index`, which edge it is a copy of.
+        edge: for each column of `edge_index`, the edge that it is a copy of.
         copies: for each edge, the columns of its two copies; a loop has one, given twice.
     """
 
@@ -73,8 +75,8 @@ def _without_reverse(edge_index: Tensor, up: Tensor, down: Tensor, up_key: Tenso
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What follows from an `edge_index`, for as long as it is not changed in place."""
+class _Converted:
+    """The cached conversion of an `edge_index`, valid until it is changed in place."""
 
     version: int
     num_nodes: int
@@ -83,12 +85,12 @@ class _Known:
     incidence: Incidence
 
 
-_known: WeakIdKeyDictionary = WeakIdKeyDictionary()
+_cache: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
-def _undirected(edge_index: Tensor, num_nodes: int, batch: Tensor | None) -> _Known:
+def _undirected(edge_index: Tensor, num_nodes: int, batch: Tensor | None) -> _Converted:
     """`each_edge_once` and the incidence, once for all layers that see the same `edge_index`."""
-    found: _Known | None = _known.get(edge_index)  # type: ignore[no-untyped-call]
+    found: _Converted | None = _cache.get(edge_index)  # type: ignore[no-untyped-call]
     if (
         found is None
         or (found.version, found.num_nodes) != (edge_index._version, num_nodes)
@@ -98,25 +100,25 @@ def _undirected(edge_index: Tensor, num_nodes: int, batch: Tensor | None) -> _Kn
         graphs = 1 if batch is None or len(batch) == 0 else int(batch.max()) + 1
         incidence = Incidence(undirected.ends, num_nodes, batch, graphs)
         of = None if batch is None else weakref.ref(batch)
-        found = _Known(edge_index._version, num_nodes, of, undirected, incidence)
-        _known[edge_index] = found
+        found = _Converted(edge_index._version, num_nodes, of, undirected, incidence)
+        _cache[edge_index] = found
     return found
 
 
 class CensNetConv(MessagePassing):  # type: ignore[misc]
-    r"""Renew the nodes, the edges, or first the nodes and then the edges that read them: one combo of the paper.
+    r"""Update the nodes, the edges, or first the nodes and then the edges that read them: one combo of the paper.
 
-    Takes and gives what PyTorch Geometric has: an undirected edge is in `edge_index` twice, once in each direction, and
-    so are its attributes. Where the two copies differ, their mean is taken; both get the result.
+    Inputs and outputs are as in PyTorch Geometric: an undirected edge is in `edge_index` twice, once in each direction,
+    and so are its attributes. Where the two copies differ, their mean is taken; both get the result.
 
     Args:
-        in_channels: size of each node, or -1 to find it in the first call.
-        out_channels: size of each renewed node.
-        edge_dim: size of each edge, or -1 to find it in the first call.
-        edge_out_channels: size of each renewed edge; as `out_channels` if left out.
+        in_channels: size of each node, or -1 to infer it in the first call.
+        out_channels: size of each updated node.
+        edge_dim: size of each edge, or -1 to infer it in the first call.
+        edge_out_channels: size of each updated edge; as `out_channels` if left out.
         update: "node", "edge", or "both".
-        act: activation of what is renewed, by PyG's names; none if left out.
-        bias, self_weight, heads, gate, normalization, kernel, variant: as in `NodeLayer` and `EdgeLayer`.
+        act: activation of the updated features, by PyG's names; none if left out.
+        bias, self_weight, heads, gate, normalization, kernel, variant: as in `LayerOptions`.
         **kwargs: of `torch_geometric.nn.MessagePassing`.
 
     Shapes:
@@ -150,22 +152,21 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
     ) -> None:
         kwargs.setdefault("aggr", "add")
         super().__init__(**kwargs)
-        if update not in ("node", "edge", "both"):
+        if update not in UPDATES:
             raise ValueError(f"update is {update!r}, expected 'node', 'edge' or 'both'")
         self.update_side, self.out_channels = update, out_channels
         self.edge_out_channels = out_channels if edge_out_channels is None else edge_out_channels
         self.act: Callable[[Tensor], Tensor] = nn.Identity() if act is None else activation_resolver(act)
-        options = (bias, self_weight, heads, gate, normalization, kernel, variant)
-        self.node_layer: NodeLayer | None = None
-        self.edge_layer: EdgeLayer | None = None
-        if update != "edge":
-            known = in_channels > 0 and edge_dim > 0
-            self.node_layer = (NodeLayer if known else LazyNodeLayer)(in_channels, edge_dim, out_channels, *options)
-            in_channels = out_channels
-        if update != "node":
-            known = in_channels > 0 and edge_dim > 0
-            layer = EdgeLayer if known else LazyEdgeLayer
-            self.edge_layer = layer(in_channels, edge_dim, self.edge_out_channels, *options)
+        options = LayerOptions(bias, self_weight, heads, gate, normalization, kernel, variant)
+        widths: dict[Side, int] = {"node": in_channels, "edge": edge_dim}
+        out: dict[Side, int] = {"node": out_channels, "edge": self.edge_out_channels}
+        self.node_layer: IncidenceLayer | None = None
+        self.edge_layer: IncidenceLayer | None = None
+        for layer in (LAYERS[letter] for letter in UPDATES[update]):
+            side, known = layer.updates, min(widths.values()) > 0
+            made = (layer if known else LAZY_LAYERS[layer])(widths["node"], widths["edge"], out[side], options=options)
+            setattr(self, f"{side}_layer", made)
+            widths[side] = out[side]
 
     @property
     def in_channels(self) -> int:
@@ -185,7 +186,7 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
         return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, edge_dim={self.edge_dim})"
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
+        """Initialize all parameters."""
         super().reset_parameters()
         for layer in (self.node_layer, self.edge_layer):
             if layer is not None and not isinstance(layer, LazyModuleMixin):
@@ -194,7 +195,7 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_attr: Tensor, batch: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The nodes and the edges, renewed; `batch` is only needed by kernels that look at whole graphs (Lanczos)."""
+        """The nodes and the edges, updated; `batch` is only needed by kernels that read whole graphs (Lanczos)."""
         if edge_attr.dim() == 1:
             edge_attr = edge_attr.unsqueeze(1)
         check_shape("edge_attr", edge_attr, (edge_index.shape[1], None), "(num_edges, edge_dim), as edge_index")

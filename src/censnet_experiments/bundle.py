@@ -16,7 +16,8 @@ from torch import Tensor
 
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
 from censnet_experiments.data import Data, LinkData, MoleculeData, NodeData, PresetData
@@ -156,7 +157,7 @@ def _take_task_data(about: Mapping[str, Any], store: TensorStore, graphs: dict[s
 def _put_graph(graph: Graph | GraphSet, store: TensorStore) -> dict[str, Any]:
     found: dict[str, Any] = {"edges": store.put(graph.edges), "ends": store.put(graph.ends)}
     if isinstance(graph, GraphSet):
-        names = ("nodes", "node_offset", "edge_offset", *(() if graph.graphs is None else ("graphs",)))
+        names = ("nodes", "node_offset", "edge_offset", *(() if graph.graph_features is None else ("graph_features",)))
         return found | {name: store.put(getattr(graph, name)) for name in names}
     if graph.nodes.layout == torch.strided:
         return found | {"nodes": store.put(graph.nodes)}

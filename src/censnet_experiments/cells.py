@@ -1,6 +1,6 @@
-"""The cells of the tables: which data, how much is trained on, what is measured.
+"""Cells of the tables: dataset, training share and metrics.
 
-Tables 1 to 3 are the paper's, "speed" is what it says of that; "nodes", "molecules" and "links" are ours.
+Tables 1 to 3 are the paper's, "speed" is its statement on time; "nodes", "molecules" and "links" are ours.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cell:
-    """One place of a table for each method.
+    """One row of a table.
 
     Args:
-        data: the data set.
-        rate: the share of rows that is trained on.
-        metrics: what a record holds and the table shows, in the order of its columns.
-        unit: what a record's fraction is multiplied by to be in the table's unit, 100 for percent.
-        lower: whether less is better.
-        split: how rows are shared out, where a table has several ways.
+        data: name of the dataset.
+        rate: training share of the labels.
+        metrics: of a record and of the table, in order.
+        unit: factor from the fraction of a record to the unit of the table, 100 for percent.
+        lower: whether lower is better.
+        split: kind of split, where a table has several.
     """
 
     data: str
@@ -62,7 +62,7 @@ TABLES: dict[str, dict[str, Cell]] = {
 
 
 def find_cell(table: str, cell: str) -> Cell:
-    """The cell with this name.
+    """Find the cell with this name.
 
     >>> find_cell("table1", "cora-3")
     Cell(data='cora', rate=0.03, metrics=('test',), unit=100, lower=False, split='')

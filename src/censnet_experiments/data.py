@@ -19,7 +19,8 @@ from censnet.data.splits.links import links
 from censnet.data.splits.rules import label_rate, ratio
 from censnet.data.tables.files import Tables
 from censnet.data.tables.target_spec import parse_targets
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare_typed
 from censnet.settings.presets import make_settings
 from censnet.training.task_data import TaskData

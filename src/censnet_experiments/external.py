@@ -1,7 +1,7 @@
-"""Our splits of molecules for a peer that has an environment of its own, and what it answers as records.
+"""External programs with an environment of their own: our splits of molecules for them, and their results as records.
 
-The peer is given a file for each cell of the table `molecules` and gives back a line for each seed; it needs nothing
-of ours. `benchmarks/peers/chemprop_splits.py` is such a peer.
+A program reads a file for each cell of the table `molecules` and writes a line for each seed; it needs nothing of this
+library. `benchmarks/peers/chemprop_splits.py` is such a program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from censnet_experiments.records import Record, append, read, record_path
 logger = logging.getLogger(__name__)
 
 TABLE = "molecules"
-SPLITS = {"random": "ratio", "scaffold": "scaffold"}  # the word of a cell -> that of data.split
+SPLITS = {"random": "ratio", "scaffold": "scaffold"}  # split of a cell -> data.split
 TASKS = {
     "tox21": (
         "NR-AR", "NR-AR-LBD", "NR-AhR", "NR-Aromatase", "NR-ER", "NR-ER-LBD",
@@ -35,31 +35,31 @@ TASKS = {
 
 
 def write_cells(folder: Path, seeds: Sequence[int], names: Sequence[str] = tuple(TASKS)) -> list[Path]:
-    """Write CELL.json.gz for each set of molecules and kind of split.
+    """Write CELL.json.gz for each dataset of molecules and kind of split.
 
-    A file has `cell`, `kind` (regression or classification), `targets`, `smiles`, `labels` (null where there is none)
-    and `parts`: seed -> the part of each molecule, 0 train, 1 validation, 2 test, as in a training with that seed.
+    A file has `cell`, `kind` (regression or classification), `targets`, `smiles`, `labels` (null where missing) and
+    `parts`: seed -> the part of each molecule, 0 train, 1 validation, 2 test, as in a training with that seed.
 
     Args:
-        folder: where to.
+        folder: output directory.
         seeds: of the splits.
-        names: of the data sets.
+        names: of the datasets.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name in names:
         data = read_data(name, target=f"graph:{','.join(TASKS[name])}", features="paper", scaffolds=True)
-        for word in SPLITS:
-            path = folder / f"{name}-{word}.json.gz"
-            text = json.dumps(describe_cell(data, name, word, seeds), allow_nan=False, separators=(",", ":"))
-            path.write_bytes(gzip.compress(text.encode(), mtime=0))  # without the time, the same bytes each time
+        for split in SPLITS:
+            path = folder / f"{name}-{split}.json.gz"
+            text = json.dumps(describe_cell(data, name, split, seeds), allow_nan=False, separators=(",", ":"))
+            path.write_bytes(gzip.compress(text.encode(), mtime=0))  # without the time: the same bytes each time
             paths.append(path)
     return paths
 
 
-def describe_cell(data: TypedData, name: str, word: str, seeds: Sequence[int]) -> dict[str, Any]:
-    """What the file of a cell holds: the rows that are molecules and have a label."""
-    settings = make_settings("strong", "graph", {"data.split": SPLITS[word]}).data
+def describe_cell(data: TypedData, name: str, split: str, seeds: Sequence[int]) -> dict[str, Any]:
+    """The content of the file of a cell: molecules that parse and have a label."""
+    settings = make_settings("strong", "graph", {"data.split": SPLITS[split]}).data
     columns = list(TASKS[name])
     codes = {
         seed: split_rows(data, {"graph": columns}, settings, seed)["graph"].codes(len(data.graph_rows))
@@ -67,12 +67,12 @@ def describe_cell(data: TypedData, name: str, word: str, seeds: Sequence[int]) -
     }
     used = np.flatnonzero(np.stack(list(codes.values())).max(axis=0) >= 0)
     if any((part[used] < 0).any() for part in codes.values()):
-        raise ValueError(f"the splits of {name} use different rows, expected the same for each seed")
+        raise ValueError(f"the splits of {name} use different molecules, expected the same for each seed")
     assert data.schema.smiles is not None
     labels = data.tables.frames()["graphs"][columns].astype(object)
     labels = labels.where(labels.notna(), None)
     return {
-        "cell": f"{name}-{word}",
+        "cell": f"{name}-{split}",
         "kind": "regression" if name == "lipophilicity" else "classification",
         "targets": columns,
         "smiles": data.labels("graph", data.schema.smiles).iloc[used].tolist(),
@@ -82,7 +82,7 @@ def describe_cell(data: TypedData, name: str, word: str, seeds: Sequence[int]) -
 
 
 def add_results(results: Path, method: str, lines: Path) -> list[Record]:
-    """Add what a peer answered to the records of its cell, except for seeds that have one. -> those added."""
+    """Add the results of a program to the records of its cell, except for recorded seeds. -> those added"""
     found = {record.seed: record for record in read_results(lines, method)}
     if not found:
         return []
@@ -98,16 +98,16 @@ def add_results(results: Path, method: str, lines: Path) -> list[Record]:
 
 
 def read_results(lines: Path, method: str) -> Iterator[Record]:
-    """The lines of a peer as records, without a torn last one."""
-    *whole, torn = lines.read_bytes().split(b"\n")
-    if torn:
-        logger.warning("%s, row %d: the line is torn and left out: its run was stopped", lines, len(whole) + 1)
-    for line in whole:
+    """Read the lines of a program as records, without an incomplete last one."""
+    *complete, rest = lines.read_bytes().split(b"\n")
+    if rest:
+        logger.warning("%s, row %d: the line is incomplete and ignored: its run was stopped", lines, len(complete) + 1)
+    for line in complete:
         yield _as_record(json.loads(line), method)
 
 
 def _as_record(line: Mapping[str, Any], method: str) -> Record:
-    """A peer is trained by one recipe, so nothing but the epoch is chosen."""
+    """A program is trained by one recipe, so only the epoch is selected."""
     loss = [round(value, 4) for value in line["curves"]["validation_loss"]]
     return Record(
         table=TABLE,

@@ -10,9 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from censnet.data.splits.split import Split
 from censnet.ops.graph import Graph
-from censnet.ops.sampling import induced_subgraph, proportional
+from censnet.ops.sampling import induced_subgraph, proportional_batches
 from censnet_experiments.batched_trainer import BestEpoch, Classifier, NodeSplits
 from censnet_experiments.plan import Recipe
 
@@ -39,7 +38,6 @@ def train_in_batches(
 
 def _train(model: nn.Module, graph: Graph, splits: NodeSplits, rate: float, recipe: Recipe, seed: int) -> BestEpoch:
     code, labels = splits.parts[0].cpu(), splits.labels
-    split = Split.of(code.tolist())
     adam = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=recipe.weight_decay)
     draw = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
@@ -47,7 +45,7 @@ def _train(model: nn.Module, graph: Graph, splits: NodeSplits, rate: float, reci
     best, best_epoch, patience = (-1.0, 0.0), 0, recipe.patience or recipe.epochs
     for epoch in range(1, recipe.epochs + 1):
         model.train()
-        for nodes in proportional(split, graph.num_nodes, recipe.batch_size or graph.num_nodes, draw):
+        for nodes in proportional_batches(code, recipe.batch_size or graph.num_nodes, draw):
             labeled = nodes[code[nodes] == 0]
             if len(labeled) == 0:
                 continue

@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from censnet.nn import CensNet, CensNetVAE, RowHead
-from censnet.nn.vae import Latent
-from censnet.ops.graph import Graph, GraphSet
+from censnet.nn import CensNet, CensNetVAE
+from censnet.nn.vae import Latent, reconstruction
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
 from censnet.ops.sparse import map_values
 from censnet_experiments.baselines.convolutions import GAT, GCN, ChebyNet, GraphSAGE
@@ -103,7 +104,7 @@ class MoleculeCensNet(nn.Module):
         super().__init__()
         last = out_width if end == "layer" else None
         self.network = CensNet(graph.node_width, graph.edge_width, out_width=last, **options)
-        self.head = RowHead(self.network.out_node_width, out_width) if end == "head" else nn.Identity()
+        self.head = nn.Linear(self.network.out_node_width, out_width) if end == "head" else nn.Identity()
 
     def inputs(self, batch: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """The arguments of `forward`."""
@@ -153,7 +154,7 @@ class CensNetAutoEncoder:
             model.train()
             adam.zero_grad()
             latent = model(graph.nodes, graph.edges, graph.incidence)
-            pairs = model.reconstruction(latent.sample(), graph.incidence, weight)
+            pairs = reconstruction(latent.sample(), graph.incidence, weight)
             loss = (pairs / 2 if self.balanced else pairs) + latent.kl_divergence()
             loss.backward()
             adam.step()

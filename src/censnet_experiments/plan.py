@@ -1,4 +1,4 @@
-"""How a method is trained, in plain dataclasses: a machine that only trains needs no reader of specs."""
+"""Plans: the training of a method as dataclasses that can be written to JSON, without the text of its spec."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ SECTIONS: dict[str, Section] = {
     "nodes": "node",
     "molecules": "graph",
     "links": "link",
-}  # of tables by the library's loop
+}  # table -> section of the preset, of the tables trained by the library's loop
 
 Varies = Literal["split", "initialization"]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a spec says of training.
+    """Training by the trainers of the paper's tables.
 
     Args:
-        model: its name, among those of the table.
-        options: what its constructor is given.
-        learning_rates: of Adam. The one that does best on validation rows is taken, for each seed by itself.
-        epochs: how long each is trained. In Tables 1 and 2 the epoch that does best on validation rows is taken.
-        patience: in Table 1, after how many epochs without a better one the rest is left; None is never.
+        model: its name in `models.MODELS`.
+        options: of its constructor.
+        learning_rates: of Adam. The best on the validation set is selected, separately for each seed.
+        epochs: of training. In Tables 1 and 2 the best epoch on the validation set is selected.
+        patience: of early stopping in Table 1, in epochs; None is without.
         weight_decay: of the weights, added to the gradient.
-        decay_first: whether it is for the first layer alone, as in the code of GCN.
-        batch_size: graphs in a step, where there are many; on one graph, the nodes of a part, as in Algorithm 2 of the
-            paper. None is all of them.
+        decay_first: whether only the first layer is decayed, as in the code of GCN.
+        batch_size: number of graphs, or of nodes of one graph as in Algorithm 2 of the paper. None is all of them.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # an unknown name in a spec is an error
@@ -53,11 +52,11 @@ class Preset:
 
     Args:
         preset: its name.
-        changes: settings that differ from it, such as {"model.layers": "NN"}.
-        encoder: "censnet", or what stands in its place with all else the same: "gcn", "appnp", "gat".
-        edge_features: whether edges have their features; otherwise all edges are alike.
-        node_features: whether nodes have theirs; otherwise there is a table of edges alone.
-        ensemble: networks whose answers are averaged.
+        changes: settings that differ from the preset, such as {"model.layers": "NN"}.
+        encoder: "censnet", or a baseline that replaces it with all else the same: "gcn", "appnp", "gat".
+        edge_features: whether edges have their features; otherwise all edges have the same.
+        node_features: whether nodes have their features; otherwise those of a table of edges alone.
+        ensemble: number of networks whose predictions are averaged.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
@@ -72,10 +71,10 @@ class Preset:
 
 @dataclass(frozen=True)
 class External:
-    """Training by a program that has an environment of its own.
+    """Training by a program with an environment of its own.
 
     Args:
-        command: what adds its records.
+        command: adds its records.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
@@ -88,14 +87,14 @@ How = TypeVar("How", Recipe, Preset, External)
 
 @dataclass(frozen=True)
 class Plan(Generic[How]):
-    """One column of a table: a method, its recipe, and what its replicates vary.
+    """One column of a table: a method, its recipe, and its replicates.
 
     Args:
         table, method: their names, as in the paths of records.
-        recipe: how it is trained.
-        varies: "split" draws rows and weights anew for each seed; "initialization" keeps the split of seed 0.
-        runs: how many seeds the table asks for.
-        first: the first of them.
+        recipe: of its training.
+        varies: "split": a seed has its own split and initial weights; "initialization": all have the split of seed 0.
+        runs: number of seeds of the table.
+        first: the first seed.
 
     Example:
         >>> plan = Plan("table1", "gcn", Recipe("gcn", {"hidden": 32}))
@@ -111,7 +110,7 @@ class Plan(Generic[How]):
     first: int = 0
 
     def seeds(self, count: int | None = None, first: int | None = None) -> range:
-        """Those that the table asks for, or so many from another first one."""
+        """The seeds of the table, or a number of them from another first one."""
         start = self.first if first is None else first
         return range(start, start + (count or self.runs))
 
@@ -120,7 +119,7 @@ class Plan(Generic[How]):
         return seed if self.varies == "split" else 0
 
     def settings(self) -> dict[str, Any]:
-        """What has to be the same in every record of a file, as JSON gives it back; of a preset, what it says today."""
+        """Settings that all records of a file must share, as read from JSON; of a preset, its resolved settings."""
         settings: dict[str, Any] = json.loads(json.dumps(asdict(self.recipe) | {"varies": self.varies}))
         if isinstance(self.recipe, Preset):
             made = make_settings(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
@@ -128,12 +127,12 @@ class Plan(Generic[How]):
         return settings
 
     def to_json(self) -> str:
-        """As text, for a file that travels."""
+        """The plan as JSON."""
         return json.dumps(asdict(self))
 
     @staticmethod
     def from_json(text: str) -> Plan[Any]:
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         fields = json.loads(text)
         recipe = fields.pop("recipe")
         for kind, name in ((Preset, "preset"), (External, "command")):

@@ -1,4 +1,4 @@
-"""Figures from records: Figure 2 of the paper, how good GCN and CensNet are as they train; and scores by depth."""
+"""Figures from records: Figure 2 of the paper, validation scores by epoch; and scores by depth."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from censnet_experiments.records import Record
 ROWS = {"tox21": "validation AUC", "lipophilicity": "validation RMSE"}
 LINES = {"gcn": ("GCN", "#117733"), "censnet": ("CensNet", "#332288")}
 GREY = "#767676"
-COLOURS = ("#332288", "#117733", "#CC6677", "#88CCEE", "#DDCC77", "#AA4499")
+COLORS = ("#332288", "#117733", "#CC6677", "#88CCEE", "#DDCC77", "#AA4499")
 DEPTHS = (2, 4, 8, 16)
 
 
 def figure2(records: Iterable[Record]) -> Figure:
-    """A panel for each data set and rate: for each method a thin line for every seed and a thick one for their mean."""
+    """A panel for each dataset and rate: for each method a thin line for every seed and a thick one for the mean."""
     curves: dict[tuple[str, str], list[list[float]]] = {}
     for record in records:
         if record.table == "table2" and "validation" in record.curves:
@@ -32,8 +32,8 @@ def figure2(records: Iterable[Record]) -> Figure:
     for row, (data, label) in zip(panels, ROWS.items(), strict=True):
         cells = [(cell, about) for cell, about in TABLES["table2"].items() if about.data == data]
         for panel, (cell, about) in zip(row, cells, strict=True):
-            for method, (name, colour) in LINES.items():
-                _draw(panel, curves.get((cell, method), []), name, colour)
+            for method, (name, color) in LINES.items():
+                _draw(panel, curves.get((cell, method), []), name, color)
             panel.set_title(f"{data}, {round(100 * about.rate)} % for training", fontsize="medium", loc="left")
             panel.spines[["top", "right"]].set_visible(False)
             panel.tick_params(colors=GREY)
@@ -42,25 +42,25 @@ def figure2(records: Iterable[Record]) -> Figure:
     for panel in panels[-1]:
         panel.set_xlabel("epoch", color=GREY)
     if panels[0][0].lines or panels[1][0].lines:
-        handles = [Line2D([], [], color=colour, lw=2, label=name) for name, colour in LINES.values()]
+        handles = [Line2D([], [], color=color, lw=2, label=name) for name, color in LINES.values()]
         figure.legend(handles=handles, loc="outside upper right", ncols=len(LINES), frameon=False)
     return figure
 
 
-def _draw(panel: Axes, curves: Sequence[Sequence[float]], name: str, colour: str) -> None:
+def _draw(panel: Axes, curves: Sequence[Sequence[float]], name: str, color: str) -> None:
     if not curves:
         return
     length = min(map(len, curves))
     rows, epochs = np.array([curve[:length] for curve in curves]), np.arange(1, length + 1)
     for seed in rows:
-        panel.plot(epochs, seed, color=colour, lw=0.6, alpha=0.3)
-    panel.plot(epochs, rows.mean(0), color=colour, lw=1.8, label=name)
+        panel.plot(epochs, seed, color=color, lw=0.6, alpha=0.3)
+    panel.plot(epochs, rows.mean(0), color=color, lw=1.8, label=name)
 
 
 def depth_figure(records: Iterable[Record]) -> Figure:
-    """A panel for each task and measure: the mean of each cell and its spread, by alternations.
+    """A panel for each task and metric: the mean of each cell and its spread, by alternations.
 
-    Splits differ more than depths do, so that a cell's means are over the seeds that all its depths have.
+    Splits differ more than depths do, so the means of a cell are over the seeds that all its depths have.
     """
     scores: dict[tuple[str, str], dict[str, dict[int, dict[int, float]]]] = {}
     for record in records:
@@ -68,22 +68,22 @@ def depth_figure(records: Iterable[Record]) -> Figure:
         about = TABLES[record.table].get(record.cell)
         if method and about is not None:
             metric = "test" if "test" in about.metrics else about.metrics[0]
-            found = scores.setdefault((record.table, _measure(record.table, about)), {}).setdefault(record.cell, {})
+            found = scores.setdefault((record.table, _metric(record.table, about)), {}).setdefault(record.cell, {})
             found.setdefault(int(depth), {})[record.seed] = about.unit * record.metrics[metric]
     figure = Figure(figsize=(3.8 * max(len(scores), 1), 3.6), layout="constrained")
     panels = figure.subplots(1, max(len(scores), 1), squeeze=False)[0]
-    for panel, ((table, measure), cells) in zip(panels, scores.items(), strict=False):
+    for panel, ((table, metric), cells) in zip(panels, scores.items(), strict=False):
         for number, (cell, depths) in enumerate(cells.items()):
             order, seeds = sorted(depths), set.intersection(*map(set, depths.values()))
             values = [[depths[depth][seed] for seed in sorted(seeds)] for depth in order]
             if not seeds:
                 continue
             means, spreads = [np.mean(each) for each in values], [_spread(each) for each in values]
-            colour = COLOURS[number % len(COLOURS)]
-            panel.errorbar(order, means, yerr=spreads, color=colour, lw=1.6, marker="o", ms=4, capsize=2, label=cell)
+            color = COLORS[number % len(COLORS)]
+            panel.errorbar(order, means, yerr=spreads, color=color, lw=1.6, marker="o", ms=4, capsize=2, label=cell)
         panel.set_xscale("log", base=2)
         panel.set_xticks(DEPTHS, [str(depth) for depth in DEPTHS])
-        panel.set_title(f"{table}: {measure}", fontsize="medium", loc="left")
+        panel.set_title(f"{table}: {metric}", fontsize="medium", loc="left")
         panel.set_xlabel("alternations of node and edge layers", color=GREY)
         panel.spines[["top", "right"]].set_visible(False)
         panel.tick_params(colors=GREY)
@@ -93,18 +93,18 @@ def depth_figure(records: Iterable[Record]) -> Figure:
 
 
 def _spread(values: Sequence[float]) -> float:
-    """The sample deviation, as in the tables."""
+    """The sample standard deviation, as in the tables."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
-def _measure(table: str, cell: Cell) -> str:
+def _metric(table: str, cell: Cell) -> str:
     if table == "nodes":
         return "accuracy, %"
     return "RMSE, less is better" if cell.lower else "AUC, %" if cell.unit == 100 else "AUC"
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """As SVG, which is text, and the same to the byte each time."""
+    """Save as SVG, the same bytes each time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context({"svg.hashsalt": "censnet", "svg.fonttype": "none"}):
         figure.savefig(path, format="svg", metadata={"Date": None})

@@ -12,7 +12,8 @@ from censnet.data.tables.default_features import count_degree, encode_degree, fi
 from censnet.data.tables.schema import Schema
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.resolve import resolve_settings
 from censnet.selection.candidates import Selection
 from censnet.selection.pseudo_labels import INVERSE_TEMPERATURES
@@ -101,7 +102,7 @@ def _without_node_features(graph: Graph | GraphSet) -> Graph | GraphSet:
 
 def _without_descriptors(graph: Graph | GraphSet) -> Graph | GraphSet:
     """Remove graph features: molecules are prepared with descriptors, for the plans that use them."""
-    return graph.with_graphs(None) if isinstance(graph, GraphSet) else graph
+    return graph.with_graph_features(None) if isinstance(graph, GraphSet) else graph
 
 
 def _chosen(selection: Selection) -> dict[str, float]:
@@ -133,7 +134,7 @@ def _evaluate(models: Sequence[Model], task_data: TaskData, device: torch.device
             found |= {f"{prefix}{name}": scores[name] for name in ("auc", "ap")}
         return found
     (level,) = task_data.parts
-    outputs = torch.stack([dense(infer(model, task_data.graph).rows[level]) for model in models])
+    outputs = torch.stack([dense(infer(model, task_data.graph).by_level[level]) for model in models])
     metric = MONITORS[task_data.targets[0].kind]
     for part in ("validation", "test"):
         scores = Evaluator(task_data, part).score({level: average(task_data.of(level), outputs)})[0][level]

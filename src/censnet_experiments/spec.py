@@ -1,7 +1,7 @@
-"""Specs: for each method of a table its recipe, its doubts and what was published, in one TOML file.
+"""Specs: the recipe, the caveats and the published scores of each method of a table, in one TOML file.
 
-A file is one method over all cells of its table. Its `variants` are further methods that differ in a few settings: they
-take everything else from it, the published numbers too.
+A file is one method over all cells of its table. Its `variants` are further methods that differ in a few settings and
+inherit everything else, the published scores too.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from censnet_experiments.models import MODELS
 from censnet_experiments.plan import SECTIONS, External, Plan, Preset, Recipe, Varies
 
 Number = tuple[float, Annotated[float, Field(ge=0)]]
-TAGS = ("Recipe", "Preset", "External")  # which stand in no message
-KINDS = {"preset": Preset, "command": External}  # what a recipe must say -> how it is trained
+TAGS = ("Recipe", "Preset", "External")  # left out of messages
+KINDS = {"preset": Preset, "command": External}  # required field of a recipe -> its class
 
 
 def _kind(recipe: Any) -> str:
-    """Which way of training a recipe is of, by the name of the class."""
+    """The name of the class of a recipe."""
     if not isinstance(recipe, Mapping):
         return type(recipe).__name__
     return next((kind.__name__ for name, kind in KINDS.items() if name in recipe), Recipe.__name__)
 
 
-HowTrained = Annotated[
+AnyRecipe = Annotated[
     Annotated[Recipe, Tag("Recipe")] | Annotated[Preset, Tag("Preset")] | Annotated[External, Tag("External")],
     Discriminator(_kind),
 ]
@@ -43,18 +43,18 @@ class Spec(BaseModel):
     """One method of a table.
 
     Args:
-        table, method: their names, as in the paths of records.
-        title: as the table's head shows it.
+        table, method: names, as in the paths of records.
+        title: in the head of the table.
         section: the table of the page. "table" is the paper's table; "additional" are variants of ours, "kernels" those
             that the paper names without numbers, "baselines" and "depth" have tables of their own. "fresh" repeats a
             method on splits that were not used while its recipe was developed.
-        runs: how many seeds the table asks for.
-        first: the first of them.
-        varies: what a seed draws anew.
-        source: where the published numbers are from.
-        caveats: what the source does not say, and what was done about it.
-        reason: why it falls short of what was published where it does, as far as one can tell.
-        recipe: how it is trained.
+        runs: number of seeds of the table.
+        first: the first seed.
+        varies: see `Plan`.
+        source: of the published scores.
+        caveats: details that the source does not report, and the choices made here.
+        reason: likely reason where it does not reach the published scores.
+        recipe: of its training.
         published: cell -> metric -> mean and spread, in the table's unit.
     """
 
@@ -70,7 +70,7 @@ class Spec(BaseModel):
     source: str
     caveats: list[str] = Field(default_factory=list)
     reason: str = ""
-    recipe: HowTrained
+    recipe: AnyRecipe
     published: dict[str, dict[str, Number]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -97,22 +97,22 @@ class Spec(BaseModel):
         return self
 
     def plan(self) -> Plan[Any]:
-        """What a machine that trains has to know."""
+        """The plan of the training."""
         return Plan(self.table, self.method, self.recipe, self.varies, self.runs, self.first)
 
 
 def known_options(table: str, model: str) -> set[str]:
-    """The names that a model's options can have."""
+    """The names of the options of a model."""
     make = MODELS[table][model]
     parameters = dict(inspect.signature(make).parameters)
-    if hasattr(make, "options_of"):  # what it hands its further options to
+    if hasattr(make, "options_of"):  # receives its further options
         parameters.pop("options")
         parameters |= inspect.signature(make.options_of).parameters
     return set(parameters) - {"graph", "out_width", "node_width", "edge_width", "members"}
 
 
 def read_spec(text: str, file: str = "the spec") -> Iterator[Spec]:
-    """The method of a file, and then its variants.
+    """Read the method of a file, and then its variants.
 
     Example:
         >>> text = '''
@@ -146,7 +146,7 @@ def read_spec(text: str, file: str = "the spec") -> Iterator[Spec]:
 
 @cache
 def load_specs(table: str) -> dict[str, Spec]:
-    """Every method of a table by its name, in the order of the paper's columns and then ours."""
+    """Read every method of a table by its name, in the order of the paper's columns and then ours."""
     if table not in TABLES:
         raise ValueError(f"there is no table {table!r}, expected one of {', '.join(TABLES)}")
     folder = resources.files("censnet_experiments").joinpath("specs", table)
@@ -155,14 +155,14 @@ def load_specs(table: str) -> dict[str, Spec]:
         for spec in read_spec(file.read_text("utf-8"), f"specs/{table}/{file.name}"):
             if spec.table != table or spec.method in specs:
                 raise ValueError(
-                    f"specs/{table}/{file.name}: {spec.table} {spec.method} is in the wrong place or twice"
+                    f"specs/{table}/{file.name}: {spec.table} {spec.method} is in the wrong folder or twice"
                 )
             specs[spec.method] = spec
     return specs
 
 
 def find_spec(table: str, method: str) -> Spec:
-    """One method of a table."""
+    """Find one method of a table."""
     specs = load_specs(table)
     if method not in specs:
         near = get_close_matches(method, specs, 1)
@@ -183,7 +183,7 @@ def _validate(fields: Mapping[str, Any], file: str) -> Spec:
 
 
 def _merge(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields with some of them changed, tables by what is in them."""
+    """Merge changes into fields, nested tables by their entries."""
     merged = dict(fields)
     for name, value in changes.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)

@@ -11,7 +11,8 @@ import torch
 from typer import Typer
 from typer.testing import CliRunner
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet_experiments.__main__ import main
 from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
 from censnet_experiments.data import LinkData, MoleculeData, NodeData

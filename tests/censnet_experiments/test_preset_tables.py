@@ -12,7 +12,8 @@ from samples import payments, quick, shapes, smiles
 
 from censnet import train
 from censnet.data.tables.files import Tables
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare
 from censnet.training.task_data import TaskData
 from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
@@ -165,7 +166,7 @@ def _assert_same(task_data: TaskData, back: TaskData) -> None:
     if isinstance(task_data.graph, GraphSet):
         assert isinstance(back.graph, GraphSet)
         torch.testing.assert_close(back.graph.node_offset, task_data.graph.node_offset)
-        torch.testing.assert_close(back.graph.graphs, task_data.graph.graphs)
+        torch.testing.assert_close(back.graph.graph_features, task_data.graph.graph_features)
     for level in task_data.parts:
         torch.testing.assert_close(back.parts[level], task_data.parts[level].long())
         torch.testing.assert_close(back.labels[level], task_data.labels[level], equal_nan=True)

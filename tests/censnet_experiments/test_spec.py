@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.settings.presets import make_settings
 from censnet_experiments.cells import TABLES, find_cell
 from censnet_experiments.data import NodeData

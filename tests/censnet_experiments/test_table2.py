@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis.strategies import integers
 from sklearn.metrics import roc_auc_score
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet_experiments.data import MoleculeData
 from censnet_experiments.models import MOLECULE_MODELS
 from censnet_experiments.plan import Plan, Recipe

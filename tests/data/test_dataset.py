@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from censnet import Graph, GraphSet
+from censnet import Graph
 from censnet.data import DataError, Tables, load_data, write_table
 from censnet.data.load import read_data
+from censnet.ops.graph_set import GraphSet
 
 NAMES = {"nodes": "nodes.csv", "edges": "edges.csv", "graphs": "graphs.csv"}
 

@@ -14,7 +14,7 @@ from censnet.data.load import read_data
 from censnet.data.molecules import rdkit_reader as chemistry
 from censnet.data.molecules.descriptors import FARTHEST, describe, encode_descriptors, fit_descriptors
 from censnet.data.tables.schema import Schema
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 
 CHAINS = ["C" * length + end for length in range(1, 9) for end in ("O", "N", "C(=O)O", "c1ccccc1")]
 
@@ -26,8 +26,8 @@ def read(smiles: list[str] = CHAINS, **more: object) -> Dataset:
 
 def wholes(data: Dataset) -> torch.Tensor:
     assert isinstance(data.graph, GraphSet)
-    assert data.graph.graphs is not None
-    return data.graph.graphs
+    assert data.graph.graph_features is not None
+    return data.graph.graph_features
 
 
 def test_descriptors_of_ethanol_are_rdkit_s() -> None:

@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 import torch
 
-from censnet import Graph, GraphSet
+from censnet import Graph
 from censnet.data import DataError, Dataset, Tables, load_data
 from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split import Split
 from censnet.data.tables import encoding, fitting
+from censnet.ops.graph_set import GraphSet
 
 
 def random_tables(seed: int = 0) -> Tables:

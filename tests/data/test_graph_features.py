@@ -10,7 +10,8 @@ from samples import shapes
 
 from censnet.data import DataError, Tables, load_data
 from censnet.data.load import read_data
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 
 def dosed(values: list[object] | None = None) -> Tables:
@@ -36,7 +37,7 @@ def test_a_column_that_was_chosen_is_a_feature_of_each_graph() -> None:
     assert isinstance(data.graph, GraphSet)
     dose = (torch.arange(1, 9) - 4.5) / np.std(np.arange(8))
     solvent = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]] * 4)  # gas, oil, another
-    torch.testing.assert_close(data.graph.graphs, torch.cat([dose[:, None].float(), solvent], 1))
+    torch.testing.assert_close(data.graph.graph_features, torch.cat([dose[:, None].float(), solvent], 1))
     assert not any("dose" in note for note in data.notes)
 
 
@@ -46,13 +47,13 @@ def test_its_statistics_are_those_of_training_rows() -> None:
     direct = load_data(dosed(), target="graph:ring", overrides=CHOSEN, train_rows=rows)
     assert isinstance(encoded.graph, GraphSet)
     assert isinstance(direct.graph, GraphSet)
-    torch.testing.assert_close(encoded.graph.graphs, direct.graph.graphs, rtol=0, atol=0)
-    assert encoded.graph.graphs is not None
-    torch.testing.assert_close(encoded.graph.graphs[:4, 0].mean(), torch.tensor(0.0))
-    assert float(encoded.graph.graphs[4:, 0].min()) > 1
+    torch.testing.assert_close(encoded.graph.graph_features, direct.graph.graph_features, rtol=0, atol=0)
+    assert encoded.graph.graph_features is not None
+    torch.testing.assert_close(encoded.graph.graph_features[:4, 0].mean(), torch.tensor(0.0))
+    assert float(encoded.graph.graph_features[4:, 0].min()) > 1
     again = load_data(dosed(), schema=encoded.schema).graph
     assert isinstance(again, GraphSet)
-    torch.testing.assert_close(again.graphs, encoded.graph.graphs, rtol=0, atol=0)
+    torch.testing.assert_close(again.graph_features, encoded.graph.graph_features, rtol=0, atol=0)
 
 
 def test_a_bad_value_is_a_row_without_a_result_and_the_others_stay() -> None:
@@ -74,14 +75,17 @@ def test_molecules_have_such_columns_too() -> None:
     frame = pd.DataFrame({"smiles": ["C", "CC", "C1C", "CCC"], "dose": [1.0, 3.0, 100.0, None]})
     data = load_data(frame, overrides={"dose": "number"}, train_rows={"graph": [0, 1, 3]}, descriptors=True)
     assert isinstance(data.graph, GraphSet)
-    assert data.graph.graphs is not None
-    assert data.graph.graphs[:, :2].tolist() == [[-1, 0], [1, 0], [0, 1]], "the dose, and whether it is missing"
+    assert data.graph.graph_features is not None
+    assert data.graph.graph_features[:, :2].tolist() == [[-1, 0], [1, 0], [0, 1]], "the dose, and whether it is missing"
     assert data.graph.graph_width == 2 + data.schema.descriptors.width
 
 
 def test_tensors_bring_their_own() -> None:
     graphs = GraphSet.pack(
-        [Graph(torch.ones(2, 1), torch.ones(1, 1), torch.tensor([[0], [1]]), graphs=torch.eye(3)[[n]]) for n in (0, 1)]
+        [
+            Graph(torch.ones(2, 1), torch.ones(1, 1), torch.tensor([[0], [1]]), graph_features=torch.eye(3)[[n]])
+            for n in (0, 1)
+        ]
     )
     data = load_data(graphs)
     assert data.graph.graph_width == 3

@@ -16,9 +16,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from censnet import Graph, GraphSet
+from censnet import Graph
 from censnet.data import DataError, Dataset, Tables, load_data
 from censnet.data.load import read_data
+from censnet.ops.graph_set import GraphSet
 
 ROUNDS = int(os.environ.get("CENSNET_HOSTILE", "200"))
 ABSURD = [

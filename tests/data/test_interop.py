@@ -17,7 +17,8 @@ from censnet.data import load_data
 from censnet.data.interop.convert import from_networkx, from_pandas, from_pyg, to_networkx, to_pandas, to_pyg, to_tables
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 
 @st.composite

@@ -17,7 +17,7 @@ from censnet.data.molecules import rdkit_reader as chemistry
 from censnet.data.molecules.atoms import ATOM_CODES, PAPER_ATOM, RICH_ATOM, RICH_BOND, encode, names_of
 from censnet.data.molecules.featurize import Molecules, canonical, featurize, scaffolds
 from censnet.data.tables.schema import MoleculeReading
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 DRUGS = [

@@ -12,7 +12,7 @@ import torch
 from censnet.data import Dataset, Tables, load, load_data
 from censnet.data.molecules.featurize import atom_positions, canonical, featurize
 from censnet.data.tables.schema import MoleculeReading, Schema
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline import inspect_data
 
 USUAL = MoleculeReading(isotopes=False)
@@ -57,7 +57,7 @@ def same_graph(data: Dataset, one: int, other: int) -> bool:
 def test_isotopes_are_not_told_apart_and_labelled_hydrogens_are_no_atoms(labelled, plain):
     data = read([plain, labelled, "c1ccncc1C(=O)O"], descriptors=True)
     assert same_graph(data, 0, 1)
-    whole = graphs(data).graphs
+    whole = graphs(data).graph_features
     assert whole is not None
     assert torch.equal(whole[0], whole[1]), "its descriptors are those of the molecule without labels"
     said = note(data, "isotopes are not told apart")

@@ -17,7 +17,7 @@ from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, sca
 from censnet.data.splits.split import Split, read_splits, write_splits
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import PairSpace, TwoSided, find_bipartition, negative_edges
+from censnet.ops.pairs import NodePairs, find_bipartition, sample_non_edges, sorted_unique
 
 
 def equal(one: Split, two: Split) -> bool:
@@ -309,6 +309,14 @@ def test_in_a_union_negatives_join_nodes_of_one_graph():
         assert torch.equal(graph.owner[pairs[0]], graph.owner[pairs[1]])
 
 
+def negative_edges(graph: Graph, count: int, seed: int = 0) -> torch.Tensor:
+    """Distinct pairs of nodes without an edge, uniformly at random. (2, count)"""
+    pairs, ends = NodePairs.of(graph), graph.ends.numpy()
+    first, second = ends[:, ends[0] != ends[1]]
+    linked = sorted_unique(pairs.rank(first, second))
+    return torch.from_numpy(pairs.pair(sample_non_edges(pairs, linked, count, np.random.default_rng(seed))))
+
+
 def test_too_few_negatives_are_said_clearly():
     complete = [(i, j) for i in range(8) for j in range(i)]
     with pytest.raises(ValueError, match="3 pairs without a link were asked for, but only 0 of the 28 pairs"):
@@ -334,7 +342,7 @@ def test_negatives_are_uniform():
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
 @settings(max_examples=50, deadline=None)
 def test_every_pair_of_one_graph_has_one_number(owner):
-    space = PairSpace(len(owner), np.array(owner))
+    space = NodePairs(len(owner), np.array(owner))
     pairs = [(i, j) for j in range(len(owner)) for i in range(j) if owner[i] == owner[j]]
     assert space.num_pairs == len(pairs)
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -382,7 +390,7 @@ def test_nodes_are_not_of_two_kinds_by_chance(edges):
 @given(st.lists(st.integers(-1, 1), min_size=2, max_size=30))
 @settings(max_examples=50, deadline=None)
 def test_every_pair_of_two_sides_has_one_number(side):
-    space, side = TwoSided(np.array(side)), np.array(side)
+    space, side = NodePairs(len(side), bipartite=np.array(side)), np.array(side)
     pairs = [(i, j) for j in range(len(side)) for i in range(j) if {side[i], side[j]} == {0, 1}]
     assert space.num_pairs == len(pairs)
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T

@@ -12,7 +12,8 @@ import censnet
 from censnet.errors import SettingsError, TrainingStopped
 from censnet.inspection import cost
 from censnet.inspection.cost import PeakMemory, check_memory, estimate_cost
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.settings.presets import make_settings
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData

@@ -15,7 +15,8 @@ from censnet.data import DataError, Tables, load_data, write_table
 from censnet.data.splits.links import link_rows, links
 from censnet.data.splits.split import Split, write_splits
 from censnet.inspection.report import Report, make_report
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline import inspect_data
 
 

@@ -42,8 +42,8 @@ def dense(model: CensNet, nodes: Tensor, edges: Tensor, incidence: Incidence, la
     released = model.variant == "released"
     node_rule = textbook.released_node_operator if released else textbook.node_operator
     edge_rule = textbook.released_edge_operator if released else textbook.edge_operator
-    for depth, (letter, layer) in enumerate(zip(model.word, model.layers, strict=True)):
-        last = last_linear and depth == len(model.word) - 1
+    for depth, (letter, layer) in enumerate(zip(model.layer_order, model.layers, strict=True)):
+        last = last_linear and depth == len(model.layer_order) - 1
         if letter == "N":
             nodes = node_rule(T, (edges @ layer.gate_weight).squeeze(1)) @ nodes @ layer.weight + layer.bias
         else:
@@ -473,10 +473,10 @@ def test_a_lift_of_wrong_features_is_named() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"layers": ""}, r"^layers is '', expected a word of N and E, such as 'NEN'$"),
-        ({"layers": "NXN"}, r"^layers is 'NXN', expected a word of N and E, such as 'NEN'$"),
-        ({"layers": "nen"}, r"^layers is 'nen', expected a word of N and E, such as 'NEN'$"),
-        ({"residual": "banana"}, r"^residual is 'banana', expected True, False or 'rising'"),
+        ({"layers": ""}, r"^layers is '', expected a sequence of N and E, such as 'NEN'$"),
+        ({"layers": "NXN"}, r"^layers is 'NXN', expected a sequence of N and E, such as 'NEN'$"),
+        ({"layers": "nen"}, r"^layers is 'nen', expected a sequence of N and E, such as 'NEN'$"),
+        ({"residual": "banana"}, r"^residual is 'banana', expected True, False or 'rezero'"),
         ({"activation": "sigmoid"}, r"^activation is 'sigmoid', expected one of 'relu', 'elu', 'gelu', 'silu', 'tanh'"),
         ({"norm": "group"}, r"^norm is 'group', expected 'batch', 'layer' or None$"),
         ({"dropout": 1.5}, r"^p is 1.5, expected a probability from 0 to 1$"),

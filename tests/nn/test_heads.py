@@ -1,4 +1,4 @@
-"""From embeddings to answers, against loops over the graphs."""
+"""Heads, against loops over the graphs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from strategies import Sample, assert_near, graphs
 from torch import Tensor, nn
 
-from censnet.nn import GraphHead, LinkHead, RowHead
+from censnet.nn import GraphHead, RowHead
 from censnet.nn.heads import Readout
 from censnet.nn.norms import Norm
 from censnet.ops import Incidence
+from censnet.ops.graph import Graph
 
 POOLS = ("mean", "sum", "attention")
 THREE = Incidence(  # a triangle with a parallel edge and a loop, a lone node, a graph without nodes, a pair
@@ -25,6 +26,15 @@ THREE = Incidence(  # a triangle with a parallel edge and a loop, a lone node, a
     owner=torch.tensor([0, 0, 0, 1, 3, 3]),
     num_graphs=4,
 )
+
+
+def of(incidence: Incidence, graph_features: Tensor | None = None) -> Graph:
+    """A graph of this incidence; heads read embeddings, not its features."""
+    nodes, edges = torch.ones(incidence.num_nodes, 1), torch.ones(incidence.num_edges, 1)
+    return Graph(nodes, edges, incidence.ends, incidence.owner, incidence.num_graphs, graph_features)
+
+
+BATCH = of(THREE)
 
 
 def by_loops(pool: str, rows: np.ndarray, owner: np.ndarray, num_graphs: int, readout: Readout) -> np.ndarray:
@@ -102,9 +112,9 @@ def test_a_graph_without_edges_gets_zeros(pool: str) -> None:
 
 @pytest.mark.parametrize("pool", [*POOLS, ("sum", "attention", "mean")])
 @pytest.mark.parametrize("over", ["nodes", "edges", "both"])
-def test_several_pools_stand_side_by_side(pool: str | tuple[str, ...], over: str) -> None:
+def test_several_pools_are_concatenated(pool: str | tuple[str, ...], over: str) -> None:
     torch.manual_seed(1)
-    head = GraphHead(3, 2, 5, pool=pool, over=over, hidden=(4,)).double()
+    head = GraphHead(3, 2, 5, pool=pool, pool_from=over, hidden_widths=(4,)).double()
     rows = {"node": torch.randn(6, 3, dtype=torch.float64), "edge": torch.randn(6, 2, dtype=torch.float64)}
     pools = (pool,) if isinstance(pool, str) else pool
     sides = {"nodes": ["node"], "edges": ["edge"], "both": ["node", "edge"]}[over]
@@ -113,114 +123,90 @@ def test_several_pools_stand_side_by_side(pool: str | tuple[str, ...], over: str
         for (side, how), readout in zip(product(sides, pools), head.readouts, strict=True)
     ]
     expected = torch.from_numpy(np.concatenate(parts, axis=1))
-    torch.testing.assert_close(head.embed(rows["node"], rows["edge"], THREE), expected)
+    torch.testing.assert_close(head.embed(rows["node"], rows["edge"], BATCH), expected)
     first, _, _, last = head.mlp
     answer = (expected @ first.weight.t() + first.bias).clamp(min=0) @ last.weight.t() + last.bias
-    torch.testing.assert_close(head(rows["node"], rows["edge"], THREE), answer)
-    head(rows["node"], rows["edge"], THREE).sum().backward()
+    torch.testing.assert_close(head(rows["node"], rows["edge"], BATCH), answer)
+    head(rows["node"], rows["edge"], BATCH).sum().backward()
     assert all(parameter.grad is not None for parameter in head.parameters())
 
 
 @pytest.mark.parametrize("norm", ["batch", "layer"])
-def test_a_norm_brings_means_to_one_scale_and_leaves_sums_and_what_is_known_of_a_graph(norm: Norm) -> None:
+def test_a_norm_normalizes_means_and_leaves_sums_and_graph_features(norm: Norm) -> None:
     torch.manual_seed(1)
     head = GraphHead(3, 2, 4, pool=("mean", "sum"), norm=norm, graph_width=2)
     nodes, edges, known = 100 * torch.randn(6, 3), torch.randn(6, 2), torch.randn(THREE.num_graphs, 2)
     mean, total = (Readout(3, pool, "node")(nodes, THREE) for pool in ("mean", "sum"))
     axis = {"batch": 0, "layer": 1}[norm]
     even = (mean - mean.mean(axis, keepdim=True)) / (mean.var(axis, correction=0, keepdim=True) + 1e-5).sqrt()
-    torch.testing.assert_close(head.embed(nodes, edges, THREE), torch.cat([even, total], dim=1), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(head.embed(nodes, edges, BATCH), torch.cat([even, total], dim=1), rtol=1e-4, atol=1e-4)
     expected = torch.cat([even, total, known], dim=1) @ head.mlp[0].weight.t() + head.mlp[0].bias
-    torch.testing.assert_close(head.train()(nodes, edges, THREE, known), expected, rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(head.train()(nodes, edges, of(THREE, known)), expected, rtol=1e-4, atol=1e-3)
 
 
 def test_one_channel_has_no_norm_that_would_erase_it() -> None:
     nodes, edges = torch.randn(6, 3), torch.randn(6, 1)
-    plain, normed = (GraphHead(3, 1, 4, over="both", norm=norm).embed(nodes, edges, THREE) for norm in (None, "layer"))
+    plain, normed = (
+        GraphHead(3, 1, 4, pool_from="both", norm=norm).embed(nodes, edges, BATCH) for norm in (None, "layer")
+    )
     assert torch.equal(plain[:, 3], normed[:, 3])
     assert not torch.allclose(plain[:, :3], normed[:, :3])
 
 
 def test_a_norm_over_a_batch_takes_a_graph_alone() -> None:
     head = GraphHead(3, 2, 4, pool="mean", norm="batch")
-    alone = Incidence(THREE.ends[:, :5], 3)
+    alone = of(Incidence(THREE.ends[:, :5], 3))
     nodes, edges = torch.randn(3, 3), torch.randn(5, 2)
     torch.testing.assert_close(head(nodes, edges, alone), head.eval()(nodes, edges, alone))
 
 
-def test_a_sum_is_in_units_of_a_usual_graph_and_others_are_as_they_were() -> None:
+def test_a_sum_is_in_units_of_an_average_graph_and_others_are_as_they_were() -> None:
     nodes, edges = torch.randn(6, 3), torch.randn(6, 2)
     for pool in POOLS:
         torch.manual_seed(1)
-        head = GraphHead(3, 2, 4, pool=pool, over="both")
-        before = head.embed(nodes, edges, THREE)
+        head = GraphHead(3, 2, 4, pool=pool, pool_from="both")
+        before = head.embed(nodes, edges, BATCH)
         head.set_reference_size(nodes=2.5, edges=0.5)
         units = torch.tensor([2.5, 2.5, 2.5, 1.0, 1.0] if pool == "sum" else [1.0] * 5)  # less than one is none
-        torch.testing.assert_close(head.embed(nodes, edges, THREE), before / units)
-        again = GraphHead(3, 2, 4, pool=pool, over="both")
+        torch.testing.assert_close(head.embed(nodes, edges, BATCH), before / units)
+        again = GraphHead(3, 2, 4, pool=pool, pool_from="both")
         again.load_state_dict(head.state_dict())
-        assert torch.equal(again.embed(nodes, edges, THREE), head.embed(nodes, edges, THREE))
+        assert torch.equal(again.embed(nodes, edges, BATCH), head.embed(nodes, edges, BATCH))
 
 
-def test_a_graph_alone_is_as_in_a_union() -> None:
+def test_a_graph_alone_is_as_in_a_batch() -> None:
     torch.manual_seed(2)
-    head = GraphHead(3, 2, 1, pool=POOLS, over="both").double()
+    head = GraphHead(3, 2, 1, pool=POOLS, pool_from="both").double()
     nodes, edges = torch.randn(6, 3, dtype=torch.float64), torch.randn(6, 2, dtype=torch.float64)
-    union = head(nodes, edges, THREE)
-    alone = head(nodes[:3], edges[:5], Incidence(THREE.ends[:, :5], 3))
-    torch.testing.assert_close(union[:1], alone)
+    batch = head(nodes, edges, BATCH)
+    alone = head(nodes[:3], edges[:5], of(Incidence(THREE.ends[:, :5], 3)))
+    torch.testing.assert_close(batch[:1], alone)
 
 
-# -- rows and links ---------------------------------------------------------------------------------------------------
+# -- nodes and edges --------------------------------------------------------------------------------------------------
 
 
 def test_a_row_head_without_hidden_layers_is_linear() -> None:
-    head, rows = RowHead(3, 2), torch.randn(5, 3)
-    torch.testing.assert_close(head(rows), rows @ head.mlp[0].weight.t() + head.mlp[0].bias)
+    head, nodes = RowHead("node", 3, 2, 2), torch.randn(6, 3)
+    out = head(nodes, torch.ones(6, 2), BATCH)
+    torch.testing.assert_close(out, nodes @ head.mlp[0].weight.t() + head.mlp[0].bias)
 
 
 def test_hidden_layers_have_relu_and_dropout_between_them() -> None:
-    head = RowHead(3, 2, hidden=(8, 4), dropout=0.25)
+    head = RowHead("node", 3, 2, 2, hidden_widths=(8, 4), dropout=0.25)
     assert [type(part).__name__ for part in head.mlp] == 2 * ["_Linear", "ReLU", "Dropout"] + ["_Linear"]
     assert [part.out_features for part in head.mlp if isinstance(part, nn.Linear)] == [8, 4, 2]
-    rows = torch.randn(50, 3)
-    assert not head(rows).equal(head(rows))
+    rows = torch.randn(6, 3), torch.ones(6, 2), BATCH
+    assert not head(*rows).equal(head(*rows))
     head.eval()
-    assert head(rows).equal(head(rows))
-
-
-def test_inner_links_are_inner_products() -> None:
-    nodes = torch.randn(5, 3, dtype=torch.float64)
-    pairs = torch.tensor([[0, 1, 4, 2], [1, 0, 2, 2]])
-    head = LinkHead(3)
-    torch.testing.assert_close(head(nodes, pairs), (nodes @ nodes.t())[pairs[0], pairs[1]])
-    assert list(head.parameters()) == []
-    head.reset_parameters()
-
-
-@pytest.mark.parametrize("kind", ["inner", "product"])
-def test_a_link_is_the_same_from_both_ends(kind: str) -> None:
-    torch.manual_seed(3)
-    head, nodes = LinkHead(4, kind, hidden=(8,)), torch.randn(10, 4)
-    pairs = torch.randint(10, (2, 30))
-    assert head(nodes, pairs).equal(head(nodes, pairs.flip(0)))
-    assert head(nodes, pairs).shape == (30,)
-    assert head(nodes, pairs[:, :0]).shape == (0,)
-
-
-def test_product_links_are_a_perceptron_of_the_product() -> None:
-    head, nodes = LinkHead(4, "product"), torch.randn(3, 4)
-    out = head(nodes, torch.tensor([[0], [2]]))
-    torch.testing.assert_close(out, (nodes[0] * nodes[2] @ head.mlp[0].weight.t() + head.mlp[0].bias))
+    assert head(*rows).equal(head(*rows))
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: RowHead(3, 2, hidden=(4,)),
-        lambda: GraphHead(3, 2, 1, pool=POOLS, over="both", hidden=(4,)),
-        lambda: LinkHead(3, "product", hidden=(4,)),
-        lambda: Readout(3, "attention", "node"),
+        lambda: RowHead("node", 3, 2, 2, hidden_widths=(4,)),
+        lambda: GraphHead(3, 2, 1, pool=POOLS, pool_from="both", hidden_widths=(4,)),
     ],
 )
 def test_reset_parameters_gives_a_fresh_head(make: Callable[[], nn.Module]) -> None:
@@ -228,19 +214,19 @@ def test_reset_parameters_gives_a_fresh_head(make: Callable[[], nn.Module]) -> N
     fresh = make().state_dict()
     torch.manual_seed(5)
     other = make()
-    drawn = {name: value for name, value in fresh.items() if not name.endswith("usual")}
+    drawn = {name: value for name, value in fresh.items() if not name.endswith("reference_size")}
     assert not any(other.state_dict()[name].equal(value) for name, value in drawn.items())
     torch.manual_seed(4)
     other.reset_parameters()
     assert all(other.state_dict()[name].equal(value) for name, value in fresh.items())
 
 
-def test_features_of_a_graph_stand_beside_its_pooled_vector() -> None:
-    head, nodes, edges = GraphHead(3, 2, 4, over="both", graph_width=2), torch.randn(6, 3), torch.randn(6, 2)
+def test_graph_features_are_concatenated_to_the_pooled_vector() -> None:
+    head, nodes, edges = GraphHead(3, 2, 4, pool_from="both", graph_width=2), torch.randn(6, 3), torch.randn(6, 2)
     graphs = torch.randn(THREE.num_graphs, 2)
-    line, pooled = head.mlp[0], head.embed(nodes, edges, THREE)
+    line, pooled = head.mlp[0], head.embed(nodes, edges, BATCH)
     expected = pooled @ line.weight[:, :5].t() + graphs @ line.weight[:, 5:].t() + line.bias
-    torch.testing.assert_close(head(nodes, edges, THREE, graphs), expected)
+    torch.testing.assert_close(head(nodes, edges, of(THREE, graphs)), expected)
 
 
 # -- the door ---------------------------------------------------------------------------------------------------------
@@ -252,41 +238,30 @@ def test_features_of_a_graph_stand_beside_its_pooled_vector() -> None:
         (lambda: GraphHead(3, 2, 1, pool="max"), r"^pool is 'max', expected 'mean', 'sum' or 'attention'$"),
         (lambda: GraphHead(3, 2, 1, pool="sum", norm="group"), r"^norm is 'group', expected 'batch', 'layer' or None$"),
         (lambda: GraphHead(3, 2, 1, pool=()), r"^pool is empty, expected 'mean', 'sum', 'attention' or several"),
-        (lambda: GraphHead(3, 2, 1, over="graphs"), r"^over is 'graphs', expected 'nodes', 'edges' or 'both'$"),
-        (lambda: LinkHead(3, "outer"), r"^kind is 'outer', expected 'inner' or 'product'$"),
-        (lambda: RowHead(3, 1, (2,), dropout=2.0), r"^p is 2.0, expected a probability from 0 to 1$"),
-        (lambda: RowHead(3, 1)(torch.ones(4, 2)), r"^rows has shape \(4, 2\), expected \(\*, 3\): \(n, width\)$"),
         (
-            lambda: GraphHead(3, 2, 1)(torch.ones(5, 3), torch.ones(6, 2), THREE),
+            lambda: GraphHead(3, 2, 1, pool_from="graphs"),
+            r"^pool_from is 'graphs', expected 'nodes', 'edges' or 'both'$",
+        ),
+        (lambda: RowHead("node", 3, 2, 1, (2,), dropout=2.0), r"^p is 2.0, expected a probability from 0 to 1$"),
+        (
+            lambda: RowHead("node", 3, 2, 1)(torch.ones(6, 2), torch.ones(6, 2), BATCH),
+            r"^nodes has shape \(6, 2\), expected \(\*, 3\): \(n, width\)$",
+        ),
+        (
+            lambda: GraphHead(3, 2, 1)(torch.ones(5, 3), torch.ones(6, 2), BATCH),
             r"^nodes has shape \(5, 3\), expected \(6, 3\): \(N, node_width\)$",
         ),
         (
-            lambda: GraphHead(3, 2, 1)(torch.ones(6, 3), torch.ones(6, 3), THREE),
+            lambda: GraphHead(3, 2, 1)(torch.ones(6, 3), torch.ones(6, 3), BATCH),
             r"^edges has shape \(6, 3\), expected \(6, 2\): \(E, edge_width\)$",
         ),
         (
-            lambda: GraphHead(3, 2, 1, graph_width=5)(torch.ones(6, 3), torch.ones(6, 2), THREE),
-            r"^graphs is None, expected 5 features of each graph: \(G, graph_width\)$",
+            lambda: GraphHead(3, 2, 1, graph_width=5)(torch.ones(6, 3), torch.ones(6, 2), BATCH),
+            r"^graph_features is None, expected 5 features of each graph: \(G, graph_width\)$",
         ),
         (
-            lambda: GraphHead(3, 2, 1, graph_width=5)(torch.ones(6, 3), torch.ones(6, 2), THREE, torch.ones(3, 4)),
-            r"^graphs has shape \(3, 4\), expected \(4, 5\): \(G, graph_width\)$",
-        ),
-        (
-            lambda: LinkHead(3)(torch.ones(6, 2), torch.zeros(2, 1, dtype=torch.int64)),
-            r"^nodes has shape \(6, 2\), expected \(\*, 3\): \(N, width\)$",
-        ),
-        (
-            lambda: LinkHead(3)(torch.ones(6, 3), torch.zeros(4, 2, dtype=torch.int64)),
-            r"^pairs has shape \(4, 2\), expected \(2, \*\): \(2, P\), one column for each pair$",
-        ),
-        (
-            lambda: LinkHead(3)(torch.ones(6, 3), torch.tensor([[0, 6], [1, 2]])),
-            r"^pairs\[0, 1\] is 6, expected a node from 0 to 5: there are 6 nodes$",
-        ),
-        (
-            lambda: LinkHead(3)(torch.ones(6, 3), torch.tensor([[0.0], [float("nan")]])),
-            r"^pairs has dtype torch.float32 and holds NaN at \(1, 0\), expected whole numbers",
+            lambda: GraphHead(3, 2, 1, graph_width=5)(torch.ones(6, 3), torch.ones(6, 2), of(THREE, torch.ones(4, 4))),
+            r"^graph_features has shape \(4, 4\), expected \(4, 5\): \(G, graph_width\)$",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from strategies import LAWS, Changed, Sample, assert_near, graphs, incidences, s
 from torch import Tensor
 
 from censnet.nn import EdgeLayer, Hop, Lanczos, NodeLayer, PageRank
+from censnet.nn.ensemble import stack_members
 from censnet.ops import Incidence, propagate_edges, propagate_nodes, textbook
 
 Layer = NodeLayer | EdgeLayer
@@ -318,13 +319,13 @@ def test_without_edges_there_is_the_bias_and_what_a_node_gives_itself(kind: type
 @pytest.mark.parametrize("kind", LAYERS)
 @pytest.mark.parametrize("variant", ["paper", "released"])
 @pytest.mark.parametrize("members", [1, 3])
-def test_positive_readers_are_those_that_are_drawn_without_their_sign(
+def test_positive_gate_vectors_are_signed_ones_without_their_sign(
     kind: type[Layer], variant: str, members: int
 ) -> None:
     torch.manual_seed(0)
-    drawn = kind(40, 40, OUT, variant=variant, members=members)
+    drawn = stack_members([kind(40, 40, OUT, variant=variant) for _ in range(members)])
     torch.manual_seed(0)
-    positive = kind(40, 40, OUT, variant=variant, members=members, gate_init="positive")
+    positive = stack_members([kind(40, 40, OUT, variant=variant, gate_init="positive") for _ in range(members)])
     assert (drawn.gate_weight < 0).any()
     assert positive.gate_weight.equal(drawn.gate_weight.abs())
     assert positive.weight.equal(drawn.weight)

@@ -13,7 +13,7 @@ from strategies import assert_near, incidences
 from torch import Tensor
 
 from censnet.nn import CensNetVAE, vae
-from censnet.nn.vae import Latent, LatentHead
+from censnet.nn.vae import Latent, VariationalDecoder, reconstruction
 from censnet.ops import Incidence, textbook
 
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
@@ -42,10 +42,9 @@ def dense_reconstruction(M: Tensor, incidence: Incidence, positive_weight: float
 
 @given(incidence=incidences(), weight=st.sampled_from([1.0, 0.2, 7.5]), seed=st.integers(0, 2**16))
 def test_the_reconstruction_is_the_dense_cross_entropy(incidence: Incidence, weight: float, seed: int) -> None:
-    model = CensNetVAE(2, 2, latent=3)
     M, _ = features(incidence, 3, 1, seed)
     found_at, expected_at = M.clone().requires_grad_(), M.clone().requires_grad_()
-    found = model.reconstruction(found_at, incidence, weight)
+    found = reconstruction(found_at, incidence, weight)
     expected = dense_reconstruction(expected_at, incidence, weight)
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
     found.backward()
@@ -56,34 +55,32 @@ def test_the_reconstruction_is_the_dense_cross_entropy(incidence: Incidence, wei
 def test_two_nodes_by_hand() -> None:
     pair = Incidence(torch.tensor([[0], [1]]), 3)
     M = torch.tensor([[1.0], [2.0], [0.0]])
-    softplus = [math.log1p(math.exp(x)) for x in (-1, -2, -2, -4, 0, 0, 0, 0, 0)]  # joined: softplus(-x)
-    torch.testing.assert_close(CensNetVAE(2, 2).reconstruction(M, pair), torch.tensor(sum(softplus)))
+    softplus = [math.log1p(math.exp(x)) for x in (-1, -2, -2, -4, 0, 0, 0, 0, 0)]  # linked: softplus(-x)
+    torch.testing.assert_close(reconstruction(M, pair), torch.tensor(sum(softplus)))
 
 
 @pytest.mark.parametrize("block", [1, 5, 7, 11, 25, 2**24])
 def test_blocks_of_any_size_give_the_same(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vae, "BLOCK", block)
-    model = CensNetVAE(2, 2, latent=3)
     M, _ = features(TANGLE, 3, 1)
     at = M.clone().requires_grad_()
-    model.reconstruction(at, TANGLE, 2.0).backward()
+    reconstruction(at, TANGLE, 2.0).backward()
     other = M.clone().requires_grad_()
     expected = dense_reconstruction(other, TANGLE, 2.0)
     expected.backward()
-    torch.testing.assert_close(model.reconstruction(M, TANGLE, 2.0), expected.detach())
+    torch.testing.assert_close(reconstruction(M, TANGLE, 2.0), expected.detach())
     assert_near(at.grad, other.grad, 1e-12)
 
 
 @pytest.mark.parametrize("weight", [1.0, 3.0])
 def test_gradients_pass_gradcheck(weight: float) -> None:
-    model = CensNetVAE(2, 2, latent=3)
     M, _ = features(TANGLE, 3, 1)
-    assert torch.autograd.gradcheck(lambda M: model.reconstruction(M, TANGLE, weight), M.requires_grad_())
+    assert torch.autograd.gradcheck(lambda M: reconstruction(M, TANGLE, weight), M.requires_grad_())
 
 
 def test_large_products_neither_overflow_nor_vanish() -> None:
     M = torch.tensor([[300.0], [-300.0], [0.0]], requires_grad=True)
-    loss = CensNetVAE(2, 2).reconstruction(M, Incidence(torch.tensor([[0], [1]]), 3))
+    loss = reconstruction(M, Incidence(torch.tensor([[0], [1]]), 3))
     torch.testing.assert_close(loss.detach(), torch.tensor(2 * 90_000 + 5 * math.log(2)))
     loss.backward()
     assert M.grad.isfinite().all()
@@ -91,9 +88,8 @@ def test_large_products_neither_overflow_nor_vanish() -> None:
 
 @pytest.mark.parametrize(("dtype", "relative"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
 def test_low_precision_is_close(dtype: torch.dtype, relative: float) -> None:
-    model = CensNetVAE(2, 2)
     M = features(TANGLE, 3, 1)[0].to(dtype)
-    found = model.reconstruction(M, TANGLE)
+    found = reconstruction(M, TANGLE)
     assert found.dtype == dtype
     torch.testing.assert_close(found.double(), dense_reconstruction(M.double(), TANGLE, 1.0), rtol=relative, atol=0)
 
@@ -133,26 +129,26 @@ def test_a_gradient_passes_through_a_sample() -> None:
     torch.testing.assert_close(log_std.grad, sample.detach())
 
 
-# -- the head ---------------------------------------------------------------------------------------------------------
+# -- the decoder ------------------------------------------------------------------------------------------------------
 
 
 @given(incidence=incidences(), seed=st.integers(0, 2**16))
 @settings(max_examples=20)
-def test_the_head_is_the_printed_equation_over_given_nodes(incidence: Incidence, seed: int) -> None:
+def test_the_decoder_is_the_printed_equation_over_given_nodes(incidence: Incidence, seed: int) -> None:
     torch.manual_seed(seed)
-    head = LatentHead(4, 3).double()
+    decoder = VariationalDecoder(4, 3).double()
     nodes, _ = features(incidence, 4, 1, seed)
     A = textbook.normalize(textbook.node_adjacency(textbook.incidence_matrix(incidence.ends, incidence.num_nodes)))
-    found = head(nodes, incidence)
-    assert_near(found.mean.detach(), (A @ nodes @ head.weight[:, :3]).detach(), 1e-10)
-    assert_near(found.log_std.detach(), (A @ nodes @ head.weight[:, 3:]).detach(), 1e-10)
+    found = decoder.encode(nodes, incidence)
+    assert_near(found.mean.detach(), (A @ nodes @ decoder.weight[:, :3]).detach(), 1e-10)
+    assert_near(found.log_std.detach(), (A @ nodes @ decoder.weight[:, 3:]).detach(), 1e-10)
 
 
-def test_the_head_says_its_widths_and_names_nodes_of_another() -> None:
-    head = LatentHead(4, 3)
-    assert repr(head) == "LatentHead(4 -> 3)"
-    with pytest.raises(ValueError, match=r"^nodes has shape \(5, 2\), expected \(5, 4\): \(N, width\)"):
-        head(torch.ones(5, 2), TANGLE)
+def test_the_decoder_shows_its_widths_and_names_nodes_of_another() -> None:
+    decoder = VariationalDecoder(4, 3)
+    assert repr(decoder) == "VariationalDecoder(4 -> 3)"
+    with pytest.raises(ValueError, match=r"^nodes has shape \(5, 2\), expected \(5, 4\): \(N, node_width\)"):
+        decoder.encode(torch.ones(5, 2), TANGLE)
 
 
 # -- the encoder ------------------------------------------------------------------------------------------------------
@@ -175,8 +171,8 @@ def test_the_encoder_is_the_printed_equation(word: str, incidence: Incidence, se
         else:
             S = textbook.edge_operator(T, (nodes @ layer.gate_weight).squeeze(1))
             edges = (S @ edges @ layer.weight + layer.bias).relu()
-    assert_near(found.mean.detach(), (A @ nodes @ model.weight[:, :3]).detach(), 1e-10)
-    assert_near(found.log_std.detach(), (A @ nodes @ model.weight[:, 3:]).detach(), 1e-10)
+    assert_near(found.mean.detach(), (A @ nodes @ model.decoder.weight[:, :3]).detach(), 1e-10)
+    assert_near(found.log_std.detach(), (A @ nodes @ model.decoder.weight[:, 3:]).detach(), 1e-10)
 
 
 def test_sparse_nodes_are_as_dense_ones() -> None:
@@ -222,25 +218,27 @@ def test_reset_parameters_restarts() -> None:
     fresh = CensNetVAE(4, 2, hidden=6, latent=3).state_dict()
     torch.manual_seed(1)
     other = CensNetVAE(4, 2, hidden=6, latent=3)
-    assert not other.weight.equal(fresh["head.weight"])
+    assert not other.decoder.weight.equal(fresh["decoder.weight"])
     torch.manual_seed(0)
     other.reset_parameters()
     assert all(other.state_dict()[name].equal(value) for name, value in fresh.items())
     bound = (6 / (6 + 3)) ** 0.5  # of each half
-    assert float(other.weight.detach().abs().max()) <= bound
+    assert float(other.decoder.weight.detach().abs().max()) <= bound
 
 
 @pytest.mark.parametrize("word", ["E", "NE"])
-def test_a_word_that_does_not_end_in_nodes_is_named(word: str) -> None:
-    with pytest.raises(ValueError, match=rf"^layers is '{word}', expected a word of N and E that ends in N: the lat"):
+def test_layers_that_do_not_end_in_nodes_are_named(word: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"^layers is '{word}', expected a sequence of N and E that ends in N: the lat"
+    ):
         CensNetVAE(4, 2, layers=word)
 
 
-def test_a_word_of_other_letters_is_named() -> None:
-    with pytest.raises(ValueError, match=r"^layers is 'XN', expected a word of N and E"):
+def test_layers_of_other_letters_are_named() -> None:
+    with pytest.raises(ValueError, match=r"^layers is 'XN', expected a sequence of N and E"):
         CensNetVAE(4, 2, layers="XN")
 
 
 def test_an_embedding_of_other_nodes_is_named() -> None:
     with pytest.raises(ValueError, match=r"^embedding has shape \(7, 3\), expected \(5, \*\)"):
-        CensNetVAE(4, 2).reconstruction(torch.ones(7, 3), TANGLE)
+        reconstruction(torch.ones(7, 3), TANGLE)

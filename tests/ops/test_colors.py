@@ -11,14 +11,15 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.ops import Incidence
-from censnet.ops.colors import hash_graphs, hash_rows, mix, node_colors, random_signs
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.colors import hash_graphs, hash_rows, node_colors, rademacher, splitmix64
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 
 def test_the_hash_is_splitmix64() -> None:
     """Its first numbers from the state 0, as published with the generator."""
     step = -0x61C8864680B583EB
-    found = [int(mix(torch.tensor(step * count))) % 2**64 for count in (0, 1)]
+    found = [int(splitmix64(torch.tensor(step * count))) % 2**64 for count in (0, 1)]
     assert found == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]
 
 
@@ -73,7 +74,7 @@ def test_what_is_not_connected_changes_no_color() -> None:
 
 @pytest.mark.parametrize("width", [1, 64, 65, 128])
 def test_signs_are_as_if_drawn(width: int) -> None:
-    signs = random_signs(torch.arange(4000), width)
+    signs = rademacher(torch.arange(4000), width)
     assert signs.shape == (4000, width)
     assert signs.abs().unique().tolist() == [1]
     together = signs.float().t() @ signs.float() / 4000

@@ -13,10 +13,17 @@ from strategies import assert_near, fill, incidences
 from torch import Tensor
 
 from censnet.ops import Incidence, propagate_edges, propagate_nodes
-from censnet.ops.graph import Graph, GraphSet
-from censnet.ops.segments import PIECE, Segments
+from censnet.ops.caching import stored
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+from censnet.ops.segments import LONGEST, Segments
 
 NO_ENDS = torch.empty(2, 0, dtype=torch.int64)
+
+
+def union(graphs: Sequence[Graph]) -> Graph:
+    """All graphs as one batch."""
+    return GraphSet.pack(graphs).batch(torch.arange(len(graphs)))
 
 
 def graph_of(incidence: Incidence, seed: int = 0) -> Graph:
@@ -52,7 +59,7 @@ def side_by_side(graphs: Sequence[Graph]) -> Graph:
 
 
 def assert_same(found: object, expected: object) -> None:
-    """Equal to the bit and in dtype, through bags and their pieces."""
+    """Equal to the bit and in dtype, through segments and their chunks."""
     if isinstance(expected, Tensor):
         assert isinstance(found, Tensor)
         assert found.dtype == expected.dtype
@@ -61,10 +68,10 @@ def assert_same(found: object, expected: object) -> None:
         assert isinstance(found, Segments)
         for name in ("index", "offset"):
             assert_same(getattr(found, name), getattr(expected, name))
-        assert (found.pieces is None) == (expected.pieces is None)
-        if found.pieces is not None and expected.pieces is not None:
-            for name in ("hubs", "offset", "hub"):
-                assert_same(getattr(found.pieces, name), getattr(expected.pieces, name))
+        assert (found.chunks is None) == (expected.chunks is None)
+        if found.chunks is not None and expected.chunks is not None:
+            for name in ("long", "offset", "segment"):
+                assert_same(getattr(found.chunks, name), getattr(expected.chunks, name))
     else:
         assert found == expected
 
@@ -77,20 +84,20 @@ def assert_same_graph(found: Graph, expected: Graph) -> None:
     assert mine.ends is found.ends
     assert mine.owner is found.owner
     assert (mine.num_nodes, mine.num_edges, mine.num_graphs) == (fresh.num_nodes, fresh.num_edges, fresh.num_graphs)
-    assert_same(mine.slots.edge, fresh.slots.edge)
-    assert_same(mine.slots.other, fresh.slots.other)
+    assert_same(mine.csr.edge, fresh.csr.edge)
+    assert_same(mine.csr.other, fresh.csr.other)
     assert_same(mine.pairs.index, fresh.pairs.index)
     assert_same(mine.pairs.offset, fresh.pairs.offset)
     for key, other in zip(mine.sorted_pairs, fresh.sorted_pairs, strict=True):
         assert_same(key, other)
     for name in ("node_degree", "edge_degree", "edge_count", "multiplicity", "is_first"):
         assert_same(getattr(mine, name), getattr(fresh, name))
-    for name in ("is_loop", "slot_mask", "pair_mask"):
+    for name in ("is_loop", "csr_mask", "pair_mask"):
         assert_same(getattr(mine, name), getattr(fresh, name))
     for side, rows in (("node", found.nodes), ("edge", found.edges)):
         assert_same(mine.pool(rows, side), fresh.pool(rows, side))
         if found.owner is not None:
-            assert_same(mine._members[side], fresh._members[side])
+            assert_same(mine._by_graph[side], fresh._by_graph[side])
     assert_same(mine.edge_owner, fresh.edge_owner)
     assert repr(mine) == repr(fresh)
 
@@ -115,12 +122,12 @@ def test_a_graph_counts_its_rows() -> None:
 def test_reprs() -> None:
     assert repr(PATH) == "Graph(3 nodes x 4, 2 edges x 2)"
     assert repr(replace(PATH, nodes=PATH.nodes.to_sparse_csr())) == "Graph(3 nodes x 4 sparse, 2 edges x 2)"
-    assert repr(Graph.union([PATH, DOT])) == "Graph(4 nodes x 4, 2 edges x 2, 2 graphs)"
-    assert repr(Graph.union([DOT])) == "Graph(1 node x 4, 0 edges x 2, 1 graph)"
+    assert repr(union([PATH, DOT])) == "Graph(4 nodes x 4, 2 edges x 2, 2 graphs)"
+    assert repr(union([DOT])) == "Graph(1 node x 4, 0 edges x 2, 1 graph)"
     assert repr(GraphSet.pack([PATH, DOT])) == "GraphSet(2 graphs, 4 nodes x 4, 2 edges x 2)"
-    whole = [replace(graph, graphs=torch.ones(1, 5)) for graph in (PATH, DOT)]
+    whole = [replace(graph, graph_features=torch.ones(1, 5)) for graph in (PATH, DOT)]
     assert repr(whole[0]) == "Graph(3 nodes x 4, 2 edges x 2, the graph x 5)"
-    assert repr(Graph.union(whole)) == "Graph(4 nodes x 4, 2 edges x 2, 2 graphs x 5)"
+    assert repr(union(whole)) == "Graph(4 nodes x 4, 2 edges x 2, 2 graphs x 5)"
     assert repr(GraphSet.pack(whole)) == "GraphSet(2 graphs x 5, 4 nodes x 4, 2 edges x 2)"
 
 
@@ -131,7 +138,7 @@ def test_ends_of_any_whole_numbers_and_rows_without_channels() -> None:
 
 
 def test_another_device_has_the_same_graph() -> None:
-    for graph in (PATH, Graph.union([PATH, DOT])):
+    for graph in (PATH, union([PATH, DOT])):
         moved = graph.to("cpu")
         assert moved is not graph
         assert_same_graph(moved, graph)
@@ -173,10 +180,13 @@ def test_another_device_has_the_same_graph() -> None:
         ),
         ({"owner": torch.tensor([0, 0, 1])}, r"^owner\[2\] is 1, expected a graph from 0 to 0: there are 1 graphs$"),
         (
-            {"graphs": torch.ones(2, 5)},
-            r"^graphs has shape \(2, 5\), expected \(1, \*\): \(G, graph_width\), a row for",
+            {"graph_features": torch.ones(2, 5)},
+            r"^graph_features has shape \(2, 5\), expected \(1, \*\): \(G, graph_width\), a row for",
         ),
-        ({"graphs": torch.ones(1, 5).long()}, r"^graphs has dtype torch.int64, expected a floating-point one"),
+        (
+            {"graph_features": torch.ones(1, 5).long()},
+            r"^graph_features has dtype torch.int64, expected a floating-point one",
+        ),
     ],
 )
 def test_wrong_graphs_are_named(change: dict[str, Tensor], message: str) -> None:
@@ -185,17 +195,19 @@ def test_wrong_graphs_are_named(change: dict[str, Tensor], message: str) -> None
 
 
 def test_features_of_graphs_go_wherever_their_graph_goes() -> None:
-    parts = [replace(graph, graphs=torch.tensor([[float(n), -n]])) for n, graph in enumerate((PATH, DOT, LOOPED))]
+    parts = [
+        replace(graph, graph_features=torch.tensor([[float(n), -n]])) for n, graph in enumerate((PATH, DOT, LOOPED))
+    ]
     every, numbers = GraphSet.pack(parts), torch.tensor([2, 0, 2])
     expected = torch.tensor([[2.0, -2], [0, 0], [2, -2]])
     again = every.with_features(every.nodes * 2, every.edges)
     for graphs in (every, again, every.to("cpu"), every.subset(torch.tensor([0, 1, 2]))):
         for found in (graphs.batch(numbers), graphs.batch(numbers).to("cpu"), graphs.subset(numbers)):
-            torch.testing.assert_close(found.graphs, expected)
-        torch.testing.assert_close(graphs[1].graphs, torch.tensor([[1.0, -1.0]]))
-    bare = every.with_graphs(None)
-    assert bare.graphs is None
-    assert bare.batch(numbers).graphs is None
+            torch.testing.assert_close(found.graph_features, expected)
+        torch.testing.assert_close(graphs[1].graph_features, torch.tensor([[1.0, -1.0]]))
+    bare = every.with_graph_features(None)
+    assert bare.graph_features is None
+    assert bare.batch(numbers).graph_features is None
     assert every.batch(numbers).with_features(torch.ones(7, 1), torch.ones(10, 1)).graph_width == 2
     with pytest.raises(ValueError, match="graph 1 has 0 features of its own, expected 2 as graph 0"):
         GraphSet.pack([parts[0], DOT])
@@ -205,26 +217,26 @@ def test_features_of_graphs_go_wherever_their_graph_goes() -> None:
 
 
 def test_a_union_by_hand() -> None:
-    union = Graph.union([PATH, DOT, LOOPED])
-    assert union.ends.tolist() == [[0, 1, 4, 5, 5, 4], [1, 2, 4, 5, 4, 5]]
-    assert union.owner is not None
-    assert union.owner.tolist() == [0, 0, 0, 1, 2, 2]
-    assert union.num_graphs == 3
-    assert union.nodes.equal(torch.cat([PATH.nodes, DOT.nodes, LOOPED.nodes]))
+    batch = union([PATH, DOT, LOOPED])
+    assert batch.ends.tolist() == [[0, 1, 4, 5, 5, 4], [1, 2, 4, 5, 4, 5]]
+    assert batch.owner is not None
+    assert batch.owner.tolist() == [0, 0, 0, 1, 2, 2]
+    assert batch.num_graphs == 3
+    assert batch.nodes.equal(torch.cat([PATH.nodes, DOT.nodes, LOOPED.nodes]))
 
 
 @given(graphs=sets())
 def test_a_union_is_the_graphs_side_by_side(graphs: list[Graph]) -> None:
-    assert_same_graph(Graph.union(graphs), side_by_side(graphs))
+    assert_same_graph(union(graphs), side_by_side(graphs))
 
 
 @given(graphs=sets(), data=st.data())
 def test_a_batch_is_the_union_of_its_graphs_in_order(graphs: list[Graph], data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=7))
     batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
-    chosen = [graphs[number] for number in numbers]
-    assert_same_graph(batch, side_by_side(chosen))
-    assert_same_graph(batch, Graph.union(chosen))
+    index = [graphs[number] for number in numbers]
+    assert_same_graph(batch, side_by_side(index))
+    assert_same_graph(batch, union(index))
 
 
 @pytest.mark.parametrize("numbers", [[3, 1, 0, 2], [2, 2, 1, 2], [1], [1, 1], [2], [0, 3]])
@@ -236,7 +248,7 @@ def test_batches_with_repeats_loops_and_graphs_without_edges(numbers: list[int],
 
 
 @pytest.mark.parametrize("numbers", [[0, 1, 2], [1, 1], [2, 0], [0]])
-@pytest.mark.parametrize("leaves", [PIECE, PIECE + 1, 3 * PIECE])
+@pytest.mark.parametrize("leaves", [LONGEST, LONGEST + 1, 3 * LONGEST])
 def test_batches_of_a_set_with_a_hub(leaves: int, numbers: list[int]) -> None:
     graphs = [PATH, star(leaves), LOOPED]
     batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
@@ -244,11 +256,11 @@ def test_batches_of_a_set_with_a_hub(leaves: int, numbers: list[int]) -> None:
 
 
 def test_batches_of_a_set_with_a_large_graph_that_has_no_hub() -> None:
-    nodes = torch.arange(PIECE + 9)
+    nodes = torch.arange(LONGEST + 9)
     ring = graph_of(Incidence(torch.stack([nodes, nodes.roll(-1)]), len(nodes)), seed=5)
     graphs = [PATH, ring, TRIANGLE]
     batch = GraphSet.pack(graphs).batch(torch.tensor([2, 1, 1]))
-    assert "slots" in batch.incidence.__dict__
+    assert stored(batch.incidence, "csr")
     assert_same_graph(batch, side_by_side([TRIANGLE, ring, ring]))
 
 
@@ -260,8 +272,8 @@ def test_a_set_of_a_billion_edges_numbers_them_in_64_bits(monkeypatch: pytest.Mo
 
 def test_a_batch_brings_what_layers_ask_of_its_incidence() -> None:
     batch = GraphSet.pack([PATH, DOT, TRIANGLE]).batch(torch.tensor([2, 0]))
-    known = batch.incidence.__dict__
-    assert {"slots", "pairs", "node_degree", "edge_degree", "edge_owner", "multiplicity", "is_loop"} <= known.keys()
+    names = ("csr", "pairs", "node_degree", "edge_degree", "edge_owner", "multiplicity", "is_loop")
+    assert stored(batch.incidence, *names).keys() == set(names)
 
 
 def test_a_set_whose_ends_are_int32_makes_the_same_batches() -> None:
@@ -376,33 +388,33 @@ def test_what_cannot_be_packed_is_named() -> None:
     with pytest.raises(ValueError, match=r"^graphs is empty, expected at least one: a set without graphs has no"):
         GraphSet.pack([])
     with pytest.raises(ValueError, match=r"^graphs is empty, expected at least one"):
-        Graph.union([])
+        union([])
     wide = replace(PATH, nodes=torch.ones(3, 5, dtype=torch.float64))
     with pytest.raises(
         ValueError,
         match=r"^graph 1 has node and edge widths 5, 2, expected 4, 2 as graph 0: a set has the same features",
     ):
         GraphSet.pack([PATH, wide])
-    with pytest.raises(ValueError, match=r"^graph 1 is a union of 2, expected single graphs$"):
-        GraphSet.pack([PATH, Graph.union([PATH, DOT])])
+    with pytest.raises(ValueError, match=r"^graph 1 is a batch of 2, expected single graphs$"):
+        GraphSet.pack([PATH, union([PATH, DOT])])
 
 
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
-        (torch.empty(0).long(), r"^numbers is empty, expected at least one graph$"),
-        (torch.tensor([[0, 1]]), r"^numbers has shape \(1, 2\), expected \(\*,\): \(B,\), the graphs of the batch$"),
-        (torch.tensor([0, 2]), r"^numbers\[1\] is 2, expected a graph from 0 to 1: there are 2 graphs$"),
-        (torch.tensor([-1]), r"^numbers\[0\] is -1, expected a graph from 0 to 1"),
-        (torch.tensor([0.0]), r"^numbers has dtype torch.float32, expected whole numbers: number each graph from 0$"),
-        (torch.tensor([True, False]), r"^numbers has dtype torch.bool, expected whole numbers"),
+        (torch.empty(0).long(), r"^index is empty, expected at least one graph$"),
+        (torch.tensor([[0, 1]]), r"^index has shape \(1, 2\), expected \(\*,\): \(B,\), the graphs of the batch$"),
+        (torch.tensor([0, 2]), r"^index\[1\] is 2, expected a graph from 0 to 1: there are 2 graphs$"),
+        (torch.tensor([-1]), r"^index\[0\] is -1, expected a graph from 0 to 1"),
+        (torch.tensor([0.0]), r"^index has dtype torch.float32, expected whole numbers: number each graph from 0$"),
+        (torch.tensor([True, False]), r"^index has dtype torch.bool, expected whole numbers"),
     ],
 )
 def test_wrong_numbers_are_named(numbers: Tensor, message: str) -> None:
     packed = GraphSet.pack([PATH, DOT])
-    for choose in (packed.batch, packed.subset):
+    for batch_index in (packed.batch, packed.subset):
         with pytest.raises(ValueError, match=message):
-            choose(numbers)
+            batch_index(numbers)
 
 
 def test_sparse_graphs_cannot_be_packed_and_it_is_said() -> None:

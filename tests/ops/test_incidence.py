@@ -11,7 +11,7 @@ from torch import Tensor
 
 from censnet.ops import textbook
 from censnet.ops.incidence import Incidence
-from censnet.ops.segments import PIECE, Segments
+from censnet.ops.segments import LONGEST, Segments
 
 BY_HAND = {
     "path": {
@@ -69,12 +69,14 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def bag(bags: Segments, values: Tensor, row: int) -> list[int]:
+def bag(segments: Segments, values: Tensor, row: int) -> list[int]:
     """The values at the entries of one bag, its further pieces included."""
-    found = values[bags.offset[row] : bags.offset[row + 1]].tolist()
-    if bags.pieces is not None:
-        for number in (bags.pieces.hub == row).nonzero().squeeze(1).tolist():
-            found += values[bags.offset[bags.num_rows + number] : bags.offset[bags.num_rows + number + 1]].tolist()
+    found = values[segments.offset[row] : segments.offset[row + 1]].tolist()
+    if segments.chunks is not None:
+        for number in (segments.chunks.segment == row).nonzero().squeeze(1).tolist():
+            found += values[
+                segments.offset[segments.num_rows + number] : segments.offset[segments.num_rows + number + 1]
+            ].tolist()
     return found
 
 
@@ -131,12 +133,12 @@ def test_slots_are_the_rows_of_the_matrix(incidence: Incidence) -> None:
 
 def check_slots(incidence: Incidence) -> None:
     T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
-    slots = incidence.slots
-    mask = torch.ones_like(slots.edge.index).bool() if incidence.slot_mask is None else incidence.slot_mask
-    assert len(slots.edge.index) == len(slots.other.index) == 2 * incidence.num_edges
+    csr = incidence.csr
+    mask = torch.ones_like(csr.edge.index).bool() if incidence.csr_mask is None else incidence.csr_mask
+    assert len(csr.edge.index) == len(csr.other.index) == 2 * incidence.num_edges
     for node in range(incidence.num_nodes):
-        edges, others = bag(slots.edge, slots.edge.index, node), bag(slots.other, slots.other.index, node)
-        once = [edge for edge, kept in zip(edges, bag(slots.edge, mask, node), strict=True) if kept]
+        edges, others = bag(csr.edge, csr.edge.index, node), bag(csr.other, csr.other.index, node)
+        once = [edge for edge, kept in zip(edges, bag(csr.edge, mask, node), strict=True) if kept]
         assert sorted(once) == T[node].nonzero().squeeze(1).tolist()
         for edge, other in zip(edges, others, strict=True):
             assert sorted((node, other)) == sorted(incidence.ends[:, edge].tolist())
@@ -155,7 +157,7 @@ def test_pairs_are_the_columns_of_the_matrix(incidence: Incidence) -> None:
 
 def test_loops_are_marked_only_where_there_are_some() -> None:
     plain = Incidence(torch.tensor([[0, 1], [1, 2]]), 3)
-    assert (plain.is_loop, plain.pair_mask, plain.slot_mask) == (None, None, None)
+    assert (plain.is_loop, plain.pair_mask, plain.csr_mask) == (None, None, None)
     looped = Incidence(torch.tensor([[0, 1], [1, 1]]), 3)
     assert looped.is_loop is not None
     assert looped.is_loop.tolist() == [False, True]
@@ -163,29 +165,29 @@ def test_loops_are_marked_only_where_there_are_some() -> None:
 
 def test_the_order_is_computed_once_and_kept() -> None:
     incidence = Incidence(torch.tensor([[0, 1, 1], [1, 2, 1]]), 3)
-    for name in ("slots", "pairs", "sorted_pairs", "node_degree", "edge_degree", "multiplicity", "slot_mask"):
+    for name in ("csr", "pairs", "sorted_pairs", "node_degree", "edge_degree", "multiplicity", "csr_mask"):
         assert getattr(incidence, name) is getattr(incidence, name)
-    made = incidence.keep(("a", 1), lambda: torch.ones(1))
-    assert incidence.keep(("a", 1), lambda: torch.zeros(1)) is made
-    assert incidence.keep(("a", 2), lambda: torch.zeros(1)) is not made
+    made = incidence.cache(("a", 1), lambda: torch.ones(1))
+    assert incidence.cache(("a", 1), lambda: torch.zeros(1)) is made
+    assert incidence.cache(("a", 2), lambda: torch.zeros(1)) is not made
 
 
 def test_indices_are_small_integers() -> None:
     incidence = Incidence(torch.tensor([[0, 1], [1, 2]]), 3)
-    assert incidence.slots.edge.index.dtype == incidence.slots.other.offset.dtype == torch.int32
+    assert incidence.csr.edge.index.dtype == incidence.csr.other.offset.dtype == torch.int32
     assert incidence.pairs.index.dtype == incidence.pairs.offset.dtype == torch.int32
 
 
 # -- hubs -------------------------------------------------------------------------------------------------------------
 
 
-def hub(degree: int, loops: bool) -> Incidence:
+def segment(degree: int, loops: bool) -> Incidence:
     """Two hubs in shuffled order among other edges, with parallel ones; the ends of edges swapped at random."""
     generator = torch.Generator().manual_seed(degree)
     leaves = torch.randint(2, 60, (2 * degree,), generator=generator)
-    hubs = torch.cat([torch.zeros(degree, dtype=torch.int64), torch.ones(degree, dtype=torch.int64)])
+    long = torch.cat([torch.zeros(degree, dtype=torch.int64), torch.ones(degree, dtype=torch.int64)])
     others = torch.randint(2, 60, (2, 40), generator=generator)
-    ends = torch.cat([torch.stack([hubs, leaves]), others[:, others[0] != others[1]]], dim=1)
+    ends = torch.cat([torch.stack([long, leaves]), others[:, others[0] != others[1]]], dim=1)
     if loops:
         ends = torch.cat([ends, torch.tensor([[0, 1, 0, 7], [0, 1, 0, 7]])], dim=1)
     ends = ends[:, torch.randperm(ends.shape[1], generator=generator)]
@@ -194,13 +196,13 @@ def hub(degree: int, loops: bool) -> Incidence:
 
 
 @pytest.mark.parametrize("loops", [False, True])
-@pytest.mark.parametrize("degree", [PIECE - 2, PIECE, PIECE + 1, 2 * PIECE, 5000])
+@pytest.mark.parametrize("degree", [LONGEST - 2, LONGEST, LONGEST + 1, 2 * LONGEST, 5000])
 def test_hubs_are_cut_and_nothing_changes(degree: int, loops: bool) -> None:
-    incidence = hub(degree, loops)
+    incidence = segment(degree, loops)
     T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
-    if degree > PIECE:
-        assert incidence.slots.edge.pieces is not None
-        assert incidence.slots.edge.pieces.hubs.tolist()[:2] == [0, 1]
+    if degree > LONGEST:
+        assert incidence.csr.edge.chunks is not None
+        assert incidence.csr.edge.chunks.long.tolist()[:2] == [0, 1]
     for function, operator, rows in (
         (incidence.gather, T.t(), numbers(61, 3)),
         (incidence.scatter, T, numbers(incidence.num_edges, 3, seed=1)),
@@ -213,7 +215,7 @@ def test_hubs_are_cut_and_nothing_changes(degree: int, loops: bool) -> None:
 
 @pytest.mark.parametrize("loops", [False, True])
 def test_slots_of_hubs_are_the_rows_of_the_matrix(loops: bool) -> None:
-    check_slots(hub(2 * PIECE, loops))
+    check_slots(segment(2 * LONGEST, loops))
 
 
 # -- the graphs of a union --------------------------------------------------------------------------------------------
@@ -252,12 +254,12 @@ def test_pool_by_hand() -> None:
 
 
 def test_pool_of_a_graph_of_many_nodes() -> None:
-    owner = torch.arange(4 * PIECE) % 3 % 2  # two in three are in graph 0, in no order
-    union = Incidence(torch.empty(2, 0, dtype=torch.int64), 4 * PIECE, owner, num_graphs=2)
-    M = membership(owner, 4 * PIECE, 2)
-    expected = value_and_gradients(lambda x: M @ x, numbers(4 * PIECE, 3))
+    owner = torch.arange(4 * LONGEST) % 3 % 2  # two in three are in graph 0, in no order
+    union = Incidence(torch.empty(2, 0, dtype=torch.int64), 4 * LONGEST, owner, num_graphs=2)
+    M = membership(owner, 4 * LONGEST, 2)
+    expected = value_and_gradients(lambda x: M @ x, numbers(4 * LONGEST, 3))
     for mine, theirs in zip(
-        value_and_gradients(lambda x: union.pool(x, "node"), numbers(4 * PIECE, 3)), expected, strict=True
+        value_and_gradients(lambda x: union.pool(x, "node"), numbers(4 * LONGEST, 3)), expected, strict=True
     ):
         assert_near(mine, theirs, 1e-12)
     assert union.pool(torch.ones(0, 3), "edge").equal(torch.zeros(2, 3))
@@ -294,7 +296,7 @@ def test_a_graph_without_edges() -> None:
     assert incidence.scatter(torch.ones(0, 2)).equal(torch.zeros(3, 2))
     assert incidence.node_degree.tolist() == [1, 1, 1]
     assert incidence.edge_degree.tolist() == incidence.multiplicity.tolist() == []
-    assert incidence.slots.edge.offset.tolist() == [0, 0, 0, 0]
+    assert incidence.csr.edge.offset.tolist() == [0, 0, 0, 0]
 
 
 def test_another_device_has_the_same_incidence() -> None:

@@ -122,8 +122,8 @@ def test_hubs_agree_with_the_textbook(self_weight: str | float, normalization: s
     ends[0, :520], ends[1, 280:] = 0, 1
     ends = ends[:, torch.randperm(800, generator=generator)]
     sample = fill(Incidence(ends, 40), 4, heads, seed=1)
-    assert sample.incidence.slots.edge.pieces is not None
-    assert sample.incidence.slots.edge.pieces.hubs.tolist() == [0, 1]
+    assert sample.incidence.csr.edge.chunks is not None
+    assert sample.incidence.csr.edge.chunks.long.tolist() == [0, 1]
     check_against_textbook(sample, self_weight, normalization, torch.float64)
 
 

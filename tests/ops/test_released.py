@@ -24,7 +24,7 @@ from torch import Tensor
 
 from censnet.ops import Incidence, propagate_edges_released, propagate_nodes, textbook
 from censnet.ops.released import column_maximum
-from censnet.ops.segments import PIECE
+from censnet.ops.segments import LONGEST
 
 
 def check_edges(sample: Sample, dtype: torch.dtype = torch.float64, relative: float = 1e-10) -> None:
@@ -75,7 +75,7 @@ def test_three_hundred_random_multigraphs() -> None:
 def test_hubs(heads: int | None) -> None:
     generator = torch.Generator().manual_seed(0)
     ends = torch.randint(40, (2, 800), generator=generator)
-    ends[0, : PIECE + 10] = 0
+    ends[0, : LONGEST + 10] = 0
     check_edges(fill(Incidence(ends, 40), 4, heads, seed=1))
 
 

@@ -13,7 +13,7 @@ from strategies import assert_near, value_and_gradients
 from torch import Tensor
 
 from censnet.ops import sparse
-from censnet.ops.segments import PIECE
+from censnet.ops.segments import LONGEST
 from censnet.ops.sparse import matmul
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
@@ -55,7 +55,7 @@ def test_empty_rows_and_columns() -> None:
     check(torch.zeros(3, 4, dtype=torch.float64), 2)
 
 
-@pytest.mark.parametrize("shape", [(3 * PIECE + 1, 3), (3, 3 * PIECE + 1), (PIECE + 1, PIECE + 1)])
+@pytest.mark.parametrize("shape", [(3 * LONGEST + 1, 3), (3, 3 * LONGEST + 1), (LONGEST + 1, LONGEST + 1)])
 def test_long_rows_and_columns_are_cut(shape: tuple[int, int]) -> None:
     check(features(*shape, density=1.0), 2)
     check(features(*shape, density=0.9), 2)
@@ -91,8 +91,8 @@ def test_dense_features_are_multiplied_as_ever() -> None:
 
 def test_the_transpose_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Tensor] = []
-    make = sparse._keep
-    monkeypatch.setattr(sparse, "_keep", lambda X: made.append(X.shape) or make(X))
+    make = sparse._transpose
+    monkeypatch.setattr(sparse, "_transpose", lambda X: made.append(X.shape) or make(X))
     csr, W = features(5, 6).to_sparse_csr(), features(6, 3, 1.0).requires_grad_()
     first = matmul(csr, W)
     first.sum().backward()
@@ -105,14 +105,14 @@ def test_the_transpose_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_kept_dies_with_the_features() -> None:
     gc.collect()
-    before = len(sparse._kept)
+    before = len(sparse._cache)
     csr = features(5, 6).to_sparse_csr()
     out = matmul(csr, torch.eye(6, dtype=torch.float64))
-    assert len(sparse._kept) == before + 1
-    kept = weakref.ref(sparse._kept[csr])
+    assert len(sparse._cache) == before + 1
+    kept = weakref.ref(sparse._cache[csr])
     del csr
     gc.collect()
-    assert len(sparse._kept) == before
+    assert len(sparse._cache) == before
     assert kept() is None
     assert out.shape == (5, 6)
 

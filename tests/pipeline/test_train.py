@@ -15,11 +15,13 @@ from sklearn.metrics import average_precision_score, f1_score
 
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError, SettingsError
-from censnet.nn.model import Model
+from censnet.nn.ensemble import stack_members
 from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import load_run
+from censnet.settings.build import build_model
 from censnet.settings.presets import make_settings
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
@@ -104,21 +106,22 @@ def test_the_penalty_of_graph_regression_is_added_to_the_squared_error():
     prepared = prepare(data, "graph:weight", "paper", settings, 0)
     torch.manual_seed(0)
     graph, task_data, model = prepared.task_data.graph, prepared.task_data, prepared.settings.model
-    network = Model(graph.node_width, graph.edge_width, task_data.targets, False, model)
+    network = build_model(graph.node_width, graph.edge_width, task_data.targets, model)
     batch = graph.batch(torch.arange(8))
     step = Batch(batch, {"graph": torch.arange(8)}, {"graph": task_data.labels["graph"][:8]})
     outputs = network(batch)
     found = Objective(task_data, prepared.settings.training, network)(outputs, step)
-    squares = (outputs.rows["graph"][:, 0] - task_data.labels["graph"][:8, 0]).square().mean()
+    squares = (outputs.by_level["graph"][:, 0] - task_data.labels["graph"][:8, 0]).square().mean()
     size = sum(float(theta.detach().abs().pow(3).sum()) for theta in network.parameters())
     torch.testing.assert_close(found, (squares + 0.01 * size).reshape(1))
 
 
-def test_each_member_is_penalised_for_its_own_weights_alone():
+def test_each_member_is_penalized_for_its_own_weights_alone():
     task_data = prepare(payments(), "node:vip", "paper", quick(), 0).task_data
     task_data = replace(task_data, parts={"node": task_data.parts["node"].expand(-1, 3)})
     settings = make_settings("paper", "node", quick(training__lp_penalty=0.1))
-    network = Model(task_data.graph.node_width, task_data.graph.edge_width, task_data.targets, False, settings.model, 3)
+    widths = task_data.graph.node_width, task_data.graph.edge_width
+    network = stack_members([build_model(*widths, task_data.targets, settings.model) for _ in range(3)])
     network.eval()
     rows = {"node": torch.arange(5)}
     batch = Batch(task_data.graph, rows, {"node": task_data.labels["node"][:5]})
@@ -233,9 +236,8 @@ def test_class_weights_make_the_rare_class_count_as_much_as_the_others():
     assert 0.02 < rare.mean() < 0.2
     prepared = prepare(data, "edge:fraud", "strong", quick(training__imbalance="weights"), 0)
     task_data = prepared.task_data
-    network = Model(
-        task_data.graph.node_width, task_data.graph.edge_width, task_data.targets, False, prepared.settings.model
-    )
+    widths = task_data.graph.node_width, task_data.graph.edge_width
+    network = build_model(*widths, task_data.targets, prepared.settings.model)
     (weights,) = Objective(task_data, prepared.settings.training, network).class_weight["edge"]
     labels = task_data.labels["edge"][task_data.parts["edge"][:, 0] == 0, 0]
     counts = torch.tensor([float((labels == code).sum()) for code in (0, 1)])
@@ -342,7 +344,7 @@ def test_pairs_are_found_by_ids_of_any_form_and_one_without_an_id_spoils_no_othe
 def test_of_many_graphs_in_one_the_likeliest_links_lie_within_a_graph():
     ends = torch.tensor([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 0, 2]])
     one = Graph(torch.rand(6, 3, generator=torch.Generator().manual_seed(0)), torch.ones(6, 1), ends)
-    both = Graph.union([one, one])
+    both = GraphSet.pack([one, one]).batch(torch.arange(2))
     run = train(one, "link", settings=quick(model__layers="EN"))
     found = run.predict(both, top=100)
     assert len(found) == 2 * (15 - 6)

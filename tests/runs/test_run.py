@@ -178,7 +178,7 @@ def test_an_ensemble_gives_the_mean_and_the_deviation_of_its_members(target, dat
     (level, targets) = next(iter(run.models[0].targets.items()))
     with torch.no_grad():
         graph = dataset.graph if level == "edge" else dataset.graph.batch(torch.arange(len(dataset.graph)))
-        each = torch.stack([model(graph).rows[level] for model in run.models])[:, dataset.rows(level)]
+        each = torch.stack([model(graph).by_level[level] for model in run.models])[:, dataset.rows(level)]
     if target == "edge:sort":
         p = each.softmax(2)
         for code, name in enumerate(targets[0].classes):
@@ -337,7 +337,7 @@ def test_embeddings_of_many_graphs_have_three_tables(beads):
     model = beads.models[0]
     with torch.no_grad():
         batch = dataset.graph.batch(dataset.graph_rows[[5]])
-        pooled = model.tasks["graph"].embed(*model.embed(batch), batch.incidence)
+        pooled = model.heads["graph"].embed(*model.embed(batch), batch)
     np.testing.assert_allclose(found.graphs.filter(regex=r"^e\d").iloc[[5]], pooled, atol=1e-5)
 
 

@@ -35,10 +35,10 @@ from censnet.tasks.predictions import probabilities
 from censnet.training import ensemble
 from censnet.training.batches import FullBatch
 from censnet.training.early_stopping import ValidationScore
-from censnet.training.ensemble import build_model, split_result
+from censnet.training.ensemble import split_result
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
-from censnet.training.task_data import TaskData
+from censnet.training.task_data import TaskData, build_model
 from censnet.training.trainer import FitResult
 
 module = importlib.import_module("censnet.selection.self_training")
@@ -76,8 +76,8 @@ def test_the_gradient_of_soft_labels_is_their_weight_times_p_minus_q(target):
     (labels,) = torch.autograd.grad(loss_of(silent, outputs).sum(), outputs)
     extra = (all_of_it - labels).view(len(outputs), 3, -1)
     x, q = outputs.detach().view(len(outputs), 3, -1), task_data.soft_labels
-    untaught = task_data.parts["node"][:, 0] != 0
-    sure = q[:, 0].amax(1) * untaught
+    unlabeled = task_data.parts["node"][:, 0] != 0
+    sure = q[:, 0].amax(1) * unlabeled
     share = (sure / sure.sum())[:, None]
     for member, soft_label_weight in enumerate((0.0, 0.5, 2.0)):
         if target == "node:tier":
@@ -85,7 +85,7 @@ def test_the_gradient_of_soft_labels_is_their_weight_times_p_minus_q(target):
         else:
             expected = soft_label_weight * share * (x[:, member].sigmoid() - q[:, member, 1:])
         torch.testing.assert_close(extra[:, member], expected, atol=1e-6, rtol=1e-4)
-    assert bool((extra[~untaught] == 0).all())
+    assert bool((extra[~unlabeled] == 0).all())
 
 
 @pytest.mark.parametrize("target", ["node:tier", "node:vip"])
@@ -198,7 +198,7 @@ def test_batched_or_one_by_one_the_same_candidate_is_selected(monkeypatch):
     np.testing.assert_allclose(together.history["loss"], alone.history["loss"], rtol=1e-2)
 
 
-def test_replicates_at_once_or_one_by_one_reach_the_same_on_average(monkeypatch):
+def test_replicates_batched_or_one_by_one_reach_the_same_on_average(monkeypatch):
     settings = quick(
         **BOTH, training__epochs=25, training__learning_rate=0.04, model__dropout=0.0, training__monitor="loss",
         data__fractions=(0.2, 0.4, 0.4), model__self_weight="learned",
@@ -398,7 +398,9 @@ def test_predicted_pseudo_labels_are_averaged_and_calibrated():
     )
     task_data = prepare(payments(60), "node:tier", changes=quick(), seed=3).task_data
     (target,) = task_data.targets
-    both = torch.stack([probabilities(target, infer(one, task_data.graph).rows["node"]) for one in run.models]).mean(0)
+    both = torch.stack(
+        [probabilities(target, infer(one, task_data.graph).by_level["node"]) for one in run.models]
+    ).mean(0)
     said = predict_pseudo_labels([run.models], task_data, "cpu")[:, 0]
     assert torch.equal(said.argmax(1), both.argmax(1))
     rows = (task_data.parts["node"][:, 0] == 1).nonzero().squeeze(1)
@@ -544,7 +546,7 @@ def test_candidates_start_alike_and_members_do_not_and_each_round_has_two_teache
             assert all(start[name].equal(tensor) for name, tensor in network.items())
 
 
-def test_rounds_of_a_replicate_do_not_draw_as_the_next_replicate_does(monkeypatch):
+def test_candidates_of_a_replicate_have_other_seeds_than_the_next_replicate(monkeypatch):
     one_by_one(monkeypatch)
     seeds = []
     whole = ensemble.fit
@@ -555,7 +557,7 @@ def test_rounds_of_a_replicate_do_not_draw_as_the_next_replicate_does(monkeypatc
 
 
 @pytest.mark.parametrize("gates", ["frozen", "learned"])
-def test_embeddings_of_edges_of_frozen_gates_come_with_a_warning(gates: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_edge_embeddings_of_frozen_gates_come_with_a_warning(gates: str, caplog: pytest.LogCaptureFixture) -> None:
     run = train(
         unscaled(),
         "node:side",

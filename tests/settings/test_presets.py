@@ -12,9 +12,9 @@ from samples import payments, quick
 
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
-from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
+from censnet.settings.build import build_model
 from censnet.settings.presets import RENAMED, make_settings, setting_names
 from censnet.settings.schema import DataSettings, ModelSettings, Settings, TrainingSettings
 from censnet.tasks.targets import Target
@@ -75,16 +75,16 @@ def papers() -> Tables:
 
 
 @pytest.mark.parametrize(("preset", "method"), [("paper", "censnet"), ("released", "censnet-released")])
-def test_the_network_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
+def test_the_model_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
     spec, settings = find_spec("table1", method), make_settings(preset, "node")
     graph = Graph(torch.rand(5, 7), torch.rand(6, 3), torch.tensor([[0, 0, 1, 2, 3, 1], [1, 2, 3, 3, 4, 2]]))
     labels = pd.Series(["a", "b", "c", "a", "b"])
     target = Target.fit(labels, "node", "about", torch.arange(5), "classes")
     torch.manual_seed(3)
-    model = Model(7, 3, [target], False, settings.model)
+    model = build_model(7, 3, [target], settings.model)
     options = {name: value for name, value in spec.recipe.options.items() if name != "released_edges"}
     classifier = build_node_model("censnet", graph, 3, options, seed=3)
-    answer = model.eval()(graph).rows["node"]
+    answer = model.eval()(graph).by_level["node"]
     assert answer.equal(classifier.eval()(graph.nodes, graph.edges, graph.incidence))
     assert settings.model.dropout == spec.recipe.options["dropout"]
     assert settings.training.weight_decay == spec.recipe.weight_decay
@@ -92,7 +92,7 @@ def test_the_network_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
     assert settings.data.features == preset
 
 
-def test_the_paper_is_trained_as_long_as_in_table_1_unless_nothing_gets_better():
+def test_the_paper_preset_is_trained_as_long_as_in_table_1_with_early_stopping():
     recipe, settings = find_spec("table1", "censnet").recipe, make_settings("paper", "node").training
     assert settings.epochs == recipe.epochs
     assert settings.patience is not None
@@ -100,7 +100,7 @@ def test_the_paper_is_trained_as_long_as_in_table_1_unless_nothing_gets_better()
 
 
 @pytest.mark.parametrize(("preset", "divided"), [("paper", True), ("released", True), ("strong", False)])
-def test_words_are_divided_by_their_sum_in_training_and_in_prediction(papers, preset, divided):
+def test_word_counts_are_divided_by_their_sum_in_training_and_prediction(papers, preset, divided):
     run = train(papers, "node:about", preset=preset, settings=quick(training__epochs=1, model__layers="NEN"))
     new = Tables(papers.nodes.head(3), papers.edges[(papers.edges[["source", "target"]] < 3).all(axis=1)])
     counts = np.array(papers.nodes["words"].head(3).tolist(), float)
@@ -124,7 +124,7 @@ def test_the_default_for_nodes_learns_a_small_dense_table():
     assert run.metrics["test"]["node"]["auc"] > 0.97
 
 
-def test_a_head_above_a_last_layer_that_answers_is_refused() -> None:
+def test_a_head_above_a_last_layer_that_is_the_head_is_refused() -> None:
     with pytest.raises(
         SettingsError, match=r"model\.head is \[4\], expected none.*: set model\.last_layer_is_head=false"
     ):

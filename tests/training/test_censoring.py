@@ -24,8 +24,8 @@ from censnet.pipeline.prepare import Prepared, prepare
 from censnet.runs import load_run
 from censnet.tasks.losses import row_loss
 from censnet.training.batches import make_batches
-from censnet.training.ensemble import build_model
 from censnet.training.evaluator import Evaluator
+from censnet.training.task_data import build_model
 
 LIMIT = 8.0  # of fees
 POOR = 150.0  # of wealth
@@ -119,7 +119,7 @@ def test_a_judge_counts_limits_apart_and_its_loss_is_one_sided(prepared: Prepare
     scores = Evaluator(task_data, "train")(model)[0]["edge"]
     rows = (task_data.parts["edge"][:, 0] == 0).nonzero().squeeze(1)
     with torch.no_grad():
-        answers = model(task_data.graph).rows["edge"][rows].unsqueeze(1)
+        answers = model(task_data.graph).by_level["edge"][rows].unsqueeze(1)
     censoring = task_data.censoring["edge"][rows]
     expected = row_loss(task_data.of("edge"), answers, task_data.labels["edge"][rows], censoring=censoring)
     assert scores["loss"] == pytest.approx(float(expected), rel=1e-5)

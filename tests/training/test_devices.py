@@ -1,4 +1,4 @@
-"""Where a training is computed: what a device or several processes cannot do is refused before anything is written."""
+"""Devices: what a device or several processes cannot do is refused before anything is written."""
 
 from __future__ import annotations
 

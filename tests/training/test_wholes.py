@@ -14,7 +14,7 @@ from censnet.data import DataError, Tables
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import load_run
-from censnet.training.ensemble import build_model
+from censnet.training.task_data import build_model
 
 DESCRIBED = quick(data__descriptors=True)
 
@@ -54,15 +54,15 @@ def test_the_answer_depends_on_the_descriptors_and_the_embedding_does_not() -> N
     model = build_model(prepared.task_data, prepared.settings).eval()
     graphs = prepared.task_data.graph
     batch = graphs.batch(torch.arange(6))  # type: ignore[union-attr]
-    other = graphs.with_graphs(graphs.graphs.flip(0)).batch(torch.arange(6))  # type: ignore[union-attr]
-    assert not torch.allclose(model(batch).rows["graph"], model(other).rows["graph"])
+    other = graphs.with_graph_features(graphs.graph_features.flip(0)).batch(torch.arange(6))  # type: ignore[union-attr]
+    assert not torch.allclose(model(batch).by_level["graph"], model(other).by_level["graph"])
     for mine, theirs in zip(model.embed(batch), model.embed(other), strict=True):
         assert mine.equal(theirs)
 
 
 def test_statistics_come_from_the_training_part_alone() -> None:
     prepared = prepare(smiles(80), "graph:size", changes=DESCRIBED)
-    graphs, train_rows = prepared.task_data.graph.graphs, prepared.splits["graph"].train
+    graphs, train_rows = prepared.task_data.graph.graph_features, prepared.splits["graph"].train
     assert graphs is not None
     place = prepared.data.schema.descriptors.names.index("MolWt")
     torch.testing.assert_close(graphs[train_rows, place].mean(), torch.tensor(0.0), atol=1e-5, rtol=0)

@@ -25,7 +25,8 @@ from censnet.data.tables.schema import Schema
 from censnet.data.tables.targets import Rows, find_training_rows, table_of
 from censnet.errors import DataError, name_columns
 from censnet.ops.arrays import Array, IntArray
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.text import count
 
 logger = logging.getLogger(__name__)

@@ -20,8 +20,9 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.targets import table_of
-from censnet.ops.colors import hash_graphs, hash_rows, mix
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.colors import hash_graphs, hash_rows, splitmix64
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 Digests = NDArray[np.uint64]
 _LETTERS = bytes.maketrans(b"0123456789abcdef", b"abcdefghijklmnop")  # no digest looks like a number
@@ -41,10 +42,10 @@ def row_digests(data: Dataset, level: str) -> Digests:
     for role in ("id",) if level == "node" else ("source", "target"):
         column = keys.get(role)
         if column is not None and column in frame.columns:
-            found = mix(3 * found + _hash_texts(frame[column]))
+            found = splitmix64(3 * found + _hash_texts(frame[column]))
     if isinstance(graph, GraphSet):
         offset = graph.node_offset if level == "node" else graph.edge_offset
-        found = mix(found + _at(whole.repeat_interleave(offset.diff().cpu()), rows))
+        found = splitmix64(found + _at(whole.repeat_interleave(offset.diff().cpu()), rows))
     return _unsigned(found)
 
 
@@ -93,7 +94,7 @@ def fingerprint(graph: Graph | GraphSet) -> str:
     sparse = graph.nodes.layout == torch.sparse_csr
     nodes = [graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()] if sparse else [graph.nodes]
     offsets = [graph.node_offset, graph.edge_offset] if isinstance(graph, GraphSet) else []
-    whole = [] if graph.graphs is None else [graph.graphs]
+    whole = [] if graph.graph_features is None else [graph.graph_features]
     for tensor in (*nodes, graph.edges, graph.ends, *offsets, *whole):
         found.update(str(tuple(tensor.shape)).encode())
         found.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")

@@ -12,7 +12,8 @@ from censnet.data.molecules.descriptors import encode_descriptors, fit_descripto
 from censnet.data.tables.assemble import TrainRows
 from censnet.data.tables.schema import Schema, TypedTable
 from censnet.ops.arrays import IntArray
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,4 +45,4 @@ class GraphFeatures:
         features = torch.cat(parts, dim=1) if parts else None
         if features is None or features.shape[1] == 0 or not isinstance(graph, GraphSet):
             return graph
-        return graph.with_graphs(features[torch.from_numpy(self.source)])
+        return graph.with_graph_features(features[torch.from_numpy(self.source)])

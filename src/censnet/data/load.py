@@ -30,7 +30,8 @@ from censnet.data.tables.schema import Features, Schema, Standardize
 from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets
 from censnet.data.tables.targets import Rows, expand_targets, find_targets
 from censnet.errors import DataError, shorten
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 logger = logging.getLogger(__name__)
 

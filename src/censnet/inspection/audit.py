@@ -31,7 +31,7 @@ from censnet.inspection.leakage import (
 )
 from censnet.inspection.structure import pair_ends
 from censnet.ops.colors import hash_graphs
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import global_ends
 from censnet.text import count, plural
 

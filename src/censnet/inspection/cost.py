@@ -26,10 +26,9 @@ from censnet.ops.graph import Graph
 from censnet.settings.schema import Settings
 from censnet.training.batches import NUMBERS_KEPT, Batch, choose_sampling, make_batches
 from censnet.training.devices import free_memory, total_memory
-from censnet.training.ensemble import build_model
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
-from censnet.training.task_data import TaskData
+from censnet.training.task_data import TaskData, build_model
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +111,7 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
     few, scale = _shrink(task_data)
     sampled = isinstance(task_data.graph, Graph) and training.sampling in ("neighbors", "proportional")
     whole = isinstance(task_data.graph, Graph) and not sampled
-    batches = make_batches(few if whole else task_data, training, model.receptive_field, model.learns_pairs)
+    batches = make_batches(few if whole else task_data, training, model.receptive_field, model.samples_pairs)
     plan = batches.plan(torch.Generator().manual_seed(0))
     draw = partial(batches.make, plan[0], torch.Generator().manual_seed(0))
     memory, seconds = _Step(few if whole else task_data, settings, model).measure(draw)

@@ -32,7 +32,7 @@ from censnet.inspection.leakage import (
     label_gain,
     sample_rows,
 )
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import global_ends
 
 Array = np.ndarray[Any, Any]

@@ -9,7 +9,8 @@ import scipy.sparse
 from pydantic import BaseModel, Field
 from scipy.sparse.csgraph import connected_components
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import global_ends, unique_inverse
 
 Array = np.ndarray[Any, Any]

@@ -1,25 +1,35 @@
-"""Things with parameters: the two layers, the kernels they take, the encoder, and what answers with its embeddings."""
+"""Modules with parameters: the two layers and their kernels, the encoder, heads and link decoders, and the model."""
 
+from censnet.nn.decoder import LinkDecoder
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import CensNet
-from censnet.nn.heads import GraphHead, LinkHead, RowHead
+from censnet.nn.heads import GraphHead, Head, RowHead
 from censnet.nn.kernels import Chebyshev, Hop, Kernel, Lanczos, PageRank, Power
-from censnet.nn.layers import EdgeLayer, NodeLayer
-from censnet.nn.vae import CensNetVAE
+from censnet.nn.layers import LAYERS, EdgeLayer, LayerOptions, NodeLayer
+from censnet.nn.model import Model, Outputs
+from censnet.nn.pair_decoder import PairDecoder
+from censnet.nn.vae import CensNetVAE, VariationalDecoder
 
 __all__ = [
+    "LAYERS",
     "CensNet",
     "CensNetVAE",
     "Chebyshev",
     "Dropout",
     "EdgeLayer",
     "GraphHead",
+    "Head",
     "Hop",
     "Kernel",
     "Lanczos",
-    "LinkHead",
+    "LayerOptions",
+    "LinkDecoder",
+    "Model",
     "NodeLayer",
+    "Outputs",
     "PageRank",
+    "PairDecoder",
     "Power",
     "RowHead",
+    "VariationalDecoder",
 ]

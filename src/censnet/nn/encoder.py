@@ -1,21 +1,22 @@
-"""CensNet: node layers and edge layers in any order, each reading what the others have made so far."""
+"""CensNet: node layers and edge layers in any order, each reading the current embeddings of the other side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from censnet.nn.dropout import Dropout, dropout
-from censnet.nn.ensemble import check_rows, init_members, matrices, mix
-from censnet.nn.kernels import Kernel, make_kernel
-from censnet.nn.layers import EdgeLayer, Gate, GateInit, NodeLayer, SelfWeight, Variant
+from censnet.nn.ensemble import batched_linear, check_rows, init_members
+from censnet.nn.kernels import make_kernel
+from censnet.nn.layers import DEFAULT_OPTIONS, LAYERS, IncidenceLayer, LayerOptions, Side, show_options
 from censnet.nn.norms import Norm, check_norm, make_norm
 from censnet.ops.incidence import Incidence
-from censnet.ops.normalization import Normalization, by_head
+from censnet.ops.normalization import by_head
 from censnet.ops.sparse import map_values
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -31,39 +32,36 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class CensNet(nn.Module):
     r"""Embed the nodes and the edges of a graph together.
 
-    Every layer renews one side and reads the other as it is by then. After a layer, the renewed side is normalised,
-    activated, thinned by dropout and, where the widths agree and it is asked for, added to what it was:
+    Every layer updates one side and reads the current embeddings of the other. After a layer, the updated side is
+    normalized, activated, passed through dropout and, where the widths agree and `residual` is set, added to its input:
 
     .. math::
         H \leftarrow H + r_l\, \mathrm{dropout}(\sigma(\mathrm{norm}(\mathrm{layer}_l(H))))
 
-    where :math:`r_l` is 1, or a number of each layer that is learnt and starts at 0, so that a deep network starts as a
-    shallow one.
+    where :math:`r_l` is 1, or a learned gain of each layer that starts at 0 (ReZero), so that a deep network starts as
+    a shallow one.
 
     Args:
         node_width: channels of each node that comes in.
         edge_width: channels of each edge that comes in.
         hidden: channels that each layer gives.
-        layers: the sequence of node (N) and edge (E) layers: "NEN" is the paper's network for node tasks. With
-            `pre_layers` it may be empty.
+        layers: the sequence of node (N) and edge (E) layers, letters of `LAYERS`: "NEN" is the paper's network for node
+            tasks. With `pre_layers` it may be empty.
         out_width: channels that the last layer gives. It is then linear: nothing is done after it.
         dropout: probability of a channel to be dropped after each layer.
         norm: "batch", "layer" or None, before the activation.
-        residual: whether to add what came in, where the widths agree; "rezero" is with an :math:`r_l` that is learnt.
+        residual: whether to add the input of a layer, where the widths agree; "rezero" is with a learned :math:`r_l`.
         activation: relu, elu, gelu, silu, tanh or none.
-        pre_layers: how often each node's features are first mapped to `hidden` channels by themselves, followed by
-            the activation and dropout, so that the first layer propagates learned features.
-        edge_pre_layer: whether each edge is first mapped to `hidden` channels together with the sum of its two ends,
-            followed by the activation and dropout: edge layers then also propagate what an edge joins.
-        variant: "paper" or "released". In the released code the edges keep their width, and activation and dropout are
-            applied to both sides after every layer, renewed or not.
-        bias, self_weight, heads, gate, normalization, kernel, gate_init: as in `NodeLayer` and `EdgeLayer`. Where the
-            last layer's `out_width` is not a multiple of `heads`, that layer has one head.
-        members: how many such networks, each with parameters of its own, stand side by side; see `members.py`.
+        pre_layers: linear layers of the nodes before the first graph layer, each of `hidden` channels with activation
+            and dropout (GraphGym: ``layers_pre_mp``).
+        edge_pre_layer: whether edges pass such a layer too, together with the sum of their two nodes: edge layers then
+            propagate node features as well.
+        options, **keywords: `LayerOptions` of all layers, whole or by the names of its fields. Where the last layer's
+            `out_width` is not a multiple of `heads`, that layer has one head. With ``variant="released"`` the edges
+            keep their width, and activation and dropout are applied to both sides after every layer.
 
     Shape:
-        nodes (N, node_width), edges (E, edge_width) -> nodes (N, out_node_width), edges (E, out_edge_width). With M
-        members, a side that is renewed has M times as many channels.
+        nodes (N, node_width), edges (E, edge_width) -> nodes (N, out_node_width), edges (E, out_edge_width).
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
@@ -72,6 +70,8 @@ class CensNet(nn.Module):
         >>> nodes.shape, edges.shape
         (torch.Size([3, 5]), torch.Size([2, 8]))
     """
+
+    members = 1
 
     def __init__(
         self,
@@ -87,68 +87,47 @@ class CensNet(nn.Module):
         activation: str = "relu",
         pre_layers: int = 0,
         edge_pre_layer: bool = False,
-        variant: Variant = "paper",
-        bias: bool = True,
-        self_weight: SelfWeight | None = None,
-        heads: int = 1,
-        gate: Gate = "linear",
-        normalization: Normalization | None = None,
-        kernel: str | Kernel = "hop",
-        gate_init: GateInit = "signed",
-        members: int = 1,
+        options: LayerOptions = DEFAULT_OPTIONS,
+        **keywords: Any,
     ) -> None:
         super().__init__()
-        if not (layers or pre_layers) or set(layers) - {"N", "E"}:
-            raise ValueError(f"layers is {layers!r}, expected a word of N and E, such as 'NEN'")
+        check_layer_order(layers, may_be_empty=pre_layers > 0)
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
         if residual not in (False, True, "rezero"):
-            raise ValueError(f"residual is {residual!r}, expected True, False or 'rising'")
+            raise ValueError(f"residual is {residual!r}, expected True, False or 'rezero'")
         check_norm(norm)
-        self.word, self.variant, self.residual, self.activation = layers, variant, residual, activation
-        self.members, self.steps = members, make_kernel(kernel).steps  # how often a layer's kernel multiplies
+        options = replace(options, **keywords)
+        self.layer_order, self.variant, self.residual, self.activation = layers, options.variant, residual, activation
+        self.steps = make_kernel(options.kernel).steps
         self.last_layer_is_head = out_width is not None
         self.dropout = Dropout(dropout)
         self.pre_layers = nn.ModuleList(
-            _Lift(hidden if depth else node_width, hidden, members) for depth in range(pre_layers)
+            _PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers)
         )
-        width = {"N": hidden if pre_layers else node_width, "E": hidden if edge_pre_layer else edge_width}
-        self.edge_pre_layer = _Lift(edge_width, hidden, members) if edge_pre_layer else None
-        self.edge_pre_ends = _Lift(width["N"], hidden, members, bias=False) if edge_pre_layer else None
+        width: dict[Side, int] = {
+            "node": hidden if pre_layers else node_width,
+            "edge": hidden if edge_pre_layer else edge_width,
+        }
+        self.edge_pre_layer = _PreLayer(edge_width, hidden) if edge_pre_layer else None
+        self.edge_pre_ends = _PreLayer(width["node"], hidden, bias=False) if edge_pre_layer else None
         self.layers = nn.ModuleList()
         self.norms = nn.ModuleList()
         for depth, letter in enumerate(layers):
-            last = depth == len(layers) - 1 and out_width is not None
-            out = hidden
-            if letter == "E" and variant == "released":
-                out = edge_width
+            side, last = LAYERS[letter].updates, self._is_head(depth)
+            out = edge_width if side == "edge" and self.variant == "released" else hidden
             if last and out_width is not None:
                 out = out_width
-            layer = NodeLayer if letter == "N" else EdgeLayer
-            self.layers.append(
-                layer(
-                    width["N"],
-                    width["E"],
-                    out,
-                    bias,
-                    self_weight,
-                    1 if last and out % heads else heads,
-                    gate,
-                    normalization,
-                    kernel,
-                    variant,
-                    gate_init=gate_init,
-                    members=members,
-                )
-            )
-            self.norms.append(make_norm(None if last else norm, out, members))
-            width[letter] = out
-        risers = sum(self._adds(depth) for depth in range(len(layers))) if residual == "rezero" else 0
-        self.rezero_gain = nn.Parameter(torch.zeros(members * risers)) if risers else None
-        self.out_node_width, self.out_edge_width = width["N"], width["E"]
+            heads = 1 if last and out % options.heads else options.heads
+            self.layers.append(LAYERS[letter](width["node"], width["edge"], out, options=replace(options, heads=heads)))
+            self.norms.append(make_norm(None if last else norm, out))
+            width[side] = out
+        gains = sum(self._adds(depth) for depth in range(len(layers))) if residual == "rezero" else 0
+        self.rezero_gain = nn.Parameter(torch.zeros(gains)) if gains else None
+        self.out_node_width, self.out_edge_width = width["node"], width["edge"]
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
+        """Initialize all parameters."""
         for module in (*self.pre_layers, self.edge_pre_layer, self.edge_pre_ends, *self.layers, *self.norms):
             if module is not None and not isinstance(module, nn.Identity):
                 module.reset_parameters()
@@ -156,36 +135,39 @@ class CensNet(nn.Module):
             nn.init.zeros_(self.rezero_gain)
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
-        """The embedded nodes and edges."""
-        for pre_layers in self.pre_layers:
-            nodes = self._finish(pre_layers(nodes))
+        """Embed the nodes and edges."""
+        for pre_layer in self.pre_layers:
+            nodes = self._finish(pre_layer(nodes))
         if self.edge_pre_layer is not None and self.edge_pre_ends is not None:
             edges = self._finish(self.edge_pre_layer(edges) + incidence.gather(self.edge_pre_ends(nodes)))
-        rises = None if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
-        for depth, (letter, layer, norm) in enumerate(zip(self.word, self.layers, self.norms, strict=True)):
-            last = self._is_end(depth)
-            old = nodes if letter == "N" else edges
-            new = layer(nodes, edges, incidence)
-            if not last:
+        features: dict[Side, Tensor] = {"node": nodes, "edge": edges}
+        gains = None if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
+        for depth, norm in enumerate(self.norms):
+            layer = self._layer(depth)
+            old, new = features[layer.updates], layer(features["node"], features["edge"], incidence)
+            if not self._is_head(depth):
                 new = self._finish(norm(new))
                 if self._adds(depth):
-                    new = new if rises is None else (by_head(new, self.members) * next(rises)).flatten(1)
+                    new = new if gains is None else (by_head(new, self.members) * next(gains)).flatten(1)
                     new = _add(new, old, self.members)
-            nodes, edges = (new, edges) if letter == "N" else (nodes, new)
-            if self.variant == "released" and not last:
-                nodes, edges = (nodes, self._finish(edges)) if letter == "N" else (self._finish(nodes), edges)
-        return nodes, edges
+                if self.variant == "released":
+                    features[layer.reads] = self._finish(features[layer.reads])
+            features[layer.updates] = new
+        return features["node"], features["edge"]
 
-    def _is_end(self, depth: int) -> bool:
-        return self.last_layer_is_head and depth == len(self.word) - 1
+    def _layer(self, depth: int) -> IncidenceLayer:
+        return cast(IncidenceLayer, self.layers[depth])
+
+    def _is_head(self, depth: int) -> bool:
+        return self.last_layer_is_head and depth == len(self.layer_order) - 1
 
     def _adds(self, depth: int) -> bool:
-        """Whether what a layer gives is added to what came in; what rises, only to what was embedded before."""
-        layer, letter = self.layers[depth], self.word[depth]
-        lifted = bool(self.pre_layers) if letter == "N" else self.edge_pre_layer is not None
-        embedded = lifted or letter in self.word[:depth]
+        """Whether a layer has a residual connection; with ReZero only from embeddings, not from input features."""
+        layer = self._layer(depth)
+        embedded = bool(self.pre_layers) if layer.updates == "node" else self.edge_pre_layer is not None
+        embedded |= any(self._layer(before).updates == layer.updates for before in range(depth))
         fits = layer.in_width == layer.out_width and (embedded or self.residual != "rezero")
-        return bool(self.residual) and not self._is_end(depth) and fits
+        return bool(self.residual) and not self._is_head(depth) and fits
 
     def _finish(self, rows: Tensor) -> Tensor:
         if rows.layout == torch.sparse_csr:  # every activation here leaves 0 as it is
@@ -197,20 +179,21 @@ class CensNet(nn.Module):
 
 
 def _add(new: Tensor, old: Tensor, members: int) -> Tensor:
-    """new + old, dense, whatever the layout of the first nodes is; what the members share is added to each."""
+    """new + old, dense, also for sparse input features; features that the members share are added to each."""
     if new.shape == old.shape:
         return new + old
     return torch.cat([share + old for share in new.chunk(members, dim=1)], dim=1)
 
 
-class _Lift(nn.Module):
-    """x W + b, of each row by itself. (n, width), dense or CSR -> (n, members * out_width)."""
+class _PreLayer(nn.Module):
+    """x W + b, without the graph. (n, width), dense or CSR -> (n, members * out_width)."""
 
-    def __init__(self, width: int, out_width: int, members: int, bias: bool = True) -> None:
+    members = 1
+
+    def __init__(self, width: int, out_width: int, bias: bool = True) -> None:
         super().__init__()
-        self.members = members
-        self.weight = nn.Parameter(matrices(members, width, out_width))
-        self.bias = nn.Parameter(torch.empty(members * out_width)) if bias else None
+        self.weight = nn.Parameter(torch.empty(width, out_width))
+        self.bias = nn.Parameter(torch.empty(out_width)) if bias else None
         self.reset_parameters()
 
     def extra_repr(self) -> str:
@@ -224,5 +207,41 @@ class _Lift(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         check_rows("features", rows, None, self.weight.shape[-2], self.members, "(n, width)")
-        out = mix(rows, self.weight)
+        out = batched_linear(rows, self.weight)
         return out if self.bias is None else out + self.bias
+
+
+show_options(CensNet)
+
+
+def check_layer_order(layers: str, may_be_empty: bool = False) -> None:
+    """Raise unless this is a sequence of letters of `LAYERS`."""
+    if not (layers or may_be_empty) or set(layers) - set(LAYERS):
+        raise ValueError(f"layers is {layers!r}, expected a sequence of {' and '.join(LAYERS)}, such as 'NEN'")
+
+
+def receptive_field(layers: str, level: Side = "node", steps: int = 1, released: bool = False) -> int:
+    """The number of hops around a node or an edge that its embedding depends on.
+
+    Args:
+        layers: the letters of a `CensNet`, such as "NEN".
+        level: whether it is a node or an edge.
+        steps: multiplications of the kernel by its operator: 1 for one hop.
+        released: whether the layers are of the released variant, whose edge layer also reads the largest entry of each
+            column.
+
+    Example:
+        >>> receptive_field("NEN"), receptive_field("NEN", "edge"), receptive_field("EN"), receptive_field("NENEN")
+        (2, 1, 2, 3)
+    """
+    hops: dict[Side, int | None] = {"node": None, "edge": None, level: 0}  # of each side's features; None: not read
+    around = 0  # hops whose edges must be there, even if their features are not read
+    for letter in reversed(layers):
+        layer = LAYERS[letter]
+        reach = hops[layer.updates]
+        if reach is not None:
+            reach = hops[layer.updates] = reach + steps
+            farther = released * layer.released_hops
+            around = max(around, reach + farther)
+            hops[layer.reads] = max(hops[layer.reads] or 0, reach + layer.read_hops + farther)
+    return max(around, *(reach or 0 for reach in hops.values()))

@@ -1,10 +1,11 @@
-"""Members: M networks of one shape side by side on one graph, each with parameters of its own, in one pass.
+"""Batched ensembles: M models of one shape as one module, trained in one pass (as `torch.func.stack_module_state`).
 
-A replicate or an ensemble of small networks spends its time on starting operations, not in them; here each operation is
-started once for all. Activations are (n, M d), one member after the other: member m has the channels m d to (m + 1) d.
-So a propagation of M networks is one of M heads, and batch norm needs no change. Features that come in are shared, and
-have d channels. Of every parameter and floating buffer p, ``p.view(M, -1)[m]`` is member m's: a matrix (i, o) becomes
-(M, i, o), a vector (k,) becomes (M k,). With one member, shapes and operations are those of a plain network.
+An ensemble of small models spends its time on launching operations, not in them; here each operation is launched once
+for all members. Every module is built plain, with `members` 1; `stack_members` makes one module of M, `split_members`
+takes it apart. Activations are (n, M d), one member after the other: member m has the channels m d to (m + 1) d. So a
+propagation of M models is one of M heads, and batch norm needs no change. Input features are shared, and have d
+channels. Of every parameter and floating buffer p, ``p.view(M, -1)[m]`` is member m's: a matrix (i, o) becomes
+(M, i, o), a vector (k,) becomes (M k,).
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from torch import Tensor, nn
 from censnet.ops.checks import check_shape
 from censnet.ops.sparse import matmul
 
-Model = TypeVar("Model", bound=nn.Module)
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
-def mix(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """H W + b, of each member its own. Rows that the members share, dense or CSR, are multiplied once for all.
+def batched_linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """H W + b, of each member its own. Features that the members share, dense or CSR, are multiplied once for all.
 
     Shape:
         rows (n, i), weight (i, o) -> (n, o); rows (n, i) or (n, M i), weight (M, i, o), bias (M o,) -> (n, M o).
@@ -40,37 +41,32 @@ def mix(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return out if bias is None else out + bias
 
 
-def matrices(members: int, rows: int, columns: int) -> Tensor:
-    """Room for a matrix, or for one of each member."""
-    if members < 1:
-        raise ValueError(f"members is {members}, expected at least 1")
-    return torch.empty(rows, columns) if members == 1 else torch.empty(members, rows, columns)
-
-
 def init_members(weight: Tensor, fill: Callable[[Tensor], object]) -> None:
-    """Fill the matrix of each member by itself: what is drawn may depend on its shape."""
+    """Initialize the matrix of each member by itself: the draw may depend on its shape."""
     for matrix in weight.data.view(-1, *weight.shape[-2:]):
         fill(matrix)
 
 
 def check_rows(name: str, rows: Tensor, count: int | None, width: int, members: int, meaning: str) -> None:
-    """Raise unless there are `width` channels, which the members share, or that many for each member."""
+    """Raise unless there are `width` channels, shared by the members, or `width` for each member."""
     wide = members * width
     check_shape(name, rows, (count, wide if rows.shape[1:] == (wide,) else width), meaning)
 
 
-def stack_members(models: Sequence[Model]) -> Model:
-    """One network whose members are these: of one shape, each of one member.
+def stack_members(models: Sequence[AnyModule]) -> AnyModule:
+    """One module whose members are these, all of one shape.
 
     Example:
-        >>> from censnet.nn.heads import RowHead
-        >>> heads = [RowHead(3, 2), RowHead(3, 2)]
-        >>> rows = torch.randn(5, 3)
-        >>> torch.allclose(stack_members(heads)(rows), torch.cat([head(rows) for head in heads], dim=1), atol=1e-6)
+        >>> from censnet.nn.layers import NodeLayer
+        >>> from censnet.ops import Incidence
+        >>> layers = [NodeLayer(3, 1, 2), NodeLayer(3, 1, 2)]
+        >>> graph = torch.randn(2, 3), torch.randn(1, 1), Incidence(torch.tensor([[0], [1]]), num_nodes=2)
+        >>> alone = torch.cat([layer(*graph) for layer in layers], dim=1)
+        >>> torch.allclose(stack_members(layers)(*graph), alone, atol=1e-6)
         True
     """
     if not models:
-        raise ValueError("models is empty, expected at least one network")
+        raise ValueError("models is empty, expected at least one")
     for number, model in enumerate(models):
         if count_members(model) != 1:
             raise ValueError(f"model {number} has {count_members(model)} members, expected 1: split it first")
@@ -80,15 +76,15 @@ def stack_members(models: Sequence[Model]) -> Model:
     return _remake(models[0], len(models), lambda name: _join([tensors[name] for tensors in each]))
 
 
-def split_members(model: Model) -> list[Model]:
-    """The members of a network, each as a plain one."""
+def split_members(model: AnyModule) -> list[AnyModule]:
+    """The members of a stack, each as a plain module."""
     members, tensors = count_members(model), dict(_tensors(model))
     shares = [{name: _share(tensor, members, m) for name, tensor in tensors.items()} for m in range(members)]
     return [_remake(model, 1, share.__getitem__) for share in shares]
 
 
 def count_members(model: nn.Module) -> int:
-    """How many members a network has: every part of it with parameters has to say so, and the same number."""
+    """The number of members: every submodule with parameters must have a `members` attribute, of the same value."""
     counts = set()
     for name, module in model.named_modules():
         if hasattr(module, "members"):
@@ -109,21 +105,21 @@ def _shapes(model: nn.Module) -> list[tuple[str, torch.Size]]:
     return [(name, tensor.shape) for name, tensor in _tensors(model)]
 
 
-def _remake(model: Model, members: int, tensor: Callable[[str], Tensor]) -> Model:
+def _remake(model: AnyModule, members: int, tensor: Callable[[str], Tensor]) -> AnyModule:
     """A copy of the model with another number of members, and the tensors that go with it."""
     memo: dict[int, Any] = {}  # what deepcopy takes to be copied already
     for name, old in _tensors(model):
         new = tensor(name).detach().clone()
         memo[id(old)] = nn.Parameter(new, old.requires_grad) if isinstance(old, nn.Parameter) else new
-    twin = copy.deepcopy(model, memo)
-    for module in twin.modules():
+    copied = copy.deepcopy(model, memo)
+    for module in copied.modules():
         if hasattr(module, "members"):
             setattr(module, "members", members)  # noqa: B010 - a type checker knows no such attribute of modules
-    return twin
+    return copied
 
 
 def _join(parts: Sequence[Tensor]) -> Tensor:
-    """The members' tensors as one; a number, such as how many batches there were, is theirs together."""
+    """The members' tensors as one; a scalar, such as a count of batches, is shared."""
     if len(parts) == 1 or parts[0].dim() == 0:
         return parts[0]
     return torch.cat(list(parts)) if parts[0].dim() == 1 else torch.stack(list(parts))

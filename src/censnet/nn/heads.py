@@ -1,114 +1,220 @@
-"""From embeddings to answers: for rows (nodes or edges), for whole graphs, and for links."""
+"""Prediction heads: from embedded nodes and edges to outputs for each node, edge or graph."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, cast
+from dataclasses import replace
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
 
+from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, is_too_large
 from censnet.nn.dropout import Dropout
-from censnet.nn.ensemble import check_rows, matrices, mix
+from censnet.nn.ensemble import batched_linear, check_rows
+from censnet.nn.layers import LAYERS, LayerOptions, Side
 from censnet.nn.norms import BatchNorm, LayerNorm, Norm, check_norm, make_norm
-from censnet.ops.checks import check_numbering, check_shape
+from censnet.ops.checks import check_shape
+from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
 
 Pool = Literal["mean", "sum", "attention"]
-Side = Literal["node", "edge"]
+PoolFrom = Literal["nodes", "edges", "both"]
+POOLED_SIDES: dict[PoolFrom, tuple[Side, ...]] = {"nodes": ("node",), "edges": ("edge",), "both": ("node", "edge")}
 
 
-def mlp(width: int, hidden: Sequence[int], out_width: int, dropout: float, members: int = 1) -> nn.Sequential:
-    """Linear layers with ReLU and dropout between them; without `hidden`, one linear layer."""
-    parts: list[nn.Module] = []
-    for size in hidden:
-        parts += [_Linear(width, size, members), nn.ReLU(), Dropout(dropout)]
-        width = size
-    return nn.Sequential(*parts, _Linear(width, out_width, members))
+class Head(nn.Module):
+    """The interface of heads: ``forward(nodes, edges, graph)``, from embeddings to outputs of one level.
 
+    Args:
+        out_width: channels of the outputs.
+        target_range: the least and the greatest value of each output, (2, out_width). Outside of training, `Model`
+            clips the outputs to it; while training they stay, so that gradients pass.
 
-class _Linear(nn.Linear):
-    """A linear layer, or one for each member: (M, out, in), and starting as torch's do."""
+    Shape:
+        nodes (N, node_width), edges (E, edge_width) -> (nodes, edges or graphs, out_width).
 
-    def __init__(self, width: int, out_width: int, members: int = 1) -> None:
-        super().__init__(width, out_width)
-        self.members = members
-        if members != 1:
-            self.weight = nn.Parameter(matrices(members, out_width, width))
-            self.bias = nn.Parameter(torch.empty(members * out_width))
-            self.reset_parameters()
+    Example:
+        >>> class Bilinear(Head):
+        ...     '''y_ij = x_i^t W x_j + x_j^t W x_i for each edge i-j.'''
+        ...
+        ...     def __init__(self, node_width: int) -> None:
+        ...         super().__init__(out_width=1)
+        ...         self.bilinear = nn.Bilinear(node_width, node_width, 1)
+        ...
+        ...     def forward(self, nodes, edges, graph):
+        ...         first, second = nodes[graph.ends]
+        ...         return self.bilinear(first, second) + self.bilinear(second, first)
+        >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
+        >>> Bilinear(4)(path.nodes, path.edges, path).shape
+        torch.Size([2, 1])
+    """
+
+    members = 1
+    layer_order = ""  # letters of the graph layers inside the head, which widen the receptive field
+
+    def __init__(self, out_width: int, target_range: Tensor | None = None) -> None:
+        super().__init__()
+        if target_range is not None:
+            check_shape("target_range", target_range, (2, out_width), "(2, out_width): the least and greatest values")
+        self.out_width, self.target_range = out_width, target_range
 
     def reset_parameters(self) -> None:
-        if self.weight.dim() == 2:
-            super().reset_parameters()
-        else:
-            bound = max(self.in_features, 1) ** -0.5
-            nn.init.uniform_(self.weight, -bound, bound)
-            nn.init.uniform_(self.bias, -bound, bound)
+        """Initialize all parameters."""
+        for part in self.modules():
+            if isinstance(part, nn.Linear | BatchNorm | LayerNorm):
+                part.reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
-        return super().forward(input) if self.members == 1 else mix(input, self.weight.transpose(1, 2), self.bias)
+    def clip(self, outputs: HeadOutputs) -> HeadOutputs:
+        """The outputs, no further out than `target_range`."""
+        if self.target_range is None:
+            return outputs
+        if isinstance(outputs, ChunkedOutputs):
+            return replace(outputs, finish=self._clip)
+        return self._clip(outputs)
+
+    def _clip(self, outputs: Tensor) -> Tensor:
+        low, high = cast(Tensor, self.target_range).to(outputs).unbind(0)
+        return by_head(outputs, self.members).clamp(low, high).flatten(1)
 
 
-class RowHead(nn.Module):
-    """An answer for each row, node or edge, from its embedding. (n, width) -> (n, out_width), or M times each."""
+class RowHead(Head):
+    """Predict for each node, or each edge, from its embedding by an MLP.
+
+    Args:
+        level: "node" or "edge".
+        node_width, edge_width: channels of the embeddings.
+        out_width: channels of the outputs.
+        hidden_widths: widths of the layers between embedding and output.
+        dropout: between those.
+        reads_nodes: whether the output for an edge also reads the sum over its two nodes, T^t x.
+        target_range: as in `Head`.
+
+    Shape:
+        nodes (N, node_width), edges (E, edge_width) -> (N or E, out_width). `ChunkedOutputs` if that is too large.
+
+    Example:
+        >>> path = Graph(torch.ones(3, 4), torch.ones(2, 2), torch.tensor([[0, 1], [1, 2]]))
+        >>> head = RowHead("edge", node_width=4, edge_width=2, out_width=1, reads_nodes=True)
+        >>> head(path.nodes, path.edges, path).shape
+        torch.Size([2, 1])
+    """
 
     def __init__(
-        self, width: int, out_width: int, hidden: Sequence[int] = (), dropout: float = 0.0, members: int = 1
+        self,
+        level: Side,
+        node_width: int,
+        edge_width: int,
+        out_width: int,
+        hidden_widths: Sequence[int] = (),
+        dropout: float = 0.0,
+        reads_nodes: bool = False,
+        target_range: Tensor | None = None,
     ) -> None:
-        super().__init__()
-        self.width, self.members = width, members
-        self.mlp = mlp(width, hidden, out_width, dropout, members)
+        super().__init__(out_width, target_range)
+        if level not in get_args(Side):
+            raise ValueError(f"level is {level!r}, expected 'node' or 'edge'")
+        if reads_nodes and level == "node":
+            raise ValueError("reads_nodes is set for nodes, expected it for edges alone: a node has no ends")
+        self.level, self.reads_nodes = level, reads_nodes
+        self.node_width, self.edge_width = node_width, edge_width
+        self.width = node_width if level == "node" else edge_width + reads_nodes * node_width
+        self.mlp = mlp(self.width, hidden_widths, out_width, dropout)
+
+    def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> HeadOutputs:
+        """Compute the outputs."""
+        inputs = nodes if self.level == "node" else edges
+        if self.reads_nodes:
+            check_dense(nodes)
+            ends = self._by_member(graph.incidence.gather(nodes), self.node_width)
+            inputs = torch.cat([self._by_member(edges, self.edge_width), ends], dim=2).flatten(1)
+        check_rows(f"{self.level}s", inputs, None, self.width, self.members, "(n, width)")
+        if is_too_large(len(inputs), self.members * self.out_width):
+            return ChunkedOutputs(inputs, self.mlp, self.members * self.out_width, training=self.training)
+        outputs: Tensor = self.mlp(inputs)
+        return outputs
+
+    def _by_member(self, rows: Tensor, width: int) -> Tensor:
+        """(n, members, width); features that no layer updated are shared by all members."""
+        check_rows("rows", rows, None, width, self.members, "(n, width)")
+        own = rows.unsqueeze(1) if rows.shape[1] == width else rows.reshape(len(rows), self.members, width)
+        return own.expand(-1, self.members, -1)
+
+
+class LayerHead(Head):
+    """A last layer of the encoder that gives the outputs itself, as in the paper.
+
+    Args:
+        letter: of `LAYERS`; the side that the layer updates is the level of the head.
+        node_width, edge_width: channels of the embeddings.
+        out_width: channels of the outputs.
+        options: of the layer, which has one gate for all outputs.
+        target_range: as in `Head`.
+
+    Shape:
+        nodes (N, node_width), edges (E, edge_width) -> (N or E, out_width).
+    """
+
+    def __init__(
+        self,
+        letter: str,
+        node_width: int,
+        edge_width: int,
+        out_width: int,
+        options: LayerOptions,
+        target_range: Tensor | None = None,
+    ) -> None:
+        super().__init__(out_width, target_range)
+        self.layer_order = letter
+        self.layer = LAYERS[letter](node_width, edge_width, out_width, options=replace(options, heads=1))
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
-        _reset(self.mlp)
+        """Initialize all parameters."""
+        self.layer.reset_parameters()
 
-    def forward(self, rows: Tensor) -> Tensor:
-        """The answers."""
-        check_rows("rows", rows, None, self.width, self.members, "(n, width)")
-        out: Tensor = self.mlp(rows)
-        return out
+    def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> Tensor:
+        """Compute the outputs."""
+        outputs: Tensor = self.layer(nodes, edges, graph.incidence)
+        return outputs
 
 
 class Readout(nn.Module):
-    """One vector for each graph from the rows of one side: their mean, their sum, or a mean with learnt attention.
+    """Pool the nodes or the edges of each graph to one vector: their mean, sum, or mean with learned attention.
 
-    A graph that has no row on this side, such as a molecule without bonds, gets zeros. Then a norm can bring means of
-    two channels or more to one scale. A sum keeps the size of the graph, and is divided by `usual`, the rows of a usual
-    graph, which is 1 until it is set: else it is far from the scale that a head learns from at once.
+    A graph without edges, such as a molecule without bonds, gets zeros from them. A mean can be normalized, if it has
+    two channels or more. A sum keeps the size of the graph, and is divided by `reference_size`, the number of nodes or
+    edges of an average graph, which is 1 until it is set, so that it starts at the scale of the other inputs.
 
     Shape:
-        rows (n, width) -> (graphs, width), or M times each.
+        (n, width) -> (graphs, width).
     """
 
-    def __init__(self, width: int, pool: Pool, side: Side, members: int = 1, norm: Norm | None = None) -> None:
+    members = 1
+
+    def __init__(self, width: int, pool: Pool, side: Side, norm: Norm | None = None) -> None:
         super().__init__()
-        if pool not in ("mean", "sum", "attention"):
-            raise ValueError(f"pool is {pool!r}, expected 'mean', 'sum' or 'attention'")
-        self.pool, self.side, self.members = pool, side, members
-        self.score = _Linear(width, 1, members) if pool == "attention" else None
+        if pool not in get_args(Pool):
+            *most, last = map(repr, get_args(Pool))
+            raise ValueError(f"pool is {pool!r}, expected {', '.join(most)} or {last}")
+        self.pool, self.side = pool, side
+        self.score = _Linear(width, 1) if pool == "attention" else None
         check_norm(norm)
-        self.norm = None if norm is None or pool == "sum" or width == 1 else make_norm(norm, width, members)
-        self.usual: Tensor | None
-        self.register_buffer("usual", torch.ones(members) if pool == "sum" else None)  # of the data, of each member
+        self.norm = None if norm is None or pool == "sum" or width == 1 else make_norm(norm, width)
+        self.reference_size: Tensor | None
+        self.register_buffer("reference_size", torch.ones(1) if pool == "sum" else None)  # of the data, of each member
 
     def extra_repr(self) -> str:
         return f"{self.pool} over {self.side}s"
 
-    def reset_parameters(self) -> None:
-        """Start afresh."""
-        _reset(self)
-
     def forward(self, rows: Tensor, incidence: Incidence) -> Tensor:
-        """The vectors of the graphs."""
+        """Pool the nodes, or edges, of each graph."""
         if self.score is not None:
             share = self._attention(self.score(rows), incidence)
             rows = (by_head(rows, self.members) * share.unsqueeze(2)).flatten(1)
         total = incidence.pool(rows, self.side)
-        if self.usual is not None:
-            return total / self.usual.repeat_interleave(total.shape[1] // self.members)
+        if self.reference_size is not None:
+            return total / self.reference_size.repeat_interleave(total.shape[1] // self.members)
         if self.pool == "mean":
             total = total / incidence.count(self.side).clamp(min=1).to(total.dtype).unsqueeze(1)
         return total if self.norm is None else cast(Tensor, self.norm(total))
@@ -124,29 +230,28 @@ class Readout(nn.Module):
         return raised / incidence.pool(raised, self.side)[owner]
 
 
-class GraphHead(nn.Module):
-    """An answer for each graph, from its nodes, its edges or both.
+class GraphHead(Head):
+    """Predict for each graph from its pooled nodes, edges or both by an MLP.
 
     Args:
-        node_width: channels of each node's embedding.
-        edge_width: channels of each edge's embedding.
-        out_width: answers for each graph.
-        pool: "mean" (the paper), "sum", "attention", or several, whose vectors stand side by side.
-        over: "nodes" (the paper), "edges" or "both".
-        hidden: widths of the layers between the pooled vector and the answer.
+        node_width, edge_width: channels of the embeddings.
+        out_width: channels of the outputs.
+        pool: "mean" (the paper), "sum", "attention", or several, whose vectors are concatenated.
+        pool_from: "nodes" (the paper), "edges" or "both".
+        hidden_widths: widths of the layers between the pooled vector and the output.
         dropout: between those.
-        norm: what brings means to one scale: what all rows have in common else drowns what they differ by.
-        graph_width: channels of what is known of each graph as a whole, which stand beside the pooled vector.
-        members: networks side by side; see `members.py`. They share what is known of the graphs.
+        norm: of pooled means, "batch", "layer" or None: what all graphs have in common would else drown the
+            differences.
+        graph_width: channels of the graphs' own features, which are concatenated to the pooled vector.
+        target_range: as in `Head`.
 
     Shape:
-        nodes (N, node_width), edges (E, edge_width), graphs (graphs, graph_width) -> (graphs, out_width), where all but
-        `graphs` may be M times as wide.
+        nodes (N, node_width), edges (E, edge_width) -> (graphs, out_width).
 
     Example:
-        >>> head = GraphHead(4, 2, 1, pool=("mean", "sum"), over="both")
-        >>> two = Incidence(torch.tensor([[0], [1]]), num_nodes=3, owner=torch.tensor([0, 0, 1]), num_graphs=2)
-        >>> head(torch.randn(3, 4), torch.randn(1, 2), two).shape
+        >>> head = GraphHead(4, 2, 1, pool=("mean", "sum"), pool_from="both")
+        >>> two = Graph(torch.ones(3, 4), torch.ones(1, 2), torch.tensor([[0], [1]]), torch.tensor([0, 0, 1]), 2)
+        >>> head(two.nodes, two.edges, two).shape
         torch.Size([2, 1])
     """
 
@@ -156,104 +261,92 @@ class GraphHead(nn.Module):
         edge_width: int,
         out_width: int,
         pool: Pool | Sequence[Pool] = "mean",
-        over: Literal["nodes", "edges", "both"] = "nodes",
-        hidden: Sequence[int] = (),
+        pool_from: PoolFrom = "nodes",
+        hidden_widths: Sequence[int] = (),
         dropout: float = 0.0,
         norm: Norm | None = None,
         graph_width: int = 0,
-        members: int = 1,
+        target_range: Tensor | None = None,
     ) -> None:
-        super().__init__()
-        sides: dict[str, tuple[Side, ...]] = {"nodes": ("node",), "edges": ("edge",), "both": ("node", "edge")}
-        if over not in sides:
-            raise ValueError(f"over is {over!r}, expected 'nodes', 'edges' or 'both'")
+        super().__init__(out_width, target_range)
+        if pool_from not in POOLED_SIDES:
+            raise ValueError(f"pool_from is {pool_from!r}, expected 'nodes', 'edges' or 'both'")
         pools: tuple[Pool, ...] = (pool,) if isinstance(pool, str) else tuple(pool)
         if not pools:
             raise ValueError("pool is empty, expected 'mean', 'sum', 'attention' or several of them")
         self.widths: dict[Side, int] = {"node": node_width, "edge": edge_width}
-        self.sides = [side for side in sides[over] for _ in pools]
         self.readouts = nn.ModuleList(
-            Readout(self.widths[side], how, side, members, norm) for side in sides[over] for how in pools
+            Readout(self.widths[side], how, side, norm) for side in POOLED_SIDES[pool_from] for how in pools
         )
-        self.graph_width, self.members = graph_width, members
-        width = len(pools) * sum(self.widths[side] for side in sides[over])
-        self.mlp = mlp(width + graph_width, hidden, out_width, dropout, members)
+        self.graph_width = graph_width
+        width = len(pools) * sum(self.widths[side] for side in POOLED_SIDES[pool_from])
+        self.mlp = mlp(width + graph_width, hidden_widths, out_width, dropout)
 
-    def reset_parameters(self) -> None:
-        """Start afresh."""
-        _reset(self)
-
-    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, graphs: Tensor | None = None) -> Tensor:
-        """The answers."""
-        vector = self.embed(nodes, edges, incidence)
+    def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> Tensor:
+        """Compute the outputs."""
+        vector = self.embed(nodes, edges, graph)
         if self.graph_width:
-            if graphs is None:
+            if graph.graph_features is None:
                 raise ValueError(
-                    f"graphs is None, expected {self.graph_width} features of each graph: (G, graph_width)"
+                    f"graph_features is None, expected {self.graph_width} features of each graph: (G, graph_width)"
                 )
-            check_shape("graphs", graphs, (len(vector), self.graph_width), "(G, graph_width)")
-            vector = self._beside([vector, graphs.to(vector.dtype).repeat(1, self.members)])
-        out: Tensor = self.mlp(vector)
-        return out
+            own = graph.graph_features
+            check_shape("graph_features", own, (len(vector), self.graph_width), "(G, graph_width)")
+            vector = self._concatenate([vector, own.to(vector.dtype).repeat(1, self.members)])
+        outputs: Tensor = self.mlp(vector)
+        return outputs
 
     def set_reference_size(self, nodes: float, edges: float) -> None:
-        """Say how many nodes and edges a usual graph has."""
-        for side, readout in zip(self.sides, self.readouts, strict=True):
-            usual = cast(Readout, readout).usual
-            if usual is not None:
-                usual.fill_(max(1.0, nodes if side == "node" else edges))
+        """Set the number of nodes and edges of an average graph, by which sums are divided."""
+        for readout in cast(Sequence[Readout], self.readouts):
+            if readout.reference_size is not None:
+                readout.reference_size.fill_(max(1.0, nodes if readout.side == "node" else edges))
 
-    def embed(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
-        """The pooled vector of each graph, before the answer."""
+    def embed(self, nodes: Tensor, edges: Tensor, graph: Graph) -> Tensor:
+        """The pooled vector of each graph, without the graphs' own features."""
+        check_dense(nodes)
         rows: dict[Side, Tensor] = {"node": nodes, "edge": edges}
-        check_rows("nodes", nodes, incidence.num_nodes, self.widths["node"], self.members, "(N, node_width)")
-        check_rows("edges", edges, incidence.num_edges, self.widths["edge"], self.members, "(E, edge_width)")
-        shared = {side for side in rows if rows[side].shape[1] < self.members * self.widths[side]}  # not renewed
+        check_rows("nodes", nodes, graph.num_nodes, self.widths["node"], self.members, "(N, node_width)")
+        check_rows("edges", edges, graph.num_edges, self.widths["edge"], self.members, "(E, edge_width)")
+        shared = {side for side in rows if rows[side].shape[1] < self.members * self.widths[side]}  # not updated
         rows |= {side: rows[side].repeat(1, self.members) for side in shared}
-        return self._beside([read(rows[side], incidence) for side, read in zip(self.sides, self.readouts, strict=True)])
+        readouts = cast(Sequence[Readout], self.readouts)
+        return self._concatenate([readout(rows[readout.side], graph.incidence) for readout in readouts])
 
-    def _beside(self, vectors: Sequence[Tensor]) -> Tensor:
+    def _concatenate(self, vectors: Sequence[Tensor]) -> Tensor:
         """Vectors of each graph as one, within each member."""
         return torch.cat([by_head(vector, self.members) for vector in vectors], dim=2).flatten(1)
 
 
-class LinkHead(nn.Module):
-    """How likely two nodes are joined, as a logit: the same for i-j and j-i.
+def mlp(width: int, hidden_widths: Sequence[int], out_width: int, dropout: float) -> nn.Sequential:
+    """Linear layers with ReLU and dropout between them; without `hidden_widths`, one linear layer."""
+    parts: list[nn.Module] = []
+    for size in hidden_widths:
+        parts += [_Linear(width, size), nn.ReLU(), Dropout(dropout)]
+        width = size
+    return nn.Sequential(*parts, _Linear(width, out_width))
 
-    Args:
-        width: channels of each node's embedding.
-        kind: "inner" is the inner product m_i . m_j of the paper's decoder, without parameters; "product" is a
-            perceptron over the channel-wise product.
-        hidden: widths of the perceptron's layers.
 
-    Shape:
-        nodes (N, width), pairs (2, P) -> (P,).
-    """
+class _Linear(nn.Linear):
+    """A linear layer with torch's initialization, which can have members: (M, out, in)."""
 
-    def __init__(
-        self, width: int, kind: Literal["inner", "product"] = "inner", hidden: Sequence[int] = (), dropout: float = 0.0
-    ) -> None:
-        super().__init__()
-        if kind not in ("inner", "product"):
-            raise ValueError(f"kind is {kind!r}, expected 'inner' or 'product'")
-        self.width, self.kind = width, kind
-        self.mlp = mlp(width, hidden, 1, dropout) if kind == "product" else None
+    members = 1
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
-        _reset(self)
+        if self.weight.dim() == 2:
+            super().reset_parameters()
+        else:
+            bound = max(self.in_features, 1) ** -0.5
+            nn.init.uniform_(self.weight, -bound, bound)
+            nn.init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, nodes: Tensor, pairs: Tensor) -> Tensor:
-        """The logits."""
-        check_shape("nodes", nodes, (None, self.width), "(N, width)")
-        check_shape("pairs", pairs, (2, None), "(2, P), one column for each pair")
-        if not torch.compiler.is_compiling():
-            check_numbering("pairs", pairs, len(nodes), "node")
-        product = nodes.index_select(0, pairs[0]) * nodes.index_select(0, pairs[1])
-        return product.sum(1) if self.mlp is None else self.mlp(product).squeeze(1)
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+        if self.members == 1:
+            return super().forward(input)
+        return batched_linear(input, self.weight.transpose(1, 2), self.bias)
 
 
-def _reset(module: nn.Module) -> None:
-    for part in module.modules():
-        if isinstance(part, nn.Linear | BatchNorm | LayerNorm):
-            part.reset_parameters()
+def check_dense(nodes: Tensor) -> None:
+    """Raise for sparse input features that no layer has updated: they cannot be summed in that form."""
+    if nodes.layout != torch.strided:
+        raise ValueError("nodes is sparse, expected dense: let a node layer (N) come before what sums them")

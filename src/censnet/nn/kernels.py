@@ -1,7 +1,7 @@
-r"""Graph kernels: what a layer does with its operator :math:`x \mapsto S x`. Both layers take any of them.
+r"""Graph kernels: functions f(S) of a layer's operator :math:`x \mapsto S x`. Both layers take any of them.
 
 "The framework is independent of the graph kernel" (section 3.3 of the paper, on the approximated spectral kernel and
-others). :math:`S` is the fused, normalised matrix of `NodeLayer` or `EdgeLayer`; a kernel only ever multiplies by it,
+others). :math:`S` is the fused, normalized matrix of `NodeLayer` or `EdgeLayer`; a kernel only ever multiplies by it,
 so each step costs :math:`O(E d)`.
 """
 
@@ -42,21 +42,15 @@ class Kernel(nn.Module):
     """A function of the operator, applied to the rows of one side."""
 
     commutes = True  # with a mixing of the channels: a kernel that is the same polynomial for every column
-    members = 1  # networks side by side, each with a share of the channels and of the parameters
-    steps: int = 1  # multiplications by the operator, one after the other: how far it reaches
-
-    def take_members(self, members: int) -> None:
-        """Hold every parameter, a vector, once for each member, one after the other."""
-        self.members = members
-        for name, parameter in self.named_parameters(recurse=False):
-            setattr(self, name, nn.Parameter(parameter.detach().repeat(members)))
+    members = 1  # of a stack, each with a share of the channels and of the parameters
+    steps: int = 1  # multiplications by the operator, one after the other: the hops it reaches
 
     def forward(self, operator: Operator, x: Tensor) -> Tensor:
         """f(S) x."""
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
+        """Initialize the parameters."""
 
 
 class Hop(Kernel):
@@ -83,7 +77,7 @@ class Power(Kernel):
 
 
 class PageRank(Kernel):
-    """K steps of h <- (1 - a) S h + a x from h = x: personalised PageRank, as in APPNP (Gasteiger et al. 2019)."""
+    """K steps of h <- (1 - a) S h + a x from h = x: personalized PageRank, as in APPNP (Gasteiger et al. 2019)."""
 
     def __init__(self, steps: int = 10, teleport: float = 0.1) -> None:
         super().__init__()
@@ -103,7 +97,7 @@ class PageRank(Kernel):
 
 
 class Chebyshev(Kernel):
-    """sum over k of c_k T_k(S) x, with the Chebyshev polynomials T_k and learnt c_k (Defferrard et al. 2016).
+    """sum over k of c_k T_k(S) x, with the Chebyshev polynomials T_k and learned c_k (Defferrard et al. 2016).
 
     It starts as one hop: c_1 = 1 and the others 0.
     """
@@ -132,7 +126,7 @@ class Chebyshev(Kernel):
 
 
 class Lanczos(Kernel):
-    r"""sum over p of c_p S^p x for a few far-apart powers p, from K multiplications by S, with learnt c_p.
+    r"""sum over p of c_p S^p x for a few far-apart powers p, from K multiplications by S, with learned c_p.
 
     As in LNet (Liao et al. 2019), K steps of the Lanczos iteration give :math:`S \approx Q R Q^\top` with :math:`R`
     tridiagonal, K x K, and :math:`S^p` becomes :math:`Q R^p Q^\top`. Here the iteration starts, for each graph and
@@ -233,11 +227,8 @@ KERNELS: dict[str, type[Kernel]] = {
 }
 
 
-def make_kernel(kernel: str | Kernel, members: int = 1) -> Kernel:
+def make_kernel(kernel: str | Kernel) -> Kernel:
     """A kernel of its own for one layer: by name with its defaults, or a copy of the one given."""
     if not isinstance(kernel, Kernel) and kernel not in KERNELS:
         raise ValueError(f"kernel is {kernel!r}, expected a Kernel or one of {', '.join(map(repr, KERNELS))}")
-    made = copy.deepcopy(kernel) if isinstance(kernel, Kernel) else KERNELS[kernel]()
-    if members > 1:
-        made.take_members(members)
-    return made
+    return copy.deepcopy(kernel) if isinstance(kernel, Kernel) else KERNELS[kernel]()

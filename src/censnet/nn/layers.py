@@ -1,14 +1,16 @@
-"""The two layers of CensNet. Each renews one side of the graph and reads the other."""
+"""The two layers of CensNet. Each updates one side of the graph and reads the other."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from censnet.nn.ensemble import check_rows, init_members, matrices, mix
+from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import Hop, Kernel, Operator, make_kernel
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence
@@ -16,62 +18,117 @@ from censnet.ops.normalization import Normalization
 from censnet.ops.propagate import propagate_edges, propagate_nodes
 from censnet.ops.released import propagate_edges_released
 
+Side = Literal["node", "edge"]
 SelfWeight = Literal["incident", "one", "learned", "one_plus_learned"]
 Gate = Literal["linear", "bounded"]
 Variant = Literal["paper", "released"]
 GateInit = Literal["signed", "positive"]
 
 
-class _IncidenceLayer(nn.Module):
-    """What both layers have: the mixing W, the gate vector p, and how they meet in one operator."""
+@dataclass(frozen=True)
+class LayerOptions:
+    r"""The options that node and edge layers share.
+
+    Args:
+        bias: whether to add a learned vector to every node or edge that is updated.
+        self_weight: the weight of a node, or edge, in its own update. ``"incident"`` is the rule as printed: for a node
+            the sum of the gates of its edges, hence 0 for an isolated node; for an edge the sum of the gates of its two
+            nodes. ``"one"`` puts 1 there, as the code released by the authors does. ``"learned"`` puts 0 there and adds
+            a linear map of the node's or edge's own features (PyG: ``root_weight``). ``"one_plus_learned"`` puts 1
+            there, and adds such a map that starts at 0. None: as `variant` has it.
+        heads: gates of each node or edge that is read. Each weighs its own share of the channels; 1 is the paper.
+        gate: ``"linear"`` is :math:`H p` as printed, ``"bounded"`` is :math:`2\,\mathrm{sigmoid}(H p)`, which starts
+            at 1, so that the layer starts as the kernel without gates.
+        normalization: ``"symmetric"`` as printed, :math:`D^{-1/2} (A + I) D^{-1/2}`, or ``"row"``:
+            :math:`D^{-1} (A + I)`. None: as `variant` has it.
+        kernel: a name or a `Kernel`; see `censnet.nn.kernels`. ``"hop"`` is the paper.
+        variant: ``"paper"`` is the printed text, ``"released"`` the code released by the authors: row normalization, 1
+            on the diagonal of the gates, and in edge layers also a self loop of 2 on the line graph and each column of
+            the product divided by its maximum.
+        gate_init: initialization of :math:`p`: ``"signed"``, of either sign, or ``"positive"``, its absolute value.
+    """
+
+    bias: bool = True
+    self_weight: SelfWeight | None = None
+    heads: int = 1
+    gate: Gate = "linear"
+    normalization: Normalization | None = None
+    kernel: str | Kernel = "hop"
+    variant: Variant = "paper"
+    gate_init: GateInit = "signed"
+
+
+DEFAULT_OPTIONS = LayerOptions()
+
+
+def show_options(module: type[nn.Module]) -> None:
+    """Show the fields of `LayerOptions` in a constructor's signature, in the place of its `**keywords`."""
+    stated = list(inspect.signature(module).parameters.values())
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    fields = [field.replace(kind=keyword) for field in inspect.signature(LayerOptions).parameters.values()]
+    module.__signature__ = inspect.Signature([*stated[:-1], *fields])  # type: ignore[attr-defined]
+
+
+class IncidenceLayer(nn.Module):
+    """The parameters that node and edge layers share: W, the gate vectors p, the root weight and the bias.
+
+    Args:
+        node_width, edge_width: channels of the nodes and edges that come in.
+        out_width: channels of the side that is updated.
+        options: a `LayerOptions`.
+        **keywords: fields of `LayerOptions`, in the place of those of `options`.
+    """
+
+    updates: ClassVar[Side]  # the side whose features the layer computes anew
+    reads: ClassVar[Side]  # the side whose features gate what passes
+    read_hops: ClassVar[int] = 0  # from a node or edge updated h hops away, how much farther (-1: nearer) it reads
+    released_hops: ClassVar[int] = 0  # and how many hops more with variant="released"
+    members = 1
 
     def __init__(
         self,
-        in_width: int,
-        read_width: int,
+        node_width: int,
+        edge_width: int,
         out_width: int,
-        bias: bool,
-        self_weight: SelfWeight | None,
-        heads: int,
-        gate: Gate,
-        normalization: Normalization | None,
-        kernel: str | Kernel,
-        variant: Variant,
-        gate_init: GateInit,
-        members: int,
+        *,
+        options: LayerOptions = DEFAULT_OPTIONS,
+        **keywords: Any,
     ) -> None:
         super().__init__()
+        options = replace(options, **keywords)
+        variant, heads = options.variant, options.heads
         _one_of("variant", variant, ("paper", "released"))
-        _one_of("gate", gate, ("linear", "bounded"))
-        _one_of("gate_init", gate_init, ("signed", "positive"))
-        defaults: tuple[SelfWeight, Normalization] = ("incident", "symmetric") if variant == "paper" else ("one", "row")
-        for name, value, default in zip(
-            ("self_weight", "normalization"), (self_weight, normalization), defaults, strict=True
-        ):
+        _one_of("gate", options.gate, ("linear", "bounded"))
+        _one_of("gate_init", options.gate_init, ("signed", "positive"))
+        self_weight: SelfWeight = "incident" if variant == "paper" else "one"
+        normalization: Normalization = "symmetric" if variant == "paper" else "row"
+        for name, default in (("self_weight", self_weight), ("normalization", normalization)):
+            value = getattr(options, name)
             if variant == "released" and value not in (None, default):
                 raise ValueError(f"{name} is {value!r}, expected {default!r} with variant='released': leave it out")
         if heads < 1 or out_width % heads:
             raise ValueError(f"heads is {heads}, expected a divisor of out_width {out_width}")
-        self.in_width, self.read_width, self.out_width = in_width, read_width, out_width
-        self.self_weight: SelfWeight = defaults[0] if self_weight is None else self_weight
-        self.normalization: Normalization = defaults[1] if normalization is None else normalization
+        widths: dict[Side, int] = {"node": node_width, "edge": edge_width}
+        self.in_width, self.read_width, self.out_width = widths[self.updates], widths[self.reads], out_width
+        self.self_weight = self_weight if options.self_weight is None else options.self_weight
+        self.normalization = normalization if options.normalization is None else options.normalization
         _one_of("self_weight", self.self_weight, ("incident", "one", "learned", "one_plus_learned"))
         _one_of("normalization", self.normalization, ("symmetric", "row"))
-        self.heads, self.gate, self.variant, self.gate_init, self.members = heads, gate, variant, gate_init, members
-        self.kernel = make_kernel(kernel, members)
-        self.weight = nn.Parameter(matrices(members, in_width, out_width))
-        self.gate_weight = nn.Parameter(matrices(members, read_width, heads))
-        mapped = self.self_weight in ("learned", "one_plus_learned")
-        self.root_weight = nn.Parameter(matrices(members, in_width, out_width)) if mapped else None
-        self.bias = nn.Parameter(torch.empty(members * out_width)) if bias else None
+        self.heads, self.gate, self.variant, self.gate_init = heads, options.gate, variant, options.gate_init
+        self.kernel = make_kernel(options.kernel)
+        self.weight = nn.Parameter(torch.empty(self.in_width, out_width))
+        self.gate_weight = nn.Parameter(torch.empty(self.read_width, heads))
+        has_root = self.self_weight in ("learned", "one_plus_learned")
+        self.root_weight = nn.Parameter(torch.empty(self.in_width, out_width)) if has_root else None
+        self.bias = nn.Parameter(torch.empty(out_width)) if options.bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start afresh: W by Glorot and Bengio; p so too, or 0 behind a bounded gate, which then starts at 1.
+        """Initialize: W by Glorot and Bengio; p so too, or 0 behind a bounded gate, which then starts at 1.
 
-        The paper does not say how p starts. Of either sign, a linear gate H p has half of the neighbours subtracted
-        from a sum at random, and ReLU may then leave nothing of it. Where p is positive, and the features are, every
-        layer starts by adding up what its neighbours have.
+        The paper does not state the initialization of p. Of either sign, a linear gate H p subtracts half of the
+        neighbors from a sum at random, and ReLU may then leave nothing of it. Where p and the features are positive,
+        every layer starts as a sum over neighbors.
         """
         init_members(self.weight, nn.init.xavier_uniform_)
         if self.self_weight == "learned" and self.root_weight is not None:
@@ -113,23 +170,25 @@ class _IncidenceLayer(nn.Module):
         return f"{type(self).__name__}({self.extra_repr()})"
 
     def gates(self, read: Tensor) -> Tensor:
-        """How much passes along or through each row that is read: H p, or 2 sigmoid(H p). (n, members * heads)."""
-        gate = mix(read, self.gate_weight)
+        """The gates of the nodes or edges that are read: H p, or 2 sigmoid(H p). (n, members * heads)."""
+        gate = batched_linear(read, self.gate_weight)
         return gate if self.gate == "linear" else 2 * torch.sigmoid(gate)
 
-    def _renew(self, rows: Tensor, multiply: Callable[[Tensor], Tensor], owner: Tensor | None, graphs: int) -> Tensor:
-        """kernel(S) H W + bias, mixing the channels where there are fewer of them to move."""
+    def _update(self, rows: Tensor, multiply: Callable[[Tensor], Tensor], owner: Tensor | None, graphs: int) -> Tensor:
+        """kernel(S) H W + bias, with W applied on the side of S where there are fewer channels to propagate."""
         symmetric = self.normalization == "symmetric" and self.variant == "paper"
         operator = Operator(multiply, symmetric, owner, graphs)
         narrow = self.in_width < self.out_width and self.heads == 1 and self.kernel.commutes
         out: Tensor
         if narrow and rows.layout == torch.strided:
             shared = rows.shape[1] < self.members * self.in_width
-            out = mix(self.kernel(operator, rows.repeat(1, self.members) if shared else rows), self.weight, self.bias)
+            out = batched_linear(
+                self.kernel(operator, rows.repeat(1, self.members) if shared else rows), self.weight, self.bias
+            )
         else:
-            out = self.kernel(operator, mix(rows, self.weight))
+            out = self.kernel(operator, batched_linear(rows, self.weight))
             out = out if self.bias is None else out + self.bias
-        return out if self.root_weight is None else out + mix(rows, self.root_weight)
+        return out if self.root_weight is None else out + batched_linear(rows, self.root_weight)
 
     def _check_dtypes(self, nodes: Tensor, edges: Tensor) -> None:
         for name, rows in (("nodes", nodes), ("edges", edges)):
@@ -145,14 +204,14 @@ class _IncidenceLayer(nn.Module):
         return "one" if self.self_weight == "one_plus_learned" else self.self_weight
 
 
-class NodeLayer(_IncidenceLayer):
-    r"""Renew the nodes of a graph, each edge deciding how much passes along it.
+class NodeLayer(IncidenceLayer):
+    r"""Update the nodes of a graph, each edge deciding how much passes along it.
 
     .. math::
         H_v' = \sigma\bigl( (T \operatorname{diag}(H_e p_e)\, T^\top \odot \tilde A_v)\, H_v W_v \bigr)
 
     where :math:`\tilde A_v = D_v^{-1/2} (A_v + I) D_v^{-1/2}` and :math:`T` is the incidence matrix. The edges are
-    read, not renewed. :math:`\sigma` and dropout belong to the encoder, so that a last layer can be linear.
+    read, not updated. :math:`\sigma` and dropout belong to the encoder, so that a last layer can be linear.
 
     **What is computed.** Let :math:`w = H_e p_e`. Entry :math:`(i, j)` of :math:`T \operatorname{diag}(w)\, T^\top` is
     the sum of :math:`w_e` over the edges between :math:`i` and :math:`j`, :math:`\sum_{e \ni i} w_e` if :math:`i = j`,
@@ -169,24 +228,11 @@ class NodeLayer(_IncidenceLayer):
         node_width: channels of each node that comes in, :math:`d_v`.
         edge_width: channels of each edge that is read, :math:`d_e`.
         out_width: channels of each node that goes out.
-        bias: whether to add a learned vector to every node.
-        self_weight: what a node gives itself. ``"incident"`` is the rule as printed: the sum of its edge weights,
-            hence nothing for an isolated node. ``"one"`` puts 1 there, as the code released by the authors does.
-            ``"learned"`` puts 0 there and adds a linear map of the node's own. ``"one_plus_learned"`` puts 1 there, and
-            adds such a map that starts at 0.
-        heads: gates of each edge. Each weighs its own share of the channels; 1 is the paper.
-        gate: ``"linear"`` is :math:`H_e p_e` as printed, ``"bounded"`` is :math:`2\,\mathrm{sigmoid}(H_e p_e)`, which
-            starts at 1 and makes the layer start as the plain kernel.
-        normalization: ``"symmetric"`` as printed, or ``"row"``: :math:`\tilde A_v = D_v^{-1} (A_v + I)`.
-        kernel: a name or a `Kernel`; see `kernels.py`. ``"hop"`` is the paper.
-        variant: ``"paper"`` is the printed text. ``"released"`` is the code released by the authors: row normalisation
-            and 1 on the diagonal.
-        gate_init: how :math:`p` starts: ``"signed"``, of either sign, or ``"positive"``, its absolute value.
-        members: how many such layers, each with parameters of its own, stand side by side; see `members.py`.
+        options, **keywords: `LayerOptions`, whole or by the names of its fields.
 
     Shape:
-        nodes :math:`(N, d_v)`, dense or sparse CSR, edges :math:`(E, d_e)` -> nodes :math:`(N, d_\text{out})`. Of M
-        members, each side comes in once for all, or as :math:`M d` channels, and :math:`M d_\text{out}` go out.
+        nodes :math:`(N, d_v)`, dense or sparse CSR, edges :math:`(E, d_e)` -> nodes :math:`(N, d_\text{out})`. For
+        a stack of M layers see `censnet.nn.ensemble`.
 
     Example:
         >>> path = Incidence(ends=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
@@ -197,29 +243,10 @@ class NodeLayer(_IncidenceLayer):
         torch.Size([3, 8])
     """
 
-    def __init__(
-        self,
-        node_width: int,
-        edge_width: int,
-        out_width: int,
-        bias: bool = True,
-        self_weight: SelfWeight | None = None,
-        heads: int = 1,
-        gate: Gate = "linear",
-        normalization: Normalization | None = None,
-        kernel: str | Kernel = "hop",
-        variant: Variant = "paper",
-        *,
-        gate_init: GateInit = "signed",
-        members: int = 1,
-    ) -> None:
-        super().__init__(
-            node_width, edge_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant,
-            gate_init, members,
-        )  # fmt: skip
+    updates, reads = "node", "edge"
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence, edge_scale: Tensor | None = None) -> Tensor:
-        """The renewed nodes. `edge_scale` (E,) weighs each edge once more, beside its gate."""
+        """Compute the updated nodes. `edge_scale` (E,) multiplies the gate of each edge."""
         check_rows("nodes", nodes, incidence.num_nodes, self.in_width, self.members, "(N, node_width)")
         check_rows("edges", edges, incidence.num_edges, self.read_width, self.members, "(E, edge_width)")
         self._check_dtypes(nodes, edges)
@@ -227,7 +254,7 @@ class NodeLayer(_IncidenceLayer):
         if edge_scale is not None:
             check_shape("edge_scale", edge_scale, (incidence.num_edges,), "(E,)")
             w = w * edge_scale.unsqueeze(1)
-        return self._renew(
+        return self._update(
             nodes,
             lambda x: propagate_nodes(x, w, incidence, self._diagonal, self.normalization),
             incidence.owner,
@@ -235,13 +262,13 @@ class NodeLayer(_IncidenceLayer):
         )
 
 
-class EdgeLayer(_IncidenceLayer):
-    r"""Renew the edges of a graph, each node deciding how much passes through it.
+class EdgeLayer(IncidenceLayer):
+    r"""Update the edges of a graph, each node deciding how much passes through it.
 
     .. math::
         H_e' = \sigma\bigl( (T^\top \operatorname{diag}(H_v p_v)\, T \odot \tilde A_e)\, H_e W_e \bigr)
 
-    where :math:`A_e` is the adjacency of the line graph: two edges are neighbours when they share a node.
+    where :math:`A_e` is the adjacency of the line graph: two edges are neighbors when they share a node.
 
     **What is computed.** Let :math:`u = H_v p_v`. Entry :math:`(e, f)` of :math:`T^\top \operatorname{diag}(u)\, T` is
     the sum of :math:`u_v` over the nodes :math:`v` that both touch: one node for two edges of a simple graph, both ends
@@ -258,10 +285,7 @@ class EdgeLayer(_IncidenceLayer):
         node_width: channels of each node that is read, :math:`d_v`.
         edge_width: channels of each edge that comes in, :math:`d_e`.
         out_width: channels of each edge that goes out.
-        bias, heads, gate, normalization, kernel, members: as in `NodeLayer`, with the two sides switched.
-        self_weight: what an edge gives itself: ``"incident"`` is the sum of its two node weights, as printed.
-        variant: ``"released"`` is the code released by the authors: row normalisation of the line graph with a self
-            loop of 2, 1 on the diagonal of the gates, and each column of the product divided by its maximum.
+        options, **keywords: `LayerOptions`, whole or by the names of its fields.
 
     Shape:
         nodes :math:`(N, d_v)`, edges :math:`(E, d_e)` -> edges :math:`(E, d_\text{out})`.
@@ -275,29 +299,11 @@ class EdgeLayer(_IncidenceLayer):
         torch.Size([2, 8])
     """
 
-    def __init__(
-        self,
-        node_width: int,
-        edge_width: int,
-        out_width: int,
-        bias: bool = True,
-        self_weight: SelfWeight | None = None,
-        heads: int = 1,
-        gate: Gate = "linear",
-        normalization: Normalization | None = None,
-        kernel: str | Kernel = "hop",
-        variant: Variant = "paper",
-        *,
-        gate_init: GateInit = "signed",
-        members: int = 1,
-    ) -> None:
-        super().__init__(
-            edge_width, node_width, out_width, bias, self_weight, heads, gate, normalization, kernel, variant,
-            gate_init, members,
-        )  # fmt: skip
+    updates, reads = "edge", "node"
+    read_hops, released_hops = -1, 1  # released: a column's maximum is over all edges at its two nodes
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
-        """The renewed edges."""
+        """Compute the updated edges."""
         check_rows("nodes", nodes, incidence.num_nodes, self.read_width, self.members, "(N, node_width)")
         check_rows("edges", edges, incidence.num_edges, self.in_width, self.members, "(E, edge_width)")
         self._check_dtypes(nodes, edges)
@@ -308,9 +314,19 @@ class EdgeLayer(_IncidenceLayer):
                 return propagate_edges_released(z, u, incidence)
             return propagate_edges(z, u, incidence, self._diagonal, self.normalization)
 
-        return self._renew(edges, multiply, incidence.edge_owner, incidence.num_graphs)
+        return self._update(edges, multiply, incidence.edge_owner, incidence.num_graphs)
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, choices))}")
+
+
+LAYERS: dict[str, type[IncidenceLayer]] = {"N": NodeLayer, "E": EdgeLayer}  # the letters of `CensNet(layers=...)`
+for _layer in LAYERS.values():
+    show_options(_layer)
+
+
+def letters_of(side: Side) -> list[str]:
+    """The letters of the layers that update a side."""
+    return [letter for letter, layer in LAYERS.items() if layer.updates == side]

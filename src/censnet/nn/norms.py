@@ -1,4 +1,4 @@
-"""What brings rows to one scale: over a batch, or each row by itself; of each member its own."""
+"""Batch norm and layer norm, for one model or a stack of members."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ Norm = Literal["batch", "layer"]
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Batch norm that takes a single row, such as the one edge of a last batch, by the running statistics."""
+    """Batch norm that normalizes a single sample, such as the one edge of a last batch, by the running statistics."""
 
-    def __init__(self, width: int, members: int = 1) -> None:
-        super().__init__(members * width)
-        self.members = members
+    members = 1
 
     def extra_repr(self) -> str:
         return _size(self, self.members)
@@ -30,9 +28,7 @@ class BatchNorm(nn.BatchNorm1d):
 class LayerNorm(nn.LayerNorm):
     """Layer norm, of each member's channels by themselves."""
 
-    def __init__(self, width: int, members: int = 1) -> None:
-        super().__init__(members * width)
-        self.members = members
+    members = 1
 
     def extra_repr(self) -> str:
         return _size(self, self.members)
@@ -54,8 +50,8 @@ def check_norm(norm: str | None) -> None:
         raise ValueError(f"norm is {norm!r}, expected 'batch', 'layer' or None")
 
 
-def make_norm(norm: Norm | None, width: int, members: int = 1) -> nn.Module:
-    """A norm of so many channels; what leaves rows as they are where there is none."""
+def make_norm(norm: Norm | None, width: int) -> nn.Module:
+    """A norm of so many channels; the identity for None."""
     if norm is None:
         return nn.Identity()
-    return BatchNorm(width, members) if norm == "batch" else LayerNorm(width, members)
+    return BatchNorm(width) if norm == "batch" else LayerNorm(width)

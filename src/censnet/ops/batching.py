@@ -1,7 +1,7 @@
-"""Some graphs of a set side by side: where their rows are, and what of the set's incidence becomes theirs.
+"""Batching: gather the rows and the pre-computed incidence of selected graphs of a `GraphSet`.
 
-A batch is made in every step of training, so few and narrow operations count here: what is known of the set is
-gathered, never computed again, and numbers go in pairs.
+A batch is made in every step of training, so few and narrow operations count here: everything known of the set is
+gathered, never computed again, and integers are moved in pairs.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from censnet.ops.caching import cached
+from censnet.ops.caching import cached, forget, store
 from censnet.ops.incidence import Incidence, IncidenceCSR
-from censnet.ops.segments import PIECE, Pairs, Segments
+from censnet.ops.segments import LONGEST, EndPairs, Segments
 
 _PAIR = 2**32 + 1  # one number twice, in the two halves of an int64
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Where the rows of some graphs are in a set, and where they go.
+class BatchIndex:
+    """The rows of selected graphs in a set, and their rows in the batch.
 
     Shape:
         rows and owner (N,), edge_rows and edge_owner (E,): for each row of the batch, its row in the set and its graph.
@@ -39,36 +39,36 @@ class Chosen:
     count: Tensor
 
 
-def choose(starts: Tensor, numbers: Tensor) -> Chosen:
-    """The rows of these graphs; `starts` (4, G) has where the nodes and edges of each begin, and how many there are."""
-    picked = starts.index_select(1, numbers)
-    bounds = picked.new_zeros(2, len(numbers) + 1)
+def batch_index(starts: Tensor, graphs: Tensor) -> BatchIndex:
+    """The rows of these graphs; `starts` (4, G) has the first node and edge of each, and how many there are."""
+    picked = starts.index_select(1, graphs)
+    bounds = picked.new_zeros(2, len(graphs) + 1)
     torch.cumsum(picked[2:], 1, out=bounds[:, 1:])
     num_nodes, num_edges = bounds[:, -1].tolist()
     owner = torch.repeat_interleave(picked[2], output_size=num_nodes)
     edge_owner = torch.repeat_interleave(picked[3], output_size=num_edges)
     shift = picked[:2].sub_(bounds[:, :-1])
-    count = torch.arange(max(num_nodes, num_edges), device=numbers.device)
+    count = torch.arange(max(num_nodes, num_edges), device=graphs.device)
     rows = shift[0].index_select(0, owner).add_(count[:num_nodes])
     edge_shift = shift[1].index_select(0, edge_owner)
     edge_rows = edge_shift + count[:num_edges]
-    return Chosen(rows, edge_rows, owner, edge_owner, bounds, shift[0], edge_shift, count)
+    return BatchIndex(rows, edge_rows, owner, edge_owner, bounds, shift[0], edge_shift, count)
 
 
 @dataclass(frozen=True, eq=False)
 class PackedIncidence:
-    """What is known of the incidence of a whole set, for its batches.
+    """The incidence of a whole set, from which batches gather theirs.
 
     Args:
         whole: the incidence of all graphs side by side, in the order of the set.
-        largest: the most nodes or edges that a graph has. A sum of more than `PIECE` is cut (`sums.py`), also around a
-            hub: what is in pieces stands elsewhere, and a batch finds its own order.
+        largest: the most nodes or edges that a graph has. A segment of more than `LONGEST` is chunked (`segments.py`),
+            also that of a hub: its entries are then in another order, and a batch sorts its own.
     """
 
     whole: Incidence
     largest: int
 
-    def of_batch(self, chosen: Chosen) -> Incidence:
+    def of_batch(self, index: BatchIndex) -> Incidence:
         """The incidence of some graphs, with its sorted order and degrees.
 
         The two ends of an edge, and any two entries of T in sorted order, are two int32 side by side and are moved and
@@ -76,55 +76,50 @@ class PackedIncidence:
         are the entries of T in the batch.
         """
         if self.whole._integer != torch.int32:  # too many entries for pairs
-            shift = chosen.node_shift.index_select(0, chosen.edge_owner)
-            ends = self.whole.ends.index_select(1, chosen.edge_rows).sub_(shift)
-            return Incidence(ends, len(chosen.rows), chosen.owner, len(chosen.node_shift))
-        shift = chosen.node_shift.mul(_PAIR).index_select(0, chosen.edge_owner)
-        of_edge = self._of_edges.index_select(0, chosen.edge_rows)
-        around, degree = self._of_nodes.index_select(0, chosen.rows).view(torch.int32).view(-1, 2).unbind(1)
+            shift = index.node_shift.index_select(0, index.edge_owner)
+            ends = self.whole.ends.index_select(1, index.edge_rows).sub_(shift)
+            return Incidence(ends, len(index.rows), index.owner, len(index.node_shift))
+        shift = index.node_shift.mul(_PAIR).index_select(0, index.edge_owner)
+        of_edge = self._of_edges.index_select(0, index.edge_rows)
+        around, degree = self._of_nodes.index_select(0, index.rows).view(torch.int32).view(-1, 2).unbind(1)
         ends, num_edges = (of_edge[:, 0] - shift).view(torch.int32), len(shift)
-        incidence = Incidence.__new__(Incidence)  # what is gathered from a checked set needs no second check
-        incidence.__dict__.update(
-            ends=torch.empty(2, num_edges, dtype=torch.int64, device=ends.device).copy_(ends.view(-1, 2).t()),
-            num_nodes=len(chosen.rows),
-            owner=chosen.owner,
-            num_graphs=len(chosen.node_shift),
-            pairs=Pairs(ends),
-            edge_owner=chosen.edge_owner,
+        incidence = Incidence.from_known(  # gathered from a checked set
+            torch.empty(2, num_edges, dtype=torch.int64, device=ends.device).copy_(ends.view(-1, 2).t()),
+            len(index.rows),
+            index.owner,
+            len(index.node_shift),
+            pairs=EndPairs(ends),
+            edge_owner=index.edge_owner,
             node_degree=degree.long(),
             edge_degree=of_edge[:, 1].contiguous(),
         )
         if self.whole.is_loop is None:
-            incidence.__dict__["is_loop"] = None
+            store(incidence, is_loop=None)
         if self._ones is None:
-            incidence.__dict__["multiplicity"] = self.whole.multiplicity.index_select(0, chosen.edge_rows)
+            store(incidence, multiplicity=self.whole.multiplicity.index_select(0, index.edge_rows))
         else:
-            incidence.__dict__.update(
-                multiplicity=self._ones[0].expand(num_edges), is_first=self._ones[1].expand(num_edges)
-            )
+            one, first = self._ones
+            store(incidence, multiplicity=one.expand(num_edges), is_first=first.expand(num_edges))
         if of_edge.shape[1] == 4:
-            edge = (of_edge[:, 2] - chosen.edge_shift * _PAIR).view(torch.int32)
+            edge = (of_edge[:, 2] - index.edge_shift * _PAIR).view(torch.int32)
             other = (of_edge[:, 3] - shift).view(torch.int32)
             offset = edge.new_zeros(len(around) + 1)
             torch.cumsum(around, 0, dtype=offset.dtype, out=offset[1:])
-            incidence.__dict__["slots"] = IncidenceCSR(Segments(edge, offset), Segments(other, offset))
-        if self.largest <= PIECE:
-            count, bounds = chosen.count.int(), chosen.bounds.int()
-            nodes, edges = (
-                Segments(count[: len(of)], bounds[n]) for n, of in enumerate((chosen.rows, chosen.edge_rows))
-            )
-            incidence.__dict__["_members"] = {"node": nodes, "edge": edges}
+            store(incidence, csr=IncidenceCSR(Segments(edge, offset), Segments(other, offset)))
+        if self.largest <= LONGEST:
+            count, bounds = index.count.int(), index.bounds.int()
+            nodes, edges = (Segments(count[: len(of)], bounds[n]) for n, of in enumerate((index.rows, index.edge_rows)))
+            store(incidence, _by_graph={"node": nodes, "edge": edges})
         return incidence
 
     @cached
     def _of_edges(self) -> Tensor:
-        """What a batch takes of each edge, side by side, so that it is fetched at once: its two ends, its degree, and,
-        unless a hub is in pieces, two entries of T as edges and as other ends. (E, 4 or 2)"""
-        slots, columns = self.whole.slots, [self.whole.pairs.index.view(torch.int64), self.whole.edge_degree]
-        if slots.edge.pieces is None:
-            columns += [slots.edge.index.view(torch.int64), slots.other.index.view(torch.int64)]
-        for name in ("pairs", "slots"):
-            del self.whole.__dict__[name]  # not needed again, and as large as what is kept of them here
+        """The columns that a batch gathers of each edge, in one go: its two ends, its degree, and, unless a hub is
+        chunked, two entries of T as edges and as other ends. (E, 4 or 2)"""
+        csr, columns = self.whole.csr, [self.whole.pairs.index.view(torch.int64), self.whole.edge_degree]
+        if csr.edge.chunks is None:
+            columns += [csr.edge.index.view(torch.int64), csr.other.index.view(torch.int64)]
+        forget(self.whole, "pairs", "csr")  # not needed again, and as large as the copy here
         return torch.stack(columns, dim=1)
 
     @cached

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
 
 ROUNDS = 4
@@ -25,7 +25,7 @@ _FACTORS = (-0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15)
 _hashes: WeakIdKeyDictionary = WeakIdKeyDictionary()  # of features, while they live
 
 
-def mix(x: Tensor) -> Tensor:
+def splitmix64(x: Tensor) -> Tensor:
     """A hash of each 64-bit integer, another for each (the finalizer of splitmix64)."""
     x = x + _STEP
     for shift, factor in zip((30, 27), _FACTORS, strict=True):
@@ -48,15 +48,15 @@ def hash_rows(features: Tensor) -> Tensor:
 
 def _hash_dense(features: Tensor) -> Tensor:
     width = features.shape[1]
-    column = mix(torch.arange(width, device=features.device))
-    found = [mix(_bits(part) + column).sum(1) for part in torch.split(features, max(1, _BLOCK // max(1, width)))]
+    column = splitmix64(torch.arange(width, device=features.device))
+    found = [splitmix64(_bits(part) + column).sum(1) for part in torch.split(features, max(1, _BLOCK // max(1, width)))]
     return torch.cat(found)
 
 
 def _hash_sparse(features: Tensor) -> Tensor:
     first, column, value = features.crow_indices().long(), features.col_indices().long(), features.values()
     row = torch.arange(len(features), device=value.device).repeat_interleave(first.diff())
-    return torch.zeros_like(first[1:]).index_add(0, row, mix(_bits(value) + mix(column)))
+    return torch.zeros_like(first[1:]).index_add(0, row, splitmix64(_bits(value) + splitmix64(column)))
 
 
 def _bits(values: Tensor) -> Tensor:
@@ -90,11 +90,11 @@ def node_colors(features: Tensor, incidence: Incidence, rounds: int = ROUNDS) ->
     for _ in range(rounds):
         if not _has_ties(color):
             return color
-        passed = mix(color)
+        passed = splitmix64(color)
         around = torch.zeros_like(color)
         around = around.index_add(0, low, passed[high] * other).index_add(0, high, passed[low] * other)
-        color = mix(color + mix(around))
-    return color if not _has_ties(color) else mix(color + mix(_occurrence(color)))
+        color = splitmix64(color + splitmix64(around))
+    return color if not _has_ties(color) else splitmix64(color + splitmix64(_occurrence(color)))
 
 
 def hash_graphs(graphs: GraphSet, rounds: int = ROUNDS) -> Tensor:
@@ -107,9 +107,11 @@ def hash_graphs(graphs: GraphSet, rounds: int = ROUNDS) -> Tensor:
     owner, edge_owner = (every.repeat_interleave(offset.diff()) for offset in (graphs.node_offset, graphs.edge_offset))
     low, high = graphs.ends + graphs.node_offset[edge_owner]
     for _ in range(rounds):
-        around = torch.zeros_like(node).index_add(0, low, mix(edge + mix(node[high])))
-        node = mix(3 * node + around.index_add(0, high, mix(edge + mix(node[low]))))
-    return mix(torch.zeros_like(every).index_add(0, owner, mix(node)).index_add(0, edge_owner, mix(edge)))
+        around = torch.zeros_like(node).index_add(0, low, splitmix64(edge + splitmix64(node[high])))
+        node = splitmix64(3 * node + around.index_add(0, high, splitmix64(edge + splitmix64(node[low]))))
+    return splitmix64(
+        torch.zeros_like(every).index_add(0, owner, splitmix64(node)).index_add(0, edge_owner, splitmix64(edge))
+    )
 
 
 def _has_ties(color: Tensor) -> bool:
@@ -127,9 +129,9 @@ def _occurrence(color: Tensor) -> Tensor:
     return torch.empty_like(order).index_copy(0, order, place - first)
 
 
-def random_signs(color: Tensor, width: int) -> Tensor:
+def rademacher(color: Tensor, width: int) -> Tensor:
     """For each node -1 or 1 in each channel, drawn by its color alone. (N,) -> (N, width), of 8-bit integers"""
     bit = torch.arange(64, device=color.device)
-    words = [mix(mix(color) + number) for number in range((width + 63) // 64)]
+    words = [splitmix64(splitmix64(color) + number) for number in range((width + 63) // 64)]
     signs = [((word.unsqueeze(1) >> bit) & 1).to(torch.int8) * 2 - 1 for word in words]
     return torch.cat(signs, dim=1)[:, :width]

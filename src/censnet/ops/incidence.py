@@ -1,4 +1,4 @@
-"""The incidence matrix T of a graph, never built: who touches whom, in sorted order, and the degrees."""
+"""The incidence matrix T of a graph, never built: its entries in sorted order, and the degrees."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from censnet.ops.caching import cached
+from censnet.ops.caching import cached, forget, unchecked
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
-from censnet.ops.segments import Pairs, Segments, cut, linear_map, sum_bags, sum_pairs
+from censnet.ops.segments import EndPairs, Segments, chunk_segments, linear_map, sum_pairs, sum_segments
 from censnet.text import plural
 
 
@@ -29,12 +29,12 @@ class Incidence:
 
     An edge is given once, by its two ends in any order. Parallel edges are edges of their own. A loop has one end, so
     its column of T has a single 1. What depends on the ends alone (the sorted order, the degrees, the scalings) is
-    computed when first asked for, and kept.
+    computed when first needed, and cached.
 
     Args:
         ends: the two nodes of each edge, numbered from 0.
         num_nodes: N, isolated nodes included.
-        owner: which graph each node is in, when this is a union of many. No edge joins two graphs.
+        owner: the graph of each node in a batch of many (PyG: ``batch``). No edge joins two graphs.
         num_graphs: how many graphs that is.
 
     Shape:
@@ -82,8 +82,15 @@ class Incidence:
             edge = int(apart[0])
             raise ValueError(
                 f"ends[:, {edge}] is {self.ends[:, edge].tolist()}, in the graphs {int(first[edge])} and "
-                f"{int(second[edge])}, expected both in one: no edge joins two graphs of a union"
+                f"{int(second[edge])}, expected both in one: no edge joins two graphs of a batch"
             )
+
+    @classmethod
+    def from_known(
+        cls, ends: Tensor, num_nodes: int, owner: Tensor | None = None, num_graphs: int = 1, **known: object
+    ) -> Incidence:
+        """An incidence that needs no check, with cached properties (such as `node_degree`) that are known already."""
+        return unchecked(cls, ends=ends, num_nodes=num_nodes, owner=owner, num_graphs=num_graphs, **known)
 
     def __repr__(self) -> str:
         graphs = f", {self.num_graphs} {plural(self.num_graphs, 'graph')}" if self.owner is not None else ""
@@ -95,7 +102,7 @@ class Incidence:
         return self.ends.shape[1]
 
     def to(self, device: torch.device | str) -> Incidence:
-        """The same incidence on another device; what was computed is computed there again."""
+        """The same incidence on another device; cached properties are computed there again."""
         owner = None if self.owner is None else self.owner.to(device)
         return Incidence(self.ends.to(device), self.num_nodes, owner, self.num_graphs)
 
@@ -120,36 +127,36 @@ class Incidence:
         return sum_pairs(nodes, self.pairs, self.pair_mask)
 
     def _scatter(self, edges: Tensor) -> Tensor:
-        return sum_bags(edges, self.slots.edge, self.slot_mask)
+        return sum_segments(edges, self.csr.edge, self.csr_mask)
 
     # -- the order of the entries -------------------------------------------------------------------------------
 
     @cached
-    def pairs(self) -> Pairs:
+    def pairs(self) -> EndPairs:
         """The entries of T^t in row order: edge e's two ends."""
-        return Pairs(self.ends.t().reshape(-1).to(self._integer))
+        return EndPairs(self.ends.t().reshape(-1).to(self._integer))
 
     @cached
-    def slots(self) -> IncidenceCSR:
+    def csr(self) -> IncidenceCSR:
         """The entries of T in row order; sorted once."""
         entries = self.entries
-        del self.__dict__["entries"]  # seldom needed again, and as large as what is kept of it
+        forget(self, "entries")  # seldom needed again, and as large as its copy here
         other = self.ends.flip(0).reshape(-1)[entries.index].to(self._integer)
         edge = entries.index % max(self.num_edges, 1)
         return IncidenceCSR(replace(entries, index=edge), replace(entries, index=other))
 
     @cached
     def entries(self) -> Segments:
-        """Around each node, which of the 2E ends (first ends first, then second ends) are there."""
-        return self._bags_by(self.ends.reshape(-1), self._count_entries)
+        """At each node, which of the 2E ends (first ends first, then second ends) are there."""
+        return self._segments_by(self.ends.reshape(-1), self._count_entries)
 
-    def _bags_by(self, group: Tensor, lengths: Tensor) -> Segments:
+    def _segments_by(self, group: Tensor, lengths: Tensor) -> Segments:
         """The positions that belong to each group, in their order; `lengths` says how many."""
         order = torch.argsort(group, stable=True)
-        cut_order, offset, pieces = cut(lengths)
-        if cut_order is not None:
-            order = order[cut_order]
-        return Segments(order.to(self._integer), offset.to(self._integer), pieces)
+        chunk_order, offset, chunks = chunk_segments(lengths)
+        if chunk_order is not None:
+            order = order[chunk_order]
+        return Segments(order.to(self._integer), offset.to(self._integer), chunks)
 
     @cached
     def is_loop(self) -> Tensor | None:
@@ -165,11 +172,11 @@ class Incidence:
         return torch.stack([torch.ones_like(self.is_loop), ~self.is_loop], dim=1).reshape(-1)
 
     @cached
-    def slot_mask(self) -> Tensor | None:
-        """For each entry of `slots`, 1, or 0 for the second one of a loop; None if all are 1."""
+    def csr_mask(self) -> Tensor | None:
+        """For each entry of `csr`, 1, or 0 for the second one of a loop; None if all are 1."""
         if self.is_loop is None:
             return None
-        order = torch.argsort(self.slots.edge.index.long(), stable=True)  # brings the two entries of an edge together
+        order = torch.argsort(self.csr.edge.index.long(), stable=True)  # brings the two entries of an edge together
         mask = torch.ones_like(order, dtype=torch.bool)
         mask[order[1::2]] = ~self.is_loop
         return mask
@@ -178,11 +185,11 @@ class Incidence:
     def _integer(self) -> torch.dtype:
         return torch.int32 if 2 * self.num_edges < 2**31 and self.num_nodes < 2**31 else torch.int64
 
-    # -- the graphs of a union ----------------------------------------------------------------------------------
+    # -- the graphs of a batch ----------------------------------------------------------------------------------
 
     @cached
     def edge_owner(self) -> Tensor | None:
-        """Which graph each edge is in, (E,); None where there is one graph."""
+        """The graph of each edge, (E,); None where there is one graph."""
         return None if self.owner is None else self.owner[self.ends[0]]
 
     def pool(self, rows: Tensor, side: Literal["node", "edge"]) -> Tensor:
@@ -192,17 +199,18 @@ class Incidence:
             return rows.sum(0, keepdim=True)
         if torch.compiler.is_compiling():
             return rows.new_zeros(self.num_graphs, rows.shape[1]).index_add(0, owner, rows)
-        if side not in self._members:
-            self._members[side] = self._bags_by(owner, self.count(side))
-        members = self._members[side]
-        return linear_map(rows, lambda x: sum_bags(x, members), lambda grad: grad.index_select(0, owner))
+        if side not in self._by_graph:
+            self._by_graph[side] = self._segments_by(owner, self.count(side))
+        segments = self._by_graph[side]
+        return linear_map(rows, lambda x: sum_segments(x, segments), lambda grad: grad.index_select(0, owner))
 
     @cached
-    def _members(self) -> dict[str, Segments]:
+    def _by_graph(self) -> dict[str, Segments]:
+        """The nodes, or edges, of each graph."""
         return {}
 
     def count(self, side: Literal["node", "edge"]) -> Tensor:
-        """How many nodes, or edges, each graph has. (graphs,)"""
+        """The number of nodes, or edges, of each graph. (graphs,)"""
         owner = self.owner if side == "node" else self.edge_owner
         if owner is None:
             return torch.tensor([self.num_nodes if side == "node" else self.num_edges], device=self.ends.device)
@@ -229,13 +237,13 @@ class Incidence:
 
     @cached
     def edge_count(self) -> Tensor:
-        """How many edges touch each node, a loop once. (N,)"""
+        """The number of edges at each node, a loop once. (N,)"""
         loops = (self.ends[0] == self.ends[1]).long()
         return self._count_entries.index_add(0, self.ends[0], -loops)
 
     @cached
     def multiplicity(self) -> Tensor:
-        """How many edges have the same two ends, itself included. (E,)"""
+        """The number of edges with the same two ends, itself included. (E,)"""
         key, order = self.sorted_pairs
         ordered = key[order]
         return torch.searchsorted(ordered, key, right=True) - torch.searchsorted(ordered, key)
@@ -250,27 +258,27 @@ class Incidence:
 
     @cached
     def node_degree(self) -> Tensor:
-        """D_v: 1 + the number of distinct neighbours. (N,)"""
+        """D_v, 1 + the number of distinct neighbors. (N,)"""
         low, high = self.ends
         new = (self.is_first & (low != high)).long()
         return torch.ones_like(self._count_entries).index_add(0, low, new).index_add(0, high, new)
 
     @cached
     def edge_degree(self) -> Tensor:
-        """D_e: 1 + the number of other edges that share a node; deg u + deg v - m_uv, and deg u for a loop. (E,)"""
+        """D_e, 1 + the number of other edges that share a node; deg u + deg v - m_uv, and deg u for a loop. (E,)"""
         low, high = self.edge_count[self.ends]
         return torch.where(self.ends[0] == self.ends[1], low, low + high - self.multiplicity)
 
-    # -- what the degrees become in a propagation, kept -----------------------------------------------------------
+    # -- tensors that follow from the ends, such as powers of the degrees, cached ---------------------------------
 
     @cached
-    def _kept(self) -> dict[tuple[object, ...], Tensor]:
+    def _cache(self) -> dict[tuple[object, ...], Tensor]:
         return {}
 
-    def keep(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
-        """What `make` gives, made once for each key. Only for what follows from the ends alone."""
+    def cache(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
+        """The result of `make`, computed once for each key. Only for what follows from the ends alone."""
         if torch.compiler.is_compiling():
             return make()
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]

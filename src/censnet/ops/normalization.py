@@ -1,4 +1,4 @@
-"""The diagonal factors of a propagation, powers of the degrees, and how rows are weighed by them."""
+"""Normalization: the diagonal factors of a propagation, powers of the degrees, and rows scaled by them."""
 
 from __future__ import annotations
 
@@ -7,87 +7,89 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from censnet.ops import triton as fused
+from censnet.ops import triton
 from censnet.ops.incidence import Incidence
 
 Normalization = Literal["symmetric", "row"]
 
 
-class Power(NamedTuple):
+class DegreePower(NamedTuple):
     """(degree + more) ** exponent: one of the two diagonal factors of a propagation."""
 
     exponent: float
     more: int = 0
 
 
-FACTORS = {"symmetric": (Power(-0.5), Power(-0.5)), "row": (Power(-1.0), Power(0.0))}
+FACTORS = {"symmetric": (DegreePower(-0.5), DegreePower(-0.5)), "row": (DegreePower(-1.0), DegreePower(0.0))}
 
 
-def factors_of(normalization: Normalization) -> tuple[Power, Power]:
+def factors_of(normalization: Normalization) -> tuple[DegreePower, DegreePower]:
     """The left and the right factor of S = L B R."""
     if normalization not in FACTORS:
         raise ValueError(f"normalization is {normalization!r}, expected one of {', '.join(map(repr, FACTORS))}")
     return FACTORS[normalization]
 
 
-def scale_of(incidence: Incidence, side: Literal["node", "edge"], power: Power, dtype: torch.dtype) -> Tensor | None:
+def scale_of(
+    incidence: Incidence, side: Literal["node", "edge"], power: DegreePower, dtype: torch.dtype
+) -> Tensor | None:
     """The factor of each node or edge, (N,) or (E,); None where it is 1."""
     if power.exponent == 0:
         return None
     degree = incidence.node_degree if side == "node" else incidence.edge_degree
-    if fused.takes(incidence.ends) and dtype.itemsize < 4:
+    if triton.is_available(incidence.ends) and dtype.itemsize < 4:
         dtype = torch.float32  # the kernels compute in it, whatever they read
-    return incidence.keep((side, power, dtype), lambda: ((degree + power.more).double() ** power.exponent).to(dtype))
+    return incidence.cache((side, power, dtype), lambda: ((degree + power.more).double() ** power.exponent).to(dtype))
 
 
-def slot_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
+def csr_weight(incidence: Incidence, power: DegreePower, dtype: torch.dtype) -> Tensor | None:
     """The edge's factor at each entry of T in row order, 0 at the second entry of a loop."""
-    return _entry_weight(incidence, "slot", power, dtype, incidence.slot_mask)
+    return _entry_weight(incidence, "slot", power, dtype, incidence.csr_mask)
 
 
-def pair_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
+def pair_weight(incidence: Incidence, power: DegreePower, dtype: torch.dtype) -> Tensor | None:
     """The edge's factor at each of its two ends, 0 at the second end of a loop."""
     return _entry_weight(incidence, "pair", power, dtype, incidence.pair_mask)
 
 
 def _entry_weight(
-    incidence: Incidence, order: Literal["slot", "pair"], power: Power, dtype: torch.dtype, mask: Tensor | None
+    incidence: Incidence, order: Literal["slot", "pair"], power: DegreePower, dtype: torch.dtype, mask: Tensor | None
 ) -> Tensor | None:
     scale = scale_of(incidence, "edge", power, dtype)
     if scale is None:
         return mask
 
     def make() -> Tensor:
-        each = scale[incidence.slots.edge.index] if order == "slot" else scale.repeat_interleave(2)
+        each = scale[incidence.csr.edge.index] if order == "slot" else scale.repeat_interleave(2)
         return each if mask is None else each * mask
 
-    return incidence.keep((order, power, dtype), make)
+    return incidence.cache((order, power, dtype), make)
 
 
-def end_weight(incidence: Incidence, power: Power, dtype: torch.dtype) -> Tensor | None:
+def end_weight(incidence: Incidence, power: DegreePower, dtype: torch.dtype) -> Tensor | None:
     """The node's factor at each end of each edge, in the order of `pairs`. (2E,)"""
     scale = scale_of(incidence, "node", power, dtype)
     if scale is None:
         return None
-    return incidence.keep(("end", power, dtype), lambda: scale[incidence.pairs.index])
+    return incidence.cache(("end", power, dtype), lambda: scale[incidence.pairs.index])
 
 
-def crossing_weight(incidence: Incidence, left: Power, right: Power, dtype: torch.dtype) -> Tensor:
+def crossing_weight(incidence: Incidence, left: DegreePower, right: DegreePower, dtype: torch.dtype) -> Tensor:
     """At each entry of T in row order, the left factor of its node times the right factor of the other end. (2E,)"""
 
     def make() -> Tensor:
-        other = incidence.slots.other.index
-        node = incidence.ends.sum(0)[incidence.slots.edge.index] - other
+        other = incidence.csr.other.index
+        node = incidence.ends.sum(0)[incidence.csr.edge.index] - other
         factors = (scale_of(incidence, "node", left, dtype), node), (scale_of(incidence, "node", right, dtype), other)
         out = torch.ones(len(other), dtype=dtype, device=other.device)
         for scale, at in factors:
             out = out if scale is None else out * scale[at]
         return out
 
-    return incidence.keep(("crossing", left, right, dtype), make)
+    return incidence.cache(("crossing", left, right, dtype), make)
 
 
-def weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
+def scale_rows(rows: Tensor, weight: Tensor | None) -> Tensor:
     """Each row times its weight, (n,) or (n, heads); None is 1."""
     if weight is None:
         return rows
@@ -99,8 +101,8 @@ def weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
 
 def dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
     """The dot product of two rows within each head. (n, d), (n, d) -> (n, heads)."""
-    if fused.takes(a):
-        return fused.row_dots(a, b, heads)
+    if triton.is_available(a):
+        return triton.row_dots(a, b, heads)
     return by_head(a * b, heads).sum(2) if heads > 1 else (a * b).sum(1, keepdim=True)
 
 

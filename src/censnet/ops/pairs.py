@@ -1,4 +1,4 @@
-"""Pairs of nodes that no edge joins, drawn without an N x N matrix."""
+"""Pairs of nodes: numbering, negative sampling and bipartition, without an N x N matrix."""
 
 from __future__ import annotations
 
@@ -8,47 +8,80 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.arrays import Array
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+from censnet.ops.incidence import Incidence
+from censnet.ops.segments import offsets
 
-Array = np.ndarray[Any, Any]
+FEW_PAIRS = 2**20  # ordered pairs up to which all are taken in the place of a sample
 
 
-class PairSpace:
-    """A number for each unordered pair of different nodes, in whole-number arithmetic, and the pair of each number.
+class NodePairs:
+    """A number for each unordered pair of different nodes, in integer arithmetic, and the pair of each number.
 
     The n nodes of a graph stand in a circle. The pair u, v is named by the node its shorter arc starts from and by the
     length of that arc, 1 to (n - 1) // 2; where n is even, the n / 2 pairs of opposite nodes come after the others.
-    With `owner`, pairs are within one graph, and graph after graph has its numbers.
+
+    Args:
+        num_nodes: of the graph, or of all graphs of a batch.
+        owner: the graph of each node of a batch. Pairs are then within one graph, numbered graph after graph.
+        bipartite: the side of each node of a bipartite graph, 0 or 1. Pairs are then of one node of either side.
 
     Example:
-        >>> square = PairSpace(4)
+        >>> square = NodePairs(4)
         >>> square.num_pairs, square.rank(np.array([0, 3]), np.array([2, 0])), square.pair(np.array([4, 3])).tolist()
         (6, array([4, 3]), [[0, 0], [2, 3]])
+        >>> rated = NodePairs(5, bipartite=np.array([0, 0, 1, 1, 1]))
+        >>> rated.num_pairs, rated.rank(np.array([1, 4]), np.array([2, 0])), rated.pair(np.array([3, 2])).tolist()
+        (6, array([3, 2]), [[1, 0], [2, 4]])
     """
 
-    def __init__(self, num_nodes: int, owner: Array | None = None) -> None:
+    def __init__(self, num_nodes: int, owner: Array | None = None, bipartite: Array | None = None) -> None:
+        self._owner, self._side = owner, bipartite
+        if bipartite is not None:
+            self._sides = [np.flatnonzero(bipartite == number) for number in range(2)]
+            self._position = np.zeros(num_nodes, dtype=np.int64)  # of each node on its side
+            for nodes in self._sides:
+                self._position[nodes] = np.arange(len(nodes))
+            self.num_pairs = len(self._sides[0]) * len(self._sides[1])
+            return
         size = np.array([num_nodes]) if owner is None else np.bincount(owner)
-        self._owner, self._size, self._start = owner, size, np.cumsum(size) - size
+        self._size, self._start = size, np.cumsum(size) - size
         if owner is not None:
             self._order = np.argsort(owner, kind="stable")
-            self._place = np.empty(num_nodes, dtype=np.int64)
-            self._place[self._order] = np.arange(num_nodes)
+            self._position = np.empty(num_nodes, dtype=np.int64)
+            self._position[self._order] = np.arange(num_nodes)
         pairs = size * (size - 1) // 2
         self._base, self.num_pairs = np.cumsum(pairs) - pairs, int(pairs.sum())
 
+    @classmethod
+    def of(cls, graph: Graph) -> NodePairs:
+        """The pairs of nodes of a graph that could be links: see `find_bipartition`."""
+        side = find_bipartition(graph)
+        owner = None if graph.owner is None else graph.owner.cpu().numpy()
+        return cls(graph.num_nodes, owner, None if side is None else side.numpy())
+
     def rank(self, first: Array, second: Array) -> Array:
         """The number of each pair."""
+        if self._side is not None:
+            swap = self._side[first] == 1
+            u, v = np.where(swap, second, first), np.where(swap, first, second)
+            return np.asarray(self._position[u] * len(self._sides[1]) + self._position[v])
         if self._owner is None:
             return _rank(first, second, self._size[0])
         graph = self._owner[first]
         if (graph != self._owner[second]).any():
             edge = int(np.flatnonzero(graph != self._owner[second])[0])
-            raise ValueError(f"edge {edge} joins two graphs of the union, expected both ends in one")
-        u, v = self._place[first] - self._start[graph], self._place[second] - self._start[graph]
+            raise ValueError(f"edge {edge} joins two graphs of the batch, expected both ends in one")
+        u, v = self._position[first] - self._start[graph], self._position[second] - self._start[graph]
         return np.asarray(self._base[graph] + _rank(u, v, self._size[graph]))
 
     def pair(self, rank: Array) -> Array:
         """The pair with each number, the lower node first. (k,) -> (2, k)."""
+        if self._side is not None:
+            width = max(len(self._sides[1]), 1)
+            return np.sort(np.stack([self._sides[0][rank // width], self._sides[1][rank % width]]), axis=0)
         graph = np.searchsorted(self._base, rank, side="right") - 1
         n = np.maximum(self._size[graph], 1)
         rest, half = rank - self._base[graph], (n - 1) // 2
@@ -59,39 +92,12 @@ class PairSpace:
         return np.sort(nodes if self._owner is None else self._order[nodes], axis=0)
 
 
-class TwoSided:
-    """The same for pairs of one node of either side, as users and what they rate: no other pair could be a link.
-
-    Example:
-        >>> rated = TwoSided(np.array([0, 0, 1, 1, 1]))
-        >>> rated.num_pairs, rated.rank(np.array([1, 4]), np.array([2, 0])), rated.pair(np.array([3, 2])).tolist()
-        (6, array([3, 2]), [[1, 0], [2, 4]])
-    """
-
-    def __init__(self, side: Array) -> None:
-        self._nodes = [np.flatnonzero(side == number) for number in range(2)]
-        self._side, self._place = side, np.zeros(len(side), dtype=np.int64)
-        for nodes in self._nodes:
-            self._place[nodes] = np.arange(len(nodes))
-        self.num_pairs = len(self._nodes[0]) * len(self._nodes[1])
-
-    def rank(self, first: Array, second: Array) -> Array:
-        """The number of each pair."""
-        swap = self._side[first] == 1
-        u, v = np.where(swap, second, first), np.where(swap, first, second)
-        return np.asarray(self._place[u] * len(self._nodes[1]) + self._place[v])
-
-    def pair(self, rank: Array) -> Array:
-        """The pair with each number, the lower node first. (k,) -> (2, k)."""
-        width = max(len(self._nodes[1]), 1)
-        return np.sort(np.stack([self._nodes[0][rank // width], self._nodes[1][rank % width]]), axis=0)
-
-
 def find_bipartition(graph: Graph) -> Tensor | None:
-    """Where edges of a graph lead from nodes of one kind to nodes of another, the kind of each: 0, 1, or -1 of no edge.
+    """The side of each node of a bipartite graph: 0, 1, or -1 without an edge; None if the graph is not bipartite.
 
-    So they do if no node is both a source and a target, unless that may well be chance or no matter: edges are few for
-    so many nodes, as in a list of couples, or join more than half of the pairs between the two, as in a star.
+    Bipartite is a graph in which no node is both a source and a target, unless that may well be chance or no matter:
+    edges are few for so many nodes, as in a list of couples, or link more than half of the pairs between the two sides,
+    as in a star.
 
     Example:
         >>> ratings = torch.tensor([[0, 0, 1, 2, 3, 3], [4, 6, 4, 5, 5, 6]])
@@ -105,17 +111,9 @@ def find_bipartition(graph: Graph) -> Tensor | None:
     side[source], side[target] = 0, 1
     if bool((side[source] == 1).any()):
         return None
-    joined = len(sorted_unique((source * graph.num_nodes + target).numpy()))
+    linked = len(sorted_unique((source * graph.num_nodes + target).numpy()))
     first, second = (int((side == number).sum()) for number in range(2))
-    return side if 3 * (first + second) <= 4 * joined <= 2 * first * second else None
-
-
-def pair_space(graph: Graph) -> PairSpace | TwoSided:
-    """The pairs of nodes of a graph that could be links."""
-    side = find_bipartition(graph)
-    if side is not None:
-        return TwoSided(side.numpy())
-    return PairSpace(graph.num_nodes, None if graph.owner is None else graph.owner.cpu().numpy())
+    return side if 3 * (first + second) <= 4 * linked <= 2 * first * second else None
 
 
 def _rank(u: Array, v: Array, n: Any) -> Array:
@@ -129,13 +127,13 @@ def _rank(u: Array, v: Array, n: Any) -> Array:
 
 
 def sorted_unique(numbers: Array) -> Array:
-    """The different numbers, sorted. (numpy's `unique` hashes whole numbers, which is 50 times slower on many.)"""
+    """The distinct numbers, sorted. (numpy's `unique` hashes integers, which is 50 times slower on many.)"""
     numbers = np.sort(numbers)
     return numbers[_changes(numbers)]
 
 
 def unique_inverse(numbers: Array) -> tuple[Array, Array]:
-    """The different numbers, sorted, and for each number its place among them."""
+    """The distinct numbers, sorted, and for each number its position among them."""
     order = np.argsort(numbers, kind="stable")
     new = _changes(numbers[order])
     place = np.empty(len(numbers), dtype=np.int64)
@@ -149,8 +147,8 @@ def _changes(numbers: Array) -> Array:
     return new
 
 
-def sample_non_edges(space: PairSpace | TwoSided, pairs: Array, count: int, rng: np.random.Generator) -> Array:
-    """`count` different numbers of pairs that are not among `pairs` (sorted), in random order.
+def sample_non_edges(space: NodePairs, pairs: Array, count: int, rng: np.random.Generator) -> Array:
+    """Negative sampling: `count` different numbers of pairs that are not among `pairs` (sorted), in random order.
 
     The k-th number missing from the sorted e is k + (how many e_j have e_j - j <= k), so what is drawn are positions
     among the missing ones: nothing has to be rejected for being a link, however dense the graph.
@@ -172,21 +170,47 @@ def sample_non_edges(space: PairSpace | TwoSided, pairs: Array, count: int, rng:
     return rng.permutation(missing)
 
 
-def negative_edges(graph: Graph, count: int, seed: int = 0) -> Tensor:
-    """Distinct pairs of nodes that no edge of the graph joins, uniformly at random. (2, count), the lower node first.
+def count_ordered_pairs(incidence: Incidence) -> int:
+    """The number of ordered pairs of nodes of one graph, a node with itself included."""
+    if incidence.owner is None:
+        return incidence.num_nodes**2
+    return int(incidence.cache(("ordered pairs",), lambda: incidence.count("node").square().sum().cpu()))
 
-    They are of those that could be links: see `pair_space`.
+
+def count_linked_pairs(incidence: Incidence) -> int:
+    """The number of ordered pairs with an edge, a node with itself included: the ones of A~."""
+    return int(incidence.cache(("linked pairs",), lambda: incidence.node_degree.sum().cpu()))
+
+
+def sample_ordered_pairs(incidence: Incidence, count: int) -> Tensor:
+    """Ordered pairs of nodes of one graph at random, a node with itself included; all, if they are few. -> (2, k)
 
     Example:
-        >>> triangle_and_dot = Graph(torch.ones(4, 1), torch.ones(3, 1), torch.tensor([[0, 1, 2], [1, 2, 0]]))
-        >>> sorted(negative_edges(triangle_and_dot, 3).t().tolist())
-        [[0, 3], [1, 3], [2, 3]]
+        >>> two = Incidence(torch.tensor([[0], [1]]), num_nodes=3, owner=torch.tensor([0, 0, 1]), num_graphs=2)
+        >>> sample_ordered_pairs(two, 5).t().tolist()
+        [[0, 0], [0, 1], [1, 0], [1, 1], [2, 2]]
     """
-    ends = graph.ends.cpu().numpy()
-    space = pair_space(graph)
-    proper = ends[:, ends[0] != ends[1]]
-    pairs = sorted_unique(space.rank(proper[0], proper[1]))
-    return torch.from_numpy(space.pair(sample_non_edges(space, pairs, count, np.random.default_rng(seed))))
+    total, device = count_ordered_pairs(incidence), incidence.ends.device
+    few = total <= max(count, FEW_PAIRS)
+    number = torch.arange(total, device=device) if few else torch.randint(total, (count,), device=device)
+    if incidence.owner is None:
+        return torch.stack([number // incidence.num_nodes, number % incidence.num_nodes])
+    size = incidence.count("node")
+    order, start = torch.argsort(incidence.owner, stable=True), offsets(size)
+    offset = offsets(size[incidence.owner])  # node i has a pair with each node of its graph
+    first = torch.searchsorted(offset, number, right=True) - 1
+    return torch.stack([first, order[start[incidence.owner[first]] + number - offset[first]]])
+
+
+def has_edge(incidence: Incidence, first: Tensor, second: Tensor) -> Tensor:
+    """Whether each pair of nodes has an edge; a node counts as linked to itself. (k,), (k,) -> (k,)"""
+    if incidence.num_edges == 0:
+        return first == second
+    key, order = incidence.sorted_pairs
+    known = incidence.cache(("sorted keys",), lambda: key[order])
+    sought = torch.minimum(first, second) * incidence.num_nodes + torch.maximum(first, second)
+    position = torch.searchsorted(known, sought).clamp(max=len(known) - 1)
+    return (known[position] == sought) | (first == second)
 
 
 def global_ends(graph: Graph | GraphSet) -> Array:

@@ -12,23 +12,23 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from censnet.ops import triton as fused
+from censnet.ops import triton
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import (
+    DegreePower,
     Normalization,
-    Power,
     crossing_weight,
+    csr_weight,
     dots,
     end_weight,
     factors_of,
     pair_weight,
     scale_of,
-    slot_weight,
-    weigh,
+    scale_rows,
 )
-from censnet.ops.segments import add_pieces, sum_bags, sum_pairs, take_rows
-from censnet.ops.traceable import plain_edges, plain_nodes
+from censnet.ops.segments import add_chunks, sum_pairs, sum_segments, take_rows
+from censnet.ops.traceable import traceable_edges, traceable_nodes
 
 SelfWeight = Literal["incident", "one"] | float
 
@@ -45,10 +45,10 @@ def propagate_nodes(
     """(T diag(w) T^t * A~_v) x in O(E d). See `NodeLayer` for the identity used.
 
     Args:
-        nodes: x.
+        nodes: the features x.
         edge_weight: w, one number for each edge, or one for each edge and head: then each head weighs its own share of
             the channels, in order.
-        incidence: T.
+        incidence: the matrix T.
         self_weight: what stands on the diagonal of T diag(w) T^t: "incident" as printed (the sum of the incident
             weights), "one", or any number.
         normalization: A~_v = D^-1/2 (A + I) D^-1/2 ("symmetric") or D^-1 (A + I) ("row").
@@ -65,7 +65,7 @@ def propagate_nodes(
         "nodes", nodes, incidence.num_nodes, "edge_weight", edge_weight, incidence.num_edges, incidence
     )
     left, right = factors_of(normalization)
-    return _apply(_PropagateNodes, plain_nodes, nodes, weight, incidence, left, right, _diagonal(self_weight))
+    return _apply(_PropagateNodes, traceable_nodes, nodes, weight, incidence, left, right, _diagonal(self_weight))
 
 
 def propagate_edges(
@@ -78,9 +78,9 @@ def propagate_edges(
     """(T^t diag(u) T * A~_e) z in O(E d), without the line graph. See `EdgeLayer` for the identity used.
 
     Args:
-        edges: z.
+        edges: the features z.
         node_weight: u, one number for each node, or one for each node and head.
-        incidence: T.
+        incidence: the matrix T.
         self_weight: what stands on the diagonal of T^t diag(u) T: "incident" as printed (the sum over the edge's ends),
             "one", or any number.
         normalization: A~_e = D^-1/2 (A + I) D^-1/2 ("symmetric") or D^-1 (A + I) ("row").
@@ -101,10 +101,10 @@ def propagate_edges(
 
 
 def edge_product(
-    edges: Tensor, weight: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
+    edges: Tensor, weight: Tensor, incidence: Incidence, left: DegreePower, right: DegreePower, diagonal: float | None
 ) -> Tensor:
     """L B R z, where B is T^t diag(u) T with `diagonal` on its diagonal (None: its own). `weight` is (N, heads)."""
-    return _apply(_PropagateEdges, plain_edges, edges, weight, incidence, left, right, diagonal)
+    return _apply(_PropagateEdges, traceable_edges, edges, weight, incidence, left, right, diagonal)
 
 
 # -- at the door ------------------------------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ def _apply(
     rows: Tensor,
     weight: Tensor,
     incidence: Incidence,
-    left: Power,
-    right: Power,
+    left: DegreePower,
+    right: DegreePower,
     diagonal: float | None,
 ) -> Tensor:
     if torch.compiler.is_compiling():  # plain tensor operations are what a compiler and an exported program can hold
@@ -169,8 +169,8 @@ def _node_product(
     w: Tensor,
     around: Tensor | None,
     incidence: Incidence,
-    left: Power,
-    right: Power,
+    left: DegreePower,
+    right: DegreePower,
     diagonal: float | None,
 ) -> Tensor:
     """L B R x for B = T diag(w) T^t with `diagonal` on its diagonal (None: its own). (N, d), (E, heads) -> (N, d).
@@ -178,41 +178,47 @@ def _node_product(
     At each node, over its edges and the other end of each: sum w_e (y_other + y_self), or without y_self, for y = R x.
     `w` is weighed for loops, and `around` is T w.
     """
-    slots = incidence.slots
-    both = Power(left.exponent + right.exponent)
-    if fused.takes(x):
+    csr = incidence.csr
+    both = DegreePower(left.exponent + right.exponent)
+    if triton.is_available(x):
         before, after = (scale_of(incidence, "node", power, x.dtype) for power in (right, left))
-        out = fused.node_product(x, w, slots.other, slots.edge.index, after, before, diagonal is None)
-        out = add_pieces(out, slots.other)
-        return out.add_(weigh(x, scale_of(incidence, "node", both, x.dtype)), alpha=diagonal) if diagonal else out
+        out = triton.node_product(x, w, csr.other, csr.edge.index, after, before, diagonal is None)
+        out = add_chunks(out, csr.other)
+        return out.add_(scale_rows(x, scale_of(incidence, "node", both, x.dtype)), alpha=diagonal) if diagonal else out
     heads = w.shape[1]
     if heads == 1 or x.shape[1] >= 8 * heads:  # the factors go where the weights are: fewer numbers than the rows have
-        each = torch.index_select(w.t().contiguous(), 1, slots.edge.index)
+        each = torch.index_select(w.t().contiguous(), 1, csr.edge.index)
         each.mul_(crossing_weight(incidence, left, right, x.dtype))
-        shares = [sum_bags(*share) for share in zip(x.chunk(heads, dim=1), heads * [slots.other], each, strict=True)]
+        shares = [sum_segments(*share) for share in zip(x.chunk(heads, dim=1), heads * [csr.other], each, strict=True)]
         out = shares[0] if heads == 1 else torch.cat(shares, dim=1)
     else:  # what passes each edge towards its first and towards its second end
-        y = weigh(x, scale_of(incidence, "node", right, x.dtype))
-        message = torch.stack([weigh(take_rows(y, end), w) for end in incidence.ends.flip(0)])
-        out = sum_bags(message.flatten(0, 1), incidence.entries)
-        out = weigh(out, scale_of(incidence, "node", left, x.dtype))
+        y = scale_rows(x, scale_of(incidence, "node", right, x.dtype))
+        message = torch.stack([scale_rows(take_rows(y, end), w) for end in incidence.ends.flip(0)])
+        out = sum_segments(message.flatten(0, 1), incidence.entries)
+        out = scale_rows(out, scale_of(incidence, "node", left, x.dtype))
     if diagonal is None:
-        own = weigh(cast(Tensor, around), scale_of(incidence, "node", both, x.dtype))
+        own = scale_rows(cast(Tensor, around), scale_of(incidence, "node", both, x.dtype))
     elif diagonal:
         own = diagonal * cast(Tensor, scale_of(incidence, "node", both, x.dtype)).unsqueeze(1)
     else:
         return out
-    return out.addcmul_(x, own) if own.shape[1] == 1 else out.add_(weigh(x, own))
+    return out.addcmul_(x, own) if own.shape[1] == 1 else out.add_(scale_rows(x, own))
 
 
 def _edge_dots(
-    x: Tensor, g: Tensor, incidence: Incidence, heads: int, left: Power, right: Power, diagonal: float | None
+    x: Tensor,
+    g: Tensor,
+    incidence: Incidence,
+    heads: int,
+    left: DegreePower,
+    right: DegreePower,
+    diagonal: float | None,
 ) -> Tensor:
     """dB/dw for y = R x and h = L g: at each edge i-j, y_i . h_j + y_j . h_i, and y_i . h_i + y_j . h_j if B's own."""
-    if fused.takes(x):
+    if triton.is_available(x):
         on_x, on_g = (scale_of(incidence, "node", power, x.dtype) for power in (right, left))
-        out = fused.edge_dots(x, g, incidence.pairs.index, on_g, on_x, heads, diagonal is None)
-        return _weigh_loops(out, incidence, diagonal)
+        out = triton.edge_dots(x, g, incidence.pairs.index, on_g, on_x, heads, diagonal is None)
+        return _scale_loops(out, incidence, diagonal)
     blocks = [x.new_empty(0, heads)]
     at_x, at_g = end_weight(incidence, right, x.dtype), end_weight(incidence, left, x.dtype)
     for start in range(0, incidence.num_edges, BLOCK):
@@ -226,14 +232,14 @@ def _edge_dots(
             for i, j in ((0, 1), (1, 0)):
                 one = dots(take_rows(x, part.index[i::2]), take_rows(g, part.index[j::2]), heads)
                 for scale, end in ((on_x, i), (on_g, j)):
-                    one = weigh(one, None if scale is None else scale[end::2])
+                    one = scale_rows(one, None if scale is None else scale[end::2])
                 crossed.append(one)
             blocks.append(crossed[0] + crossed[1])
     out = blocks[1] if len(blocks) == 2 else torch.cat(blocks)
-    return _weigh_loops(out, incidence, diagonal)
+    return _scale_loops(out, incidence, diagonal)
 
 
-def _weigh_loops(w: Tensor, incidence: Incidence, diagonal: float | None) -> Tensor:
+def _scale_loops(w: Tensor, incidence: Incidence, diagonal: float | None) -> Tensor:
     """A loop has both of its ends at i, and so w (y_i + y_i) is counted twice there; B has w y_i, on the diagonal."""
     if incidence.is_loop is None:
         return w
@@ -243,12 +249,18 @@ def _weigh_loops(w: Tensor, incidence: Incidence, diagonal: float | None) -> Ten
 class _PropagateNodes(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, w: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
+        ctx: Any,
+        x: Tensor,
+        w: Tensor,
+        incidence: Incidence,
+        left: DegreePower,
+        right: DegreePower,
+        diagonal: float | None,
     ) -> Tensor:
-        ends_weighed = _weigh_loops(w, incidence, diagonal)
+        ends_weighed = _scale_loops(w, incidence, diagonal)
         around = None
-        if diagonal is None and not fused.takes(x):
-            around = sum_bags(ends_weighed, incidence.slots.edge)
+        if diagonal is None and not triton.is_available(x):
+            around = sum_segments(ends_weighed, incidence.csr.edge)
         ctx.save_for_backward(x, ends_weighed, around)
         ctx.rest = incidence, left, right, diagonal
         return _node_product(x, ends_weighed, around, incidence, left, right, diagonal)
@@ -270,23 +282,29 @@ class _PropagateNodes(torch.autograd.Function):
 
 
 def _edge_product(
-    z: Tensor, u: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
+    z: Tensor, u: Tensor, incidence: Incidence, left: DegreePower, right: DegreePower, diagonal: float | None
 ) -> tuple[Tensor, Tensor]:
     """L B R z for B = T^t diag(u) T with `diagonal` on its diagonal, and the sum T R z at each node."""
-    total = sum_bags(z, incidence.slots.edge, slot_weight(incidence, right, z.dtype))
+    total = sum_segments(z, incidence.csr.edge, csr_weight(incidence, right, z.dtype))
     own = None
     if diagonal is not None:
         own = diagonal - sum_pairs(u, incidence.pairs, incidence.pair_mask)
         for power in (left, right):
-            own = weigh(own, scale_of(incidence, "edge", power, z.dtype))
+            own = scale_rows(own, scale_of(incidence, "edge", power, z.dtype))
     weight = pair_weight(incidence, left, z.dtype)
-    return sum_pairs(weigh(total, u), incidence.pairs, weight, None if own is None else z, own), total
+    return sum_pairs(scale_rows(total, u), incidence.pairs, weight, None if own is None else z, own), total
 
 
 class _PropagateEdges(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, z: Tensor, u: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
+        ctx: Any,
+        z: Tensor,
+        u: Tensor,
+        incidence: Incidence,
+        left: DegreePower,
+        right: DegreePower,
+        diagonal: float | None,
     ) -> Tensor:
         out, total = _edge_product(z, u, incidence, left, right, diagonal)
         ctx.save_for_backward(total, u, None if diagonal is None else z)
@@ -306,6 +324,6 @@ class _PropagateEdges(torch.autograd.Function):
             if diagonal is not None:
                 own = dots(z, grad, heads)
                 for power in (left, right):
-                    own = weigh(own, scale_of(incidence, "edge", power, z.dtype))
-                grad_u = grad_u - sum_bags(own, incidence.slots.edge, incidence.slot_mask)
+                    own = scale_rows(own, scale_of(incidence, "edge", power, z.dtype))
+                grad_u = grad_u - sum_segments(own, incidence.csr.edge, incidence.csr_mask)
         return grad_z, grad_u, None, None, None, None

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from censnet.ops.incidence import Incidence
-from censnet.ops.normalization import Power, weigh
+from censnet.ops.normalization import DegreePower, scale_rows
 from censnet.ops.propagate import check_weight, edge_product
 
 
@@ -20,8 +20,8 @@ def propagate_edges_released(edges: Tensor, node_weight: Tensor, incidence: Inci
         edges (E, d), node_weight (N,) or (N, heads) -> (E, d).
     """
     u = check_weight("edges", edges, incidence.num_edges, "node_weight", node_weight, incidence.num_nodes, incidence)
-    y = weigh(edges, 1 / column_maximum(u, incidence))
-    return edge_product(y, u, incidence, left=Power(-1.0, more=1), right=Power(0.0), diagonal=2.0)
+    y = scale_rows(edges, 1 / column_maximum(u, incidence))
+    return edge_product(y, u, incidence, left=DegreePower(-1.0, more=1), right=DegreePower(0.0), diagonal=2.0)
 
 
 def column_maximum(u: Tensor, incidence: Incidence) -> Tensor:

@@ -1,7 +1,7 @@
-"""Sums of many small groups of rows, always in the same order: the one primitive under every sparse product here.
+"""Segment sums, always in the same order: the one primitive under every sparse product here.
 
 On a CPU it is `torch.embedding_bag`, the fastest of the ways that torch has and level with hand-written C; on a GPU it
-is a Triton kernel (`fused.py`). Neither uses atomic additions, so a sum is the same to the bit each time.
+is a Triton kernel (`triton.py`). Neither uses atomic additions, so a sum is the same to the bit each time.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from censnet.ops import triton as fused
-from censnet.ops.caching import cached
+from censnet.ops import triton
+from censnet.ops.caching import cached, store
 
-PIECE = 512  # the longest bag summed in one go: a longer one is cut, for speed and for rounding
+LONGEST = 512  # entries of a segment that are summed in one go: a longer one is chunked, for speed and rounding
 
 
 def offsets(lengths: Tensor) -> Tensor:
@@ -36,33 +36,33 @@ def ranges(starts: Tensor, lengths: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """The pieces of cut bags after each one's first."""
+class SegmentChunks:
+    """The chunks of long segments after each one's first."""
 
-    hubs: Tensor  # (H,) the bags that were cut
-    offset: Tensor  # (H + 1,) where the further pieces of each begin
-    hub: Tensor  # (P,) the bag that each piece is of
+    long: Tensor  # (H,) the segments that were chunked
+    offset: Tensor  # (H + 1,) where the further chunks of each begin
+    segment: Tensor  # (P,) the segment of each chunk
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Which rows of a table are summed into each row of the result: bag r is `index[offset[r]:offset[r + 1]]`.
+    """The rows of a table that are summed into each row of the result: `index[offset[r]:offset[r + 1]]` for row r.
 
-    A bag of more than `PIECE` entries is cut: its first piece is row r, its further ones are rows after the last.
+    A segment of more than `LONGEST` entries is chunked: its first chunk is row r, further ones are rows after the last.
     """
 
     index: Tensor
     offset: Tensor
-    pieces: Pieces | None = None
+    chunks: SegmentChunks | None = None
 
     @property
     def num_rows(self) -> int:
-        return len(self.offset) - 1 - (0 if self.pieces is None else len(self.pieces.hub))
+        return len(self.offset) - 1 - (0 if self.chunks is None else len(self.chunks.segment))
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Bags of exactly two: bag r is `index[2r]` and `index[2r + 1]`."""
+class EndPairs:
+    """Segments of exactly two, such as the two ends of an edge: `index[2r]` and `index[2r + 1]` for row r."""
 
     index: Tensor
 
@@ -73,58 +73,58 @@ class Pairs:
     def offset(self) -> Tensor:
         return torch.arange(0, len(self.index) + 1, 2, device=self.index.device, dtype=self.index.dtype)
 
-    def part(self, start: int, stop: int) -> Pairs:
-        """The bags from start to stop alone."""
-        part = Pairs(self.index[2 * start : 2 * stop])
-        part.__dict__["offset"] = self.offset[: stop - start + 1]
+    def part(self, start: int, stop: int) -> EndPairs:
+        """The segments from start to stop alone."""
+        part = EndPairs(self.index[2 * start : 2 * stop])
+        store(part, offset=self.offset[: stop - start + 1])
         return part
 
 
-def cut(lengths: Tensor) -> tuple[Tensor | None, Tensor, Pieces | None]:
-    """How bags of these lengths are cut: the order their entries are then in (None: as they are), offsets, pieces."""
-    further = ((lengths - 1) // PIECE).clamp(min=0)
-    hubs = further.nonzero().squeeze(1)
-    if len(hubs) == 0:
+def chunk_segments(lengths: Tensor) -> tuple[Tensor | None, Tensor, SegmentChunks | None]:
+    """Chunk segments of these lengths: the new order of their entries (None: as they are), offsets, chunks."""
+    further = ((lengths - 1) // LONGEST).clamp(min=0)
+    long = further.nonzero().squeeze(1)
+    if len(long) == 0:
         return None, offsets(lengths), None
-    pieces = Pieces(hubs, offsets(further[hubs]), torch.repeat_interleave(hubs, further[hubs]))
-    number = ranges(torch.ones_like(hubs), further[hubs])
-    rest = (lengths[pieces.hub] - PIECE * number).clamp(max=PIECE)
+    chunks = SegmentChunks(long, offsets(further[long]), torch.repeat_interleave(long, further[long]))
+    number = ranges(torch.ones_like(long), further[long])
+    rest = (lengths[chunks.segment] - LONGEST * number).clamp(max=LONGEST)
     rank = ranges(torch.zeros_like(lengths), lengths)
-    order = torch.cat([(rank < PIECE).nonzero(), (rank >= PIECE).nonzero()]).squeeze(1)
-    return order, offsets(torch.cat([lengths.clamp(max=PIECE), rest])), pieces
+    order = torch.cat([(rank < LONGEST).nonzero(), (rank >= LONGEST).nonzero()]).squeeze(1)
+    return order, offsets(torch.cat([lengths.clamp(max=LONGEST), rest])), chunks
 
 
-def sum_bags(table: Tensor, bags: Segments, weight: Tensor | None = None) -> Tensor:
-    """out[r] = sum over bag r of weight[k] * table[index[k]]. (n, d) -> (rows, d). No gradient."""
+def sum_segments(table: Tensor, segments: Segments, weight: Tensor | None = None) -> Tensor:
+    """out[r] = sum over segment r of weight[k] * table[index[k]]. (n, d) -> (rows, d). No gradient."""
     table = table.contiguous()
-    if fused.takes(table):
-        return add_pieces(fused.sum_bags(table, bags.index, bags.offset, weight), bags)
-    return add_pieces(_embedding_bag(table, bags.index, bags.offset, weight), bags)
+    if triton.is_available(table):
+        return add_chunks(triton.sum_segments(table, segments.index, segments.offset, weight), segments)
+    return add_chunks(_sum_on_cpu(table, segments.index, segments.offset, weight), segments)
 
 
-def add_pieces(out: Tensor, bags: Segments) -> Tensor:
-    """Add the further pieces of cut bags onto their first ones; `out` is changed."""
-    if bags.pieces is None:
+def add_chunks(out: Tensor, segments: Segments) -> Tensor:
+    """Add the further chunks of long segments to their first ones, in place."""
+    if segments.chunks is None:
         return out
-    rows, further = out[: bags.num_rows], out[bags.num_rows :]
-    every = torch.arange(len(further), device=out.device, dtype=bags.index.dtype)
-    rows[bags.pieces.hubs] += sum_bags(further, Segments(every, bags.pieces.offset.to(every.dtype)))
+    rows, further = out[: segments.num_rows], out[segments.num_rows :]
+    every = torch.arange(len(further), device=out.device, dtype=segments.index.dtype)
+    rows[segments.chunks.long] += sum_segments(further, Segments(every, segments.chunks.offset.to(every.dtype)))
     return rows
 
 
 def sum_pairs(
     table: Tensor,
-    pairs: Pairs,
+    pairs: EndPairs,
     weight: Tensor | None = None,
     own: Tensor | None = None,
     own_weight: Tensor | None = None,
 ) -> Tensor:
-    """As `sum_bags`, and own_weight[r] * own[r] added to row r; own_weight is (rows, heads). No gradient."""
+    """As `sum_segments`, and own_weight[r] * own[r] added to row r; own_weight is (rows, heads). No gradient."""
     table = table.contiguous()
-    if fused.takes(table):
+    if triton.is_available(table):
         own = None if own is None else own.contiguous()
-        return fused.sum_pairs(table, pairs.index, weight, own, own_weight)
-    out = _embedding_bag(table, pairs.index, pairs.offset, weight)
+        return triton.sum_pairs(table, pairs.index, weight, own, own_weight)
+    out = _sum_on_cpu(table, pairs.index, pairs.offset, weight)
     if own is not None and own_weight is not None:
         shape = (len(out), own_weight.shape[1], table.shape[1] // own_weight.shape[1])
         out.view(shape).addcmul_(own.reshape(shape), own_weight.unsqueeze(2))
@@ -132,12 +132,12 @@ def sum_pairs(
 
 
 def take_rows(table: Tensor, index: Tensor) -> Tensor:
-    """table[index] without a gradient, as bags of one: several times faster than indexing on a CPU."""
+    """table[index] without a gradient, as segments of one: several times faster than indexing on a CPU."""
     each = torch.arange(len(index) + 1, dtype=index.dtype, device=index.device)
-    return sum_bags(table, Segments(index.contiguous(), each))
+    return sum_segments(table, Segments(index.contiguous(), each))
 
 
-def _embedding_bag(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
+def _sum_on_cpu(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
     if table.shape[1] == 0 or len(index) == 0:
         return table.new_zeros(len(offset) - 1, table.shape[1])
     weight = None if weight is None else weight.to(table.dtype)

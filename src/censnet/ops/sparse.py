@@ -1,4 +1,4 @@
-"""Sparse features times a dense matrix. The transpose that the gradient needs is kept with the features."""
+"""Sparse features times a dense matrix. The transpose that the gradient needs is cached with the features."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from censnet.ops.checks import check_same_dtype, check_shape
-from censnet.ops.segments import Segments, cut, linear_map, ranges, sum_bags
+from censnet.ops.segments import Segments, chunk_segments, linear_map, ranges, sum_segments
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A CSR matrix and its transpose, as bags."""
+class _CSR:
+    """A CSR matrix and its transpose, as segments."""
 
     rows: Segments
     values: Tensor
@@ -24,7 +24,7 @@ class _Kept:
     column_values: Tensor
 
 
-_kept: WeakIdKeyDictionary = WeakIdKeyDictionary()  # as long as the features live
+_cache: WeakIdKeyDictionary = WeakIdKeyDictionary()  # as long as the features live
 _unit: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
@@ -32,8 +32,8 @@ def matmul(features: Tensor, matrix: Tensor) -> Tensor:
     """features @ matrix for dense features, or for CSR ones with the gradient of the matrix alone.
 
     X W is, for each row of X, the sum of the rows of W at its entries; its gradient the same over the columns of X.
-    Torch's own CSR product sorts X anew for each gradient; here the transpose is made once and kept while the features
-    live.
+    Torch's own CSR product sorts X anew for each gradient; here the transpose is computed once and cached while the
+    features live.
 
     Shape:
         features (N, d), matrix (d, k) -> (N, k).
@@ -51,13 +51,13 @@ def matmul(features: Tensor, matrix: Tensor) -> Tensor:
     check_same_dtype("matrix", matrix, "features", features)
     if features.requires_grad:
         raise ValueError("features is sparse and requires a gradient, expected none: use dense features for that")
-    if features not in _kept:
-        _kept[features] = _keep(features)
-    cached: _Kept = _kept[features]
+    if features not in _cache:
+        _cache[features] = _transpose(features)
+    cached: _CSR = _cache[features]
     return linear_map(
         matrix,
-        lambda W: sum_bags(W, cached.rows, cached.values),
-        lambda grad: sum_bags(grad, cached.columns, cached.column_values),
+        lambda W: sum_segments(W, cached.rows, cached.values),
+        lambda grad: sum_segments(grad, cached.columns, cached.column_values),
     )
 
 
@@ -72,27 +72,27 @@ def map_values(features: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor
     )
 
 
-def _keep(features: Tensor) -> _Kept:
+def _transpose(features: Tensor) -> _CSR:
     count, width = features.shape
     lengths, column, values = features.crow_indices().diff(), features.col_indices(), features.values()
     values = values.detach()  # the view would keep the features alive, and so itself
     row = torch.repeat_interleave(torch.arange(count, device=column.device), lengths)
     by_column = torch.argsort(column, stable=True)
-    rows, row_values = _bags(column, values, lengths)
-    columns, column_values = _bags(row[by_column], values[by_column], torch.bincount(column, minlength=width))
-    return _Kept(rows, row_values, columns, column_values)
+    rows, row_values = _segments(column, values, lengths)
+    columns, column_values = _segments(row[by_column], values[by_column], torch.bincount(column, minlength=width))
+    return _CSR(rows, row_values, columns, column_values)
 
 
-def _bags(index: Tensor, values: Tensor, lengths: Tensor) -> tuple[Segments, Tensor]:
-    order, offset, pieces = cut(lengths)
+def _segments(index: Tensor, values: Tensor, lengths: Tensor) -> tuple[Segments, Tensor]:
+    order, offset, chunks = chunk_segments(lengths)
     if order is not None:
         index, values = index[order], values[order]
     integer = torch.int32 if max(len(index), len(lengths)) < 2**31 else torch.int64
-    return Segments(index.to(integer), offset.to(integer), pieces), values
+    return Segments(index.to(integer), offset.to(integer), chunks), values
 
 
 def unit_rows(features: Tensor) -> Tensor:
-    """Each row divided by its length, dense or CSR; a row of zeros stays. Kept while the features live."""
+    """Each row divided by its length, dense or CSR; a row of zeros stays. Cached while the features live."""
     if features not in _unit:
         _unit[features] = _divide_by_length(features.detach())
     found: Tensor = _unit[features]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from censnet.ops.incidence import Incidence
-from censnet.ops.normalization import Power, scale_of, weigh
+from censnet.ops.normalization import DegreePower, scale_of, scale_rows
 
 
 def _gather(x: Tensor, incidence: Incidence) -> Tensor:
@@ -23,21 +23,21 @@ def _scatter(z: Tensor, incidence: Incidence) -> Tensor:
     return out.index_add(0, second, torch.where((first == second).unsqueeze(1), 0, z))
 
 
-def plain_nodes(
-    x: Tensor, w: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
+def traceable_nodes(
+    x: Tensor, w: Tensor, incidence: Incidence, left: DegreePower, right: DegreePower, diagonal: float | None
 ) -> Tensor:
-    y = weigh(x, scale_of(incidence, "node", right, x.dtype))
-    out = _scatter(weigh(_gather(y, incidence), w), incidence)
+    y = scale_rows(x, scale_of(incidence, "node", right, x.dtype))
+    out = _scatter(scale_rows(_gather(y, incidence), w), incidence)
     if diagonal is not None:
-        out = out + weigh(y, diagonal - _scatter(w, incidence))
-    return weigh(out, scale_of(incidence, "node", left, x.dtype))
+        out = out + scale_rows(y, diagonal - _scatter(w, incidence))
+    return scale_rows(out, scale_of(incidence, "node", left, x.dtype))
 
 
-def plain_edges(
-    z: Tensor, u: Tensor, incidence: Incidence, left: Power, right: Power, diagonal: float | None
+def traceable_edges(
+    z: Tensor, u: Tensor, incidence: Incidence, left: DegreePower, right: DegreePower, diagonal: float | None
 ) -> Tensor:
-    y = weigh(z, scale_of(incidence, "edge", right, z.dtype))
-    out = _gather(weigh(_scatter(y, incidence), u), incidence)
+    y = scale_rows(z, scale_of(incidence, "edge", right, z.dtype))
+    out = _gather(scale_rows(_scatter(y, incidence), u), incidence)
     if diagonal is not None:
-        out = out + weigh(y, diagonal - _gather(u, incidence))
-    return weigh(out, scale_of(incidence, "edge", left, z.dtype))
+        out = out + scale_rows(y, diagonal - _gather(u, incidence))
+    return scale_rows(out, scale_of(incidence, "edge", left, z.dtype))

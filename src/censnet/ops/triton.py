@@ -1,7 +1,8 @@
-"""The sums and products of `sums.py` and `propagate.py` on a GPU, each in one kernel; CUDA tensors get them.
+"""The sums and products of `segments.py` and `propagate.py` on a GPU, each in one kernel; CUDA tensors get them.
 
 Every kernel visits its entries in a fixed order and writes each row of the result once: no atomic additions, so the
-result is the same to the bit each time. Where there is no Triton, or no GPU, `takes` says so and torch does the work.
+result is the same to the bit each time. Where there is no Triton, or no GPU, `is_available` is False and torch does
+the work.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if importlib.util.find_spec("triton") is not None:
     from censnet.ops import triton_kernels as kernels
 
 
-def takes(table: Tensor) -> bool:
+def is_available(table: Tensor) -> bool:
     """Whether the kernels here can work on this tensor."""
     return kernels is not None and table.is_cuda and table.numel() > 0
 
@@ -51,13 +52,13 @@ def _entries(width: int, elements: int, most: int = 1024) -> int:
     return max(1, min(elements // _columns(width), most))
 
 
-def sum_bags(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
+def sum_segments(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
     """out[r] = sum of weight[k] * table[index[k]] for offset[r] <= k < offset[r + 1]."""
     out = table.new_empty(len(offset) - 1, table.shape[1])
     if len(out):
         elements, warps = (512, 2) if table.dtype.itemsize >= 4 else (256, 1)
         entries = _entries(table.shape[1], elements, most=32)
-        _launch(kernels.sum_bags, len(out), (table, index, offset, weight, out), table, entries, warps)
+        _launch(kernels.sum_segments, len(out), (table, index, offset, weight, out), table, entries, warps)
     return out
 
 
@@ -84,8 +85,8 @@ def node_product(
     x, w = x.contiguous(), w.contiguous()
     nodes, width = x.shape
     out = x.new_empty(len(others.offset) - 1, width)
-    hub = None if others.pieces is None else others.pieces.hub
-    arguments = (x, w, others.index, edge, others.offset, hub, left, right, out, nodes)
+    segment = None if others.chunks is None else others.chunks.segment
+    arguments = (x, w, others.index, edge, others.offset, segment, left, right, out, nodes)
     entries = _entries(width, 512, most=32)
     _launch(kernels.node_product, len(out), arguments, x, entries, 1, HEADS=w.shape[1], INCIDENT=incident)
     return out

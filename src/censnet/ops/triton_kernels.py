@@ -1,4 +1,4 @@
-"""The kernels behind `fused.py`. A tile is ENTRIES rows of COLUMNS channels; sums are kept in float32 (or float64)."""
+"""The kernels behind `triton.py`. A tile is ENTRIES rows of COLUMNS channels; sums are kept in float32 (or float64)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import triton.language as tl
 
 
 @triton.jit
-def sum_bags(
+def sum_segments(
     table, index, offset, weight, out,
     WIDTH: tl.constexpr, DOUBLE: tl.constexpr, COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
 ):  # fmt: skip

@@ -21,7 +21,8 @@ from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_te
 from censnet.data.tables.targets import expand_targets, table_of
 from censnet.errors import DataError
 from censnet.inspection import audit
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
 from censnet.pipeline.resolve import resolve_recipes, section_of
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows

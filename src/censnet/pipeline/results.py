@@ -76,7 +76,7 @@ def make_run(
     run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
     outputs = run.outputs(task_data.graph, device)
     held_out = None if links is None else score_held_out(models, outputs, links)
-    run.metrics = score_parts(models, task_data, outputs, held_out)
+    run.metrics = score_parts(task_data, outputs, held_out)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
         outputs = run.outputs(data.graph, device)
     for level, split in prepared.splits.items():
@@ -123,7 +123,7 @@ def _add_labels(run: Run, prepared: Prepared, level: str, table: pd.DataFrame, c
     ids = data.id_columns(level)
     found: dict[str, pd.Series[Any]] = {str(name): table[name] for name in table.columns[: len(ids)]}
     found["split"] = pd.Series([PARTS[code] if code >= 0 else None for code in codes], dtype=object)
-    labels = {f"{target.column}_predicted": target.column for target in run.models[0].targets[level]}
+    labels = {f"{target.column}_predicted": target.column for target in run.targets[level]}
     for name in map(str, table.columns[len(ids) :]):
         column = labels.pop(re.sub(r"(?<=_predicted)_\d+$", "", name), None)
         if column is not None and column not in ids:

@@ -20,7 +20,8 @@ from censnet.data.splits.stated import StatedSplit, find_stated, read_column
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.targets import table_of
 from censnet.errors import DataError, first_few, name_columns, quote
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.settings.schema import DataSettings
 
 

@@ -40,9 +40,10 @@ from censnet.settings.presets import Changes, values_of
 from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback, TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
-from censnet.training.ensemble import TrainingFiles, build_model
+from censnet.training.ensemble import TrainingFiles
 from censnet.training.history import HistoryFile
 from censnet.training.interrupt import is_out_of_memory, out_of_memory
+from censnet.training.task_data import build_model
 
 logger = logging.getLogger(__name__)
 

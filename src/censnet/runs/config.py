@@ -11,7 +11,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from censnet.errors import quote
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.selection.candidates import SelectionRecord
 from censnet.settings.presets import setting_names
 from censnet.settings.schema import Settings

@@ -14,9 +14,10 @@ from censnet.data.dataset import Dataset, rename_taken
 from censnet.data.molecules.assemble import smiles_of
 from censnet.data.molecules.featurize import atom_positions
 from censnet.data.tables.targets import table_of
-from censnet.nn.graph_task import GraphTask
+from censnet.nn.heads import GraphHead
 from censnet.nn.model import Model
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.training.evaluator import graph_batches
 from censnet.training.task_data import owners
 
@@ -92,16 +93,17 @@ def embed_graph(
     """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` is called with their number."""
     if isinstance(graph, Graph):
         nodes, edges = model.embed(graph)
-        nodes, edges = _to_dense(model.place(nodes)), _to_dense(edges)
+        nodes = nodes if model.decoder is None else model.decoder.embed_nodes(nodes)
+        nodes, edges = _to_dense(nodes), _to_dense(edges)
         tick(1)
         return nodes, edges, None
-    head = model.tasks["graph"] if "graph" in model.targets else None
+    head = dict(model.heads.items()).get("graph")
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for numbers in graph_batches(graph):
         batch = graph.batch(numbers)
         nodes, edges = model.embed(batch)
-        if isinstance(head, GraphTask):
-            pooled = head.embed(nodes, edges, batch.incidence)
+        if isinstance(head, GraphHead):
+            pooled = head.embed(nodes, edges, batch)
         else:  # no head that pools was trained: mean pooling of both sides
             count = [batch.incidence.count(side).clamp(min=1).unsqueeze(1) for side in ("node", "edge")]
             sides = (batch.incidence.pool(nodes, "node"), batch.incidence.pool(edges, "edge"))

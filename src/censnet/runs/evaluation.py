@@ -17,7 +17,7 @@ from censnet.data.digests import read_digests, row_digests
 from censnet.data.splits.links import links
 from censnet.data.tables.targets import table_of
 from censnet.errors import DataError
-from censnet.nn.model import Model, Outputs
+from censnet.nn.model import Outputs
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.predictor import Predictor
 from censnet.training.evaluator import Scores, combine, score_rows, score_split
@@ -31,7 +31,6 @@ _SEPARATOR = "\x1f"
 
 
 def score_parts(
-    models: Sequence[Model],
     task_data: TaskData,
     outputs: Sequence[Outputs],
     held_out: Sequence[HeldOutPairs] | None = None,
@@ -39,14 +38,13 @@ def score_parts(
     """Part -> level -> metric -> value on the training data.
 
     Args:
-        models: the members, whose outputs are averaged.
         task_data: labels and split.
-        outputs: of each member for `task_data.graph`.
+        outputs: of each member for `task_data.graph`; they are averaged.
         held_out: the probabilities of the held-out links, where links are predicted.
     """
     rows = {
-        level: combine(targets, [member.rows[level] for member in outputs])
-        for level, targets in models[0].targets.items()
+        level: combine(task_data.of(level), [member.by_level[level] for member in outputs])
+        for level in task_data.labels
     }
     found = score_split(task_data, rows)
     if held_out is not None:
@@ -69,13 +67,13 @@ def score_other_data(
     config, scores, fresh = run.config, Scores(), Scores()
     if config.targets:
         outputs = run.outputs(dataset.graph, device, progress)
-        for level, targets in run.models[0].targets.items():
+        for level, targets in run.targets.items():
             columns = [dataset.labels(level, target.column) for target in targets]
             shape = dataset.rows(level), dataset.count(level)
             pairs = list(zip(targets, columns, strict=True))
             labels = row_labels(targets, [target.encode(column) for target, column in pairs], *shape)
             censoring = row_censoring([target.encode_censoring(column) for target, column in pairs], *shape)
-            predicted = combine(targets, [member.rows[level] for member in outputs])
+            predicted = combine(targets, [member.by_level[level] for member in outputs])
             labeled = ~labels.isnan().all(1)
             if not bool(labeled.any()):
                 raise DataError(f"no {level} has a label that the run knows, expected some to score")

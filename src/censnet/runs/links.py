@@ -16,7 +16,8 @@ from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.ids import IdIndex, as_ids, find_alike, read_ids
 from censnet.data.tables.keys import find_key
 from censnet.errors import ArgumentError, DataError, name_columns, quote
-from censnet.nn.model import LinkInputs, Model, Outputs
+from censnet.nn.decoder import LinkDecoder, LinkInputs
+from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.pairs import find_bipartition
 from censnet.progress import counting
@@ -63,7 +64,7 @@ def link_table(
     For the latter all pairs are scored, on the device; others are few and scored on the CPU.
     """
     graph, models = one_graph(dataset), [model.cpu() for model in models]
-    latents = [member.latent for member in outputs if member.latent is not None]
+    latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
     if top is not None:
         if top < 1:
             raise ArgumentError(f"top is {top}, expected at least 1")
@@ -102,7 +103,7 @@ def score_held_out(models: Sequence[Model], outputs: Sequence[Outputs], links: L
         links: the split.
     """
     models = [model.cpu() for model in models]
-    latents = [member.latent for member in outputs if member.latent is not None]
+    latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
     return [
         HeldOutPairs(part, linked, pairs, *pair_probability(models, latents, pairs))
         for part, linked, pairs in (
@@ -161,7 +162,7 @@ def pair_probability(
     """The link probability of each pair: the mean over members, and their standard deviation if there are several."""
     found = []
     for model, latent in zip(models, latents, strict=True):
-        parts = [model.link_logits(latent, part) for part in torch.split(pairs, BLOCK, dim=1)]
+        parts = [_decoder(model).score(latent, part) for part in torch.split(pairs, BLOCK, dim=1)]
         found.append(torch.cat(parts).float().sigmoid().cpu())
     each = torch.stack(found)
     return each.mean(0), each.std(0) if len(each) > 1 else None
@@ -187,7 +188,7 @@ def top_links(
     for start in range(0, count, rows):
         nodes = torch.arange(start, min(start + rows, count))
         likely = torch.stack([
-            model.link_logits_with_all(latent, nodes, start).float().sigmoid().cpu()
+            _decoder(model).score_all_pairs(latent, nodes, start).float().sigmoid().cpu()
             for model, latent in zip(models, latents, strict=True)
         ]).mean(0)  # fmt: skip
         here = (low >= start) & (low < start + rows)
@@ -206,6 +207,12 @@ def top_links(
         tick(len(nodes))
     order = best.argsort(descending=True, stable=True)
     return torch.stack([where[order] // count, where[order] % count]), best[order]
+
+
+def _decoder(model: Model) -> LinkDecoder:
+    if model.decoder is None:
+        raise ValueError("the model has no decoder, expected one: links are scored by it")
+    return model.decoder
 
 
 def node_names(data: Dataset) -> np.ndarray[tuple[int], np.dtype[np.object_]]:

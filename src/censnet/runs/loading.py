@@ -27,6 +27,7 @@ from censnet.errors import RunError, quote
 from censnet.nn.model import Model
 from censnet.runs.config import RunConfig
 from censnet.runs.directory import CONFIG, HISTORY, METRICS, MODEL, SCHEMA, SPLITS, file_path, read_file
+from censnet.settings.build import build_model
 from censnet.training.checkpoint import open_plain
 from censnet.training.evaluator import Scores
 
@@ -73,13 +74,13 @@ def _describe_model(config: RunConfig, path: Path) -> Model:
     """A model of a run, without memory for its tensors."""
     try:
         with torch.device("meta"):
-            return Model(
+            return build_model(
                 config.node_width,
                 config.edge_width,
                 config.targets,
-                config.link,
                 config.settings.model,
-                features=config.node_features,
+                link=config.link,
+                node_features=config.node_features,
                 graph_width=config.graph_width,
             )
     except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:

@@ -22,12 +22,14 @@ from censnet.data.tables.targets import table_of
 from censnet.errors import ArgumentError, DataError, RunError, quote
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.progress import counting
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.links import check_exclusive, link_table
 from censnet.tasks.predictions import answer_table, answers
+from censnet.tasks.targets import Target
 from censnet.text import count
 from censnet.training.devices import find_device
 from censnet.training.evaluator import infer
@@ -45,9 +47,15 @@ class Predictor:
     models: list[Model]
 
     @property
+    def targets(self) -> dict[str, list[Target]]:
+        """The targets of each level: node, edge, graph."""
+        every = self.config.targets
+        return {level: [target for target in every if target.level == level] for level in self.models[0].heads}
+
+    @property
     def levels(self) -> list[str]:
         """The levels that are predicted: node, edge, graph, link."""
-        return [*self.models[0].targets, *(["link"] if self.config.link else [])]
+        return [*self.targets, *(["link"] if self.config.link else [])]
 
     def predict(
         self,
@@ -127,9 +135,9 @@ class Predictor:
                 f"the data have {found[0]} node and {found[1]} edge features, expected {expected[0]} and {expected[1]} "
                 f"as in {self.config.data}, which the run was trained on"
             )
-        if isinstance(dataset.graph, Graph) and "graph" in self.models[0].targets:
+        if isinstance(dataset.graph, Graph) and "graph" in self.targets:
             raise DataError("the data are one graph, expected many: this run predicts whole graphs")
-        if dataset.graph.graph_width != self.config.graph_width and "graph" in self.models[0].targets:
+        if dataset.graph.graph_width != self.config.graph_width and "graph" in self.targets:
             raise DataError(
                 f"the data have {dataset.graph.graph_width} features of each graph, expected {self.config.graph_width}"
             )
@@ -144,18 +152,17 @@ class Predictor:
         found = []
         with counting("predicting", self._work(graph), progress) as tick:
             for model, placed in self._placed(graph, device):
-                rows, latent, raw = infer(model, placed, tick)
-                if latent is not None:
-                    latent = latent.to("cpu")
-                found.append(Outputs(_on_cpu(rows), latent, _on_cpu(raw)))
+                by_level, link_inputs, unclipped = infer(model, placed, tick)
+                links = None if link_inputs is None else link_inputs.to("cpu")
+                found.append(Outputs(_on_cpu(by_level), links, _on_cpu(unclipped)))
         return found
 
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
         """Outputs as predictions in the user's labels and units, behind the user's columns."""
-        targets = self.models[0].targets[level]
+        targets = self.targets[level]
         taken = set(dataset.tables.frames()[table_of(level)].columns) | {"error", "split"}
-        members = [member.rows[level] for member in outputs]
-        raw = [member.raw[level] for member in outputs if level in member.raw]
+        members = [member.by_level[level] for member in outputs]
+        raw = [member.unclipped[level] for member in outputs if level in member.unclipped]
         chunked = [rows for rows in members if isinstance(rows, ChunkedOutputs)]
         if len(chunked) == len(members):
             before = [rows for rows in raw if isinstance(rows, ChunkedOutputs)]

@@ -92,7 +92,7 @@ class Run(Predictor):
         task_data = make_task_data(dataset, self.config.targets, [splits], links)
         outputs = self.outputs(task_data.graph, where, progress)
         held_out = None if links is None else score_held_out(self.models, outputs, links)
-        return score_parts(self.models, task_data, outputs, held_out)
+        return score_parts(task_data, outputs, held_out)
 
     def split(self, level: str) -> Split:
         """The rows of the training data that were used for training, validation and test.
@@ -101,8 +101,8 @@ class Run(Predictor):
             level: node, edge or graph.
         """
         check_arguments(Run.split, locals())
-        if level not in self.models[0].targets:
-            levels = " or ".join(self.models[0].targets) or "nothing"
+        if level not in self.targets:
+            levels = " or ".join(self.targets) or "nothing"
             raise ArgumentError(f"level is {quote(level)}, expected {levels}, which this run predicts")
         return self._read_splits()[level]
 
@@ -133,7 +133,7 @@ class Run(Predictor):
         """Level -> the split of its rows."""
         if not len(self.splits):
             raise RunError("this run has no record of its splits, expected one that was trained here or loaded")
-        found, levels = read_splits(self.splits), self.models[0].targets
+        found, levels = read_splits(self.splits), self.targets
         missing = next((table_of(level) for level in levels if table_of(level) not in found), None)
         if missing is not None:
             raise RunError(f"{SPLITS} of the run has no rows of {missing}, expected those of the training")
@@ -153,5 +153,5 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     for name, frame in tables.items():
         if name.startswith("predictions"):
             level = name.removeprefix("predictions").removesuffix(".csv").lstrip("_")
-            predictions[level or next(iter(models[0].targets), "link")] = frame
+            predictions[level or next(iter(models[0].heads), "link")] = frame
     return Run(config, schema, models, read_metrics(path, config), tables[HISTORY], tables[SPLITS], predictions, path)

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from censnet.data.splits.split import PARTS
 from censnet.nn.chunked import dense
-from censnet.nn.encoders import MakeEncoder
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.selection.candidates import (
@@ -30,6 +29,7 @@ from censnet.selection.candidates import (
     select_best,
 )
 from censnet.selection.pseudo_labels import calibrate_confidence, propagate_features, pseudo_labels
+from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import Settings
 from censnet.tasks.predictions import probabilities
 from censnet.training.batches import choose_sampling
@@ -37,16 +37,15 @@ from censnet.training.callbacks import Callback
 from censnet.training.devices import make_accelerator, total_memory
 from censnet.training.ensemble import (
     TrainingFiles,
-    build_model,
     can_batch_members,
     fit_members,
     restore_members,
 )
 from censnet.training.evaluator import infer
-from censnet.training.task_data import TaskData
+from censnet.training.task_data import TaskData, build_model
 from censnet.training.trainer import FitResult
 
-GATES = ("encoder.*.gate_weight", "encoder.*.root_weight", "last.gate_weight", "last.root_weight")
+GATES = ("encoder.*.gate_weight", "encoder.*.root_weight", "heads.*.gate_weight", "heads.*.root_weight")
 CANDIDATE_SEEDS = 2**32  # distance between the seeds of the candidates of a member: seeds of trainings are below
 
 Results = dict[int, tuple[Model, FitResult]]  # number of a candidate -> its model and result
@@ -180,7 +179,7 @@ def predict_pseudo_labels(
     graph, labels = task_data.graph.to(device), task_data.labels[target.level][:, 0].to(device)
     found = []
     for models, codes in zip(teachers, task_data.parts[target.level].unbind(1), strict=True):
-        outputs = [dense(infer(model.to(device), graph).rows[target.level]) for model in models]
+        outputs = [dense(infer(model.to(device), graph).by_level[target.level]) for model in models]
         predicted = torch.stack([probabilities(target, each.float()) for each in outputs]).mean(0)
         validation = ((codes.to(device) == PARTS.index("validation")) & ~labels.isnan()).nonzero().squeeze(1)
         accuracy = float((predicted[validation].argmax(1) == labels[validation]).double().mean())

@@ -11,11 +11,12 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
-from censnet.data.splits.split import Split
 from censnet.errors import SettingsError
+from censnet.nn.layers import LAYERS
 from censnet.nn.model import Model
-from censnet.ops.graph import Graph, GraphSet
-from censnet.ops.sampling import Subgraph, induced_subgraph, proportional, sample_neighbors
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+from censnet.ops.sampling import Subgraph, induced_subgraph, proportional_batches, sample_neighbors
 from censnet.settings.schema import TrainingSettings
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.task_data import TaskData, graphs_with, rows_of_graphs
@@ -106,7 +107,7 @@ class MaskedLinkBatch(FullBatch):
         if message_edges is None:
             return batch
         edges, ends = graph.edges[message_edges], graph.ends[:, message_edges]
-        message_graph = Graph(graph.nodes, edges, ends, graph.owner, graph.num_graphs, graph.graphs)
+        message_graph = Graph(graph.nodes, edges, ends, graph.owner, graph.num_graphs, graph.graph_features)
         if "edge" not in batch.rows:
             return replace(batch, graph=message_graph)
         number = torch.full((graph.num_edges,), -1, device=message_edges.device)
@@ -167,11 +168,9 @@ class SampledSubgraphs:
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.settings.sampling == "proportional":
-            codes = self.task_data.parts.get("node")
-            none = torch.full((self.graph.num_nodes,), -1)
-            split = Split.of((none if codes is None else codes[:, 0].cpu()).numpy())
-            size = self.settings.batch_size_for(self.graph.num_nodes)
-            return proportional(split, self.graph.num_nodes, size, generator)
+            parts = self.task_data.parts.get("node")
+            codes = torch.full((self.graph.num_nodes,), -1) if parts is None else parts[:, 0].cpu()
+            return proportional_batches(codes, self.settings.batch_size_for(self.graph.num_nodes), generator)
         if self.settings.imbalance == "sampling":
             order = sample_balanced(self.task_data.labels[self.level][self.rows], len(self.rows), generator)
         else:
@@ -237,7 +236,7 @@ def choose_sampling(task_data: TaskData, settings: TrainingSettings, model: Mode
     too_large = False
     if isinstance(graph, Graph) and task_data.links is None and task_data.members == 1:
         encoder = model.encoder
-        rows = sum(graph.num_nodes if letter == "N" else graph.num_edges for letter in encoder.word)
+        rows = sum(graph.count(LAYERS[letter].updates) for letter in encoder.layer_order)
         width = max(encoder.out_node_width, encoder.out_edge_width)
         too_large = rows * width * NUMBERS_KEPT * 4 > memory * MOST_MEMORY
     if too_large:

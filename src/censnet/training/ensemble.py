@@ -9,11 +9,9 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator
 
-from censnet.nn.encoders import MakeEncoder
 from censnet.nn.ensemble import split_members, stack_members
-from censnet.nn.graph_task import GraphTask
 from censnet.nn.model import Model
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
 from censnet.settings.schema import Settings, TrainingSettings
 from censnet.training.callbacks import Callback
 from censnet.training.history import HistoryFile
@@ -163,19 +161,3 @@ def can_batch_members(task_data: TaskData, settings: Settings, members: int, dev
             return False
     values = rows * settings.model.hidden
     return values * members <= BATCHED_ON_GPU and (device.type != "cpu" or values <= BATCHED_ON_CPU)
-
-
-def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncoder | None = None) -> Model:
-    """The model for some training data; a CensNet, unless another encoder is made."""
-    graph, link = task_data.graph, task_data.links is not None
-    model = Model(
-        graph.node_width, graph.edge_width, task_data.targets, link, settings.model, 1, task_data.node_features,
-        make_encoder, graph.graph_width,
-    )  # fmt: skip
-    if isinstance(graph, GraphSet):
-        training = graphs_with(graph, task_data.parts, 0)
-        sizes = [float(offset.diff()[training].double().mean()) for offset in (graph.node_offset, graph.edge_offset)]
-        for task in model.tasks.values():
-            if isinstance(task, GraphTask):
-                task.head.set_reference_size(*sizes)
-    return model

@@ -13,8 +13,10 @@ from torch import Tensor
 from censnet.data.splits.split import PARTS
 from censnet.errors import SettingsError
 from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, LazyOutputs, RowOutputs, dense, join
-from censnet.nn.model import LinkInputs, Model, Outputs
-from censnet.ops.graph import Graph, GraphSet
+from censnet.nn.decoder import LinkInputs
+from censnet.nn.model import Model, Outputs
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.ops.normalization import by_head
 from censnet.tasks.losses import label_count, row_loss
 from censnet.tasks.metrics import (
@@ -50,9 +52,9 @@ def infer(model: Model, graph: Graph | GraphSet, tick: Callable[[int], None] = l
         for index in graph_batches(graph):
             batches.append(model(graph.batch(index)))
             tick(len(index))
-        rows = {level: join([batch.rows[level] for batch in batches]) for level in model.targets}
-        raw = {level: join([batch.raw[level] for batch in batches]) for level in batches[0].raw}
-        return Outputs(rows, None, raw)
+        by_level = {level: join([batch.by_level[level] for batch in batches]) for level in batches[0].by_level}
+        unclipped = {level: join([batch.unclipped[level] for batch in batches]) for level in batches[0].unclipped}
+        return Outputs(by_level, None, unclipped)
     finally:
         model.train(was_training)
 
@@ -90,13 +92,13 @@ class Evaluator:
     def __call__(self, model: Model) -> list[Scores]:
         """Scores of each member, by level. Outputs that are not finite raise a FloatingPointError."""
         outputs = infer(model, self.task_data.graph)
-        latent = {} if outputs.latent is None else {"link": outputs.latent.places}
-        for level, values in (outputs.rows | latent).items():
+        links = {} if outputs.link_inputs is None else {"link": outputs.link_inputs.embedding}
+        for level, values in {**outputs.by_level, **links}.items():
             if not bool((values if isinstance(values, Tensor) else values.inputs).isfinite().all()):
                 raise FloatingPointError(f"the output for a {level} is not finite")
-        found = self.score(outputs.rows)
-        if outputs.latent is not None and self.part != "train":
-            found[0]["link"] = self._links(model, outputs.latent)
+        found = self.score(outputs.by_level)
+        if outputs.link_inputs is not None and self.part != "train":
+            found[0]["link"] = self._links(model, outputs.link_inputs)
         return found
 
     def score(self, outputs: Mapping[str, RowOutputs]) -> list[Scores]:
@@ -164,17 +166,18 @@ class Evaluator:
                 return False
         return True
 
-    def _links(self, model: Model, latent: LinkInputs) -> dict[str, float]:
+    def _links(self, model: Model, inputs: LinkInputs) -> dict[str, float]:
         """Scores of held-out links against as many negative pairs, and the cross entropy."""
-        links = self.task_data.links
+        links, decoder = self.task_data.links, model.decoder
         assert links is not None
+        assert decoder is not None
         positives, negatives = (
             (links.validation_links, links.validation_negatives)
             if self.part == "validation"
             else (links.test_links, links.test_negatives)
         )
         with torch.no_grad():
-            positive, negative = (model.link_logits(latent, pairs).float().cpu() for pairs in (positives, negatives))
+            positive, negative = (decoder.score(inputs, pairs).float().cpu() for pairs in (positives, negatives))
         loss = torch.cat([F.softplus(-positive), F.softplus(negative)]).mean()
         return {**score_links(positive.numpy(), negative.numpy()), "loss": float(loss)}
 

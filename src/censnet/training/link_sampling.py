@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import pair_space, sample_non_edges, unique_inverse
+from censnet.ops.pairs import NodePairs, sample_non_edges, unique_inverse
 
 
 class LinkBatch(NamedTuple):
@@ -47,7 +47,7 @@ class LinkSampler:
     def __init__(self, graph: Graph, mask_ratio: float, negative_ratio: int) -> None:
         self.mask_ratio, self.negative_ratio, self.device = mask_ratio, negative_ratio, graph.ends.device
         ends = graph.ends.cpu().numpy()
-        self._space = pair_space(graph)
+        self._space = NodePairs.of(graph)
         proper = np.flatnonzero(ends[0] != ends[1])
         self._links, pair_of = unique_inverse(self._space.rank(ends[0][proper], ends[1][proper]))
         self._link_of = torch.full((graph.num_edges,), len(self._links))

@@ -41,12 +41,13 @@ class Objective:
         """(members,)"""
         members = self.task_data.members
         total = torch.zeros(members, device=batch.graph.edges.device)
-        for level, values in outputs.rows.items():
+        for level, values in outputs.by_level.items():
             total = total + self._label_loss(level, values, batch)
         if self.soft_labels is not None:
             total = total.index_add(0, self.soft_labels.members, self.soft_labels.loss(outputs, members))
-        if outputs.latent is not None:
-            total = total + self.model.link_loss(outputs.latent, batch.graph, batch.positives, batch.negatives)
+        if outputs.link_inputs is not None and self.model.decoder is not None:
+            links = batch.graph, batch.positives, batch.negatives
+            total = total + self.model.decoder.loss(outputs.link_inputs, *links)
         if self.settings.lp_penalty:
             size = penalty(self.model.parameters(), self.settings.lp_power, members)
             total = total + self.settings.lp_penalty * size
@@ -106,7 +107,7 @@ class _SoftLabels:
 
     def loss(self, outputs: Outputs, members: int) -> Tensor:
         """The loss of each of these members."""
-        values = by_head(dense(outputs.rows[self.target.level]).float(), members)
+        values = by_head(dense(outputs.by_level[self.target.level]).float(), members)
         if len(self.members) < members:
             values = values.index_select(1, self.members)
         return soft_label_loss(self.target, values, self.classes, self.weight)

@@ -16,7 +16,7 @@ from censnet.errors import SettingsError
 from censnet.settings.schema import TrainingSettings
 
 # Parameters that a model may lack, by its other settings
-OPTIONAL = ("encoder", "encoder.pre_layers.0", "encoder.layers", "last", "tasks", ".gate_weight", ".root_weight")
+OPTIONAL = ("encoder", "encoder.pre_layers.0", "encoder.layers", "heads", "decoder", ".gate_weight", ".root_weight")
 
 
 def make_optimizer(model: nn.Module, settings: TrainingSettings) -> Optimizer:

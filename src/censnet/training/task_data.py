@@ -11,7 +11,12 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import PARTS, Split
-from censnet.ops.graph import Graph, GraphSet
+from censnet.nn.model import Model
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+from censnet.settings import build
+from censnet.settings.build import MakeEncoder
+from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
 
 
@@ -83,8 +88,8 @@ class TaskData:
     def has(self, part: str) -> bool:
         """Whether every member has labeled samples, or links, in a part of the split."""
         code = PARTS.index(part)
-        labelled = {level: ~labels.isnan().all(1, keepdim=True) for level, labels in self.labels.items()}
-        rows = any(bool(((codes == code) & labelled[level]).any(0).all()) for level, codes in self.parts.items())
+        labeled = {level: ~labels.isnan().all(1, keepdim=True) for level, labels in self.labels.items()}
+        rows = any(bool(((codes == code) & labeled[level]).any(0).all()) for level, codes in self.parts.items())
         return rows or self.links is not None
 
     def only(self, part: str) -> TaskData:
@@ -100,6 +105,28 @@ class TaskData:
             parts={level: self.parts[level][rows] for level, rows in kept.items()},
             censoring={level: censoring[kept[level]] for level, censoring in self.censoring.items()},
         )
+
+
+def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncoder | None = None) -> Model:
+    """Build the model of the settings for this data; with CensNet as its encoder, unless another is made."""
+    graph, reference_size = task_data.graph, None
+    if isinstance(graph, GraphSet):
+        train = graphs_with(graph, task_data.parts, 0)
+        nodes, edges = (
+            float(offset.diff()[train].double().mean()) for offset in (graph.node_offset, graph.edge_offset)
+        )
+        reference_size = nodes, edges
+    return build.build_model(
+        graph.node_width,
+        graph.edge_width,
+        task_data.targets,
+        settings.model,
+        link=task_data.links is not None,
+        node_features=task_data.node_features,
+        graph_width=graph.graph_width,
+        reference_size=reference_size,
+        make_encoder=make_encoder,
+    )
 
 
 def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:

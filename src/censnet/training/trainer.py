@@ -116,7 +116,7 @@ class Trainer:
         main = accelerator.is_main_process
         self.checkpoint = checkpoint
         self.callbacks, self.history_file = (callbacks, history_file) if main else ((), None)
-        self.batches = make_batches(self.task_data, settings, model.receptive_field, model.learns_pairs)
+        self.batches = make_batches(self.task_data, settings, model.receptive_field, model.samples_pairs)
         self.steps = len(self._plan(0))
         self.evaluator = None
         if self.task_data.has("validation"):

@@ -1,7 +1,7 @@
-r"""Attention over the neighbours of each node and itself, as an operator :math:`x \mapsto \alpha x` in O(E d).
+r"""Attention over the neighbors of each node and itself, as an operator :math:`x \mapsto \alpha x` in O(E d).
 
-:math:`\alpha_{ij} = \mathrm{softmax}_j\, \mathrm{LeakyReLU}(t_i + s_j)` over the distinct neighbours j of i and over i
-(Velickovic et al. 2018), for each head by itself. The heads of networks side by side are so many heads more.
+:math:`\alpha_{ij} = \mathrm{softmax}_j\, \mathrm{LeakyReLU}(t_i + s_j)` over the distinct neighbors j of i and over i
+(Velickovic et al. 2018), for each head by itself. The heads of batched members are further heads.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from torch.autograd.function import once_differentiable
 from censnet.ops import triton as fused
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head, dots
-from censnet.ops.segments import Segments, add_pieces, linear_map, sum_bags, take_rows
+from censnet.ops.segments import Segments, add_chunks, linear_map, sum_segments, take_rows
 
 SLOPE = 0.2  # of LeakyReLU below 0, as published
-BLOCK = 2**27  # numbers in the rows whose dot products are taken at once
+BLOCK = 2**27  # numbers in the rows of one chunk of dot products
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbors:
     """The entries (i, j) of the adjacency matrix, each edge once in either direction, in the order of i.
 
     Args:
         around: for each node i the j of its entries.
         node: (n,) the i of each entry.
-        mirror: (n,) where the entry (j, i) of each entry (i, j) stands.
+        mirror: (n,) index of the entry (j, i) of each entry (i, j).
         each: (n,) 0, 1, 2, ...
     """
 
@@ -47,7 +47,7 @@ class Neighbours:
     def at_other(self, rows: Tensor) -> Tensor:
         """x_j at each entry (i, j). (N, d) -> (n, d)"""
         back = replace(self.around, index=self.mirror)
-        return linear_map(rows, lambda x: take_rows(x, self.around.index), lambda grad: sum_bags(grad, back))
+        return linear_map(rows, lambda x: take_rows(x, self.around.index), lambda grad: sum_segments(grad, back))
 
     def sum(self, entries: Tensor) -> Tensor:
         """At each node, the sum over its entries. (n, d) -> (N, d)"""
@@ -57,32 +57,32 @@ class Neighbours:
         return take_rows(rows, self.node)
 
     def _sum(self, entries: Tensor) -> Tensor:
-        return sum_bags(entries, replace(self.around, index=self.each))
+        return sum_segments(entries, replace(self.around, index=self.each))
 
 
-_kept: WeakKeyDictionary[Incidence, Neighbours] = WeakKeyDictionary()  # as long as the graph lives
+_cache: WeakKeyDictionary[Incidence, Neighbors] = WeakKeyDictionary()  # for the lifetime of the graph
 
 
-def neighbours_of(incidence: Incidence) -> Neighbours:
-    """The distinct neighbours of each node, itself not among them: of parallel edges one counts, and no loop."""
-    if incidence not in _kept:
+def neighbors_of(incidence: Incidence) -> Neighbors:
+    """The distinct neighbors of each node, without itself: parallel edges count once, self-loops not at all."""
+    if incidence not in _cache:
         first, second = incidence.ends
         plain = incidence.is_first & (first != second)
         simple = incidence if bool(plain.all()) else Incidence(incidence.ends[:, plain], incidence.num_nodes)
-        around, edge = simple.slots.other, simple.slots.edge.index
+        around, edge = simple.csr.other, simple.csr.edge.index
         node = (simple.ends.sum(0)[edge] - around.index).to(around.index.dtype)
         together = torch.argsort(edge, stable=True).view(-1, 2)  # the two entries of each edge
         mirror = torch.empty_like(node)
         mirror[together] = together.flip(1).to(node.dtype)
-        _kept[incidence] = Neighbours(around, node, mirror, torch.arange(len(node), device=node.device).to(node.dtype))
-    return _kept[incidence]
+        _cache[incidence] = Neighbors(around, node, mirror, torch.arange(len(node), device=node.device).to(node.dtype))
+    return _cache[incidence]
 
 
-def attend(target: Tensor, source: Tensor, near: Neighbours) -> tuple[Tensor, Tensor]:
+def attend(target: Tensor, source: Tensor, near: Neighbors) -> tuple[Tensor, Tensor]:
     """alpha at each entry, and of each node for itself. t (N, heads), s (N, heads) -> (n, heads), (N, heads)"""
     score = F.leaky_relu(near.at_node(target) + near.at_other(source), SLOPE)
     own = F.leaky_relu(target + source, SLOPE)
-    with torch.no_grad():  # a softmax is the same whatever is taken off; the highest keeps exp in its range
+    with torch.no_grad():  # softmax is invariant to a shift; the maximum keeps exp in range
         index = near.node.long().unsqueeze(1).expand_as(score)
         highest = own.scatter_reduce(0, index, score, "amax")
     score, own = (score - near.at_node(highest)).exp(), (own - highest).exp()
@@ -92,7 +92,7 @@ def attend(target: Tensor, source: Tensor, near: Neighbours) -> tuple[Tensor, Te
 
 class _Propagate(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, alpha: Tensor, own: Tensor, near: Neighbours) -> Tensor:
+    def forward(ctx: Any, x: Tensor, alpha: Tensor, own: Tensor, near: Neighbors) -> Tensor:
         ctx.save_for_backward(x, alpha, own)
         ctx.near = near
         return _product(x, alpha, own, near, near.each)
@@ -111,19 +111,19 @@ class _Propagate(torch.autograd.Function):
         return grad_x, torch.cat(parts), dots(x, grad, heads), None
 
 
-def _product(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbours, entry: Tensor) -> Tensor:
+def _product(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbors, entry: Tensor) -> Tensor:
     """own_i x_i + the sum over j of alpha_ij x_j; with `entry` the mirror, of alpha_ji x_j."""
     heads = own.shape[1]
-    if fused.takes(x):
-        out = add_pieces(fused.node_product(x, alpha, near.around, entry, None, None, False), near.around)
+    if fused.is_available(x):
+        out = add_chunks(fused.node_product(x, alpha, near.around, entry, None, None, False), near.around)
     else:
         message = take_rows(x, near.around.index)
         by_head(message, heads).mul_(take_rows(alpha, entry).unsqueeze(2))  # in place: a third of the time on a CPU
-        out = sum_bags(message, replace(near.around, index=near.each))
+        out = sum_segments(message, replace(near.around, index=near.each))
     by_head(out, heads).addcmul_(by_head(x, heads), own.unsqueeze(2))
     return out
 
 
-def propagate(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbours) -> Tensor:
-    """alpha x: at each node i, own_i x_i + the sum over its neighbours j of alpha_ij x_j. (N, d) -> (N, d)"""
+def propagate(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbors) -> Tensor:
+    """alpha x: at each node i, own_i x_i + the sum over its neighbors j of alpha_ij x_j. (N, d) -> (N, d)"""
     return cast(Tensor, _Propagate.apply(x, alpha, own, near))  # type: ignore[no-untyped-call]

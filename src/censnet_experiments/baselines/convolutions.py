@@ -26,14 +26,14 @@ def with_loops(graph: Graph) -> tuple[Tensor, Tensor]:
 
 
 def dense(nodes: Tensor) -> Tensor:
-    """Features as the layers of PyTorch Geometric take them."""
+    """Dense features, as the layers of PyTorch Geometric take them."""
     return nodes if nodes.layout == torch.strided else nodes.to_dense()
 
 
 class TwoLayers(nn.Module):
-    """Dropout, a layer, an activation, dropout, a layer. What they read of the graph is made once, by `inputs`."""
+    """Dropout, a layer, an activation, dropout, a layer. `inputs` computes the arguments of `forward` once."""
 
-    drop_features = True  # whether the first dropout is there
+    drop_features = True  # whether there is dropout before the first layer
 
     activation: Callable[[Tensor], Tensor] = staticmethod(F.relu)
 
@@ -42,12 +42,12 @@ class TwoLayers(nn.Module):
         self.first, self.second, self.dropout = first, second, dropout
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
+        """Re-initialize the parameters."""
         for layer in (self.first, self.second):
             cast(MessagePassing, layer).reset_parameters()
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
-        """What `forward` takes: the features, and the edges as these layers want them."""
+        """The arguments of `forward`: the features, and the edges in the form of these layers."""
         return dense(graph.nodes), both_ways(graph)
 
     def forward(self, nodes: Tensor, *edges: Tensor) -> Tensor:
@@ -104,14 +104,14 @@ class _Chebyshev(ChebConv):  # type: ignore[misc]
 
 
 class GraphSAGE(TwoLayers):
-    """Hamilton et al. 2017, with the mean of all neighbours rather than of a sample."""
+    """Hamilton et al. 2017, with the mean of all neighbors rather than of a sample."""
 
     def __init__(self, graph: Graph, out_width: int, hidden: int = 32, dropout: float = 0.5) -> None:
         super().__init__(_Mean(graph.node_width, hidden), _Mean(hidden, out_width), dropout)
 
 
 class _Mean(SAGEConv):  # type: ignore[misc]
-    """The layer of PyTorch Geometric, whose mean of the neighbours is taken after their channels are mixed to fewer."""
+    """The layer of PyTorch Geometric, with the mean of the neighbors after the linear map, which has fewer channels."""
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         mixed = F.linear(x, self.lin_l.weight)
@@ -121,7 +121,7 @@ class _Mean(SAGEConv):  # type: ignore[misc]
 
 
 class GAT(TwoLayers):
-    """Velickovic et al. 2018: `heads` of `hidden` channels each, then one that answers; dropout on attention too."""
+    """Velickovic et al. 2018: `heads` of `hidden` channels each, then one output head; dropout on attention too."""
 
     activation = staticmethod(F.elu)
 

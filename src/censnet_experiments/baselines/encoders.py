@@ -15,16 +15,16 @@ import torch
 from torch import Tensor, nn
 
 from censnet.errors import SettingsError
-from censnet.nn.diffusion import neighbours
+from censnet.nn.diffusion import normalized_adjacency
 from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.encoder import ACTIVATIONS
-from censnet.nn.encoders import MakeEncoder
-from censnet.nn.ensemble import check_rows, init_members, matrices, mix
+from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import KERNELS, Kernel, Operator, make_kernel
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
+from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import ModelSettings
-from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
+from censnet_experiments.baselines.attention import attend, neighbors_of, propagate
 
 BaselineName = Literal["gcn", "appnp", "gat"]
 HEADS = 8  # of attention, as published; each has its share of the channels
@@ -32,11 +32,13 @@ LEAST = 1e-6  # of what dropout leaves of a row of attention, where that is divi
 
 
 class Convolution(nn.Module):
-    """kernel(A~) x; see `neighbours`."""
+    """kernel(A~) x; see `normalized_adjacency`."""
 
-    def __init__(self, kernel: Kernel, members: int = 1) -> None:
+    members = 1
+
+    def __init__(self, kernel: Kernel) -> None:
         super().__init__()
-        self.kernel, self.members = make_kernel(kernel, members), members
+        self.kernel = make_kernel(kernel)
 
     def reset_parameters(self) -> None:
         """Start afresh."""
@@ -44,7 +46,7 @@ class Convolution(nn.Module):
 
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
         """The nodes with what they get of each other. (N, d) -> (N, d)"""
-        spread: Tensor = self.kernel(neighbours(incidence, nodes.dtype), nodes)
+        spread: Tensor = self.kernel(normalized_adjacency(incidence, nodes.dtype), nodes)
         return spread
 
 
@@ -55,14 +57,16 @@ class Attention(nn.Module):
     several that would multiply from step to step and swamp the rows, so there what is left of each row sums to 1 again.
     """
 
-    def __init__(self, width: int, heads: int, kernel: Kernel, dropout: float = 0.0, members: int = 1) -> None:
+    members = 1
+
+    def __init__(self, width: int, heads: int, kernel: Kernel, dropout: float = 0.0) -> None:
         super().__init__()
         if width % heads:
             raise ValueError(f"width is {width}, expected a multiple of {heads}: each head has its share of channels")
-        self.heads, self.members = heads, members
-        self.kernel, self.dropout = make_kernel(kernel, members), Dropout(dropout)
-        self.target = nn.Parameter(matrices(members, heads, width // heads))
-        self.source = nn.Parameter(matrices(members, heads, width // heads))
+        self.heads = heads
+        self.kernel, self.dropout = make_kernel(kernel), Dropout(dropout)
+        self.target = nn.Parameter(torch.empty(heads, width // heads))
+        self.source = nn.Parameter(torch.empty(heads, width // heads))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -73,7 +77,7 @@ class Attention(nn.Module):
 
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
         """The nodes with what they get of each other. (N, M d) -> (N, M d)"""
-        near, shares = neighbours_of(incidence), by_head(nodes, self.members * self.heads)
+        near, shares = neighbors_of(incidence), by_head(nodes, self.members * self.heads)
         target, source = ((shares * each.flatten(0, -2)).sum(2) for each in (self.target, self.source))
         alpha, own = (self.dropout(each) for each in attend(target, source, near))
         if self.training and self.dropout.p > 0 and self.kernel.steps > 1:
@@ -87,11 +91,13 @@ class Attention(nn.Module):
 class Layer(nn.Module):
     """spread(H W) + b. (N, in_width) -> (N, out_width), or M times each; what comes in first may be CSR, and shared."""
 
-    def __init__(self, in_width: int, out_width: int, spread: nn.Module | None, members: int = 1) -> None:
+    members = 1
+
+    def __init__(self, in_width: int, out_width: int, spread: nn.Module | None) -> None:
         super().__init__()
-        self.in_width, self.out_width, self.spread, self.members = in_width, out_width, spread, members
-        self.weight = nn.Parameter(matrices(members, in_width, out_width))
-        self.bias = nn.Parameter(torch.empty(members * out_width))
+        self.in_width, self.out_width, self.spread = in_width, out_width, spread
+        self.weight = nn.Parameter(torch.empty(in_width, out_width))
+        self.bias = nn.Parameter(torch.empty(out_width))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -107,7 +113,7 @@ class Layer(nn.Module):
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
         """The renewed nodes."""
         check_rows("nodes", nodes, incidence.num_nodes, self.in_width, self.members, "(N, node_width)")
-        mixed = mix(nodes, self.weight)
+        mixed = batched_linear(nodes, self.weight)
         return (mixed if self.spread is None else self.spread(mixed, incidence)) + self.bias
 
 
@@ -142,7 +148,7 @@ class BaselineEncoder(nn.Module):
         self.layers, self.end = nn.ModuleList(layers), end
         self.dropout, self.activation = Dropout(dropout), activation
         self.out_node_width, self.out_edge_width = layers[-1].out_width, edge_width
-        self.word, self.steps = "N" * (len(layers) if end is None else 1), kernel.steps
+        self.layer_order, self.steps = "N" * (len(layers) if end is None else 1), kernel.steps
 
     def reset_parameters(self) -> None:
         """Start afresh."""
@@ -174,7 +180,7 @@ def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEn
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
-        >>> encoder = baseline_encoder("gat")(4, 2, ModelSettings(hidden=16, kernel="pagerank"), 1)
+        >>> encoder = baseline_encoder("gat")(4, 2, ModelSettings(hidden=16, kernel="pagerank"))
         >>> nodes, edges = encoder(torch.randn(3, 4), torch.randn(2, 2), path)
         >>> nodes.shape, edges.shape
         (torch.Size([3, 16]), torch.Size([2, 2]))
@@ -182,7 +188,7 @@ def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEn
     if name not in ("gcn", "appnp", "gat"):
         raise ValueError(f"name is {name!r}, expected 'gcn', 'appnp' or 'gat'")
 
-    def make(node_width: int, edge_width: int, settings: ModelSettings, members: int) -> BaselineEncoder:
+    def make(node_width: int, edge_width: int, settings: ModelSettings) -> BaselineEncoder:
         if settings.norm is not None or settings.residual or settings.pre_layers or settings.variant != "paper":
             raise SettingsError(
                 f"model.norm is {settings.norm}, model.residual {settings.residual}, "
@@ -195,11 +201,11 @@ def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEn
         for width in (node_width, settings.hidden):
             spread: nn.Module | None = None
             if name == "gcn":
-                spread = Convolution(walk, members)
+                spread = Convolution(walk)
             elif name == "gat":
-                spread = Attention(settings.hidden, HEADS, walk, dropout, members)
-            layers.append(Layer(width, settings.hidden, spread, members))
-        end = Convolution(walk, members) if name == "appnp" else None
+                spread = Attention(settings.hidden, HEADS, walk, dropout)
+            layers.append(Layer(width, settings.hidden, spread))
+        end = Convolution(walk) if name == "appnp" else None
         return BaselineEncoder(layers, edge_width, walk, end, dropout, settings.activation, settings.last_layer_is_head)
 
     return make

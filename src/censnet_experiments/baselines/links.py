@@ -1,4 +1,4 @@
-"""What CensNet-VAE is compared with: the variational graph auto-encoder, and spectral clustering."""
+"""Baselines of Table 3: the variational graph auto-encoder and spectral clustering."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from censnet.ops.graph import Graph
 from censnet_experiments.baselines.convolutions import both_ways, dense, with_loops
 
 Score = Callable[[Tensor], float]
-LOOK = 10  # iterations between looks at the validation links
+SCORE_EVERY = 10  # iterations between scores on validation links
 
 
 def best_of(step: Callable[[], None], embed: Callable[[], Tensor], steps: int, score: Score) -> Tensor:
-    """Do so many steps, look at the embedding now and then, and give the one with the highest score."""
+    """Do a number of steps, score the embedding regularly, and return the best one."""
     best, highest = torch.empty(0), -float("inf")
     for number in range(1, steps + 1):
         step()
-        if number % LOOK == 0 or number == steps:
+        if number % SCORE_EVERY == 0 or number == steps:
             with torch.no_grad():
                 embedding = embed()
             found = score(embedding)
@@ -34,8 +34,8 @@ def best_of(step: Callable[[], None], embed: Callable[[], Tensor], steps: int, s
     return best
 
 
-class Encoder(nn.Module):
-    """A graph convolution, ReLU, and one more for the mean and for the logarithm of the deviation."""
+class VGAEEncoder(nn.Module):
+    """A graph convolution, ReLU, and one convolution each for the mean and the log standard deviation."""
 
     def __init__(self, node_width: int, hidden: int, latent: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Encoder(nn.Module):
         self.log_std = GCNConv(hidden, latent, normalize=False)
 
     def forward(self, nodes: Tensor, index: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean and the logarithm of the deviation of each node. (N, latent)"""
+        """The mean and the log standard deviation of each node. (N, latent)"""
         hidden = self.first(nodes, index, weight).relu()
         return self.mean(hidden, index, weight), self.log_std(hidden, index, weight)
 
@@ -52,11 +52,11 @@ class Encoder(nn.Module):
 class GraphAutoEncoder:
     """VGAE (Kipf and Welling 2016), by PyTorch Geometric, with the loss of its authors' code: over all pairs of nodes.
 
-    Links are weighed up to balance the others, and the sum counts half beside the divergence. PyTorch Geometric's own
-    loss draws as many pairs at random as there are links instead.
+    Positive pairs are weighted to balance the negative ones, and the sum has weight 1/2 beside the KL divergence. The
+    loss of PyTorch Geometric samples as many negatives as positives instead.
 
     Args:
-        graph: what is seen.
+        graph: the message graph.
         hidden: channels after the first convolution; 32 in the original, 64 is what the paper gives CensNet-VAE.
         latent: channels of the embedding; 16 in the original, 32 in the paper.
     """
@@ -65,13 +65,13 @@ class GraphAutoEncoder:
         self.graph, self.hidden, self.latent = graph, hidden, latent
 
     def embed(self, epochs: int, learning_rate: float, seed: int, score: Score) -> Tensor:
-        """Train, and give the mean of each node's embedding after the best iteration."""
+        """Train, and return the mean of each node's embedding after the best iteration."""
         graph = self.graph
         torch.manual_seed(seed)
-        model = VGAE(Encoder(graph.node_width, self.hidden, self.latent)).to(graph.ends.device)
+        model = VGAE(VGAEEncoder(graph.node_width, self.hidden, self.latent)).to(graph.ends.device)
         inputs = (dense(graph.nodes), *with_loops(graph))
-        linked = 2 * graph.num_edges + graph.num_nodes
-        weight = (graph.num_nodes**2 - linked) / linked
+        positives = 2 * graph.num_edges + graph.num_nodes
+        weight = (graph.num_nodes**2 - positives) / positives
         adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
 
         def step() -> None:
@@ -83,7 +83,7 @@ class GraphAutoEncoder:
             adam.step()
 
         def mean() -> Tensor:
-            embedding: Tensor = model.eval().encode(*inputs)  # the mean itself, when it is not training
+            embedding: Tensor = model.eval().encode(*inputs)  # the mean itself in evaluation mode
             return embedding
 
         return best_of(step, mean, epochs, score)
@@ -92,20 +92,20 @@ class GraphAutoEncoder:
 class SpectralClustering:
     r"""The embedding behind spectral clustering (Tang and Liu 2011): eigenvectors of the random walk on the graph.
 
-    A graph whose links are partly hidden falls apart into many components, and the first eigenvectors then only say
-    which one a node is in. So :math:`A + \tau / N` is taken in the place of A (Qin and Rohe 2013), which joins them.
+    A graph without its held-out links has many connected components, and the first eigenvectors then only indicate the
+    component of a node. The regularized :math:`A + \tau / N` (Qin and Rohe 2013), which connects them, replaces A.
 
     Args:
-        graph: what is seen; its features are not.
-        embeddings: how many eigenvectors are tried; 128 in the paper of VGAE.
-        tau: the regularisation.
+        graph: the message graph; node features are not used.
+        embeddings: candidates for the number of eigenvectors; 128 in the paper of VGAE.
+        tau: the regularization.
     """
 
     def __init__(self, graph: Graph, embeddings: Sequence[int] = (64, 128), tau: float = 0.5) -> None:
         self.graph, self.embeddings, self.tau = graph, tuple(embeddings), tau
 
     def embed(self, epochs: int, learning_rate: float, seed: int, score: Score) -> Tensor:
-        """The eigenvectors, as many as score best. Nothing is trained: the seed is that of the solver's start."""
+        """The best number of eigenvectors. Nothing is trained: the seed is that of the start vector of the solver."""
         ends, count = both_ways(self.graph).cpu().numpy(), self.graph.num_nodes
         adjacency = sp.coo_matrix((np.ones(ends.shape[1]), (ends[0], ends[1])), (count, count)).tocsr()
         root = (np.asarray(adjacency.sum(1)).ravel() + self.tau) ** -0.5
@@ -119,5 +119,5 @@ class SpectralClustering:
         start = np.random.default_rng(seed).normal(size=count)
         matrix = LinearOperator((count, count), matvec=multiply, dtype=np.float64)
         values, vectors = eigsh(matrix, width, which="LA", v0=start)
-        place = torch.from_numpy(root[:, None] * vectors[:, np.argsort(-values)]).float()
-        return max((place[:, :width] for width in self.embeddings), key=score)
+        vectors = torch.from_numpy(root[:, None] * vectors[:, np.argsort(-values)]).float()
+        return max((vectors[:, :width] for width in self.embeddings), key=score)

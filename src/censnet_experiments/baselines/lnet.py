@@ -1,4 +1,4 @@
-"""LNet and AdaLNet (Liao et al. 2019): many scales of a graph, the short ones by powers, the long ones by Lanczos."""
+"""LNet and AdaLNet (Liao et al. 2019): multi-scale convolutions, short scales by powers, long scales by Lanczos."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Multiply = Callable[[Tensor], Tensor]
 
 
 def affinity(index: Tensor, weight: Tensor) -> Multiply:
-    """x -> S x for the matrix with these entries, which may be learnt. (N,) -> (N,)
+    """x -> S x for the matrix with these entries, which may be learned. (N,) -> (N,)
 
-    The gradient of `index_select` is a sum into its rows; that of indexing sorts them first, and takes far longer.
+    The gradient of `index_select` is a scatter sum; that of indexing sorts first, and takes far longer.
     """
     row, column = index
 
@@ -29,7 +29,7 @@ def affinity(index: Tensor, weight: Tensor) -> Multiply:
 
 
 class _Product(torch.autograd.Function):
-    """S x for a symmetric sparse S. Of many networks at once, the channels stand side by side in one product."""
+    """S x for a symmetric sparse S. The channels of batched networks are concatenated into one product."""
 
     @staticmethod
     def forward(S: Tensor, x: Tensor) -> Tensor:
@@ -45,8 +45,8 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, int], S: Tensor, x: Tensor) -> tuple[Tensor, int]:
-        beside = x.movedim(in_dims[1], 1)
-        return product(S, beside.flatten(1)).view(beside.shape), 1
+        columns = x.movedim(in_dims[1], 1)
+        return product(S, columns.flatten(1)).view(columns.shape), 1
 
 
 def product(S: Tensor, x: Tensor) -> Tensor:
@@ -126,9 +126,9 @@ class MultiScale(nn.Module):
     .. math::
         Y = \sum_{i \in \text{short}} S^i X W_i + \sum_{l \in \text{long}} \hat S_l X W_l + b
 
-    where :math:`\hat S_l` has low rank and comes from the Lanczos iteration. The paper sets the scaled features side by
-    side before one matrix, which is the same sum; here the channels are mixed first, since they become fewer, and the
-    powers are taken by Horner's rule.
+    where :math:`\hat S_l` has low rank and comes from the Lanczos iteration. The paper concatenates
+    the scaled features before one matrix, which is the same sum; here the linear map comes first, since it has fewer
+    output channels, and the powers are computed by Horner's rule.
     """
 
     def __init__(self, in_width: int, out_width: int, short: Sequence[int], num_long: int) -> None:
@@ -139,7 +139,7 @@ class MultiScale(nn.Module):
         nn.init.xavier_uniform_(self.mix.weight)
 
     def forward(self, nodes: Tensor, S: Tensor, long: Callable[[Tensor, int], Tensor]) -> Tensor:
-        """The renewed nodes; `long` applies the low-rank matrix of a long scale. (N, d) -> (N, out_width)"""
+        """The updated nodes; `long` applies the low-rank matrix of a long scale. (N, d) -> (N, out_width)"""
         mixed = self.mix(nodes).chunk(len(self.short) + self.num_long, dim=1)
         of_power = dict(zip(self.short, mixed, strict=False))
         total = torch.zeros_like(mixed[0])
@@ -160,7 +160,7 @@ def mlp(width: int, hidden: int, out_width: int, depth: int) -> nn.Sequential:
 
 
 class LNet(nn.Module):
-    r"""Two multi-scale layers whose long scales are learnt filters of the Ritz values.
+    r"""Two multi-scale layers whose long scales are learned filters of the Ritz values.
 
     K steps of the Lanczos iteration on :math:`S = D^{-1/2} (A + I) D^{-1/2}` give Ritz values r and vectors V. The long
     scale l is :math:`V \operatorname{diag}(f_l(r^{l_1}, r^{l_2}, \dots))\, V^\top`, where the perceptron f of each
@@ -215,7 +215,7 @@ class LNet(nn.Module):
 
 
 class AdaLNet(nn.Module):
-    r"""LNet that learns its affinity: nodes are embedded by a linear map f, and neighbours are as near as that says.
+    r"""LNet with a learned affinity, a function of the distance of neighbors after a linear map f.
 
     .. math::
         A_{ij} = \exp\bigl(-\|f(x_i) - f(x_j)\|^2 / \sigma^2\bigr) \quad \text{on edges and loops}, \qquad
@@ -253,8 +253,8 @@ class AdaLNet(nn.Module):
         self.embed = nn.Linear(graph.node_width, embedding, bias=False)
         nn.init.xavier_uniform_(self.embed.weight)
         self.filters = nn.ModuleList(mlp(self.steps**2, filter_width, self.steps**2, depth=1) for _ in long)
-        for learnt in self.filters:  # so that a long scale starts as nothing
-            for parameter in cast(nn.Sequential, learnt)[-1].parameters():
+        for learned in self.filters:  # a long scale is 0 at initialization
+            for parameter in cast(nn.Sequential, learned)[-1].parameters():
                 nn.init.zeros_(parameter)
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
@@ -262,22 +262,22 @@ class AdaLNet(nn.Module):
         index, weight = with_loops(graph)
         return dense(graph.nodes), as_matrix(index, weight), index, start_vector(graph.num_nodes).to(weight)
 
-    def learnt_affinity(self, nodes: Tensor, index: Tensor) -> Tensor:
+    def learned_affinity(self, nodes: Tensor, index: Tensor) -> Tensor:
         """The entries of S where the graph has edges and loops."""
         row, column = index
-        place = self.embed(nodes)
-        square = (place.index_select(0, row) - place.index_select(0, column)).square().sum(1)
+        embedded = self.embed(nodes)
+        square = (embedded.index_select(0, row) - embedded.index_select(0, column)).square().sum(1)
         weight = torch.exp(-square / square.mean().clamp(min=1e-12))
-        root = torch.zeros_like(place[:, 0]).index_add(0, row, weight).rsqrt()  # a loop weighs 1: no degree is 0
+        root = torch.zeros_like(embedded[:, 0]).index_add(0, row, weight).rsqrt()  # a loop weighs 1: no degree is 0
         return root.index_select(0, row) * weight * root.index_select(0, column)
 
     def forward(self, nodes: Tensor, S: Tensor, index: Tensor, start: Tensor) -> Tensor:
         """The logits."""
-        Q, T = tridiagonalize(affinity(index, self.learnt_affinity(nodes, index)), start, self.steps)
+        Q, T = tridiagonalize(affinity(index, self.learned_affinity(nodes, index)), start, self.steps)
         responses = []
-        for power, learnt in zip(self.long, self.filters, strict=True):
+        for power, learned in zip(self.long, self.filters, strict=True):
             raised = torch.linalg.matrix_power(T, power)
-            response = learnt(raised.flatten()).view(T.shape)
+            response = learned(raised.flatten()).view(T.shape)
             responses.append((response + response.t()) / (2 * self.steps**2))
         for layer in (self.first, self.second):
             nodes = layer(

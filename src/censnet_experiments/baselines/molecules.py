@@ -1,4 +1,4 @@
-"""What molecules are compared with: a GCN over their atoms, and forests and linear models over pooled features."""
+"""Baselines of Table 2: a GCN over atoms, and random forests and linear models over pooled features."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 Array = NDArray[Any]
 
 
 class MoleculeGCN(nn.Module):
-    """A GCN on every molecule of a batch, whose answer is the mean of its atoms' answers. It does not see bonds' kinds.
+    """A GCN on every molecule of a batch; the output is the mean over its atoms. Bond types are not used.
 
     Args:
-        graph: of these widths.
+        graph: gives the input widths.
         out_width: the number of targets.
         hidden: channels between layers.
-        layers: how many; the last one answers.
+        layers: number of layers; the last one is the output.
         dropout: after every layer but the last.
     """
 
@@ -52,18 +53,18 @@ class MoleculeGCN(nn.Module):
         return batch.nodes, index, root[index[0]] * root[index[1]], batch.owner, batch.incidence.count("node")
 
     def forward(self, nodes: Tensor, index: Tensor, weight: Tensor, owner: Tensor, count: Tensor) -> Tensor:
-        """The answers. (graphs, out_width)"""
+        """The outputs. (graphs, out_width)"""
         for layer in self.layers[:-1]:
             nodes = F.dropout(F.relu(layer(nodes, index, weight)), self.dropout, self.training)
-        answer = self.layers[-1](nodes, index, weight)
-        total = torch.zeros_like(answer[: len(count)]).index_add(0, owner, answer)
+        atoms = self.layers[-1](nodes, index, weight)
+        total = torch.zeros_like(atoms[: len(count)]).index_add(0, owner, atoms)
         return total / count.unsqueeze(1)
 
 
 def pooled_features(graphs: GraphSet) -> Array:
-    """What the classical models see of a molecule: the means of its atoms' and its bonds' features, and their numbers.
+    """Features of the classical models: the means of the atom and bond features of a molecule, and their counts.
 
-    The paper does not say what its forests and regressions were given. These are the features that the networks get,
+    The paper does not report the features of its forests and regressions. These are the features of the networks,
     without the graph; a molecule without bonds has zeros there.
     """
     every = graphs.batch(torch.arange(len(graphs), device=graphs.nodes.device))
@@ -76,13 +77,13 @@ def pooled_features(graphs: GraphSet) -> Array:
 
 
 class Forest:
-    """A random forest for each target, the least size of its leaves cross-validated.
+    """A random forest for each target, with a cross-validated minimum leaf size.
 
     Args:
-        trees: in the forest.
-        leaves: the least rows of a leaf that are tried.
-        share: of the features that a split looks at.
-        folds: of the cross-validation, within the training rows.
+        trees: number of trees.
+        leaves: candidates for the minimum leaf size.
+        share: of the features considered at a split.
+        folds: of the cross-validation, within the training set.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Forest:
         self.num_candidates = len(leaves)
 
     def predict(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
-        """Scores of all rows for one target, learnt from the training rows."""
+        """Fit one target on the training set, and predict scores for all molecules."""
         kind = RandomForestRegressor if regression else RandomForestClassifier
         score = "neg_root_mean_squared_error" if regression else "roc_auc"
         forest = kind(self.trees, max_features=self.share, random_state=seed, n_jobs=-1)
@@ -107,13 +108,13 @@ class Forest:
 
 
 class Linear:
-    """Logistic regression for each yes or no, linear regression for a number, on standardised features.
+    """Logistic regression for binary targets, linear regression for numbers, on standardized features.
 
-    The paper selects no variables for these. Bond types that one training molecule has alone would get any weight, so
-    both have scikit-learn's default penalty, and none is tuned.
+    The paper selects no features for these. The weight of a bond type of one training molecule is not determined, so
+    both have scikit-learn's default penalty, which is not tuned.
 
     Args:
-        penalty: how much the squared weights count, beside the sum of the losses.
+        penalty: of the squared weights, beside the sum of the losses.
     """
 
     num_candidates = 1
@@ -122,11 +123,11 @@ class Linear:
         self.penalty = penalty
 
     def predict(self, features: Array, labels: Array, train: Array, regression: bool, seed: int) -> Array:
-        """Scores of all rows for one target, learnt from the training rows."""
+        """Fit one target on the training set, and predict scores for all molecules."""
         logistic = LogisticRegression(C=1 / self.penalty, max_iter=1000, random_state=seed)
         model = make_pipeline(StandardScaler(), Ridge(self.penalty) if regression else logistic)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the last digits of weights that ranks do not see
+            warnings.simplefilter("ignore", ConvergenceWarning)  # ranks are the same
             model.fit(features[train], labels[train])
         return _scores(model, features, regression)
 

@@ -1,4 +1,4 @@
-"""DeepWalk (Perozzi et al. 2014): nodes that random walks pass together get embeddings that point the same way."""
+"""DeepWalk (Perozzi et al. 2014): skip-gram embeddings of nodes from random walks."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from censnet_experiments.baselines.links import Score
 
 
 def random_walks(graph: Graph, starts: Tensor, length: int, generator: torch.Generator) -> Tensor:
-    """A walk from each start, each step to a neighbour at random; a node without neighbours stays where it is.
+    """A random walk from each start; a walk at a node without neighbors stays there.
 
     Shape:
-        (W,) -> (W, length), on the host.
+        (W,) -> (W, length), on the CPU.
     """
     ends = torch.cat([graph.ends, graph.ends.flip(0)], dim=1).cpu()
     order = ends[0].argsort(stable=True)
-    neighbour = ends[1][order]
+    neighbor = ends[1][order]
     degree = torch.bincount(ends[0], minlength=graph.num_nodes)
     first = degree.cumsum(0) - degree
-    place = starts
-    walk = [place]
+    node = starts
+    walk = [node]
     for _ in range(length - 1):
-        drawn = (torch.rand(len(place), generator=generator, dtype=torch.float64) * degree[place]).long()
-        there = (first[place] + drawn).clamp(max=max(len(neighbour) - 1, 0))
-        place = torch.where(degree[place] > 0, neighbour[there], place) if len(neighbour) else place
-        walk.append(place)
+        drawn = (torch.rand(len(node), generator=generator, dtype=torch.float64) * degree[node]).long()
+        there = (first[node] + drawn).clamp(max=max(len(neighbor) - 1, 0))
+        node = torch.where(degree[node] > 0, neighbor[there], node) if len(neighbor) else node
+        walk.append(node)
     return torch.stack(walk, dim=1)
 
 
 def window_pairs(walks: Tensor, window: int) -> Tensor:
-    """Every two nodes at most `window` steps apart on a walk, in either order. (2, pairs)"""
+    """All pairs of nodes at most `window` steps apart on a walk, in either order. (2, pairs)"""
     pairs = []
     for gap in range(1, min(window, walks.shape[1] - 1) + 1):
         one, other = walks[:, :-gap].reshape(-1), walks[:, gap:].reshape(-1)
@@ -41,20 +41,20 @@ def window_pairs(walks: Tensor, window: int) -> Tensor:
 
 
 class DeepWalk:
-    """Skip-gram with negative samples over the windows of random walks. An embedding of the nodes alone: no features.
+    """Skip-gram with negative sampling over the windows of random walks. Node features are not used.
 
-    However large the graph, many steps fit what is seen and lose what is hidden. So the embedding is looked at on the
-    way, and the one is taken that does best on validation links: a node's vector as the middle of a window, or the sum
-    of that and its vector as a neighbour, either as it is or of length 1.
+    Many steps overfit the message graph. The embedding is therefore scored during training, and the best one on
+    validation links is returned: the center vector of a node, or the sum of its center and context vectors, either as
+    it is or normalized.
 
     Args:
-        graph: whose widths do not matter.
+        graph: the message graph.
         embedding: channels.
-        walks: in a step, as a share of the nodes: each starts from a node at random.
-        length: nodes of a walk.
-        window: how far apart two nodes of a pair can be.
-        negatives: nodes at random for each pair.
-        look: steps between two looks.
+        walks: number in a step, as a share of the nodes; each starts at a random node.
+        length: number of nodes of a walk.
+        window: largest distance of two nodes of a pair.
+        negatives: random nodes for each pair.
+        score_every: steps between two scores.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class DeepWalk:
         length: int = 40,
         window: int = 10,
         negatives: int = 1,
-        look: int = 16,
+        score_every: int = 16,
     ) -> None:
         self.graph, self.embedding, self.length = graph, embedding, length
-        self.walks, self.window, self.negatives, self.look = walks, window, negatives, look
+        self.walks, self.window, self.negatives, self.score_every = walks, window, negatives, score_every
 
     def embed(self, epochs: int, learning_rate: float, seed: int, score: Score) -> Tensor:
-        """Train for so many steps, and give the best embedding of each node. (N, embedding)"""
+        """Train for `epochs` steps, and return the best embedding of each node. (N, embedding)"""
         device, count = self.graph.ends.device, self.graph.num_nodes
         generator = torch.Generator().manual_seed(seed)
         near = (torch.rand(count, self.embedding, generator=generator) - 0.5) / self.embedding
@@ -81,13 +81,13 @@ class DeepWalk:
         for step in range(1, epochs + 1):
             starts = torch.randperm(count, generator=generator)[: max(1, round(self.walks * count))]
             pairs = window_pairs(random_walks(self.graph, starts, self.length, generator), self.window)
-            pairs = pairs[:, pairs[0] != pairs[1]]  # a walk that stays has nothing to tell
+            pairs = pairs[:, pairs[0] != pairs[1]]  # a walk that stays gives no pair
             if pairs.shape[1]:
                 other = torch.randint(count, (pairs.shape[1], self.negatives), generator=generator)
                 adam.zero_grad()
                 _skip_gram(near, far, pairs.to(device), other.to(device)).backward()  # type: ignore[no-untyped-call]
                 adam.step()
-            if step % self.look == 0 or step == epochs:
+            if step % self.score_every == 0 or step == epochs:
                 for found in (near.detach(), (near + far).detach()):
                     for embedding in (found, F.normalize(found, dim=1)):
                         reached = score(embedding)

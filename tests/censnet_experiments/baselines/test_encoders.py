@@ -12,22 +12,22 @@ from torch import Tensor, nn
 from torch_geometric.nn import APPNP, GATConv, GCNConv
 
 from censnet.errors import SettingsError
-from censnet.nn.encoders import MakeEncoder
 from censnet.nn.ensemble import count_members, split_members, stack_members
 from censnet.nn.kernels import Hop, PageRank
-from censnet.nn.model import Model
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import prepare
 from censnet.pipeline.results import make_run
 from censnet.selection.self_training import fit_ensemble
+from censnet.settings import build
+from censnet.settings.build import MakeEncoder
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ModelSettings
 from censnet.tasks.targets import Target
 from censnet.training.devices import make_accelerator
-from censnet.training.ensemble import build_model
 from censnet.training.optim import make_optimizer
-from censnet_experiments.baselines.attention import attend, neighbours_of, propagate
+from censnet.training.task_data import build_model
+from censnet_experiments.baselines.attention import attend, neighbors_of, propagate
 from censnet_experiments.baselines.convolutions import both_ways
 from censnet_experiments.baselines.encoders import (
     HEADS,
@@ -51,12 +51,10 @@ def double(graph: Graph) -> Graph:
     return Graph(graph.nodes.to_dense().double(), graph.edges.double(), graph.ends)
 
 
-def made(
-    name: BaselineName, graph: Graph, settings: ModelSettings = MODEL, members: int = 1, **options: object
-) -> BaselineEncoder:
+def made(name: BaselineName, graph: Graph, settings: ModelSettings = MODEL, **options: object) -> BaselineEncoder:
     """A peer in float64 whose biases are not 0."""
     encoder = cast(
-        BaselineEncoder, baseline_encoder(name, **options)(graph.node_width, graph.edge_width, settings, members)
+        BaselineEncoder, baseline_encoder(name, **options)(graph.node_width, graph.edge_width, settings)
     ).double()  # type: ignore[arg-type]
     for layer in encoder.layers:
         nn.init.normal_(layer.bias)
@@ -137,14 +135,14 @@ def test_parallel_edges_and_loops_count_as_the_neighbours_that_they_join(name: B
     "incidence", [TANGLE, Incidence(torch.zeros(2, 0, dtype=torch.long), 3)], ids=["edges", "none"]
 )
 def test_attention_has_the_gradients_of_its_formula(incidence: Incidence) -> None:
-    near = neighbours_of(incidence)
+    near = neighbors_of(incidence)
     shapes = ((incidence.num_nodes, 6), (incidence.num_nodes, 2), (incidence.num_nodes, 2))
     inputs = tuple(torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
     assert torch.autograd.gradcheck(lambda x, t, s: propagate(x, *attend(t, s, near), near), inputs)
 
 
 def test_attention_of_high_scores_is_finite_and_sums_to_one() -> None:
-    near = neighbours_of(SIMPLE)
+    near = neighbors_of(SIMPLE)
     target, source = 500 * torch.randn(2, 5, 3, dtype=torch.float64)
     alpha, own = attend(target, source, near)
     torch.testing.assert_close(own + near.sum(alpha), torch.ones_like(own))
@@ -166,7 +164,7 @@ def test_a_gpu_gives_what_a_cpu_gives(name: BaselineName, members: int) -> None:
     star = torch.stack([torch.zeros(1500, dtype=torch.long), torch.arange(1, 1501)])
     ends = torch.cat([star, torch.randint(1, 1501, (2, 3000), generator=torch.Generator().manual_seed(0))], dim=1)
     graph = Graph(torch.randn(1501, 3).double().to_sparse_csr(), torch.ones(4500, 1).double(), ends)
-    encoder = made(name, graph, members=members).eval()
+    encoder = stack_members([made(name, graph) for _ in range(members)]).eval()
     found = []
     for device in ("cpu", "cuda"):
         there = encoder.to(device)
@@ -212,15 +210,6 @@ def test_members_side_by_side_are_each_alone(name: BaselineName, sparse: bool, c
         for (key, whole), own in zip(stack.named_parameters(), one.parameters(), strict=True):
             torch.testing.assert_close(whole.grad.view(3, -1)[member], own.grad.view(-1))
             assert torch.equal(again.get_parameter(key), own)
-
-
-@pytest.mark.parametrize("name", PEERS)
-def test_a_peer_made_with_members_has_the_shapes_of_a_stack(name: BaselineName, citations: NodeData) -> None:
-    graph = citations.graph
-    stack = stack_members([made(name, graph) for _ in range(3)])
-    many = made(name, graph, members=3)
-    assert {k: p.shape for k, p in many.state_dict().items()} == {k: p.shape for k, p in stack.state_dict().items()}
-    assert not torch.equal(many.layers[0].weight[0], many.layers[0].weight[1])
 
 
 # -- in the recipe ----------------------------------------------------------------------------------------------------
@@ -292,7 +281,7 @@ def test_words_are_dropped_in_front_of_any_network_while_it_learns(
     settings = ModelSettings(hidden=8, feature_dropout=0.5)
     target = Target(level="node", column="label", kind="classes", classes=["a", "b", "c"])
     graph, got = citations.graph, list[Tensor]()
-    network = Model(graph.node_width, graph.edge_width, [target], False, settings, make_encoder=make_encoder)
+    network = build.build_model(graph.node_width, graph.edge_width, [target], settings, make_encoder=make_encoder)
     network.encoder.layers[0].register_forward_pre_hook(lambda _, inputs: got.append(inputs[0]))
     network.train()(graph)
     network.eval()(graph)
@@ -310,7 +299,7 @@ def test_what_a_peer_cannot_follow_is_said() -> None:
     with pytest.raises(SettingsError, match=r"model\.norm is batch"):
         build_model(prepared.task_data, prepared.settings.model_copy(update={"model": model}), baseline_encoder("gcn"))
     with pytest.raises(ValueError, match="width is 12, expected a multiple of 8"):
-        baseline_encoder("gat")(3, 1, ModelSettings(hidden=12), 1)
+        baseline_encoder("gat")(3, 1, ModelSettings(hidden=12))
     with pytest.raises(ValueError, match="expected 'gcn', 'appnp' or 'gat'"):
         baseline_encoder("sage")  # type: ignore[arg-type]
 

@@ -124,11 +124,11 @@ def test_long_scales_of_lnet_are_functions_of_the_spectrum() -> None:
     torch.testing.assert_close(model(nodes, *rest), expected, atol=1e-7, rtol=0)
 
 
-def test_the_learnt_affinity_is_symmetric_and_normalised(citations: NodeData) -> None:
+def test_the_learned_affinity_is_symmetric_and_normalised(citations: NodeData) -> None:
     model = AdaLNet(citations.graph, 3, steps=3, long=[2])
     nodes, _, index, _ = model.inputs(citations.graph)
     S = torch.zeros(60, 60)
-    S[index[0], index[1]] = model.learnt_affinity(nodes, index).detach()
+    S[index[0], index[1]] = model.learned_affinity(nodes, index).detach()
     torch.testing.assert_close(S, S.t())
     assert float(torch.linalg.eigvalsh(S).abs().max()) <= 1 + 1e-5
     assert bool((S.diagonal() > 0).all())

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.nn import GCNConv, global_mean_pool
 
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet_experiments.baselines.molecules import Forest, Linear, MoleculeGCN, pooled_features
 
 

@@ -14,7 +14,8 @@ from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, read_table
 from censnet.data.tables.schema import Features, Schema, TableSchema
 from censnet.errors import DataError
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 ENDS = {"source": "source", "target": "target"}
 

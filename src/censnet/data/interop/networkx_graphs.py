@@ -12,7 +12,8 @@ import pandas as pd
 
 from censnet.data.interop.pandas_tables import to_pandas
 from censnet.data.tables.files import Tables
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 try:
     import networkx as nx

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError, quote
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 Array = np.ndarray[Any, Any]
 

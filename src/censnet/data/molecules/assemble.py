@@ -25,7 +25,8 @@ from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TypedTable, chosen_columns
 from censnet.errors import DataError, location, name_columns, quote
 from censnet.ops.arrays import IntArray
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 logger = logging.getLogger(__name__)
 

@@ -40,7 +40,7 @@ from censnet.data.molecules.rdkit_reader import (
 from censnet.data.tables.schema import MoleculeReading
 from censnet.errors import quote
 from censnet.ops.arrays import IntArray
-from censnet.ops.graph import GraphSet
+from censnet.ops.graph_set import GraphSet
 
 Result = TypeVar("Result")
 FeatureSet = Literal["rich", "paper"]

@@ -14,7 +14,7 @@ from torch import Tensor
 from censnet.data.splits.split import PARTS, Split, file_name, read_split_rows, split_rows
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import pair_space, sample_non_edges, unique_inverse
+from censnet.ops.pairs import NodePairs, sample_non_edges, unique_inverse
 
 __all__ = ["LinkSplit", "link_rows", "links", "read_links"]
 
@@ -60,7 +60,9 @@ class LinkSplit:
         again on this graph.
         """
         rows = self.rows.train.to(graph.ends.device)
-        return Graph(graph.nodes, graph.edges[rows], graph.ends[:, rows], graph.owner, graph.num_graphs, graph.graphs)
+        return Graph(
+            graph.nodes, graph.edges[rows], graph.ends[:, rows], graph.owner, graph.num_graphs, graph.graph_features
+        )
 
 
 def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.10), seed: int = 0) -> LinkSplit:
@@ -89,7 +91,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
         )
     shares = shares / shares.sum()
     ends = graph.ends.cpu().numpy()
-    space = pair_space(graph)
+    space = NodePairs.of(graph)
     proper = np.flatnonzero(ends[0] != ends[1])
     pairs, pair_of = unique_inverse(space.rank(ends[0][proper], ends[1][proper]))
     num_validation, num_test = (max(1, int(share * len(pairs) + 1e-9)) for share in shares[1:])

@@ -27,7 +27,8 @@ from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable
 from censnet.data.tables.suggest_keys import tell_ends
 from censnet.errors import DataError, name_columns
 from censnet.ops.arrays import IntArray
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 TrainRows = Mapping[str, IntArray]  # table -> the rows that statistics come from; all rows of a table that is absent
 

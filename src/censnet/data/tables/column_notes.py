@@ -16,7 +16,8 @@ from censnet.data.tables.notations import find_doubtful_list, find_notation, fin
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import first_few, location, quote
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.text import count, plural
 
 logger = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ def clipping_notes(graph: Graph | GraphSet, tables: Tables, schema: Schema) -> l
     for table, features, columns in (
         ("nodes", graph.nodes, schema.nodes.columns),
         ("edges", graph.edges, schema.edges.columns),
-        ("graphs", graph.graphs, [*schema.of_graphs.columns, *schema.descriptors.columns]),
+        ("graphs", graph.graph_features, [*schema.of_graphs.columns, *schema.descriptors.columns]),
     ):
         widths = [column.width for column in columns]
         if features is None or features.layout != torch.strided or sum(widths) != features.shape[1]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.ops.arrays import Array, IntArray
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 _BLOCK = 1 << 18
 

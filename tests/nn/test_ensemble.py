@@ -1,4 +1,4 @@
-"""Members side by side: a stack of networks is each of them alone, in value and in gradient, with every setting."""
+"""A stack of members is each of them alone, in value and in gradient, with every option."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]),
 OWNER = torch.tensor([0, 0, 0, 1, 1, 2])
 UNION = Incidence(torch.tensor([[0, 1, 2, 3, 4], [1, 2, 0, 4, 4]]), 6, OWNER, 3)  # the last has no edge
 M = 3
+HEAD = RowHead("node", 3, 2, 2)
 
 RULES: list[dict[str, str]] = [
     {"self_weight": "incident"},
@@ -33,6 +34,11 @@ def features(incidence: Incidence, node_width: int, edge_width: int) -> tuple[Te
     generator = torch.Generator().manual_seed(0)
     nodes = torch.randn(incidence.num_nodes, node_width, generator=generator, dtype=torch.float64)
     return nodes, torch.randn(incidence.num_edges, edge_width, generator=generator, dtype=torch.float64)
+
+
+def graph_of(incidence: Incidence, graph_features: Tensor | None = None) -> Graph:
+    nodes, edges = torch.ones(incidence.num_nodes, 1), torch.ones(incidence.num_edges, 1)
+    return Graph(nodes, edges, incidence.ends, incidence.owner, incidence.num_graphs, graph_features)
 
 
 def close(found: Tensor, expected: Tensor) -> None:
@@ -244,7 +250,7 @@ def test_members_drop_channels_of_their_own() -> None:
 def test_a_network_of_members_can_be_exported() -> None:
     generator = torch.Generator().manual_seed(0)
     graph = Graph(torch.randn(5, 3, generator=generator), torch.randn(7, 2, generator=generator), TANGLE.ends)
-    model = CensNet(3, 2, 4, "NEN", members=M, norm="layer").eval()
+    model = stack_members([CensNet(3, 2, 4, "NEN", norm="layer") for _ in range(M)]).eval()
     found = export(model, graph).module()(graph.nodes, graph.edges, graph.ends)
     torch.testing.assert_close(found, model(graph.nodes, graph.edges, graph.incidence), atol=1e-5, rtol=1e-5)
 
@@ -254,20 +260,20 @@ def test_a_network_of_members_can_be_exported() -> None:
 
 @pytest.mark.parametrize("hidden", [(), (6,), (2, 5)])
 def test_a_head_of_members_is_its_members(hidden: tuple[int, ...]) -> None:
-    models = [RowHead(4, 3, hidden) for _ in range(M)]
+    models = [RowHead("node", 4, 2, 3, hidden) for _ in range(M)]
     shaken(models)
-    check_stack(models, torch.randn(7, 4, dtype=torch.float64))
+    check_stack(models, *features(TANGLE, 4, 2), graph_of(TANGLE))
 
 
 def test_a_head_reads_what_a_network_of_members_gives() -> None:
     class Both(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.encoder, self.head = CensNet(3, 2, 4, "NEN", norm="batch"), RowHead(4, 2, (5,))
+            self.encoder, self.head = CensNet(3, 2, 4, "NEN", norm="batch"), RowHead("node", 4, 4, 2, (5,))
 
         def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
-            answer: Tensor = self.head(self.encoder(nodes, edges, incidence)[0])
-            return answer
+            outputs: Tensor = self.head(*self.encoder(nodes, edges, incidence), graph_of(incidence))
+            return outputs
 
     models = [Both() for _ in range(M)]
     shaken(models)
@@ -283,8 +289,9 @@ def test_a_head_reads_what_a_network_of_members_gives() -> None:
 def test_each_member_starts_as_a_plain_network(setting: dict[str, str]) -> None:
     """Each parameter of each member is within the bounds of a plain one, near its spread, and no two are the same."""
     torch.manual_seed(0)
-    plain = nn.Sequential(CensNet(300, 40, 50, "NE", **setting), RowHead(50, 40, (60,)))
-    members = nn.Sequential(CensNet(300, 40, 50, "NE", members=M, **setting), RowHead(50, 40, (60,), members=M))
+    plain = nn.Sequential(CensNet(300, 40, 50, "NE", **setting), RowHead("node", 50, 50, 40, (60,)))
+    members = stack_members(M * [plain])
+    torch.manual_seed(1)
     members[0].reset_parameters()
     members[1].reset_parameters()
     expected = dict(plain.named_parameters())
@@ -301,24 +308,23 @@ def test_each_member_starts_as_a_plain_network(setting: dict[str, str]) -> None:
 
 def test_one_member_is_the_plain_network() -> None:
     torch.manual_seed(0)
-    plain = nn.Sequential(CensNet(3, 2, 4, kernel="chebyshev", norm="layer"), RowHead(4, 2))
-    torch.manual_seed(0)
-    one = nn.Sequential(CensNet(3, 2, 4, kernel="chebyshev", norm="layer", members=1), RowHead(4, 2, members=1))
+    plain = nn.Sequential(CensNet(3, 2, 4, kernel="chebyshev", norm="layer"), RowHead("node", 4, 4, 2))
+    one = stack_members([plain])
     torch.testing.assert_close(one.state_dict(), plain.state_dict(), rtol=0, atol=0)
-    assert repr(one) == repr(plain) == repr(stack_members([plain])) == repr(split_members(plain)[0])
+    assert repr(one) == repr(plain) == repr(split_members(plain)[0])
 
 
 # -- reprs and the door -----------------------------------------------------------------------------------------------
 
 
 def test_reprs_say_how_many_members() -> None:
-    assert repr(NodeLayer(4, 2, 8, members=3)) == "NodeLayer(4 -> 8, reads 2, 'incident', members=3)"
-    assert repr(CensNet(4, 2, 8, norm="layer", members=3).norms[0]) == "LayerNorm(8, members=3)"
+    assert repr(stack_members([NodeLayer(4, 2, 8)] * 3)) == "NodeLayer(4 -> 8, reads 2, 'incident', members=3)"
+    assert repr(stack_members([CensNet(4, 2, 8, norm="layer")] * 3).norms[0]) == "LayerNorm(8, members=3)"
     assert repr(stack_members([CensNet(4, 2, 8, norm="batch")] * 3).norms[0]) == "BatchNorm(8, members=3)"
 
 
 def test_frozen_parameters_stay_frozen() -> None:
-    models = [RowHead(3, 2) for _ in range(2)]
+    models = [RowHead("node", 3, 2, 2) for _ in range(2)]
     for model in models:
         model.mlp[0].bias.requires_grad_(False)
     stack = stack_members(models)
@@ -329,13 +335,13 @@ def test_frozen_parameters_stay_frozen() -> None:
 @pytest.mark.parametrize(
     ("models", "message"),
     [
-        ([], r"^models is empty, expected at least one network$"),
-        ([RowHead(3, 2), RowHead(3, 2, members=2)], r"^model 1 has 2 members, expected 1: split it first$"),
-        ([RowHead(3, 2), RowHead(3, 1)], r"^model 1 differs from model 0, expected parameters of one shape"),
+        ([], r"^models is empty, expected at least one$"),
+        ([HEAD, stack_members([HEAD, HEAD])], r"^model 1 has 2 members, expected 1: split it first$"),
+        ([HEAD, RowHead("node", 3, 2, 1)], r"^model 1 differs from model 0, expected parameters of one shape"),
         ([nn.Sequential(nn.Linear(2, 2))], r"^0 is a Linear, which cannot have members$"),
         ([nn.Linear(2, 2)], r"^the model is a Linear, which cannot have members$"),
         (
-            [nn.Sequential(RowHead(3, 2), RowHead(2, 1, members=2))],
+            [nn.Sequential(HEAD, stack_members([HEAD, HEAD]))],
             r"^the parts of the model have \[1, 2\] members, expected one number$",
         ),
     ],
@@ -357,25 +363,20 @@ def test_a_head_for_graphs_of_members_is_its_members(
         for _ in range(M)
     ]
     shaken(models)
-    known = torch.randn(incidence.num_graphs, 2, dtype=torch.float64)
-    check_stack(models, *features(incidence, 3, 2), incidence, known)  # what no layer has renewed, all members share
+    graph = graph_of(incidence, torch.randn(incidence.num_graphs, 2, dtype=torch.float64))
+    check_stack(models, *features(incidence, 3, 2), graph)  # features that no layer has updated, all members share
     wide_nodes, wide_edges = features(incidence, 3 * M, 2 * M)
-    found = stack_members(models)(wide_nodes, wide_edges, incidence, known).chunk(M, dim=1)
+    found = stack_members(models)(wide_nodes, wide_edges, graph).chunk(M, dim=1)
     for model, out, nodes, edges in zip(models, found, wide_nodes.chunk(M, 1), wide_edges.chunk(M, 1), strict=True):
-        close(out, model(nodes, edges, incidence, known))
+        close(out, model(nodes, edges, graph))
 
 
-def test_wrong_members_and_widths_are_named() -> None:
-    for members in (0, -1):
-        with pytest.raises(ValueError, match=rf"^members is {members}, expected at least 1$"):
-            NodeLayer(3, 2, 4, members=members)
-        with pytest.raises(ValueError, match=rf"^members is {members}, expected at least 1$"):
-            RowHead(3, 2, members=members)
+def test_wrong_widths_are_named() -> None:
     nodes, edges = torch.ones(5, 6), torch.ones(7, 2)
     with pytest.raises(ValueError, match=r"^nodes has shape \(5, 6\), expected \(5, 3\): \(N, node_width\)$"):
-        NodeLayer(3, 2, 4, members=M)(nodes, edges, TANGLE)
-    with pytest.raises(ValueError, match=r"^rows has shape \(5, 6\), expected \(\*, 3\): \(n, width\)$"):
-        RowHead(3, 2, members=M)(nodes)
+        stack_members(M * [NodeLayer(3, 2, 4)])(nodes, edges, TANGLE)
+    with pytest.raises(ValueError, match=r"^nodes has shape \(5, 6\), expected \(\*, 3\): \(n, width\)$"):
+        stack_members(M * [HEAD])(nodes, edges, graph_of(TANGLE))
     stacked = stack_members(M * [GraphHead(3, 2, 1)])
     with pytest.raises(ValueError, match=r"^nodes has shape \(5, 6\), expected \(5, 3\)"):
-        stacked(nodes, edges, TANGLE)
+        stacked(nodes, edges, graph_of(TANGLE))

@@ -15,18 +15,11 @@ from scipy.stats import chi2
 from strategies import assert_near, incidences
 from torch import Tensor
 
-from censnet.data.splits.split import Split
 from censnet.nn import CensNet
+from censnet.nn.encoder import receptive_field
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
-from censnet.ops.sampling import (
-    Subgraph,
-    edges_around,
-    induced_subgraph,
-    proportional,
-    receptive_field,
-    sample_neighbors,
-)
+from censnet.ops.sampling import Subgraph, incident_edges, induced_subgraph, proportional_batches, sample_neighbors
 
 NODE_WIDTH, EDGE_WIDTH = 3, 2
 
@@ -380,7 +373,7 @@ def test_all_nodes_are_the_graph_itself() -> None:
 @given(incidence=incidences(max_nodes=9))
 @settings(max_examples=40, deadline=None)
 def test_the_edges_around_a_node_are_each_there_once(incidence: Incidence) -> None:
-    edge, offset = edges_around(incidence)
+    edge, offset = incident_edges(incidence)
     for node in range(incidence.num_nodes):
         expected = [e for e, pair in enumerate(incidence.ends.t().tolist()) if node in pair]
         assert sorted(edge[offset[node] : offset[node + 1]].tolist()) == expected
@@ -396,21 +389,21 @@ def test_the_edges_around_a_node_are_each_there_once(incidence: Incidence) -> No
 )
 @settings(max_examples=100, deadline=None)
 def test_batches_hold_every_part_in_proportion_and_each_node_once(codes: list[int], batch_size: int, seed: int) -> None:
-    split, code = Split.of(codes), torch.tensor(codes)
-    batches = proportional(split, len(codes), batch_size, seeded(seed))
+    code = torch.tensor(codes)
+    batches = proportional_batches(code, batch_size, seeded(seed))
     assert torch.cat(batches).sort().values.tolist() == list(range(len(codes)))
     planned = -(-len(codes) // batch_size)
     for nodes in batches:
         for part in range(-1, 3):
             share = int((code == part).sum()) / planned
             assert abs(int((code[nodes] == part).sum()) - share) <= 1
-    same = proportional(split, len(codes), batch_size, seeded(seed))
+    same = proportional_batches(code, batch_size, seeded(seed))
     assert all(one.equal(other) for one, other in zip(batches, same, strict=True))
 
 
 def test_another_epoch_has_other_batches() -> None:
-    generator, split = seeded(0), Split.of([0, 1, 2, -1] * 25)
-    first, second = (proportional(split, 100, 20, generator) for _ in range(2))
+    generator, codes = seeded(0), torch.tensor([0, 1, 2, -1] * 25)
+    first, second = (proportional_batches(codes, 20, generator) for _ in range(2))
     assert not first[0].sort().values.equal(second[0].sort().values)
 
 
@@ -440,4 +433,4 @@ def test_wrong_nodes_and_batches_are_named() -> None:
     with pytest.raises(ValueError, match=r"^nodes\[0\] is 9, expected a node from 0 to 4"):
         induced_subgraph(TANGLE, torch.tensor([9]))
     with pytest.raises(ValueError, match=r"^batch_size is 0, expected at least 1$"):
-        proportional(Split.of([0]), 1, 0, seeded(0))
+        proportional_batches(torch.zeros(1), 0, seeded(0))

@@ -1,4 +1,4 @@
-"""Walks in few numbers against the matrix that they stand for."""
+"""The diffusion embedding against the matrix that it approximates."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from strategies import incidences
 from torch import Tensor
 
-from censnet.nn import diffusion as diffusion_steps
-from censnet.nn.diffusion import TELEPORT, WIDTH, neighbours, orth
+from censnet.nn import diffusion
+from censnet.nn.diffusion import TELEPORT, WIDTH, normalized_adjacency, orthonormalize
 from censnet.ops import Incidence
 
 
-def walk(incidence: Incidence, steps: int, dtype: torch.dtype, features: Tensor | None = None) -> Tensor:
-    """Where walks lead, of nodes that have no features unless they are given."""
+def embed(incidence: Incidence, steps: int, dtype: torch.dtype, features: Tensor | None = None) -> Tensor:
+    """The diffusion embedding, of nodes that have no features unless they are given."""
     if features is None:
         features = torch.zeros(incidence.num_nodes, 1, device=incidence.ends.device)
-    return diffusion_steps.walk(features, incidence, steps, dtype)
+    return diffusion.diffusion_embedding(features, incidence, steps, dtype)
 
 
 def slow_operator(incidence: Incidence) -> Tensor:
@@ -33,7 +33,7 @@ def slow_operator(incidence: Incidence) -> Tensor:
     return scale[:, None] * A * scale
 
 
-def slow_walks(incidence: Incidence, steps: int) -> Tensor:
+def slow_diffusion(incidence: Incidence, steps: int) -> Tensor:
     """K, whose row i says where walks from i end."""
     power, K = torch.eye(incidence.num_nodes, dtype=torch.float64), torch.zeros(())
     for k in range(steps):
@@ -54,17 +54,17 @@ def communities(count: int = 300, groups: int = 10, seed: int = 0) -> tuple[Tens
 def test_of_few_nodes_the_cosines_are_those_of_where_walks_end(incidence: Incidence, steps: int) -> None:
     """Fewer nodes than directions: nothing is left out."""
     x = torch.randn(incidence.num_nodes, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(neighbours(incidence, torch.float64)(x), slow_operator(incidence) @ x)
-    K, found = F.normalize(slow_walks(incidence, steps), dim=1), walk(incidence, steps, torch.float64)
+    torch.testing.assert_close(normalized_adjacency(incidence, torch.float64)(x), slow_operator(incidence) @ x)
+    K, found = F.normalize(slow_diffusion(incidence, steps), dim=1), embed(incidence, steps, torch.float64)
     torch.testing.assert_close(found @ found.t(), K @ K.t(), rtol=0, atol=1e-4)
 
 
 def test_of_many_nodes_they_are_those_of_the_best_view_of_that_rank() -> None:
     ends, group = communities()
     incidence = Incidence(ends, len(group))
-    value, vector = torch.linalg.eigh(slow_walks(incidence, 4))
+    value, vector = torch.linalg.eigh(slow_diffusion(incidence, 4))
     best = F.normalize((vector * value)[:, value.argsort(descending=True)[:WIDTH]], dim=1)
-    found = walk(incidence, 4, torch.float64)
+    found = embed(incidence, 4, torch.float64)
     assert (found @ found.t() - best @ best.t()).square().mean().sqrt() < 0.02
 
 
@@ -76,14 +76,14 @@ def test_the_order_of_nodes_and_edges_does_not_matter(featured: bool) -> None:
     order, edges = torch.randperm(len(group), generator=draw), torch.randperm(ends.shape[1], generator=draw)
     features = torch.randn(len(group), 3, generator=draw) if featured else torch.ones(len(group), 3)
     moved = torch.empty_like(features).index_copy(0, order, features)
-    found = walk(Incidence(ends, len(group)), 4, torch.float64, features)
-    again = walk(Incidence(order[ends][:, edges].flip(0), len(group)), 4, torch.float64, moved)[order]
+    found = embed(Incidence(ends, len(group)), 4, torch.float64, features)
+    again = embed(Incidence(order[ends][:, edges].flip(0), len(group)), 4, torch.float64, moved)[order]
     torch.testing.assert_close(again @ again.t(), found @ found.t(), rtol=0, atol=1e-9)
 
 
 def test_nodes_of_one_group_are_near_each_other() -> None:
     ends, group = communities()
-    found = walk(Incidence(ends, len(group)), 4, torch.float32)
+    found = embed(Incidence(ends, len(group)), 4, torch.float32)
     near, same = found @ found.t(), group[:, None] == group
     assert near[same].mean() > near[~same].mean() + 0.3
 
@@ -92,7 +92,7 @@ def test_nodes_of_one_group_are_near_each_other() -> None:
 def test_columns_at_right_angles_span_what_the_rows_did(rank: int) -> None:
     draw = torch.Generator().manual_seed(0)
     rows = torch.randn(40, rank, generator=draw) @ torch.randn(rank, 5, generator=draw)
-    found = orth(rows)
+    found = orthonormalize(rows)
     value = torch.linalg.eigvalsh(found.t() @ found)
     torch.testing.assert_close(value, torch.tensor([0.0] * (5 - rank) + [1.0] * rank), rtol=0, atol=1e-4)
     torch.testing.assert_close(found @ (found.t() @ rows), rows, rtol=0, atol=1e-4)
@@ -101,20 +101,20 @@ def test_columns_at_right_angles_span_what_the_rows_did(rank: int) -> None:
 def test_a_graph_that_is_seen_again_is_not_walked_again() -> None:
     ends, group = communities(50)
     incidence = Incidence(ends, len(group))
-    assert walk(incidence, 4, torch.float32) is walk(incidence, 4, torch.float32)
-    assert walk(incidence, 3, torch.float32) is not walk(incidence, 4, torch.float32)
+    assert embed(incidence, 4, torch.float32) is embed(incidence, 4, torch.float32)
+    assert embed(incidence, 3, torch.float32) is not embed(incidence, 4, torch.float32)
 
 
 def test_half_precision_around_it_does_not_reach_it() -> None:
     ends, group = communities(50)
     with torch.autocast("cpu", torch.bfloat16):
-        found = walk(Incidence(ends, len(group)), 4, torch.float32)
-    torch.testing.assert_close(found, walk(Incidence(ends, len(group)), 4, torch.float32))
+        found = embed(Incidence(ends, len(group)), 4, torch.float32)
+    torch.testing.assert_close(found, embed(Incidence(ends, len(group)), 4, torch.float32))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_nodes_without_edges_stay_where_they_are(count: int) -> None:
-    found = walk(Incidence(torch.empty(2, 0, dtype=torch.long), count), 3, torch.float64)
+    found = embed(Incidence(torch.empty(2, 0, dtype=torch.long), count), 3, torch.float64)
     assert found.shape == (count, WIDTH)
     torch.testing.assert_close(found @ found.t(), torch.eye(count, dtype=torch.float64))
 
@@ -123,5 +123,5 @@ def test_nodes_without_edges_stay_where_they_are(count: int) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_a_gpu_walks_as_a_cpu_does() -> None:
     ends, group = communities()
-    here, there = (walk(Incidence(ends.to(place), len(group)), 4, torch.float32).cpu() for place in ("cpu", "cuda"))
+    here, there = (embed(Incidence(ends.to(place), len(group)), 4, torch.float32).cpu() for place in ("cpu", "cuda"))
     torch.testing.assert_close(there @ there.t(), here @ here.t(), rtol=0, atol=1e-3)

@@ -6,16 +6,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.ops.dictionary_rows import FEWEST, MOST_DISTINCT, DictionaryRows
-from censnet.ops.graph import Graph, GraphSet
+from censnet.ops.caching import FEWEST, MOST_DISTINCT, DictionaryRows
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 
 
 def asked(table: Tensor) -> DictionaryRows:
-    """A palette of which every row was taken, so that it has looked."""
-    palette = DictionaryRows(table)
+    """A table of which every row was taken, so that it is encoded."""
+    encoded = DictionaryRows(table)
     for _ in range(2):
-        assert palette.take(torch.arange(len(table))).equal(table)
-    return palette
+        assert encoded.take(torch.arange(len(table))).equal(table)
+    return encoded
 
 
 def kinds(count: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -28,17 +29,17 @@ def kinds(count: int, dtype: torch.dtype = torch.float32) -> Tensor:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_few_kinds_are_found_and_taken_to_the_bit(dtype: torch.dtype) -> None:
     table = kinds(40, dtype)
-    palette = asked(table)
-    assert repr(palette) == f"Palette({len(table)} rows, 40 distinct)"
+    encoded = asked(table)
+    assert repr(encoded) == f"DictionaryRows({len(table)} rows, 40 distinct)"
     rows = torch.randint(len(table), (1000,), generator=torch.Generator().manual_seed(0))
-    assert palette.take(rows).equal(table[rows])
-    assert palette.take(rows).dtype == dtype
+    assert encoded.take(rows).equal(table[rows])
+    assert encoded.take(rows).dtype == dtype
 
 
 def test_before_every_row_was_asked_for_nothing_is_looked_for() -> None:
-    palette = DictionaryRows(kinds(3))
-    palette.take(torch.arange(100))
-    assert "distinct" not in repr(palette)
+    encoded = DictionaryRows(kinds(3))
+    encoded.take(torch.arange(100))
+    assert "distinct" not in repr(encoded)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +53,9 @@ def test_before_every_row_was_asked_for_nothing_is_looked_for() -> None:
     ids=["many kinds", "few rows", "by columns", "one column"],
 )
 def test_any_other_table_gives_its_rows(table: Tensor) -> None:
-    palette = asked(table)
+    encoded = asked(table)
     rows = torch.arange(len(table) - 1, -1, -7)
-    assert palette.take(rows).equal(table[rows])
+    assert encoded.take(rows).equal(table[rows])
 
 
 def test_what_equality_cannot_tell_apart_stays_apart() -> None:
@@ -64,22 +65,22 @@ def test_what_equality_cannot_tell_apart_stays_apart() -> None:
     assert asked(zeros).take(torch.tensor([5, 6])).signbit().tolist() == [[True, True], [False, False]]
     table = kinds(4)
     table[3], table[8, 0], table[9, 0] = torch.nan, torch.inf, torch.inf
-    palette = DictionaryRows(table)
+    encoded = DictionaryRows(table)
     for _ in range(2):
-        torch.testing.assert_close(palette.take(torch.arange(len(table))), table, equal_nan=True, rtol=0, atol=0)
+        torch.testing.assert_close(encoded.take(torch.arange(len(table))), table, equal_nan=True, rtol=0, atol=0)
 
 
 def test_a_table_that_is_changed_in_place_gives_its_new_rows() -> None:
     table = kinds(4)
-    palette = asked(table)
+    encoded = asked(table)
     table.mul_(2)
-    assert palette.take(torch.tensor([11, 3])).equal(table[[11, 3]])
+    assert encoded.take(torch.tensor([11, 3])).equal(table[[11, 3]])
 
 
 def test_gradients_pass() -> None:
     table = kinds(4).requires_grad_()
-    palette = asked(table)
-    palette.take(torch.tensor([2, 2, 0])).sum().backward()
+    encoded = asked(table)
+    encoded.take(torch.tensor([2, 2, 0])).sum().backward()
     assert table.grad is not None
     assert table.grad[:3].sum(1).tolist() == [5.0, 0.0, 10.0]
 
@@ -95,7 +96,7 @@ def test_later_epochs_of_a_set_have_the_batches_of_the_first() -> None:
     every = GraphSet.pack(graphs)
     numbers = [torch.randperm(400, generator=draw)[:50] for _ in range(20)]
     first = [every.batch(some) for some in numbers]
-    assert [repr(palette)[-11:] for palette in every._palettes] == ["6 distinct)", "3 distinct)"]
+    assert [repr(encoded)[-11:] for encoded in (every._nodes, every._edges)] == ["6 distinct)", "3 distinct)"]
     for some, before in zip(numbers, first, strict=True):
         after = every.batch(some)
         assert after.nodes.equal(before.nodes)

@@ -1,0 +1,138 @@
+"""Building the model that settings and targets describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from censnet.errors import SettingsError
+from censnet.nn.decoder import LinkDecoder
+from censnet.nn.encoder import CensNet
+from censnet.nn.heads import GraphHead, Head, LayerHead, RowHead
+from censnet.nn.kernels import KERNELS, Kernel
+from censnet.nn.layers import LAYERS, LayerOptions, letters_of
+from censnet.nn.model import Encoder, Model
+from censnet.nn.pair_decoder import PairDecoder
+from censnet.nn.vae import VariationalDecoder
+from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
+from censnet.tasks.targets import Target, target_range
+
+LEVELS = ("node", "edge", "graph")
+MOST_STEPS = 10_000  # of a kernel: a training would not come to its end
+MakeEncoder = Callable[[int, int, ModelSettings], Encoder]  # from node_width, edge_width and settings
+
+
+def build_model(
+    node_width: int,
+    edge_width: int,
+    targets: Sequence[Target],
+    settings: ModelSettings,
+    *,
+    link: bool = False,
+    node_features: bool = True,
+    graph_width: int = 0,
+    reference_size: tuple[float, float] | None = None,
+    make_encoder: MakeEncoder | None = None,
+) -> Model:
+    """Build the encoder, the heads and the decoder.
+
+    With `model.last_layer_is_head` and targets of nodes or edges alone, the last layer is the head, as in the paper.
+
+    Args:
+        node_width, edge_width: channels of the features.
+        targets: the targets of nodes, edges and graphs.
+        settings: of the model.
+        link: whether links are predicted.
+        node_features: whether the nodes have features of their own, not only default ones.
+        graph_width: channels of the features of graphs, which the head of graphs reads.
+        reference_size: nodes and edges of an average training graph, by which pooled sums are divided.
+        make_encoder: builds another encoder in the place of CensNet.
+    """
+    dropout = settings.dropout_for(bool(targets) and not link and all(target.kind == "number" for target in targets))
+    settings = settings.model_copy(update={"dropout": dropout})
+    by_level = {level: [target for target in targets if target.level == level] for level in LEVELS}
+    by_level = {level: found for level, found in by_level.items() if found}
+    layers, options = settings.layers, layer_options(settings)
+    last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link
+    if last and make_encoder is None:  # another encoder has its own last layer
+        check_last_layer(settings, next(iter(by_level)))
+        layers = layers[:-1]
+    encoder: Encoder
+    if make_encoder is not None:
+        encoder = make_encoder(node_width, edge_width, settings)
+    else:
+        encoder = CensNet(
+            node_width,
+            edge_width,
+            settings.hidden,
+            layers,
+            dropout=dropout,
+            norm=settings.norm,
+            residual=settings.residual,
+            activation=settings.activation,
+            pre_layers=settings.pre_layers,
+            edge_pre_layer=settings.edge_pre_layer,
+            options=options,
+        )
+    widths = encoder.out_node_width, encoder.out_edge_width
+    heads = dict[str, Head]()
+    for level, found in by_level.items():
+        out_width = sum(target.width for target in found)
+        limits = target_range(found) if settings.clip_to_label_range else None
+        if layers != settings.layers:
+            heads[level] = LayerHead(settings.layers[-1], *widths, out_width, options, limits)
+        elif level == "graph":
+            heads[level] = head = GraphHead(
+                *widths, out_width, settings.pool, settings.pool_from, settings.head, dropout, settings.pool_norm,
+                graph_width, limits,
+            )  # fmt: skip
+            if reference_size is not None:
+                head.set_reference_size(*reference_size)
+        else:
+            reads_nodes = settings.edge_head_reads_nodes and level == "edge"
+            heads[level] = RowHead(level, *widths, out_width, settings.head, dropout, reads_nodes, limits)  # type: ignore[arg-type]
+    decoder = build_decoder(*widths, settings, node_features) if link else None
+    return Model(encoder, heads, decoder, settings.feature_dropout)
+
+
+def build_decoder(node_width: int, edge_width: int, settings: ModelSettings, node_features: bool) -> LinkDecoder:
+    """Build the link decoder, for embeddings of these widths."""
+    if settings.decoder == "inner_product":
+        return VariationalDecoder(node_width, settings.latent, settings.positive_weight)
+    steps = DIFFUSION_STEPS if settings.diffusion_steps == "auto" else settings.diffusion_steps
+    return PairDecoder(node_width, edge_width, settings.latent, node_features, settings.decoder == "pairwise", steps)
+
+
+def layer_options(settings: ModelSettings) -> LayerOptions:
+    """The options of the graph layers."""
+    return LayerOptions(
+        settings.bias, settings.self_weight, settings.num_heads, settings.gate, settings.normalization,
+        build_kernel(settings), settings.variant, settings.gate_init,
+    )  # fmt: skip
+
+
+def build_kernel(settings: ModelSettings) -> Kernel:
+    """Build the graph kernel, and refuse options that do not fit it."""
+    for name, value in settings.kernel_options.items():
+        if isinstance(value, int | float) and value > MOST_STEPS:
+            raise SettingsError(f"model.kernel_options has {name} {value}, expected at most {MOST_STEPS:,}")
+    try:
+        return KERNELS[settings.kernel](**settings.kernel_options)
+    except (TypeError, ValueError) as error:
+        found = " ".join(str(error).split())[:200]
+        raise SettingsError(f"model.kernel_options does not fit the kernel {settings.kernel}: {found}") from None
+
+
+def check_last_layer(settings: ModelSettings, level: str) -> None:
+    """Raise unless the last layer can be the head of a level."""
+    layers, least = settings.layers, 1 if settings.pre_layers else 2
+    if len(layers) < least or LAYERS[layers[-1]].updates != level:
+        letters = " or ".join(letters_of(level))  # type: ignore[arg-type]
+        raise SettingsError(
+            f"model.layers is {layers!r}, expected two letters or more and {letters} at the end: with "
+            f"model.last_layer_is_head the last layer predicts for each {level}"
+        )
+    if settings.head:
+        raise SettingsError(
+            f"model.head is {settings.head}, expected none, since with model.last_layer_is_head the last layer "
+            "is the head: set model.last_layer_is_head=false"
+        )
