@@ -175,7 +175,7 @@ def test_an_ensemble_gives_the_mean_and_the_deviation_of_its_members(target, dat
     assert len(run.models) == 3
     prediction = run.predict(data())
     dataset = run.read(data())
-    (level, targets) = next(iter(run.models[0].targets.items()))
+    level, targets = run.levels[0], run.config.targets
     with torch.no_grad():
         graph = dataset.graph if level == "edge" else dataset.graph.batch(torch.arange(len(dataset.graph)))
         each = torch.stack([model(graph).by_level[level] for model in run.models])[:, dataset.rows(level)]

@@ -69,7 +69,9 @@ def test_chunks_predict_and_evaluate_as_all_rows_at_once(in_chunks: pytest.Monke
     settings = {"model.dropout": 0.3, "model.hidden": 8, "training.epochs": 3}
     data, later = payments(400, 210), payments(500, 210)
     run = censnet.train(data, "edge:shop=classes", settings=settings, ensemble=ensemble)
-    assert isinstance(run.outputs(run.read(data).graph, torch.device("cpu"))[0].by_level["edge"], chunked.ChunkedOutputs)
+    assert isinstance(
+        run.outputs(run.read(data).graph, torch.device("cpu"))[0].by_level["edge"], chunked.ChunkedOutputs
+    )
     in_pieces = run.predict(later), run.evaluate(later), run.evaluate(data)
     in_chunks.undo()
     assert isinstance(run.outputs(run.read(data).graph, torch.device("cpu"))[0].by_level["edge"], torch.Tensor)
