@@ -87,22 +87,22 @@ def unscaled() -> Tables:
 
 
 def shapes(count: int = 40, seed: int = 0) -> Tables:
-    """Many graphs: rings and chains of coloured beads. Which one it is, its size, and labels with gaps."""
+    """Many graphs: rings and chains of colored beads. Which one it is, its size, and labels with gaps."""
     rng = np.random.default_rng(seed)
     nodes: list[dict[str, Any]] = []
     edges: list[dict[str, Any]] = []
     graphs: list[dict[str, Any]] = []
     for number in range(count):
         name, size, ring = f"g{number}", int(rng.integers(3, 8)), int(number % 2)
-        colours = rng.choice(["red", "blue"], size)
+        colors = rng.choice(["red", "blue"], size)
         nodes += [
-            {"graph": name, "id": bead, "colour": colour, "warm": int(colour == "red")}
-            for bead, colour in enumerate(colours)
+            {"graph": name, "id": bead, "colour": color, "warm": int(color == "red")}
+            for bead, color in enumerate(colors)
         ]
         for bead in range(size if ring else size - 1):
             ends = {"source": bead, "target": (bead + 1) % size}
             edges.append({"graph": name, **ends, "length": round(float(rng.uniform(1, 2)), 3)})
-        red = float((colours == "red").mean())
+        red = float((colors == "red").mean())
         many = int(red > 0.5) if rng.random() < 0.7 else None
         graphs.append({"graph": name, "ring": ring, "many_red": many, "red": round(red, 4), "weight": size + red})
     frame = pd.DataFrame(graphs)
