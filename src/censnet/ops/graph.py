@@ -94,6 +94,11 @@ class Graph:
         """T, whose sorted order and degrees are computed once for this graph."""
         return Incidence(self.ends, self.num_nodes, self.owner, self.num_graphs)
 
+    @property
+    def global_ends(self) -> Tensor:
+        """The two nodes of each edge, numbered over all graphs. (2, E)"""
+        return self.ends
+
     def count(self, level: Literal["node", "edge", "graph"]) -> int:
         """The number of nodes, edges or graphs."""
         return {"node": self.num_nodes, "edge": self.num_edges, "graph": self.num_graphs}[level]
