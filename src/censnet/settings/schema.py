@@ -16,7 +16,6 @@ from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
 
 PRESETS = ("strong", "paper", "released")
-Section = Literal["node", "edge", "graph", "link"]
 Gates = Literal["learned", "frozen"]
 Recipe = Literal["low_label", "high_label"]
 OF_LINKS = {
