@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -99,7 +98,7 @@ class Graph:
         """The two nodes of each edge, numbered over all graphs. (2, E)"""
         return self.ends
 
-    def count(self, level: Literal["node", "edge", "graph"]) -> int:
+    def count(self, level: str) -> int:
         """The number of nodes, edges or graphs."""
         return {"node": self.num_nodes, "edge": self.num_edges, "graph": self.num_graphs}[level]
 

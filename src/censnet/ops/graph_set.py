@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -132,7 +131,7 @@ class GraphSet:
         """The two nodes of each edge, numbered over all graphs. (2, E)"""
         return self.ends + torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
 
-    def count(self, level: Literal["node", "edge", "graph"]) -> int:
+    def count(self, level: str) -> int:
         """The number of nodes, edges or graphs."""
         return {"node": self.num_nodes, "edge": self.num_edges, "graph": self.num_graphs}[level]
 
