@@ -72,8 +72,7 @@ class GraphSize(BaseModel):
     @classmethod
     def of(cls, graph: Graph | GraphSet) -> GraphSize:
         """The size of a graph, or of all graphs of a set together."""
-        graphs = len(graph) if isinstance(graph, GraphSet) else graph.num_graphs
-        return cls(nodes=len(graph.nodes), edges=len(graph.edges), graphs=graphs)
+        return cls(nodes=graph.num_nodes, edges=graph.num_edges, graphs=graph.num_graphs)
 
     @property
     def mean_degree(self) -> float:
