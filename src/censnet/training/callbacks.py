@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from censnet.errors import MissingDependencyError
 from censnet.training.history import Row
 
 
@@ -32,7 +33,7 @@ class TensorBoardCallback:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise ImportError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
+            raise MissingDependencyError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
         self.writer: Any = SummaryWriter(str(folder))
         self.first = self.after = 0  # the numbers of the networks that are trained now
 

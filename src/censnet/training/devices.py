@@ -12,7 +12,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 
-from censnet.errors import SettingsError, quote
+from censnet.errors import ArgumentError, SettingsError, quote
 from censnet.isolated import isolated_python
 from censnet.ops.graph import Graph
 from censnet.settings.schema import TrainingSettings
@@ -24,12 +24,12 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
 
     >>> make_accelerator(device="gpu")
     Traceback (most recent call last):
-    ValueError: device is 'gpu', expected cpu, cuda or another that torch knows
+    censnet.errors.ArgumentError: device is 'gpu', expected cpu, cuda or another that torch knows
     """
     try:
         asked = None if device is None else torch.device(device)
     except (RuntimeError, TypeError, ValueError):
-        raise ValueError(f"device is {quote(device)}, expected cpu, cuda or another that torch knows") from None
+        raise ArgumentError(f"device is {quote(device)}, expected cpu, cuda or another that torch knows") from None
     AcceleratorState._reset_state(reset_partial_state=True)
     # a last layer may renew a side that no head reads, and then has no gradient
     several = DistributedDataParallelKwargs(find_unused_parameters=True)
@@ -40,9 +40,11 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
     )
     found = accelerator.device
     if asked is not None and asked.type != found.type:
-        raise ValueError(f"device is {device!r}, but what is there is {found}: leave it out, or ask for {found.type}")
+        raise ArgumentError(
+            f"device is {device!r}, but what is there is {found}: leave it out, or ask for {found.type}"
+        )
     if asked is not None and asked.index not in (None, found.index or 0):
-        raise ValueError(f"device is {device!r}, but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
+        raise ArgumentError(f"device is {device!r}, but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
     if precision == "bf16" and found.type == "cpu" and torch.backends.mkldnn.enabled and not multiplies_bf16():
         raise SettingsError(
             "training.precision is bf16, which this CPU says it has and does not: leave it out, or train on a GPU"
