@@ -98,7 +98,7 @@ def test_metrics_of_very_many_classes_are_those_of_all_their_outputs() -> None:
     draw = np.random.default_rng(1)
     x, y = draw.normal(size=(500, 250)), draw.integers(0, 250, 500).astype(float)
     names = [str(number) for number in range(250)]
-    wide = Target(level="edge", column="c", kind="classes", classes=names)
+    wide = Target(level="edge", column="c", kind="multiclass", classes=names)
     x[np.arange(0, 500, 2), y[::2].astype(int)] += 5
     found = score([wide], x, y[:, None])
     p = np.exp(x) / np.exp(x).sum(1, keepdims=True)

@@ -80,7 +80,7 @@ class IncidenceLayer(nn.Module):
     """
 
     updates: ClassVar[Side]  # the side whose features the layer computes anew
-    reads: ClassVar[Side]  # the side whose features gate what passes
+    reads: ClassVar[Side]  # the side whose features give the gates
     read_hops: ClassVar[int] = 0  # from a node or edge updated h hops away, how much farther (-1: nearer) it reads
     released_hops: ClassVar[int] = 0  # and how many hops more with variant="released"
     members = 1

@@ -19,6 +19,7 @@ import torch
 
 from censnet.arguments import check_arguments
 from censnet.errors import ArgumentError, RunError
+from censnet.files import atomic_write
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
 from censnet.pipeline.resolve import SettingsLike, TargetsLike, as_specs, read_settings, section_of
 from censnet.pipeline.results import make_run
@@ -31,7 +32,6 @@ from censnet.runs.run import Run
 from censnet.selection.recipes import can_batch_members, fit_recipes
 from censnet.selection.self_training import select_network
 from censnet.settings.presets import make_settings
-from censnet.training.checkpoint import atomic_write
 from censnet.training.devices import make_accelerator
 from censnet.training.task_data import make_task_data
 

@@ -7,17 +7,27 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from censnet.arguments import check_arguments
 from censnet.errors import SettingsError, quote, shorten
-from censnet.settings.schema import OF_LINKS, PRESETS, DataSettings, ModelSettings, Section, Settings, TrainingSettings
+from censnet.levels import Level
+from censnet.nn.layers import LAYERS
+from censnet.settings.schema import (
+    LAYER_PATTERN,
+    OF_LINKS,
+    PRESETS,
+    DataSettings,
+    ModelSettings,
+    Settings,
+    TrainingSettings,
+)
 
 NAMES = ("data.split_column", "data.split_file")
 WORDS = {  # of pydantic -> ours
-    "String should match pattern '^[NE]+$'": "the letters N and E, such as NEN",
+    f"String should match pattern '{LAYER_PATTERN}'": f"the letters {' and '.join(LAYERS)}, such as NEN",
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
     "greater than": "more than",
@@ -33,7 +43,7 @@ WORDS = {  # of pydantic -> ours
 
 def make_settings(
     preset: str = "strong",
-    section: Section = "node",
+    section: str = "node",
     changes: Mapping[str, object] | None = None,
     seed: int = 0,
     link: bool = False,
@@ -112,15 +122,15 @@ def has_network_for_many(preset: str) -> bool:
     return "high_label" in _read_preset(preset).get("node", {})
 
 
-def _load_preset(preset: str, section: Section, many: bool = False) -> dict[str, dict[str, Any]]:
+def _load_preset(preset: str, section: str, many: bool = False) -> dict[str, dict[str, Any]]:
     """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
 
     For nodes with many labels these are overlaid by [node.high_label.model] and [node.high_label.training].
     """
     if preset not in PRESETS:
         raise SettingsError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
-    if section not in get_args(Section):
-        raise SettingsError(f"the task is {section!r}, expected one of {', '.join(get_args(Section))}")
+    if section not in list(Level):
+        raise SettingsError(f"the task is {section!r}, expected one of {', '.join(Level)}")
     stated = _read_preset(preset)
     merged: dict[str, dict[str, Any]] = {}
     for source in (

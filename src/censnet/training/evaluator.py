@@ -164,7 +164,7 @@ def choose_monitor(asked: str, task_data: TaskData, judge: Evaluator | None) -> 
         raise SettingsError(f"training.monitor is {asked!r}, expected auto or one of {', '.join(sorted(known))}")
     if judge is None or judge.defines(asked):
         return asked
-    why = "limits" if asked in METRICS["number"] else "one class"
+    why = "limits" if asked in METRICS["regression"] else "one class"
     logger.warning("the validation rows do not define %s (%s alone?): the loss decides", asked, why)
     return "loss"
 
@@ -227,7 +227,7 @@ def average(targets: Sequence[Target], outputs: Tensor) -> Tensor:
         x = outputs[..., part].double()
         if target.kind == "binary":
             x = x.sigmoid().mean(0).logit(eps=1e-12)
-        elif target.kind == "classes":
+        elif target.kind == "multiclass":
             x = x.softmax(2).mean(0).clamp(min=1e-30).log()
         else:
             x = x.mean(0)
