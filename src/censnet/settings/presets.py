@@ -14,11 +14,20 @@ from pydantic import BaseModel, ValidationError
 from censnet.arguments import check_arguments
 from censnet.errors import SettingsError, quote, shorten
 from censnet.levels import Level
-from censnet.settings.schema import OF_LINKS, PRESETS, DataSettings, ModelSettings, Settings, TrainingSettings
+from censnet.nn.layers import LAYERS
+from censnet.settings.schema import (
+    LAYER_PATTERN,
+    OF_LINKS,
+    PRESETS,
+    DataSettings,
+    ModelSettings,
+    Settings,
+    TrainingSettings,
+)
 
 NAMES = ("data.split_column", "data.split_file")
 WORDS = {  # of pydantic -> ours
-    "String should match pattern '^[NE]+$'": "the letters N and E, such as NEN",
+    f"String should match pattern '{LAYER_PATTERN}'": f"the letters {' and '.join(LAYERS)}, such as NEN",
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
     "greater than": "more than",

@@ -11,7 +11,7 @@ from censnet.errors import quote
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
 from censnet.nn.kernels import KERNELS
-from censnet.nn.layers import Gate, GateInit, SelfWeight, Variant
+from censnet.nn.layers import LAYERS, Gate, GateInit, SelfWeight, Variant
 from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
 
@@ -28,6 +28,7 @@ DIFFUSION_STEPS = 4  # steps of "auto"
 STEPS = 25  # of an epoch, that it leaves where it can
 WIDEST = 2**16  # channels of a layer
 DEEPEST = 1000  # layers
+LAYER_PATTERN = f"^[{''.join(LAYERS)}]+$"
 MOST = 10**9  # of what is counted
 MANY = 100  # labels of nodes to learn from, from which on "auto" tries the network for many
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
@@ -68,7 +69,7 @@ class ModelSettings(_Settings):
     """The network: a CensNet and what its heads read. Names and meanings are those of `CensNet` and the heads."""
 
     layers: str = Field(
-        "NEN", pattern="^[NE]+$", max_length=DEEPEST, description="node (N) and edge (E) layers, in order"
+        "NEN", pattern=LAYER_PATTERN, max_length=DEEPEST, description="node (N) and edge (E) layers, in order"
     )
     hidden: int = Field(32, ge=1, le=WIDEST, description="channels of each node and edge between layers")
     pre_layers: int = Field(
