@@ -231,7 +231,7 @@ def test_inspect_says_what_training_takes_each_target_for_and_how_to_have_it_oth
     rating, price, sign, _ = report.labels
     assert (rating.kind, rating.num_classes) == ("multiclass", 5)
     assert "edge:rating=regression learns them as numbers" in rating.reason
-    assert (price.kind, price.missing) == ("number", 0)
+    assert (price.kind, price.missing) == ("regression", 0)
     assert price.censored == sum(text[0] in "<>" for text in fee)
     assert price.quantity["most"] < 1 + len(edges) / 3
     assert "positive: pos (90 % of the labels)" in sign.reason

@@ -221,7 +221,7 @@ def test_a_kind_can_be_forced_and_is_said(caplog):
     with caplog.at_level(logging.INFO, "censnet"):
         run = train(data, "edge:fraud=number", settings=quick())
     assert run.config.targets[0].kind == "regression"
-    assert "edge:fraud is number: as asked" in caplog.text
+    assert "edge:fraud is regression: as asked" in caplog.text
     assert set(run.metrics["test"]["edge"]) >= {"rmse", "mae"}
     caplog.clear()
     with caplog.at_level(logging.INFO, "censnet"):
