@@ -220,8 +220,8 @@ def test_a_kind_can_be_forced_and_is_said(caplog):
     data = payments()
     with caplog.at_level(logging.INFO, "censnet"):
         run = train(data, "edge:fraud=number", settings=quick())
-    assert run.config.targets[0].kind == "number"
-    assert "edge:fraud is number: as asked" in caplog.text
+    assert run.config.targets[0].kind == "regression"
+    assert "edge:fraud is regression: as asked" in caplog.text
     assert set(run.metrics["test"]["edge"]) >= {"rmse", "mae"}
     caplog.clear()
     with caplog.at_level(logging.INFO, "censnet"):
@@ -394,7 +394,7 @@ def test_a_star_is_every_column_left_and_is_said(caplog):
     by_fee = quick(training__epochs=1, data__split="time", data__split_column="fee")
     others = {"amount": "number", "way": "drop"}
     again = train(data, ["edge:*", "edge:fraud=regression"], settings=by_fee, overrides=others)
-    assert [(t.column, t.kind) for t in again.config.targets] == [("sort", "classes"), ("fraud", "number")]
+    assert [(t.column, t.kind) for t in again.config.targets] == [("sort", "multiclass"), ("fraud", "regression")]
     assert again.config.target_specs == ["edge:*", "edge:fraud=regression"]
 
 
@@ -402,7 +402,7 @@ def test_a_column_of_a_star_that_cannot_be_learned_says_how_to_leave_it_out():
     data = payments()
     edges = data.edges.assign(memo=[f"word {row // 2} {row}" if row % 3 else "word" for row in range(len(data.edges))])
     with pytest.raises(
-        DataError, match=r"column memo: has .* ask for memo=classes; --column memo=drop leaves it out of"
+        DataError, match=r"column memo: has .* ask for memo=multiclass; --column memo=drop leaves it out of"
     ):
         train(replace(data, edges=edges), "edge:*", settings=quick())
 
