@@ -199,7 +199,10 @@ def test_replicates_say_mean_and_spread(place: Path) -> None:
         (["{}/molecules.csv", "--target", "wet=binary", "--replicates", "2"], "did you mean graph:wet?"),
         (["karate", "--target", "faction"], "did you mean node:faction?"),
         (["karate", "--set", "model.hiden=3"], "unknown setting model.hiden: did you mean model.hidden?"),
-        (["karate", "--set", "model.heads=3", "--set", "model.hidden=8"], "expected all, or a divisor of hidden"),
+        (
+            ["karate", "--set", "model.heads=3", "--set", "model.hidden=8"],
+            "expected per_channel, or a divisor of hidden",
+        ),
         (["karate", "--preset", "weak"], "preset is 'weak', expected one of strong, paper, released"),
         (["karate", "--device", "tpu-9"], "device is 'tpu-9', expected cpu, cuda"),
         (["karate", "--out", "{}/links"], "holds a finished run"),
@@ -440,7 +443,7 @@ def test_every_setting_is_listed_as_it_can_be_typed(preset: str, task: str) -> N
 
 def test_settings_are_shown_with_their_choices() -> None:
     shown = " ".join(succeed("settings", "graph").stdout.split())
-    assert "training.schedule warmup-cosine course of the learning rate: constant, cosine, warmup-cosine" in shown
+    assert "training.schedule warmup-cosine learning-rate schedule: constant, cosine, warmup-cosine" in shown
     assert [entry.value for entry in setting_rows(make_settings("paper", "node")) if entry.name == "model.hidden"] == [
         "32"
     ]
