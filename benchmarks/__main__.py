@@ -174,7 +174,7 @@ def measure_growth() -> Measured:
 
 def main() -> None:
     torch.set_num_threads(2)
-    console.print(f"memory is kept between steps, for all alike: {keep_heap()}")
+    console.print(f"memory is kept between steps, for all methods: {keep_heap()}")
     measured = {
         "epochs": measure_epochs(),
         "operator": measure_operator(),

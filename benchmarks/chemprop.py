@@ -2,7 +2,7 @@
 
     python -m benchmarks.chemprop                  all three steps here: 4 cells, 5 seeds each
     python -m benchmarks.chemprop write FOLDER     the files that chemprop is trained from
-    python -m benchmarks.chemprop collect FOLDER   what it answered -> results/molecules/CELL/chemprop.jsonl
+    python -m benchmarks.chemprop collect FOLDER   its results -> results/molecules/CELL/chemprop.jsonl
 
 Between the two, `benchmarks/peers/chemprop_splits.py` may run wherever chemprop is. Here CENSNET_CHEMPROP names the
 python of an environment that has it, else it is `.bench-chemprop`, made by `make bench`. Seeds that have a line in

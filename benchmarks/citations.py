@@ -11,7 +11,7 @@ from censnet.data.datasets.citation import read_citation
 
 
 def citation(name: str) -> tuple[Graph, Tensor, str]:
-    """Cora or PubMed with sparse, row-normalised features and 3 edge features, their labels, and which graph it is.
+    """Cora or PubMed with sparse, row-normalized features and 3 edge features, their labels, and which graph it is.
 
     Where the files cannot be had, a random graph of the same sizes stands in, and is called so.
     """

@@ -33,7 +33,7 @@ class Baseline(nn.Module):
 
 
 class TunedGCN(nn.Module):
-    """PyG's GCN given what CensNet has: sparse features with their transpose kept, and the cheap dropout mask."""
+    """PyG's GCN given what CensNet has: sparse features with a cached transpose, and the cheap dropout mask."""
 
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()

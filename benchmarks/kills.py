@@ -72,8 +72,8 @@ def payments() -> Tables:
 KINDS: dict[str, dict[str, Any]] = {
     "molecules": {"data": molecules, "target": "graph:acid", "settings": {}},
     "graph": {"data": payments, "target": "edge:fraud", "settings": {}},
-    "neighbours": {"data": payments, "target": "edge:fraud", "settings": {"training.sampling": "neighbors"}},
-    "side by side": {"data": payments, "target": "edge:fraud", "settings": {}, "ensemble": 3},
+    "neighbors": {"data": payments, "target": "edge:fraud", "settings": {"training.sampling": "neighbors"}},
+    "ensemble": {"data": payments, "target": "edge:fraud", "settings": {}, "ensemble": 3},
     "one by one": {"data": molecules, "target": "graph:acid", "settings": {"training.epochs": 5}, "ensemble": 2},
 }
 

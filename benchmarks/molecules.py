@@ -52,8 +52,8 @@ def measure_reading(smiles: list[str], repetitions: int) -> dict[str, Any]:
         repetitions,
         warm=1,
     )
-    baseline_encoder = times["PyG from_smiles and Batch.from_data_list"]
-    return {name: {"molecules/s": len(smiles) / t, "x PyG": baseline_encoder / t} for name, t in times.items()}
+    pyg = times["PyG from_smiles and Batch.from_data_list"]
+    return {name: {"molecules/s": len(smiles) / t, "x PyG": pyg / t} for name, t in times.items()}
 
 
 def measure_processes(smiles: list[str], repetitions: int) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def measure_batches(smiles: list[str], repetitions: int) -> dict[str, Any]:
         repetitions,
         warm=3,
     )
-    baseline_encoder = times["PyG Batch.from_data_list, its 9 + 3 integers"]
-    return {name: {"ms": 1e3 * t / len(batches), "x PyG": baseline_encoder / t} for name, t in times.items()}
+    pyg = times["PyG Batch.from_data_list, its 9 + 3 integers"]
+    return {name: {"ms": 1e3 * t / len(batches), "x PyG": pyg / t} for name, t in times.items()}
 
 
 def check(graphs: GraphSet, data: list[Data], numbers: Tensor) -> None:
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     repetitions = parser.parse_args().repetitions
     torch.set_num_threads(1)
-    console.print(f"memory is kept between steps, for all alike: {keep_heap()}")
+    console.print(f"memory is kept between steps, for all methods: {keep_heap()}")
     smiles = read_smiles()
     measured: dict[str, Any] = {"targets": TARGETS, "repetitions": repetitions, "load before": os.getloadavg()[0]}
     with rdBase.BlockLogs():

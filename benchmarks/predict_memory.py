@@ -1,4 +1,4 @@
-"""Memory and time to predict many rows of edges, from the shell's point of view: read the tables, answer, write a CSV.
+"""Memory and time to predict many edges, as the command does: read the tables, predict, write a CSV.
 
 `python -m benchmarks.predict_memory` trains a strong edge classifier for a moment, then predicts in a process of its
 own, whose largest memory (ru_maxrss) is what counts. Record: benchmarks/results/predict_memory.json. It exits with 1
@@ -48,17 +48,17 @@ def payments(folder: Path, rows: int, seed: int) -> Path:
 
 
 def peak_gib() -> float:
-    """The most memory this process ever had."""
+    """Peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
 
 
 def predict(run: Path, data: Path, to: Path) -> None:
-    """What the measured process does; prints what it took."""
+    """The measured process; prints its time and memory."""
     imported, started = peak_gib(), time.perf_counter()
-    answer = load_run(run).predict(data, device="cpu")
+    found_rows = load_run(run).predict(data, device="cpu")
     predicted = time.perf_counter()
-    write_table(answer, to)
-    found = {"rows": len(answer), "imports, GiB": imported, "peak, GiB": peak_gib()}
+    write_table(found_rows, to)
+    found = {"rows": len(found_rows), "imports, GiB": imported, "peak, GiB": peak_gib()}
     print(json.dumps({**found, "predict, s": predicted - started, "write, s": time.perf_counter() - predicted}))
 
 
@@ -77,7 +77,7 @@ def main() -> int:
         small, big = payments(home / "small", SMALL, 0), payments(home / "big", asked.rows, 1)
         train(small, "edge:fraud", home / "run", settings={"training.epochs": 3}, device="cpu")
         command = [sys.executable, "-m", "benchmarks.predict_memory", "--predict", str(home / "run"), str(big)]
-        done = subprocess.run([*command, str(home / "answer.csv")], stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run([*command, str(home / "predictions.csv")], stdout=subprocess.PIPE, text=True, check=True)
     measured = json.loads(done.stdout.splitlines()[-1])
     for name, value in measured.items():
         print(f"{name:>14}  {value:,.2f}" if isinstance(value, float) else f"{name:>14}  {value:,}")

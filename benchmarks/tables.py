@@ -61,8 +61,8 @@ def read_with_pandas(folder: Path) -> list[pd.DataFrame]:
 def measure_memory(folder: Path) -> dict[str, float]:
     """Peak memory of loading, in a process of its own, against the bytes of the graph's tensors."""
     command = [sys.executable, "-m", "benchmarks.tables", "--load", str(folder)]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    memory: dict[str, float] = json.loads(answer.splitlines()[-1])
+    done = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    memory: dict[str, float] = json.loads(done.splitlines()[-1])
     return memory
 
 

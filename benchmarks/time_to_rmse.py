@@ -74,9 +74,9 @@ def train_chemprop(cell: Path, seed: int, aim: float, epochs: int | None, thread
     command += ["--device", "cpu", "--threads", str(threads)] + ([] if epochs is None else ["--epochs", str(epochs)])
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run(command, check=True, capture_output=True, env=own | {"OMP_NUM_THREADS": str(threads)})
-    answer = json.loads(lines.read_text())
-    found = find_aim(answer["curves"]["validation_rmse"], answer["curves"]["seconds"], aim)
-    return found | {"versions": answer["versions"]}
+    line = json.loads(lines.read_text())
+    found = find_aim(line["curves"]["validation_rmse"], line["curves"]["seconds"], aim)
+    return found | {"versions": line["versions"]}
 
 
 def find_aim(errors: Sequence[float], seconds: Sequence[float], aim: float) -> dict[str, Any]:
@@ -128,8 +128,8 @@ def main() -> None:
         cells = write_cells(Path(folder), range(options.seeds), ["lipophilicity"])
         cell = next(path for path in cells if "random" in path.name)
         for seed in range(options.seeds):
-            baseline_encoder = train_chemprop(cell, seed, options.aim, options.epochs, options.threads)
-            runs[str(seed)] = {"chemprop": baseline_encoder, "censnet": train_ours(seed, options.aim, options.epochs)}
+            theirs = train_chemprop(cell, seed, options.aim, options.epochs, options.threads)
+            runs[str(seed)] = {"chemprop": theirs, "censnet": train_ours(seed, options.aim, options.epochs)}
     ratios = compare(runs)
     show(runs, ratios, options.aim)
     if not options.no_record:

@@ -1,11 +1,11 @@
 """`python -m benchmarks.training`: training on molecules against chemprop, and what the loop itself costs.
 
-- Molecules a second on Lipophilicity, width 300, batch 64, 2 threads, featurisation excluded on both sides: at least
+- Molecules a second on Lipophilicity, width 300, batch 64, 2 threads, featurization excluded on both sides: at least
   1.3 times chemprop's default model (width 300, depth 3). Ours has 3 alternations; once with the paper's layers (one
-  gate for each row), once with all that the default preset adds (a gate for each channel, a learnt self weight, norms,
+  gate for each row), once with all that the default preset adds (a gate for each channel, a learned self weight, norms,
   residuals, read-out over both sides).
 - A full-batch epoch on Cora through the loop of `censnet train`: at most 1.25 times a bare PyTorch loop with the same
-  model that also validates and keeps the best weights.
+  model that also validates and copies the best weights.
 
 chemprop has an environment of its own, `.bench-chemprop`, made by `make bench`; CENSNET_CHEMPROP names the python
 of another that has it.
@@ -45,7 +45,7 @@ console = Console(width=120)
 
 
 class Clock:
-    """Hears of every step and epoch, and notes when."""
+    """Callback: times of steps and epochs."""
 
     def __init__(self) -> None:
         self.steps: list[float] = []
@@ -76,8 +76,8 @@ def measure_molecules(threads: int, steps: int, rounds: int) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for _ in range(rounds):
         command = [python, str(PEER), str(smiles), "exp", str(threads), str(steps)]
-        answer = subprocess.run(command, check=True, capture_output=True, text=True)
-        facts = json.loads(answer.stdout.strip().splitlines()[-1])
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        facts = json.loads(done.stdout.strip().splitlines()[-1])
         found["chemprop"].append(facts.pop("molecules/s"))
         for name, prepared in ours.items():
             found[name].append(molecules_per_second(prepared, steps))
@@ -138,7 +138,7 @@ def _bare(prepared: Prepared, epochs: int, validate: bool) -> list[float]:
     optimizer = torch.optim.Adam(
         model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
     )
-    times, best, kept = [], 0.0, {}
+    times, best, best_weights = [], 0.0, {}
     for _ in range(epochs):
         model.train()
         loss = F.cross_entropy(model(graph).rows["node"][train], labels[train])
@@ -151,9 +151,9 @@ def _bare(prepared: Prepared, epochs: int, validate: bool) -> list[float]:
                 right = model(graph).rows["node"][validation].argmax(1) == labels[validation]
             if float(right.float().mean()) > best:
                 best = float(right.float().mean())
-                kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+                best_weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         times.append(time.perf_counter())
-    assert kept or not validate
+    assert best_weights or not validate
     return times
 
 

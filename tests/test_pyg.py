@@ -131,7 +131,7 @@ def test_reset_parameters_starts_afresh() -> None:
 @pytest.mark.parametrize(
     ("update", "changed"), [("node", (True, False)), ("edge", (False, True)), ("both", (True, True))]
 )
-def test_it_renews_the_sides_it_is_asked_to(update: Any, changed: tuple[bool, bool]) -> None:
+def test_it_updates_the_sides_it_is_set_to(update: Any, changed: tuple[bool, bool]) -> None:
     nodes, edges, ends = sample(3)
     edge_index, edge_attr = doubled(ends, edges, 3)
     out = CensNetConv(5, 8, edge_dim=3, update=update)(nodes, edge_index, edge_attr)

@@ -8,7 +8,7 @@ test molecules, seconds, the course of validation. A seed that has its line alre
 stopped goes on where it was.
 
 It is chemprop's own command, `chemprop train --task-type ...`, that is run, with three files for the three parts. The
-file for testing holds the validation molecules, too: chemprop learns nothing from it and writes its answers down. Only
+file for testing holds the validation molecules, too: chemprop learns nothing from it and writes its predictions. Only
 the seeds (`--pytorch-seed`, `--data-seed`) and the device are given; everything else is the command's default, which in
 chemprop 2.3.1 is
 
@@ -19,7 +19,7 @@ chemprop 2.3.1 is
   down to 1e-4, no clipping; training is never stopped early, as the patience is the number of epochs;
 - regression: targets scaled by mean and deviation of the training molecules, mean squared error; classification: binary
   cross-entropy over the labels that are there, classes not balanced;
-- the epoch that is kept is the one with the lowest validation loss, in classification, too.
+- the selected epoch is the one with the lowest validation loss, in classification, too.
 
 With a seed, chemprop also asks torch for deterministic algorithms. Its own record of these settings, `config.toml`, is
 copied into each line.
@@ -79,16 +79,16 @@ def main() -> None:
 def train(
     cell: dict[str, Any], seed: int, device: str, epochs: int | None = None, until: float | None = None
 ) -> dict[str, Any]:
-    """Train on one split and judge. The clock starts when chemprop is imported and the three files are written."""
-    from chemprop.cli.main import main as chemprop  # here, so that judging can be tested where there is no chemprop
+    """Train on one split and score. The clock starts when chemprop is imported and the three files are written."""
+    from chemprop.cli.main import main as chemprop  # here, so that scoring can be tested without chemprop
     from chemprop.models import MPNN
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        judged = write_parts(cell, seed, folder)
+        scored = write_parts(cell, seed, folder)
         seeds = ["--pytorch-seed", str(seed), "--data-seed", str(seed)]
         place = ["--accelerator", "gpu" if device == "cuda" else "cpu", "--devices", "1"]
-        files = [str(folder / f"{part}.csv") for part in ("train", "validation", "judged")]
+        files = [str(folder / f"{part}.csv") for part in ("train", "validation", "scored")]
         sys.argv = ["chemprop", "train", "--data-path", *files, "--output-dir", str(folder / "out"),
                     "--task-type", cell["kind"], *seeds, *place]  # fmt: skip
         if epochs is not None:
@@ -99,11 +99,11 @@ def train(
             clock.begin = time.perf_counter()
             chemprop()
         seconds = time.perf_counter() - clock.begin
-        answers = read_answers(folder / "out" / "model_0" / "test_predictions.csv", cell["targets"])
+        predictions = read_predictions(folder / "out" / "model_0" / "test_predictions.csv", cell["targets"])
         best = next((folder / "out" / "model_0" / "checkpoints").glob("best-epoch=*"))
         settings = read_settings(folder / "out" / "config.toml")
-    parts = np.array([cell["parts"][str(seed)][row] for row in judged])
-    labels = numbers([cell["labels"][row] for row in judged])
+    parts = np.array([cell["parts"][str(seed)][row] for row in scored])
+    labels = numbers([cell["labels"][row] for row in scored])
     found = re.match(r"best-epoch=(\d+)-", best.name)
     assert found is not None
     return {
@@ -113,7 +113,7 @@ def train(
         "epochs": len(clock.losses),
         "chosen": {"epoch": int(found[1]) + 1},
         "metrics": {
-            part: judge(cell["kind"], answers[parts == code], labels[parts == code])
+            part: score(cell["kind"], predictions[parts == code], labels[parts == code])
             for code, part in ((1, "validation"), (2, "test"))
         },
         "seconds": seconds,
@@ -124,7 +124,7 @@ def train(
 
 
 class Clock:
-    """Hears of every validation, notes when it was and what it gave, and stops training at an aim."""
+    """Callback: times and scores of validations; stops training at an aim."""
 
     def __init__(self, is_regression: bool, until: float | None) -> None:
         self.is_regression, self.until = is_regression, until
@@ -151,20 +151,20 @@ class Clock:
 
 
 def write_parts(cell: dict[str, Any], seed: int, folder: Path) -> list[int]:
-    """Write a file for each part, the last with all that is judged. -> the rows of that one."""
+    """Write a file for each part, the last with all scored molecules. -> the rows of that one"""
     parts = cell["parts"][str(seed)]
     rows = [[row for row, found in enumerate(parts) if found == code] for code in range(3)]
-    judged = rows[1] + rows[2]
-    for part, chosen in (("train", rows[0]), ("validation", rows[1]), ("judged", judged)):
+    scored = rows[1] + rows[2]
+    for part, chosen in (("train", rows[0]), ("validation", rows[1]), ("scored", scored)):
         with open(folder / f"{part}.csv", "w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["smiles", *cell["targets"]])
             writer.writerows([cell["smiles"][row], *cell["labels"][row]] for row in chosen)  # None becomes nothing
-    return judged
+    return scored
 
 
-def read_answers(path: Path, targets: Sequence[str]) -> np.ndarray[Any, Any]:
-    """What chemprop answered: numbers in the unit of the data, or probabilities."""
+def read_predictions(path: Path, targets: Sequence[str]) -> np.ndarray[Any, Any]:
+    """The predictions of chemprop: numbers in the unit of the data, or probabilities."""
     with open(path, newline="") as file:
         return numbers([[float(row[target]) for target in targets] for row in csv.DictReader(file)])
 
@@ -180,13 +180,13 @@ def numbers(rows: Sequence[Row]) -> np.ndarray[Any, Any]:
     return np.array([[np.nan if value is None else value for value in row] for row in rows], dtype=np.float64)
 
 
-def judge(kind: str, answers: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> float:
+def score(kind: str, predictions: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> float:
     """The mean over tasks of RMSE or of the area under the ROC curve, each over the rows that have its label.
 
     A task with one class alone has no area and is left out.
     """
     found = []
-    for x, y in zip(answers.T, labels.T, strict=True):
+    for x, y in zip(predictions.T, labels.T, strict=True):
         known = ~np.isnan(y)
         if kind == "regression":
             found.append(float(np.sqrt(np.mean((x[known] - y[known]) ** 2))))

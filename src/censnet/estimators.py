@@ -30,6 +30,7 @@ from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.errors import ArgumentError, DataError, name_columns, quote
+from censnet.levels import Level
 from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -123,7 +124,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         settings, changed = self._make_settings(split)
         dataset = _read_graphs(graphs, dict(zip(names, labels, strict=True)), settings)
         positive = positive or [None] * len(names)
-        specs = [TargetSpec("graph", *one) for one in zip(names, kinds, positive, strict=True)]
+        specs = [TargetSpec(Level.GRAPH, *one) for one in zip(names, kinds, positive, strict=True)]
         prepared = prepare_typed(dataset, specs, False, settings, [spec.name for spec in specs], changed)
         accelerator = make_accelerator(settings.training.precision, self.device)
         self.run_ = fit_run(prepared, self.ensemble, accelerator, started)
@@ -256,7 +257,7 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
             code[known] = inverse
             classes.append(found)
             codes.append(code)
-        kinds: list[TargetKind] = ["binary" if len(found) == 2 else "classes" for found in classes]
+        kinds: list[TargetKind] = ["binary" if len(found) == 2 else "multiclass" for found in classes]
         self._fit(graphs, codes, kinds, "stratified", self._positive(classes))
         self.classes_ = classes[0] if len(classes) == 1 else classes
         return self
@@ -319,7 +320,7 @@ class CensNetRegressor(RegressorMixin, _GraphEstimator):  # type: ignore[misc]
         for column in columns:
             assert_all_finite(_as_numbers(column)[0], allow_nan=len(columns) > 1, input_name="y")
         labels = [column if _as_numbers(column)[1] is not None else _as_numbers(column)[0] for column in columns]
-        self._fit(graphs, labels, ["number"] * len(columns), "ratio")
+        self._fit(graphs, labels, ["regression"] * len(columns), "ratio")
         return self
 
     def predict(self, X: object) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
+from censnet.files import tensor_digest
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.tasks.targets import Target
@@ -71,8 +71,7 @@ class TensorStore:
         if tensor.is_floating_point() and not tensor.signbit().any():
             byte = tensor.to(torch.uint8)
             tensor = byte if torch.equal(byte.to(tensor.dtype), tensor) else tensor
-        digest = sha256(tensor.view(-1).view(torch.uint8).numpy().data).hexdigest()
-        key = f"{dtype} {tensor.dtype} {tuple(tensor.shape)} {digest}"
+        key = tensor_digest({dtype: tensor})
         if key not in self.names:
             self.names[key] = f"{len(self.names)}.{dtype}"
             self.tensors[self.names[key]] = tensor

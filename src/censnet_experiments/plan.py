@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import Section
 
-SECTIONS: dict[str, Section] = {
+SECTIONS = {
     "nodes": "node",
     "molecules": "graph",
     "links": "link",

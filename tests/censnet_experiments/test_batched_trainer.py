@@ -1,4 +1,4 @@
-"""Networks trained at once are what they are one by one."""
+"""Batched networks train as they do one by one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make(name: str, data: NodeData, seeds: int, **options: Any) -> list[nn.Modul
 
 
 @pytest.mark.parametrize("name", NODE_MODELS)
-def test_together_is_the_loop(name: str, citations: NodeData) -> None:
+def test_batched_training_is_the_loop(name: str, citations: NodeData) -> None:
     """Same weights, no dropout: the same epochs are best, with the same accuracy, for each split and learning rate."""
     models = make(name, citations, 4)
     rows, rates = NodeSplits(citations.labels, citations.parts["cora-3"]), [0.02, 0.01, 0.02, 0.005]
@@ -47,8 +47,8 @@ def test_logits_of_members_are_those_of_the_networks(name: str, citations: NodeD
 
 
 @pytest.mark.parametrize("name", ["censnet", "gcn", "gat"])
-def test_members_drop_out_independently(name: str, citations: NodeData) -> None:
-    """Two members with the same weights answer differently while training, and the same otherwise."""
+def test_members_have_independent_dropout(name: str, citations: NodeData) -> None:
+    """Two members with the same weights have different outputs in training, and the same otherwise."""
     models = make(name, citations, 1, dropout=0.5) * 2
     network = batch_networks(models, torch.device("cpu"))
     inputs = models[0].inputs(citations.graph)
@@ -78,7 +78,7 @@ def test_the_loop_is_plain_training(citations: NodeData) -> None:
     assert (float(found.validation), float(found.test), int(found.epoch)) == pytest.approx(best)
 
 
-def test_networks_are_not_changed_by_training(citations: NodeData) -> None:
+def test_networks_are_not_modified_by_training(citations: NodeData) -> None:
     models = make("censnet", citations, 2)
     before = [parameter.clone() for model in models for parameter in model.parameters()]
     rows = NodeSplits(citations.labels, citations.parts["cora-3"][:2])
@@ -87,7 +87,7 @@ def test_networks_are_not_changed_by_training(citations: NodeData) -> None:
         torch.testing.assert_close(new, old, rtol=0, atol=0)
 
 
-def test_patience_ends_a_member_and_not_the_others(citations: NodeData) -> None:
+def test_early_stopping_of_a_member_does_not_stop_the_others(citations: NodeData) -> None:
     """With patience, the best epoch is the first one that nothing beats within so many epochs."""
     models = make("gcn", citations, 4)
     rows, recipe = NodeSplits(citations.labels, citations.parts["cora-3"]), Recipe("gcn", epochs=120, patience=5)

@@ -1,4 +1,4 @@
-"""A peer gets the splits of our own trainings, judges as we do, and its answers become records."""
+"""External programs have the splits and metrics of our trainings, and their results become records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from censnet.data.load import read_data
 from censnet.pipeline.prepare import prepare
 from censnet.tasks.metrics import score
 from censnet.tasks.targets import Target
-from censnet_experiments import external as peers
+from censnet_experiments import external
 from censnet_experiments.external import SPLITS, TASKS, add_results, describe_cell, write_cells
 from censnet_experiments.records import read, record_path
 
@@ -36,7 +36,7 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def chemprop() -> ModuleType:
-    """The peer's script, which imports chemprop only to train."""
+    """The script of chemprop, which imports chemprop only to train."""
     path = Path(__file__).parents[2] / "benchmarks" / "peers" / "chemprop_splits.py"
     if not path.exists():
         pytest.skip("the benchmarks are not here")
@@ -72,7 +72,7 @@ def parts_of_a_cell(cell: dict[str, Any], seed: int) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("word", SPLITS)
-def test_the_peer_gets_the_parts_of_our_own_training(table: pd.DataFrame, word: str) -> None:
+def test_cells_have_the_splits_of_our_own_training(table: pd.DataFrame, word: str) -> None:
     cell = describe_cell(read_data(table, target="graph:exp", scaffolds=True), "lipophilicity", word, [0, 3])
     assert list(cell["parts"]) == ["0", "3"]
     for seed in (0, 3):
@@ -82,7 +82,7 @@ def test_the_peer_gets_the_parts_of_our_own_training(table: pd.DataFrame, word: 
     assert cell["parts"]["0"] != cell["parts"]["3"]
 
 
-def test_rows_that_are_no_molecule_or_have_no_label_are_left_out(table: pd.DataFrame) -> None:
+def test_samples_that_do_not_parse_or_have_no_label_are_left_out(table: pd.DataFrame) -> None:
     cell = describe_cell(read_data(table, target="graph:exp", scaffolds=True), "lipophilicity", "random", [0])
     assert cell["smiles"] == [smiles for row, smiles in enumerate(SMILES) if row != 5]
     assert cell["labels"] == [[float(row)] for row in range(len(SMILES)) if row != 5]
@@ -100,7 +100,7 @@ def test_a_missing_label_among_others_is_null(table: pd.DataFrame) -> None:
 
 
 def test_a_file_for_each_cell_the_same_each_time(table: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(peers, "read_data", lambda name, **options: read_data(table, **options))
+    monkeypatch.setattr(external, "read_data", lambda name, **options: read_data(table, **options))
     paths = write_cells(tmp_path, range(2), ["lipophilicity"])
     assert [path.name for path in paths] == ["lipophilicity-random.json.gz", "lipophilicity-scaffold.json.gz"]
     before = [path.read_bytes() for path in paths]
@@ -109,32 +109,32 @@ def test_a_file_for_each_cell_the_same_each_time(table: pd.DataFrame, tmp_path: 
     assert (cell["cell"], cell["kind"], list(cell["parts"])) == ("lipophilicity-scaffold", "regression", ["0", "1"])
 
 
-def test_the_peer_is_judged_by_our_areas(chemprop: ModuleType) -> None:
+def test_external_classifiers_are_scored_by_our_auc(chemprop: ModuleType) -> None:
     draw = np.random.default_rng(0)
     logits, labels = draw.normal(size=(60, 4)), draw.integers(0, 2, size=(60, 4)).astype(float)
     labels[draw.random((60, 4)) < 0.3] = np.nan
     labels[:, 3] = np.where(np.isnan(labels[:, 3]), np.nan, 1.0)  # of one class alone: it has no area
     targets = [Target(level="graph", column=str(task), kind="binary", classes=["0", "1"]) for task in range(4)]
     ours = score(targets, logits, labels, {"auc"})
-    assert chemprop.judge("classification", 1 / (1 + np.exp(-logits)), labels) == pytest.approx(ours["auc"], abs=1e-12)
+    assert chemprop.score("classification", 1 / (1 + np.exp(-logits)), labels) == pytest.approx(ours["auc"], abs=1e-12)
     assert "3/auc" not in ours
 
 
-def test_the_peer_is_judged_by_our_errors(chemprop: ModuleType) -> None:
+def test_external_regressors_are_scored_by_our_rmse(chemprop: ModuleType) -> None:
     draw = np.random.default_rng(0)
     answers, labels = draw.normal(size=(50, 1)), draw.normal(2, 3, size=(50, 1))
     target = Target(level="graph", column="exp", kind="number", mean=2.0, scale=3.0)
     ours = score([target], (answers - 2) / 3, (labels - 2) / 3, {"rmse"})
-    assert chemprop.judge("regression", answers, labels) == pytest.approx(ours["rmse"], abs=1e-12)
+    assert chemprop.score("regression", answers, labels) == pytest.approx(ours["rmse"], abs=1e-12)
 
 
-def test_the_peer_learns_from_training_rows_alone(chemprop: ModuleType, tmp_path: Path) -> None:
+def test_external_programs_are_trained_on_the_training_set_only(chemprop: ModuleType, tmp_path: Path) -> None:
     cell = {"smiles": ["C", "CC", "CCC", "O", "N"], "targets": ["a", "b"], "parts": {"7": [2, 0, 1, 0, 2]},
             "labels": [[1, 0], [0, None], [1, 1], [None, 1], [0, 0]]}  # fmt: skip
     assert chemprop.write_parts(cell, 7, tmp_path) == [2, 0, 4]
     assert (tmp_path / "train.csv").read_text().split() == ["smiles,a,b", "CC,0,", "O,,1"]
     assert (tmp_path / "validation.csv").read_text().split() == ["smiles,a,b", "CCC,1,1"]
-    assert (tmp_path / "judged.csv").read_text().split() == ["smiles,a,b", "CCC,1,1", "C,1,0", "N,0,0"]
+    assert (tmp_path / "scored.csv").read_text().split() == ["smiles,a,b", "CCC,1,1", "C,1,0", "N,0,0"]
 
 
 def test_a_stopped_run_leaves_no_incomplete_line_behind(chemprop: ModuleType, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_stopped_run_leaves_no_incomplete_line_behind(chemprop: ModuleType, tm
     assert [json.loads(text)["seed"] for text in path.read_text().splitlines()] == [0, 1]
 
 
-def test_answers_become_records_once(chemprop: ModuleType, tmp_path: Path) -> None:
+def test_results_become_records_once(chemprop: ModuleType, tmp_path: Path) -> None:
     lines, results = tmp_path / "cell.jsonl", tmp_path / "results"
     for seed in (1, 0):
         chemprop.add(lines, line(seed))
@@ -163,7 +163,7 @@ def test_answers_become_records_once(chemprop: ModuleType, tmp_path: Path) -> No
     assert records[0].settings == {"depth": "[3]"}
 
 
-def test_answers_of_other_settings_are_refused(chemprop: ModuleType, tmp_path: Path) -> None:
+def test_results_of_other_settings_are_refused(chemprop: ModuleType, tmp_path: Path) -> None:
     lines, others = tmp_path / "cell.jsonl", tmp_path / "others.jsonl"
     chemprop.add(lines, line(0))
     chemprop.add(others, line(1, settings={"depth": "[4]"}))

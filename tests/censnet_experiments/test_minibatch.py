@@ -1,4 +1,4 @@
-"""Training on parts of a graph, as Algorithm 2 of the paper has it."""
+"""Mini-batch training by Algorithm 2 of the paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from censnet_experiments.models import build_node_model
 from censnet_experiments.plan import Recipe
 
 
-def test_one_part_with_all_nodes_is_the_whole_graph(citations: NodeData) -> None:
+def test_one_batch_of_all_nodes_is_full_batch_training(citations: NodeData) -> None:
     models = [build_node_model("censnet", citations.graph, 3, {"hidden": 8}, seed) for seed in range(2)]
     rows, rates = NodeSplits(citations.labels, citations.parts["cora-3"][:2]), [0.02, 0.01]
     recipe = Recipe("censnet", epochs=12, weight_decay=1e-3, batch_size=citations.graph.num_nodes)

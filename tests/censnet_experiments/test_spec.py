@@ -66,13 +66,13 @@ def test_published_numbers_are_the_paper_s() -> None:
 
 
 @pytest.mark.parametrize("spec", OURS, ids=name)
-def test_what_is_trained_by_the_library_is_a_preset_with_known_changes(spec: Spec) -> None:
+def test_presets_have_known_changes(spec: Spec) -> None:
     assert isinstance(spec.recipe, Preset)
     settings = make_settings(spec.recipe.preset, SECTIONS[spec.table], spec.recipe.changes)
     assert (settings == make_settings("strong", SECTIONS[spec.table])) == (not spec.recipe.changes)
 
 
-def test_what_is_trained_elsewhere_is_refused_with_the_command_that_does_it() -> None:
+def test_external_methods_are_refused_with_their_command() -> None:
     with pytest.raises(ValueError, match=r"`python -m benchmarks\.chemprop` adds its records"):
         reproduce("molecules", methods=["chemprop"])
 
@@ -106,7 +106,7 @@ def test_every_spec_builds_its_model(spec: Spec, citations: NodeData) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=name)
-def test_a_plan_survives_the_journey(spec: Spec) -> None:
+def test_a_plan_is_read_back_from_json(spec: Spec) -> None:
     assert Plan.from_json(spec.plan().to_json()).settings() == spec.plan().settings()
 
 
@@ -143,13 +143,13 @@ published = { cora-3 = { test = [74.0, 2.8] } }
         ("runs = 20", "runs = [", "the spec: "),
     ],
 )
-def test_a_slip_is_named(old: str, new: str, message: str) -> None:
+def test_errors_name_the_field(old: str, new: str, message: str) -> None:
     assert len(list(read_spec(GOOD))) == 1
     with pytest.raises(ValueError, match=message):
         list(read_spec(GOOD.replace(old, new)))
 
 
-def test_a_variant_takes_what_it_does_not_change() -> None:
+def test_a_variant_inherits_what_it_does_not_change() -> None:
     first, second = read_spec(GOOD + '[variants.wide]\ntitle = "wide"\nrecipe.options = { dropout = 0.1 }\n')
     assert second.method == "gcn-wide"
     assert second.recipe.options == {"hidden": 32, "dropout": 0.1}

@@ -28,7 +28,7 @@ from censnet.pipeline import train
 from censnet.progress import Bar, LineProgress
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings, setting_names
-from censnet.settings.schema import PRESETS, Section
+from censnet.settings.schema import PRESETS
 from censnet.training.callbacks import Callback
 
 SMALL = ["--set", "model.hidden=8", "--set", "model.dropout=0.2", "--set", "training.patience=none", "--device", "cpu"]
@@ -429,7 +429,7 @@ def test_a_damaged_run_is_refused(place: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("task", ["node", "edge", "graph", "link"])
-def test_every_setting_is_listed_as_it_can_be_typed(preset: str, task: Section) -> None:
+def test_every_setting_is_listed_as_it_can_be_typed(preset: str, task: str) -> None:
     listed = json.loads(succeed("settings", task, "--preset", preset, "--json").stdout)
     assert [entry["name"] for entry in listed] == setting_names()
     assert all(len(entry["meaning"]) > 10 for entry in listed)

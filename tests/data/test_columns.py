@@ -135,7 +135,7 @@ def test_commas_before_decimals_are_read_where_a_whole_column_agrees(
 def test_labels_are_read_so_too() -> None:
     labels = pd.Series([f"{number:,.2f}" for number in np.linspace(500, 2000, 60)])
     target = Target.fit(labels, "edge", "amount")
-    assert (target.kind, target.low, target.high) == ("number", 500.0, 2000.0)
+    assert (target.kind, target.low, target.high) == ("regression", 500.0, 2000.0)
     assert target.encode(labels).isfinite().all()
 
 

@@ -258,8 +258,8 @@ def test_rich_molecules_depend_on_no_training_rows() -> None:
 def test_what_is_known_of_the_order_is_not_computed_again(table: object) -> None:
     typed = read_data(table)
     if isinstance(typed.graph, GraphSet):
-        order = typed.graph._order
-        assert typed.encode({"graph": [0, 3]}).graph._order is order
+        order = typed.graph._incidence
+        assert typed.encode({"graph": [0, 3]}).graph._incidence is order
     else:
         assert typed.encode({"node": [0, 3]}).graph.incidence is typed.graph.incidence
 

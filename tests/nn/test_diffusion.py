@@ -51,7 +51,7 @@ def communities(count: int = 300, groups: int = 10, seed: int = 0) -> tuple[Tens
 
 
 @given(incidence=incidences(), steps=st.integers(1, 4))
-def test_of_few_nodes_the_cosines_are_those_of_where_walks_end(incidence: Incidence, steps: int) -> None:
+def test_of_few_nodes_the_cosines_are_those_of_the_diffusion_matrix(incidence: Incidence, steps: int) -> None:
     """Fewer nodes than directions: nothing is left out."""
     x = torch.randn(incidence.num_nodes, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(normalized_adjacency(incidence, torch.float64)(x), slow_operator(incidence) @ x)
@@ -89,7 +89,7 @@ def test_nodes_of_one_group_are_near_each_other() -> None:
 
 
 @pytest.mark.parametrize("rank", [1, 3, 5])
-def test_columns_at_right_angles_span_what_the_rows_did(rank: int) -> None:
+def test_orthonormal_columns_span_the_same(rank: int) -> None:
     draw = torch.Generator().manual_seed(0)
     rows = torch.randn(40, rank, generator=draw) @ torch.randn(rank, 5, generator=draw)
     found = orthonormalize(rows)
@@ -98,7 +98,7 @@ def test_columns_at_right_angles_span_what_the_rows_did(rank: int) -> None:
     torch.testing.assert_close(found @ (found.t() @ rows), rows, rtol=0, atol=1e-4)
 
 
-def test_a_graph_that_is_seen_again_is_not_walked_again() -> None:
+def test_the_embedding_of_a_graph_is_cached() -> None:
     ends, group = communities(50)
     incidence = Incidence(ends, len(group))
     assert embed(incidence, 4, torch.float32) is embed(incidence, 4, torch.float32)
@@ -121,7 +121,7 @@ def test_nodes_without_edges_stay_where_they_are(count: int) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-def test_a_gpu_walks_as_a_cpu_does() -> None:
+def test_a_gpu_gives_the_embedding_of_a_cpu() -> None:
     ends, group = communities()
     here, there = (embed(Incidence(ends.to(place), len(group)), 4, torch.float32).cpu() for place in ("cpu", "cuda"))
     torch.testing.assert_close(there @ there.t(), here @ here.t(), rtol=0, atol=1e-3)

@@ -62,7 +62,7 @@ def dense(model: CensNet, nodes: Tensor, edges: Tensor, incidence: Incidence, la
 @pytest.mark.parametrize("word", WORDS)
 @given(incidence=incidences(max_nodes=6), out=st.sampled_from([None, 3]), seed=st.integers(0, 2**16))
 @settings(max_examples=8)
-def test_a_word_is_its_letters(word: str, variant: str, incidence: Incidence, out: int | None, seed: int) -> None:
+def test_layers_are_applied_in_order(word: str, variant: str, incidence: Incidence, out: int | None, seed: int) -> None:
     model = shaken(CensNet(4, 2, 5, word, out_width=out, variant=variant, dropout=0.5), seed).eval()
     inputs = features(incidence, 4, 2, seed)
     with torch.no_grad():
@@ -191,7 +191,7 @@ def test_a_residual_is_added_only_where_widths_agree() -> None:
     torch.testing.assert_close(linear(nodes, edges, TANGLE)[0], linear.layers[2](first, middle, TANGLE))
 
 
-def test_a_rising_residual_is_added_by_its_share_and_starts_at_nothing() -> None:
+def test_a_rezero_residual_is_added_by_its_gain_which_starts_at_0() -> None:
     nodes, edges = features(TANGLE, 4, 5)
     model = shaken(CensNet(4, 5, 5, "NENEN", residual="rezero", out_width=3))
     assert model.rezero_gain is not None
@@ -421,7 +421,7 @@ def test_a_saved_model_is_the_same_to_the_bit() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(("word", "pre_layers"), [("EN", 1), ("NEN", 2), ("", 1)])
-def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, pre_layers: int, sparse: bool) -> None:
+def test_pre_layers_map_each_node_by_itself_before_the_first_layer(word: str, pre_layers: int, sparse: bool) -> None:
     nodes, edges = features(TANGLE, 4, 2)
     model = shaken(CensNet(4, 2, 8, word, pre_layers=pre_layers, residual=True)).eval()
     rest = CensNet(8, 2, 8, word or "N", residual=True).double().eval()
@@ -441,7 +441,7 @@ def test_a_lift_maps_each_node_by_itself_before_the_first_layer(word: str, pre_l
 
 
 @pytest.mark.parametrize("pre_layers", [0, 1])
-def test_lifted_edges_hold_what_they_join(pre_layers: int) -> None:
+def test_the_edge_pre_layer_reads_the_two_nodes_of_an_edge(pre_layers: int) -> None:
     nodes, edges = features(TANGLE, 4, 2)
     model = shaken(CensNet(4, 2, 8, "EN", pre_layers=pre_layers, edge_pre_layer=True)).eval()
     rest = CensNet(8 if pre_layers else 4, 8, 8, "EN").double().eval()
@@ -462,7 +462,7 @@ def test_lifted_edges_hold_what_they_join(pre_layers: int) -> None:
         torch.testing.assert_close(mine, theirs)
 
 
-def test_a_lift_of_wrong_features_is_named() -> None:
+def test_wrong_features_of_a_pre_layer_are_named() -> None:
     with pytest.raises(ValueError, match=r"^features has shape \(5, 3\), expected \(\*, 4\): \(n, width\)$"):
         CensNet(4, 2, 8, pre_layers=1)(torch.ones(5, 3), torch.ones(7, 2), TANGLE)
 

@@ -230,7 +230,7 @@ def test_a_residual_is_by_the_width_of_one_member() -> None:
 
 
 @pytest.mark.parametrize("variant", ["paper", "released"])
-def test_a_side_that_is_not_renewed_is_shared(variant: str) -> None:
+def test_a_side_that_is_not_updated_is_shared(variant: str) -> None:
     models = [CensNet(4, 4, 4, "N", variant=variant) for _ in range(M)]
     shaken(models)
     check_stack(models, *features(TANGLE, 4, 4), TANGLE, shared=(1,))

@@ -270,5 +270,5 @@ def test_wrong_arguments_are_named(wrong: Callable[[], object], message: str) ->
         wrong()
 
 
-def test_a_readout_says_what_it_does() -> None:
+def test_the_repr_of_a_readout_names_pool_and_side() -> None:
     assert repr(Readout(3, "mean", "edge")) == "Readout(mean over edges)"

@@ -225,7 +225,7 @@ def test_laws(law: Callable[[Sample], Changed], sample: Sample, kernel: Kernel) 
 
 
 @pytest.mark.parametrize("kind", LAYERS)
-def test_lanczos_in_a_union_is_that_of_each_graph_alone(kind: type[Layer]) -> None:
+def test_lanczos_in_a_batch_is_that_of_each_graph_alone(kind: type[Layer]) -> None:
     generator = torch.Generator().manual_seed(0)
     sizes = [(20, 50), (1, 0), (15, 30), (3, 0), (2, 1)]  # far more rows than steps, and graphs without edges
     layer = shaken(kind(3, 3, 4, heads=2, gate="bounded", kernel=Lanczos(3, (1, 2, 6))), seed=5)

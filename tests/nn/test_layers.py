@@ -249,7 +249,7 @@ def test_reset_parameters_restarts(kind: type[Layer], rule: dict[str, str]) -> N
     assert all(value.equal(fresh[name]) for name, value in layer.state_dict().items())
 
 
-def test_weights_start_within_glorot_s_bound_and_the_released_reader_as_a_normal() -> None:
+def test_weights_start_within_glorot_s_bound_and_the_released_gate_vector_as_a_normal() -> None:
     torch.manual_seed(0)
     layer = NodeLayer(100, 50, 200, self_weight="learned")
     for weight in (layer.weight, layer.root_weight):
@@ -395,7 +395,7 @@ def test_wrong_settings_are_named(kind: type[Layer], wrong: dict[str, object], m
 
 
 @pytest.mark.parametrize("kind", LAYERS)
-def test_what_the_released_code_does_anyway_may_be_said(kind: type[Layer]) -> None:
+def test_options_that_the_released_variant_has_anyway_may_be_given(kind: type[Layer]) -> None:
     said = kind(3, 5, OUT, variant="released", self_weight="one", normalization="row")
     assert repr(said) == repr(kind(3, 5, OUT, variant="released"))
 

@@ -211,7 +211,7 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(seed: int, density: flo
 
 
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
-def test_unit_rows_are_kept_no_longer_than_the_features(layout: str) -> None:
+def test_unit_rows_are_cached_no_longer_than_the_features(layout: str) -> None:
     features = rows(5, 6) if layout == "dense" else rows(5, 6).to_sparse_csr()
     assert unit_rows(features) is unit_rows(features)
     alive = weakref.ref(features)
@@ -233,7 +233,7 @@ def test_pairs_that_are_none_are_refused() -> None:
 @pytest.mark.parametrize(
     ("features", "edges", "diffusion_steps"), [(True, True, 0), (False, True, 2), (True, False, 0)]
 )
-def test_some_nodes_with_all_are_scored_as_pair_by_pair(sparse, features, edges, diffusion_steps):
+def test_all_pairs_of_some_nodes_are_scored_as_pair_by_pair(sparse, features, edges, diffusion_steps):
     decoder, nodes, embedded, graph = make(TANGLE, features=features, diffusion_steps=diffusion_steps)
     decoder.edges = edges
     graph = Graph(graph.nodes.relu().to_sparse_csr() if sparse else graph.nodes, graph.edges, graph.ends)

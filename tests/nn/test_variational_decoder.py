@@ -64,7 +64,7 @@ def frozen(M: Tensor) -> Latent:
 
 
 @given(incidence=incidences())
-def test_joined_pairs_are_those_of_the_matrix(incidence: Incidence) -> None:
+def test_linked_pairs_are_those_of_the_matrix(incidence: Incidence) -> None:
     A, count = adjacency(incidence), count_ordered_pairs(incidence)
     first, second = sample_ordered_pairs(incidence, count)
     assert has_edge(incidence, first, second).double().equal(A[first, second])
@@ -73,7 +73,7 @@ def test_joined_pairs_are_those_of_the_matrix(incidence: Incidence) -> None:
 
 
 @pytest.mark.parametrize("incidence", [UNION, SHUFFLED], ids=["in order", "shuffled"])
-def test_pairs_of_a_union_are_those_within_one_graph(incidence: Incidence) -> None:
+def test_pairs_of_a_batch_are_those_within_one_graph(incidence: Incidence) -> None:
     found = sample_ordered_pairs(incidence, count_ordered_pairs(incidence))
     expected = within(incidence).nonzero()
     assert count_ordered_pairs(incidence) == len(expected)
@@ -81,7 +81,7 @@ def test_pairs_of_a_union_are_those_within_one_graph(incidence: Incidence) -> No
 
 
 @given(incidence=incidences(), weight=st.sampled_from([1.0, 0.2, 7.5]), seed=st.integers(0, 2**16))
-def test_with_all_pairs_drawn_the_loss_is_the_dense_one(incidence: Incidence, weight: float, seed: int) -> None:
+def test_with_all_pairs_sampled_the_loss_is_the_dense_one(incidence: Incidence, weight: float, seed: int) -> None:
     count, M = count_ordered_pairs(incidence), embedding(incidence, seed)
     if count == 0:
         return
@@ -89,7 +89,7 @@ def test_with_all_pairs_drawn_the_loss_is_the_dense_one(incidence: Incidence, we
     torch.testing.assert_close(found, dense_loss(M, incidence, weight), rtol=1e-10, atol=1e-10)
 
 
-def test_the_drawn_estimate_and_its_gradient_are_right_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_estimate_from_samples_and_its_gradient_are_right_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "FEW_PAIRS", 0)
     for incidence in (TANGLE, UNION):
         M = embedding(incidence)
@@ -170,7 +170,7 @@ def test_graphs_without_links_have_a_loss(num_nodes: int) -> None:
     assert decoder.loss(decoder(torch.randn(num_nodes, 4), empty.edges, empty), empty).isfinite()
 
 
-def test_a_large_graph_is_estimated_from_drawn_pairs_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_graph_is_estimated_from_sampled_pairs_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     count = 200_000
     ring = torch.stack([torch.arange(count), (torch.arange(count) + 1) % count])
     graph, decoder = graph_of(Incidence(ring, count)), VariationalDecoder(4, 8, "balanced")
@@ -183,7 +183,7 @@ def test_a_large_graph_is_estimated_from_drawn_pairs_in_linear_time(monkeypatch:
     assert nodes.grad.isfinite().all()
 
 
-def test_drawn_and_all_pairs_agree_on_a_graph_of_some_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampled_and_all_pairs_agree_on_a_graph_of_some_size(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     incidence = Incidence(torch.randint(600, (2, 4000)), 600)
     latent = frozen(0.3 * torch.randn(600, 4))

@@ -36,7 +36,7 @@ def test_few_kinds_are_found_and_taken_to_the_bit(dtype: torch.dtype) -> None:
     assert encoded.take(rows).dtype == dtype
 
 
-def test_before_every_row_was_asked_for_nothing_is_looked_for() -> None:
+def test_a_table_is_encoded_only_after_every_row_could_have_been_taken() -> None:
     encoded = DictionaryRows(kinds(3))
     encoded.take(torch.arange(100))
     assert "distinct" not in repr(encoded)
@@ -58,7 +58,7 @@ def test_any_other_table_gives_its_rows(table: Tensor) -> None:
     assert encoded.take(rows).equal(table[rows])
 
 
-def test_what_equality_cannot_tell_apart_stays_apart() -> None:
+def test_rows_that_are_equal_but_not_to_the_bit_stay_distinct() -> None:
     """-0 equals 0, and NaN equals nothing; an infinity hides what is added to it."""
     zeros = torch.zeros(2 * FEWEST, 2)
     zeros[5] = -0.0

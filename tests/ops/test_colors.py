@@ -48,7 +48,7 @@ def ends_of(graph: nx.Graph) -> Tensor:
     return torch.tensor(list(graph.edges)).t()
 
 
-def test_surroundings_tell_apart_nodes_without_features() -> None:
+def test_neighborhoods_distinguish_nodes_without_features() -> None:
     """In a tree without symmetries every node has a color of its own, in any order."""
     tree = nx.Graph(
         [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (2, 6)]
@@ -60,7 +60,7 @@ def test_surroundings_tell_apart_nodes_without_features() -> None:
     assert len(set(found.tolist())) == 7
 
 
-def test_nodes_that_nothing_tells_apart_have_different_colors_all_the_same() -> None:
+def test_nodes_that_nothing_distinguishes_have_different_colors_all_the_same() -> None:
     ring = ends_of(nx.cycle_graph(9))
     assert len(set(node_colors(torch.ones(9, 1), Incidence(ring, 9)).tolist())) == 9
 

@@ -42,8 +42,8 @@ LOOPED = graph_of(Incidence(torch.tensor([[0, 1, 1, 0], [0, 1, 0, 1]]), 2), seed
 TRIANGLE = graph_of(Incidence(torch.tensor([[0, 1, 2], [1, 2, 0]]), 3), seed=4)
 
 
-def side_by_side(graphs: Sequence[Graph]) -> Graph:
-    """The union with a loop over the graphs."""
+def by_loop(graphs: Sequence[Graph]) -> Graph:
+    """The batch of all graphs, by a loop over them."""
     ends, owner, first = [], [], 0
     for number, graph in enumerate(graphs):
         ends.append(graph.ends + first)
@@ -111,7 +111,7 @@ def sets(draw: st.DrawFn, loops: bool = True) -> list[Graph]:
 # -- one graph --------------------------------------------------------------------------------------------------------
 
 
-def test_a_graph_counts_its_rows() -> None:
+def test_a_graph_counts_its_nodes_and_edges() -> None:
     assert (PATH.num_nodes, PATH.num_edges, PATH.node_width, PATH.edge_width) == (3, 2, 4, 2)
     assert PATH.incidence is PATH.incidence
     assert PATH.incidence.node_degree.tolist() == [2, 3, 2]
@@ -216,7 +216,7 @@ def test_features_of_graphs_go_wherever_their_graph_goes() -> None:
 # -- unions and sets --------------------------------------------------------------------------------------------------
 
 
-def test_a_union_by_hand() -> None:
+def test_a_batch_of_all_graphs_by_hand() -> None:
     batch = union([PATH, DOT, LOOPED])
     assert batch.ends.tolist() == [[0, 1, 4, 5, 5, 4], [1, 2, 4, 5, 4, 5]]
     assert batch.owner is not None
@@ -226,16 +226,16 @@ def test_a_union_by_hand() -> None:
 
 
 @given(graphs=sets())
-def test_a_union_is_the_graphs_side_by_side(graphs: list[Graph]) -> None:
-    assert_same_graph(union(graphs), side_by_side(graphs))
+def test_a_batch_of_all_graphs_is_a_loop_over_them(graphs: list[Graph]) -> None:
+    assert_same_graph(union(graphs), by_loop(graphs))
 
 
 @given(graphs=sets(), data=st.data())
-def test_a_batch_is_the_union_of_its_graphs_in_order(graphs: list[Graph], data: st.DataObject) -> None:
+def test_a_batch_has_its_graphs_in_order(graphs: list[Graph], data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=7))
     batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
     index = [graphs[number] for number in numbers]
-    assert_same_graph(batch, side_by_side(index))
+    assert_same_graph(batch, by_loop(index))
     assert_same_graph(batch, union(index))
 
 
@@ -244,7 +244,7 @@ def test_a_batch_is_the_union_of_its_graphs_in_order(graphs: list[Graph], data: 
 def test_batches_with_repeats_loops_and_graphs_without_edges(numbers: list[int], dtype: torch.dtype) -> None:
     graphs = [PATH, DOT, LOOPED, TRIANGLE]
     batch = GraphSet.pack(graphs).batch(torch.tensor(numbers, dtype=dtype))
-    assert_same_graph(batch, side_by_side([graphs[number] for number in numbers]))
+    assert_same_graph(batch, by_loop([graphs[number] for number in numbers]))
 
 
 @pytest.mark.parametrize("numbers", [[0, 1, 2], [1, 1], [2, 0], [0]])
@@ -252,7 +252,7 @@ def test_batches_with_repeats_loops_and_graphs_without_edges(numbers: list[int],
 def test_batches_of_a_set_with_a_hub(leaves: int, numbers: list[int]) -> None:
     graphs = [PATH, star(leaves), LOOPED]
     batch = GraphSet.pack(graphs).batch(torch.tensor(numbers))
-    assert_same_graph(batch, side_by_side([graphs[number] for number in numbers]))
+    assert_same_graph(batch, by_loop([graphs[number] for number in numbers]))
 
 
 def test_batches_of_a_set_with_a_large_graph_that_has_no_hub() -> None:
@@ -261,16 +261,16 @@ def test_batches_of_a_set_with_a_large_graph_that_has_no_hub() -> None:
     graphs = [PATH, ring, TRIANGLE]
     batch = GraphSet.pack(graphs).batch(torch.tensor([2, 1, 1]))
     assert stored(batch.incidence, "csr")
-    assert_same_graph(batch, side_by_side([TRIANGLE, ring, ring]))
+    assert_same_graph(batch, by_loop([TRIANGLE, ring, ring]))
 
 
 def test_a_set_of_a_billion_edges_numbers_them_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Incidence, "_integer", torch.int64)
     graphs = [PATH, DOT, LOOPED, TRIANGLE]
-    assert_same_graph(GraphSet.pack(graphs).batch(torch.tensor([3, 2, 0])), side_by_side([TRIANGLE, LOOPED, PATH]))
+    assert_same_graph(GraphSet.pack(graphs).batch(torch.tensor([3, 2, 0])), by_loop([TRIANGLE, LOOPED, PATH]))
 
 
-def test_a_batch_brings_what_layers_ask_of_its_incidence() -> None:
+def test_a_batch_comes_with_the_cached_properties_that_layers_read() -> None:
     batch = GraphSet.pack([PATH, DOT, TRIANGLE]).batch(torch.tensor([2, 0]))
     names = ("csr", "pairs", "node_degree", "edge_degree", "edge_owner", "multiplicity", "is_loop")
     assert stored(batch.incidence, *names).keys() == set(names)
@@ -279,7 +279,7 @@ def test_a_batch_brings_what_layers_ask_of_its_incidence() -> None:
 def test_a_set_whose_ends_are_int32_makes_the_same_batches() -> None:
     graphs = [PATH, LOOPED, TRIANGLE]
     narrow = GraphSet.pack([replace(graph, ends=graph.ends.int()) for graph in graphs])
-    assert_same_graph(narrow.batch(torch.tensor([2, 0])), side_by_side([TRIANGLE, PATH]))
+    assert_same_graph(narrow.batch(torch.tensor([2, 0])), by_loop([TRIANGLE, PATH]))
 
 
 @given(graphs=sets(), data=st.data())
@@ -319,7 +319,7 @@ def test_a_subset_is_the_set_of_those_graphs() -> None:
     expected = GraphSet.pack([LOOPED, PATH, LOOPED])
     for name in ("nodes", "edges", "ends", "node_offset", "edge_offset"):
         assert_same(getattr(subset, name), getattr(expected, name))
-    assert_same_graph(subset.batch(torch.tensor([1, 2])), side_by_side([PATH, LOOPED]))
+    assert_same_graph(subset.batch(torch.tensor([1, 2])), by_loop([PATH, LOOPED]))
 
 
 def test_another_device_has_the_same_set() -> None:
@@ -417,7 +417,7 @@ def test_wrong_numbers_are_named(numbers: Tensor, message: str) -> None:
             batch_index(numbers)
 
 
-def test_sparse_graphs_cannot_be_packed_and_it_is_said() -> None:
+def test_sparse_graphs_cannot_be_packed() -> None:
     sparse = replace(PATH, nodes=PATH.nodes.to_sparse_csr())
     with pytest.raises(ValueError, match=r"^nodes has layout torch.sparse_csr, expected dense"):
         GraphSet.pack([sparse, sparse])

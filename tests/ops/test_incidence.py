@@ -127,7 +127,7 @@ def test_degrees_are_the_row_sums_of_the_textbook(sample: Sample) -> None:
 
 
 @given(incidence=incidences())
-def test_slots_are_the_rows_of_the_matrix(incidence: Incidence) -> None:
+def test_the_csr_entries_are_the_rows_of_the_matrix(incidence: Incidence) -> None:
     check_slots(incidence)
 
 
@@ -163,7 +163,7 @@ def test_loops_are_marked_only_where_there_are_some() -> None:
     assert looped.is_loop.tolist() == [False, True]
 
 
-def test_the_order_is_computed_once_and_kept() -> None:
+def test_the_order_is_computed_once_and_cached() -> None:
     incidence = Incidence(torch.tensor([[0, 1, 1], [1, 2, 1]]), 3)
     for name in ("csr", "pairs", "sorted_pairs", "node_degree", "edge_degree", "multiplicity", "csr_mask"):
         assert getattr(incidence, name) is getattr(incidence, name)
@@ -197,7 +197,7 @@ def segment(degree: int, loops: bool) -> Incidence:
 
 @pytest.mark.parametrize("loops", [False, True])
 @pytest.mark.parametrize("degree", [LONGEST - 2, LONGEST, LONGEST + 1, 2 * LONGEST, 5000])
-def test_hubs_are_cut_and_nothing_changes(degree: int, loops: bool) -> None:
+def test_hubs_are_chunked_and_nothing_changes(degree: int, loops: bool) -> None:
     incidence = segment(degree, loops)
     T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
     if degree > LONGEST:
@@ -214,7 +214,7 @@ def test_hubs_are_cut_and_nothing_changes(degree: int, loops: bool) -> None:
 
 
 @pytest.mark.parametrize("loops", [False, True])
-def test_slots_of_hubs_are_the_rows_of_the_matrix(loops: bool) -> None:
+def test_the_csr_entries_of_hubs_are_the_rows_of_the_matrix(loops: bool) -> None:
     check_slots(segment(2 * LONGEST, loops))
 
 

@@ -351,7 +351,7 @@ def test_autocast_brings_the_weight_to_the_rows() -> None:
     assert grad.dtype == torch.float32
 
 
-def test_what_was_kept_in_inference_mode_serves_training() -> None:
+def test_tensors_cached_in_inference_mode_serve_training() -> None:
     sample = random_sample(3)
     for propagate, _, rows, weight in both_sides(sample):
         expected = value_and_gradients(partial(propagate, incidence=sample.incidence, self_weight="one"), rows, weight)

@@ -221,7 +221,7 @@ def test_sparse_features_and_gradients_of_dense_ones_come_along() -> None:
 # -- degrees -----------------------------------------------------------------------------------------------------------
 
 
-def test_degrees_are_of_the_part_inside_and_of_the_whole_graph_at_the_rim() -> None:
+def test_degrees_are_of_the_subgraph_inside_and_of_the_whole_graph_at_the_boundary() -> None:
     hub = Graph(  # 0 has ten leaves; leaf 1 has four of its own, of which 11 has one more
         torch.zeros(16, 1),
         torch.zeros(15, 1),
@@ -278,7 +278,7 @@ def test_every_set_of_edges_is_drawn_equally_often() -> None:
     assert chi_square([times[number] for number in range(20)]) > 1e-3
 
 
-def test_edges_of_hubs_that_are_cut_into_pieces_are_drawn_equally_often() -> None:
+def test_edges_of_chunked_hubs_are_sampled_equally_often() -> None:
     hubs = torch.arange(50)
     part = sample_neighbors(stars(len(hubs), 1500), hubs, fanout=(200,), generator=seeded(0))
     assert (torch.bincount(part.edges // 1500) == 200).all()

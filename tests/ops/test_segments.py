@@ -44,14 +44,14 @@ def test_ranges_are_the_runs_one_after_the_other(runs: list[tuple[int, int]]) ->
     assert ranges(starts, lengths).tolist() == expected
 
 
-def test_short_bags_are_not_cut() -> None:
+def test_short_segments_are_not_chunked() -> None:
     order, offset, chunks = chunk_segments(torch.tensor([0, 1, LONGEST, 3]))
     assert order is None
     assert chunks is None
     assert offset.tolist() == [0, 0, 1, 1 + LONGEST, 4 + LONGEST]
 
 
-def test_a_bag_of_one_entry_too_many_is_cut_in_two() -> None:
+def test_a_segment_of_one_entry_too_many_has_two_chunks() -> None:
     order, offset, chunks = chunk_segments(torch.tensor([1, LONGEST + 1, 2]))
     assert order is not None
     assert chunks is not None
@@ -65,7 +65,7 @@ LENGTHS = (0, 1, LONGEST - 1, LONGEST, LONGEST + 1, 2 * LONGEST - 1, 2 * LONGEST
 
 @pytest.mark.parametrize("around", [(), (0,), (3, LONGEST + 7), (2 * LONGEST,)])
 @pytest.mark.parametrize("length", LENGTHS)
-def test_cut_pieces_are_short_and_put_together_again_are_the_bags(length: int, around: tuple[int, ...]) -> None:
+def test_chunks_are_short_and_concatenated_are_the_segments(length: int, around: tuple[int, ...]) -> None:
     lengths = torch.tensor([*around, length, *around])
     order, offset, chunks = chunk_segments(lengths)
     assert int(offset.diff().max()) <= LONGEST
@@ -84,7 +84,7 @@ def test_cut_pieces_are_short_and_put_together_again_are_the_bags(length: int, a
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("length", LENGTHS)
-def test_sum_bags_is_the_sum_of_each_bag(length: int, weighted: bool) -> None:
+def test_sum_segments_is_the_sum_of_each_segment(length: int, weighted: bool) -> None:
     lengths = torch.tensor([2, length, 0, length, 1])
     index = torch.randint(9, (int(lengths.sum()),), generator=torch.Generator().manual_seed(length))
     table, weight = numbers(9, 3), numbers(len(index), seed=1)
@@ -101,7 +101,7 @@ def test_a_million_equal_numbers_are_summed_closely_in_float32() -> None:
     assert sum_segments(torch.full((1, 1), 0.1), segments).item() == pytest.approx(0.1 * count, rel=1e-4)
 
 
-def test_bags_without_entries_and_tables_without_columns_sum_to_zero() -> None:
+def test_segments_without_entries_and_tables_without_columns_sum_to_zero() -> None:
     nothing = Segments(torch.empty(0, dtype=torch.int32), torch.zeros(4, dtype=torch.int32))
     assert sum_segments(numbers(5, 2), nothing).equal(torch.zeros(3, 2, dtype=torch.float64))
     assert sum_segments(numbers(0, 2), nothing).equal(torch.zeros(3, 2, dtype=torch.float64))

@@ -56,7 +56,7 @@ def test_empty_rows_and_columns() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3 * LONGEST + 1, 3), (3, 3 * LONGEST + 1), (LONGEST + 1, LONGEST + 1)])
-def test_long_rows_and_columns_are_cut(shape: tuple[int, int]) -> None:
+def test_long_rows_and_columns_are_chunked(shape: tuple[int, int]) -> None:
     check(features(*shape, density=1.0), 2)
     check(features(*shape, density=0.9), 2)
 
@@ -103,7 +103,7 @@ def test_the_transpose_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(made) == 2
 
 
-def test_what_is_kept_dies_with_the_features() -> None:
+def test_the_cached_transpose_dies_with_the_features() -> None:
     gc.collect()
     before = len(sparse._cache)
     csr = features(5, 6).to_sparse_csr()

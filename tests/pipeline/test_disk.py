@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 
 from censnet.cli.app import app
 from censnet.errors import RunError, WriteError
+from censnet.files import atomic_write
 from censnet.pipeline import train
 from censnet.runs import load_run
-from censnet.training.checkpoint import atomic_write
 from censnet.training.history import HistoryFile
 
 

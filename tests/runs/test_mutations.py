@@ -202,7 +202,7 @@ def hostile_target(folder: Path, rng: random.Random) -> None:
     change = rng.choice(
         [
             {"level": "graph"}, {"level": "__class__"}, {"classes": []}, {"classes": ["no"]}, {"classes": ["no"] * 2},
-            {"kind": "number"}, {"kind": "classes", "classes": [str(n) for n in range(10**5)]}, {"scale": 0},
+            {"kind": "regression"}, {"kind": "multiclass", "classes": [str(n) for n in range(10**5)]}, {"scale": 0},
             {"scale": -1}, {"column": ""}, {"form": "integer"}, {"mean": "far"}, {"extra": 1}, {"kind": "pickle"},
         ]
     )  # fmt: skip

@@ -79,7 +79,7 @@ def test_the_model_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
     spec, settings = find_spec("table1", method), make_settings(preset, "node")
     graph = Graph(torch.rand(5, 7), torch.rand(6, 3), torch.tensor([[0, 0, 1, 2, 3, 1], [1, 2, 3, 3, 4, 2]]))
     labels = pd.Series(["a", "b", "c", "a", "b"])
-    target = Target.fit(labels, "node", "about", torch.arange(5), "classes")
+    target = Target.fit(labels, "node", "about", torch.arange(5), "multiclass")
     torch.manual_seed(3)
     model = build_model(7, 3, [target], settings.model)
     options = {name: value for name, value in spec.recipe.options.items() if name != "released_edges"}

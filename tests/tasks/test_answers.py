@@ -16,7 +16,7 @@ from censnet.tasks.targets import Target
 
 COLOUR = Target.fit(pd.Series(["red", "green", "blue"]), "node", "colour")
 SICK = Target.fit(pd.Series(["no", "yes"]), "node", "sick")
-AGE = Target(level="node", column="age", kind="number", mean=40.0, scale=10.0)
+AGE = Target(level="node", column="age", kind="regression", mean=40.0, scale=10.0)
 
 
 def test_one_member_by_hand() -> None:
@@ -82,7 +82,7 @@ def test_probabilities_are_such_and_the_likeliest_is_named(members: int, seed: i
 def test_classes_come_back_as_what_the_user_has(labels: Any, names: list[str], kind: str) -> None:
     series = pd.Series(labels)
     target = Target.fit(series, "node", "y")
-    outputs = torch.eye(len(names)) * 9 if target.kind == "classes" else torch.tensor([[-9.0], [9.0]])
+    outputs = torch.eye(len(names)) * 9 if target.kind == "multiclass" else torch.tensor([[-9.0], [9.0]])
     found = answers([target], outputs.unsqueeze(0))
     assert list(found)[1:] == [f"y_p_{name}" for name in names]
     values = found["y_predicted"]
@@ -95,8 +95,8 @@ def test_classes_come_back_as_what_the_user_has(labels: Any, names: list[str], k
 
 
 def test_names_that_clash_get_a_number() -> None:
-    odd = Target(level="node", column="a", kind="classes", classes=["predicted", "b", "c"])
-    other = Target(level="node", column="a_p", kind="number")
+    odd = Target(level="node", column="a", kind="multiclass", classes=["predicted", "b", "c"])
+    other = Target(level="node", column="a_p", kind="regression")
     found = answers([odd, other, other], torch.zeros(1, 2, 5), taken=["a_p_b", "a_p_b_2"])
     assert list(found) == ["a_predicted", "a_p_predicted", "a_p_b_3", "a_p_c", "a_p_predicted_2", "a_p_predicted_3"]
 
@@ -107,7 +107,7 @@ def test_no_rows_give_no_answers_but_their_columns() -> None:
 
 
 def test_a_large_number_keeps_its_digits() -> None:
-    big = Target(level="node", column="n", kind="number", mean=123_456_789.0, scale=1.0)
+    big = Target(level="node", column="n", kind="regression", mean=123_456_789.0, scale=1.0)
     assert answers([big], torch.tensor([[[0.25]]]))["n_predicted"].tolist() == [123_456_789.25]
 
 
@@ -130,7 +130,7 @@ def test_outputs_that_do_not_fit_are_named(outputs: torch.Tensor, message: str) 
 
 
 def test_clipped_answers_carry_a_mark_and_the_deviation_is_taken_before_clipping() -> None:
-    age = Target(level="node", column="age", kind="number", mean=40.0, scale=10.0, low=20.0, high=70.0)
+    age = Target(level="node", column="age", kind="regression", mean=40.0, scale=10.0, low=20.0, high=70.0)
     raw = torch.tensor([[[0.0], [9.0], [4.0]], [[1.0], [5.0], [2.0]]])  # of two members
     found = answers([age, SICK], torch.cat([raw.clamp(-2, 3), raw], 2), raw=torch.cat([raw, raw], 2))
     assert list(found)[:4] == ["age_predicted", "age_std", "age_clipped", "age_raw"]

@@ -18,8 +18,8 @@ from censnet.tasks.targets import Target
 
 NONE = float("nan")
 BINARY = Target(level="node", column="b", kind="binary", classes=["no", "yes"])
-CLASSES = Target(level="node", column="c", kind="classes", classes=["x", "y", "z"])
-NUMBER = Target(level="node", column="n", kind="number", mean=3.0, scale=2.0)
+CLASSES = Target(level="node", column="c", kind="multiclass", classes=["x", "y", "z"])
+NUMBER = Target(level="node", column="n", kind="regression", mean=3.0, scale=2.0)
 MIXED = [BINARY, CLASSES, NUMBER, BINARY]
 
 
@@ -38,7 +38,7 @@ def slow_loss(targets: Any, outputs: Tensor, labels: Tensor, weight: Any, class_
                 if target.kind == "binary":
                     p = 1 / (1 + math.exp(-x[0]))
                     each = -math.log(p if y == 1 else 1 - p)
-                elif target.kind == "classes":
+                elif target.kind == "multiclass":
                     each = -math.log(math.exp(x[int(y)]) / sum(map(math.exp, x)))
                 else:
                     each = (x[0] - y) ** 2
@@ -56,9 +56,9 @@ def draw(targets: list[Target], rows: int, members: int, seed: int, gaps: float)
     outputs = torch.randn(rows, members, width, generator=generator, dtype=torch.float64)
     columns = []
     for target in targets:
-        high = {"binary": 2, "classes": len(target.classes), "number": 1}[target.kind]
+        high = {"binary": 2, "multiclass": len(target.classes), "regression": 1}[target.kind]
         codes = torch.randint(high, (rows,), generator=generator).double()
-        columns.append(torch.randn(rows, generator=generator).double() if target.kind == "number" else codes)
+        columns.append(torch.randn(rows, generator=generator).double() if target.kind == "regression" else codes)
     labels = torch.stack(columns, dim=1)
     labels[torch.rand(labels.shape, generator=generator) < gaps] = NONE
     return outputs, labels
@@ -78,7 +78,7 @@ def test_the_loss_is_the_mean_over_labelled_entries(
 ) -> None:
     outputs, labels = draw(targets, rows, members, seed, gaps)
     weight = torch.rand(rows, members, dtype=torch.float64) if weighted else None
-    widths = {"binary": 2, "classes": 3}
+    widths = {"binary": 2, "multiclass": 3}
     class_weight = [torch.rand(widths[t.kind]) if t.kind in widths else None for t in targets] if balanced else None
     found = row_loss(targets, outputs, labels, weight, class_weight)
     expected = torch.tensor(slow_loss(targets, outputs, labels, weight, class_weight), dtype=torch.float64)

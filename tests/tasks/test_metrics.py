@@ -15,8 +15,8 @@ from censnet.tasks.targets import Target
 
 NONE = float("nan")
 BINARY = Target(level="node", column="b", kind="binary", classes=["no", "yes"])
-CLASSES = Target(level="node", column="c", kind="classes", classes=["x", "y", "z"])
-NUMBER = Target(level="node", column="n", kind="number", mean=30.0, scale=4.0)
+CLASSES = Target(level="node", column="c", kind="multiclass", classes=["x", "y", "z"])
+NUMBER = Target(level="node", column="n", kind="regression", mean=30.0, scale=4.0)
 
 
 def draw(seed: int = 0, rows: int = 200) -> tuple[Any, Any]:
@@ -102,7 +102,7 @@ def test_numbers_are_judged_in_the_users_units() -> None:
 def test_two_classes_by_softmax_are_as_one_sigmoid() -> None:
     rng = np.random.default_rng(0)
     outputs, labels = rng.normal(size=(100, 2)), rng.integers(0, 2, (100, 1)).astype(float)
-    pair = Target(level="node", column="b", kind="classes", classes=["no", "yes"])
+    pair = Target(level="node", column="b", kind="multiclass", classes=["no", "yes"])
     found = score([pair], outputs, labels, quick={"auc", "accuracy", "log_loss"})
     expected = score([BINARY], outputs[:, [1]] - outputs[:, [0]], labels, quick={"auc", "accuracy", "log_loss"})
     assert found == pytest.approx(expected)
@@ -196,7 +196,7 @@ def test_a_million_rows_are_judged_about_as_fast_as_their_largest_output_is_foun
 
 
 def test_censored_labels_are_scored_apart_and_exact_ones_as_before() -> None:
-    age = Target(level="node", column="age", kind="number", mean=40.0, scale=10.0)
+    age = Target(level="node", column="age", kind="regression", mean=40.0, scale=10.0)
     outputs = np.array([[0.0], [1.0], [2.0], [3.0], [0.5]])
     labels = np.array([[0.5], [1.0], [1.0], [4.0], [np.nan]])
     censoring = np.array([[0], [0], [1], [1], [0]], dtype=np.int8)  # answers 60 and 70 for >50 and >80
@@ -212,7 +212,7 @@ def test_censored_labels_are_scored_apart_and_exact_ones_as_before() -> None:
 
 
 def test_censored_rows_of_several_columns_are_added_and_their_shares_averaged() -> None:
-    targets = [Target(level="node", column=name, kind="number") for name in "ab"]
+    targets = [Target(level="node", column=name, kind="regression") for name in "ab"]
     censoring = np.array([[1, 0], [1, -1]], dtype=np.int8)
     found = score(targets, np.zeros((2, 2)), np.array([[1.0, 3.0], [-1.0, 2.0]]), censoring=censoring)
     assert (found["censored_rows"], found["censored_satisfied"]) == (3, 0.75)

@@ -50,7 +50,7 @@ WORDS = ["red", "green", "blue", "red"]
         ([" True ", "false", "", None, "NA"], "binary", ["false", "True"]),
         (["No", "YES", "n/a"], "binary", ["No", "YES"]),
         (["YES", "no", "Yes", "NO ", None], "binary", ["no", "YES"]),  # one word in several writings
-        (["Y", "N", "T"], "classes", ["N", "T", "Y"]),  # letters, since three are no truth values
+        (["Y", "N", "T"], "multiclass", ["N", "T", "Y"]),  # letters, since three are no truth values
         (["0", "1", "1.0", "0"], "binary", ["0", "1"]),
         ([-1, 1] * 5, "binary", ["-1", "1"]),
         ([2, 1] * 5, "binary", ["1", "2"]),
@@ -61,28 +61,28 @@ WORDS = ["red", "green", "blue", "red"]
         (["Inactive", "Active", "Active", "Inactive"], "binary", ["Inactive", "Active"]),
         (["paid", "late", "paid"], "binary", ["paid", "late"]),  # the rarer is the positive one
         (["b", "a"], "binary", ["a", "b"]),
-        (WORDS, "classes", ["blue", "green", "red"]),
-        (pd.Series(pd.Categorical(WORDS, ["red", "pink", "blue", "green"])), "classes", ["blue", "green", "red"]),
-        (pd.Series(pd.Categorical([3, 1, 2] * 3)), "classes", ["1", "2", "3"]),
-        ([10, 9, 2, NONE] * 5, "classes", ["2", "9", "10"]),  # by size, not by the alphabet
-        (["10", "9", "2", None] * 5, "classes", ["2", "9", "10"]),
-        (["0", "1", "?"] + ["1"] * 40, "classes", ["0", "1", "?"]),
-        (["007", "7", "08"], "classes", ["007", "7", "08"]),  # codes, not numbers
-        (list(range(20)) * 3, "classes", [str(code) for code in range(20)]),
-        (list(range(21)) * 3, "number", []),
-        ([1, 2, 3, 4], "number", []),  # hardly fewer different numbers than rows
-        ([0.1, 0.7], "number", []),
-        ([0.5, 1.0, 1.5] * 10, "number", []),
-        (["1.5", "2.5", "3.5", "-1e-3"], "number", []),
-        ([decimal.Decimal("1.5"), decimal.Decimal("2.5"), decimal.Decimal("7")], "number", []),
-        (pd.to_timedelta([1, 2, 5], unit="D").to_series(), "number", []),
-        (np.arange(30, dtype=np.uint64) * 2**58 + 2**63, "number", []),
+        (WORDS, "multiclass", ["blue", "green", "red"]),
+        (pd.Series(pd.Categorical(WORDS, ["red", "pink", "blue", "green"])), "multiclass", ["blue", "green", "red"]),
+        (pd.Series(pd.Categorical([3, 1, 2] * 3)), "multiclass", ["1", "2", "3"]),
+        ([10, 9, 2, NONE] * 5, "multiclass", ["2", "9", "10"]),  # by size, not by the alphabet
+        (["10", "9", "2", None] * 5, "multiclass", ["2", "9", "10"]),
+        (["0", "1", "?"] + ["1"] * 40, "multiclass", ["0", "1", "?"]),
+        (["007", "7", "08"], "multiclass", ["007", "7", "08"]),  # codes, not numbers
+        (list(range(20)) * 3, "multiclass", [str(code) for code in range(20)]),
+        (list(range(21)) * 3, "regression", []),
+        ([1, 2, 3, 4], "regression", []),  # hardly fewer different numbers than rows
+        ([0.1, 0.7], "regression", []),
+        ([0.5, 1.0, 1.5] * 10, "regression", []),
+        (["1.5", "2.5", "3.5", "-1e-3"], "regression", []),
+        ([decimal.Decimal("1.5"), decimal.Decimal("2.5"), decimal.Decimal("7")], "regression", []),
+        (pd.to_timedelta([1, 2, 5], unit="D").to_series(), "regression", []),
+        (np.arange(30, dtype=np.uint64) * 2**58 + 2**63, "regression", []),
     ],
 )
 def test_the_kind_and_the_classes_are_found(values: Any, kind: str, classes: list[str]) -> None:
     target = fit(values)
     assert (target.kind, target.classes) == (kind, classes)
-    assert target.width == (len(classes) if kind == "classes" else 1)
+    assert target.width == (len(classes) if kind == "multiclass" else 1)
     assert target.reason
 
 
@@ -109,17 +109,17 @@ def test_the_reason_is_said(values: Any, reason: str) -> None:
 
 
 def test_a_kind_can_be_forced() -> None:
-    assert fit([1, 2, 3] * 5, kind="number").kind == "number"
-    assert fit([1.5, 2.5, 3.5], kind="classes").classes == ["1.5", "2.5", "3.5"]
-    assert fit([0, 1], kind="classes").width == 2
-    assert fit([0, 1], kind="number").mean == 0.5
-    assert fit(["1", "x", "3"], kind="number").mean == 2
-    assert fit([f"item {code}" for code in range(3000)], kind="classes").width == 3000
-    assert fit([datetime.date(2020, 1, day) for day in (1, 2, 2)], kind="classes").classes == [
+    assert fit([1, 2, 3] * 5, kind="regression").kind == "regression"
+    assert fit([1.5, 2.5, 3.5], kind="multiclass").classes == ["1.5", "2.5", "3.5"]
+    assert fit([0, 1], kind="multiclass").width == 2
+    assert fit([0, 1], kind="regression").mean == 0.5
+    assert fit(["1", "x", "3"], kind="regression").mean == 2
+    assert fit([f"item {code}" for code in range(3000)], kind="multiclass").width == 3000
+    assert fit([datetime.date(2020, 1, day) for day in (1, 2, 2)], kind="multiclass").classes == [
         "2020-01-01",
         "2020-01-02",
     ]
-    assert fit([1, 2] * 5, kind="number").reason == "as asked"
+    assert fit([1, 2] * 5, kind="regression").reason == "as asked"
 
 
 # -- labels that cannot be learnt --------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ DAYS = pd.Series(pd.date_range("2024-01-01", periods=40))
         ([[1, 2], [3]], "holds list<item: int64>, expected one number or one class in each row"),
         ([b"a", b"b"], "holds binary, expected one number or one class"),
         ([f"id {row}" for row in range(50)], r"has 50 different words in 50 labelled rows, expected numbers, or cl"),
-        ([f"id {row}" for row in range(1500)] * 4, "ask for y=classes"),
+        ([f"id {row}" for row in range(1500)] * 4, "ask for y=multiclass"),
         ([1e308, -1e308, 1e300], "holds numbers as large as 1e[+]308, expected some that can be squared"),
     ],
 )
@@ -157,14 +157,14 @@ def test_labels_that_cannot_be_learnt_are_named(values: Any, message: str) -> No
 @pytest.mark.parametrize(
     ("values", "kind", "message"),
     [
-        ([1, 2, 3], "binary", "has 3 different values, expected two for binary: leave the kind out, or ask for y=cl"),
-        (["a", "b"], "number", "has no label that can be learnt: none is a number, the first is 'a'"),
-        ([None, None], "number", "has no label that can be learnt: all are missing"),
-        (DAYS, "number", "has no label that can be learnt: none is a number"),
-        ([1, 2], "colour", "kind is 'colour', expected binary, classes, number"),
-        ([None], "classes", "has no label in any row"),
-        ([2.0, 2.0], "number", "is 2 in each labelled row"),
-        ([1.0, float("inf"), 3.0], "number", "row 2, column y: is infinite"),
+        ([1, 2, 3], "binary", "has 3 different values, expected two for binary: leave the kind out, or ask for y=mul"),
+        (["a", "b"], "regression", "has no label that can be learnt: none is a number, the first is 'a'"),
+        ([None, None], "regression", "has no label that can be learnt: all are missing"),
+        (DAYS, "regression", "has no label that can be learnt: none is a number"),
+        ([1, 2], "colour", "kind is 'colour', expected binary, multiclass, regression"),
+        ([None], "multiclass", "has no label in any row"),
+        ([2.0, 2.0], "regression", "is 2 in each labelled row"),
+        ([1.0, float("inf"), 3.0], "regression", "row 2, column y: is infinite"),
     ],
 )
 def test_a_forced_kind_that_does_not_fit_is_named(values: Any, kind: Any, message: str) -> None:
@@ -252,21 +252,21 @@ def test_numbers_that_cannot_be_learnt_are_named_with_their_row() -> None:
 def test_each_label_of_classes_finds_its_own_name(values: list[str | None]) -> None:
     if len(set(values) - {None}) < 2:
         return
-    target = fit(values, kind="classes")
+    target = fit(values, kind="multiclass")
     found = codes(target, values)
     assert [None if code is None else target.classes[int(code)] for code in found] == values
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, unique=True))
 def test_numbers_come_back_from_their_standard_form(values: list[float]) -> None:
-    target = fit(values, kind="number")
+    target = fit(values, kind="regression")
     back = target.encode(pd.Series(values)).double() * target.scale + target.mean
     assert float((back - torch.tensor(values, dtype=torch.float64)).abs().max()) <= 1e-4 * target.scale
 
 
 def test_a_hundred_thousand_classes_are_told_apart() -> None:
     names = pd.Series(np.arange(10**5)).sample(frac=1, random_state=0).reset_index(drop=True)
-    target = fit(names, kind="classes")
+    target = fit(names, kind="multiclass")
     assert target.width == 10**5
     assert (target.encode(names).numpy() == names.to_numpy()).all()
 
@@ -294,7 +294,7 @@ def test_a_hundred_thousand_classes_are_told_apart() -> None:
 def test_a_limit_is_read_with_its_side_however_it_is_written(text: str, side: int) -> None:
     labels = pd.Series(["0.5", "1.5", "2.25", "-1", "8", "9", "11", "12", "13", "14", ">0", text])
     target = fit(labels)
-    assert target.kind == "number"
+    assert target.kind == "regression"
     censoring = target.encode_censoring(labels)
     assert censoring is not None
     assert censoring.tolist() == [0] * 10 + [1, side]
@@ -309,16 +309,16 @@ def test_censored_labels_are_counted_and_where_there_are_none_there_are_no_sides
     assert target.encode_censoring(pd.Series(["0.5", "1", None])) is None
     assert target.encode_censoring(pd.Series([0.5, 1.0])) is None
     assert fit(["a", ">10", "b"]).encode_censoring(pd.Series([">10"])) is None
-    assert fit([3.5, ">10", None, 1]).kind == "number"  # numbers and text in one column
+    assert fit([3.5, ">10", None, 1]).kind == "regression"  # numbers and text in one column
 
 
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
         (["<5", ">=5"] * 10, "binary"),  # limits alone are two words
-        (["<18", "18-30", ">30"] * 10, "classes"),
-        (["1", "2", "3", ">3"] * 10, "number"),  # few numbers would be classes, but a limit is none
-        (["0", "1", ">1"] * 10, "number"),
+        (["<18", "18-30", ">30"] * 10, "multiclass"),
+        (["1", "2", "3", ">3"] * 10, "regression"),  # few numbers would be classes, but a limit is none
+        (["0", "1", ">1"] * 10, "regression"),
     ],
 )
 def test_limits_beside_numbers_are_regression_and_limits_alone_are_words(values: Any, kind: str) -> None:
@@ -327,7 +327,7 @@ def test_limits_beside_numbers_are_regression_and_limits_alone_are_words(values:
 
 def test_a_number_is_scaled_by_exact_labels_and_its_range_stays_open_where_a_label_says_there_is_more() -> None:
     exact = ["1", "2", "3"]
-    plain = fit(exact, kind="number")
+    plain = fit(exact, kind="regression")
     assert (plain.low, plain.high) == (1, 3)
     for limits, ends in (
         ([">10"], (1, None)),
@@ -399,8 +399,8 @@ def test_a_target_comes_back_from_its_file() -> None:
     ("change", "message"),
     [
         ({"kind": "binary"}, "classes has 3 names, expected 2 for binary"),
-        ({"kind": "number"}, "classes has 3 names, expected none for number"),
-        ({"classes": ["a"]}, "classes has 1 names, expected 2 or more for classes"),
+        ({"kind": "regression"}, "classes has 3 names, expected none for regression"),
+        ({"classes": ["a"]}, "classes has 1 names, expected 2 or more for multiclass"),
         ({"classes": ["a", "a"]}, "classes has a name twice"),
         ({"form": "integer"}, "form is 'integer', expected 'text' for classes such as 'a'"),
         ({"form": "boolean"}, "form is 'boolean'"),
@@ -421,8 +421,8 @@ def test_a_target_cannot_be_changed_and_says_what_it_is() -> None:
     target = fit([f"c{code}" for code in range(7)])
     with pytest.raises(ValidationError):
         target.mean = 3.0
-    assert repr(target) == "Target(node:y, classes: c0, c1, c2, c3, c4... 7 in all)"
-    assert str(fit([1.0, 1.5, 2.0])) == "Target(node:y, number: mean 1.5, scale 0.4082)"
+    assert repr(target) == "Target(node:y, multiclass: c0, c1, c2, c3, c4... 7 in all)"
+    assert str(fit([1.0, 1.5, 2.0])) == "Target(node:y, regression: mean 1.5, scale 0.4082)"
 
 
 def test_outputs_stand_side_by_side() -> None:
@@ -441,23 +441,23 @@ def test_outputs_stand_side_by_side() -> None:
         (["graph: a , b", "link"], ([TargetSpec("graph", "a"), TargetSpec("graph", "b")], True)),
         (
             "edge:amount=number,kind=classes",
-            ([TargetSpec("edge", "amount", "number"), TargetSpec("edge", "kind", "classes")], False),
+            ([TargetSpec("edge", "amount", "regression"), TargetSpec("edge", "kind", "multiclass")], False),
         ),
         ("node:a=b=binary", ([TargetSpec("node", "a=b", "binary")], False)),
         (["node:y", "edge:y"], ([TargetSpec("node", "y"), TargetSpec("edge", "y")], False)),
         ("edge:a:b", ([TargetSpec("edge", "a:b")], False)),
         ('graph:"a, b"', ([TargetSpec("graph", "a, b")], False)),
         ('graph:a,"b, c" , d', ([TargetSpec("graph", name) for name in ("a", "b, c", "d")], False)),
-        ('graph:"a, b"=regression', ([TargetSpec("graph", "a, b", "number")], False)),
+        ('graph:"a, b"=regression', ([TargetSpec("graph", "a, b", "regression")], False)),
         ('graph:"say ""hi"", you"', ([TargetSpec("graph", 'say "hi", you')], False)),
-        ('node:"a=b","x:y"=multiclass', ([TargetSpec("node", "a=b"), TargetSpec("node", "x:y", "classes")], False)),
+        ('node:"a=b","x:y"=multiclass', ([TargetSpec("node", "a=b"), TargetSpec("node", "x:y", "multiclass")], False)),
         ('node:5" pipe', ([TargetSpec("node", '5" pipe')], False)),  # a quote counts at the start alone, as in CSV
         ("edge:sign=binary:neg", ([TargetSpec("edge", "sign", "binary", "neg")], False)),
         ('edge:s = binary : "a, b",t', ([TargetSpec("edge", "s", "binary", "a, b"), TargetSpec("edge", "t")], False)),
         ("graph:*", ([TargetSpec("graph", "*", every=True)], False)),
         ('graph:"*"', ([TargetSpec("graph", "*")], False)),
         (("graph", "a, b"), ([TargetSpec("graph", "a, b")], False)),
-        ([("node", "a", "regression"), "link"], ([TargetSpec("node", "a", "number")], True)),
+        ([("node", "a", "regression"), "link"], ([TargetSpec("node", "a", "regression")], True)),
         (("edge", "sign", "binary", "neg"), ([TargetSpec("edge", "sign", "binary", "neg")], False)),
         (("node:a", "edge:b"), ([TargetSpec("node", "a"), TargetSpec("edge", "b")], False)),
         (TargetSpec("node", "a"), ([TargetSpec("node", "a")], False)),
@@ -476,12 +476,15 @@ def test_targets_are_read(target: Any, expected: tuple[list[TargetSpec], bool]) 
         ("node:", "target is 'node:' with a column that has no name"),
         ("node:a,,b", "with a column that has no name"),
         ("link:a", "target is 'link:a', expected"),
-        ("node:y=colour", "with the kind 'colour', expected binary, classes or number: put a column with = in its"),
+        (
+            "node:y=colour",
+            "with the kind 'colour', expected binary, multiclass or regression: put a column with",
+        ),
         ("node:=number", "with a column that has no name"),
         (["node:y", "node:x,y=number"], "target node:y is given twice, expected each once"),
         ('graph:"a, b', "with a quote that is not closed"),
         ('graph:"a" b', "with 'b' behind a name in quotes, expected , or =KIND"),
-        ('graph:"a"=colour', "with the kind 'colour', expected binary, classes or number"),
+        ('graph:"a"=colour', "with the kind 'colour', expected binary, multiclass or regression"),
         ("edge:sign=binary:", "with no class behind the colon, expected one, as in edge:sign=binary:neg"),
         ("edge:sign=classes:neg", "with the class 'neg', expected one behind binary alone"),
         (3, "target is 3, expected node:COLUMN"),
@@ -494,7 +497,7 @@ def test_targets_that_are_none_are_named(target: Any, message: str) -> None:
         parse_targets(target)
 
 
-@given(st.text(min_size=1), st.sampled_from([None, "binary", "number"]), st.none() | st.text(min_size=1))
+@given(st.text(min_size=1), st.sampled_from([None, "binary", "regression"]), st.none() | st.text(min_size=1))
 def test_any_name_comes_back_from_what_a_target_is_written_as(name: str, kind: Any, positive: str | None) -> None:
     spec = TargetSpec("graph", name, kind, positive if kind == "binary" else None)
     assert parse_targets(spec.text) == ([spec], False)
@@ -507,3 +510,10 @@ def test_limits_with_a_comma_before_decimals_are_read_as_the_numbers_beside_them
     found = target.encode(labels) * target.scale + target.mean
     torch.testing.assert_close(found, torch.tensor([1.5, 2.25, 0.125, 10.5, 0.1, 3.75]))
     assert target.encode_censoring(labels).tolist() == [0, 0, 0, 1, -1, 0]
+
+
+def test_the_older_names_of_kinds_are_still_read() -> None:
+    specs, _ = parse_targets(["node:age=number", "node:city=classes"])
+    assert [spec.kind for spec in specs] == ["regression", "multiclass"]
+    assert Target(level="node", column="age", kind="number").kind == "regression"
+    assert Target.fit(pd.Series([1.0, 2.0, 3.5]), "node", "age", kind="number").kind == "regression"

@@ -70,9 +70,9 @@ def test_several_processes_are_refused_once_it_is_known_what_a_step_sees(
 ) -> None:
     task_data = prepared(training__sampling="auto")
     with pytest.raises(SettingsError, match="2 processes would all do the same work"):
-        module._check_together(pair(), task_data)
+        module._check_processes(pair(), task_data)
     monkeypatch.setattr(module, "total_memory", lambda device: 1000)  # a graph that is too big for one step
-    module._check_together(pair(), task_data)
+    module._check_processes(pair(), task_data)
 
 
 def test_members_are_batched_where_a_step_is_little_work() -> None:

@@ -12,8 +12,8 @@ import pandas as pd
 from censnet.data.datasets.download import is_built_in
 from censnet.data.tables.files import SUFFIXES, describe_file, is_there, read_table, write_table
 from censnet.data.tables.keys import TABLES
-from censnet.data.tables.targets import table_of
 from censnet.errors import RunError, shorten
+from censnet.levels import Level
 from censnet.runs.directory import FILES
 from censnet.runs.links import check_exclusive
 from censnet.runs.run import Keep, Run
@@ -117,7 +117,7 @@ def write_embeddings(
     check_outputs([to / f"{table}.{form}" for table in TABLES], run, data)
     found = run.embed(data, strict=strict, device=device, progress=progress)
     tables = {"node": found.nodes, "edge": found.edges, "graph": found.graphs}
-    files = {to / f"{table_of(level)}.{form}": table for level, table in tables.items() if table is not None}
+    files = {to / f"{Level(level).table}.{form}": table for level, table in tables.items() if table is not None}
     write_tables(files)
     return files
 

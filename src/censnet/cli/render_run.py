@@ -14,7 +14,7 @@ from rich.table import Table
 
 from censnet.console import Text
 from censnet.data.splits.split import PARTS
-from censnet.data.tables.targets import table_of
+from censnet.levels import Level
 from censnet.pipeline.replicates import Replicates
 from censnet.runs.evaluation import COUNTS
 from censnet.runs.run import Run
@@ -90,7 +90,7 @@ def score_tables(scores: Scores, monitor: str, spell: Callable[[Any], str]) -> I
         of = {name: [column for column in columns if f"{column}/{name}" in every] for name in plain}
         several = any(len(found) > 1 for found in of.values())
         shared = all(len(found) in (0, len(columns)) for found in of.values())  # the loss is of no column
-        head = f"scores of {table_of(level) if level != 'link' else 'links'}"
+        head = f"scores of {Level(level).table}"
         grid = _grid(head + (f", mean of {count(len(columns), 'column')}" if several and shared else ""), parts)
         for name in plain:
             style = "bold" if name == monitor else ""
@@ -137,14 +137,14 @@ def _add_targets(facts: Table, run: Run) -> None:
     """The task type of each target with the reason, the samples of each split, and the source of the split."""
     targets = run.config.targets
     for target in targets[:MOST_COLUMNS]:
-        kind = count(len(target.classes), "class") if target.kind == "classes" else target.kind
+        kind = count(len(target.classes), "class") if target.kind == "multiclass" else target.kind
         facts.add_row("target", Text(f"{target.name} is {kind}: {target.reason}"))
     if len(targets) > MOST_COLUMNS:
         facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
     for level, frame in run.predictions.items():
         facts.add_row("samples", _samples(level, frame, run.config.split.get(level, "")))
     for level, source in run.config.split.items():
-        of = f"{'links' if level == 'link' else table_of(level)}: " if len(run.config.split) > 1 else ""
+        of = f"{Level(level).table}: " if len(run.config.split) > 1 else ""
         facts.add_row("split", Text(f"{of}{source}"))
 
 

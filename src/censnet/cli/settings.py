@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import RenderableType
@@ -14,7 +14,7 @@ from censnet.cli.options import Json, Preset
 from censnet.console import Text
 
 if TYPE_CHECKING:
-    from censnet.settings.schema import Section, Settings
+    from censnet.settings.schema import Settings
 
 
 def settings(
@@ -25,7 +25,7 @@ def settings(
     """List every setting, its value in a preset for one kind of task, and its meaning."""
     from censnet.settings.presets import make_settings
 
-    found = setting_rows(make_settings(preset, cast("Section", task)))
+    found = setting_rows(make_settings(preset, task))
     if as_json:
         echo_json([row._asdict() for row in found])
     else:

@@ -22,8 +22,10 @@ from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.targets import Rows, find_training_rows, table_of
+from censnet.data.tables.target_spec import TargetSpec
+from censnet.data.tables.targets import Rows, find_training_rows
 from censnet.errors import DataError, name_columns
+from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -60,11 +62,13 @@ class IndexedData:
 
     def rows(self, level: str) -> Tensor:
         """For each input row of a level, its row in the tensors, or -1."""
-        return {"nodes": self.node_rows, "edges": self.edge_rows, "graphs": self.graph_rows}[table_of(level)]
+        return {"nodes": self.node_rows, "edges": self.edge_rows, "graphs": self.graph_rows}[
+            Level.of_column(level).table
+        ]
 
     def labels(self, level: str, column: str) -> pd.Series:
         """A column of the user's table, one value for each input row."""
-        table = table_of(level)
+        table = Level.of_column(level).table
         frame = self.tables.frames().get(table)
         if frame is None or column not in frame.columns:
             there = "no such table" if frame is None else f"it has {name_columns(frame.columns)}"
@@ -73,7 +77,7 @@ class IndexedData:
 
     def id_columns(self, level: str) -> list[str]:
         """The columns that say who a row is: its keys, and what the schema took for ids."""
-        table = table_of(level)
+        table = Level.of_column(level).table
         schema, frame = self.schema.table(table), self.tables.frames()[table]
         ids = (column.name for column in schema.columns if column.kind == "id" and not says_split(column.name))
         named = {*schema.keys.values(), *ids}
@@ -81,9 +85,10 @@ class IndexedData:
 
     def count(self, level: str) -> int:
         """How many nodes, edges or graphs the tensors hold."""
-        if table_of(level) == "graphs":
-            return len(self.graph) if isinstance(self.graph, GraphSet) else self.graph.num_graphs
-        return int(self.graph.nodes.shape[0] if table_of(level) == "nodes" else self.graph.edges.shape[0])
+        graph = self.graph
+        num_graphs = len(graph) if isinstance(graph, GraphSet) else graph.num_graphs
+        sizes = {Level.NODE: len(graph.nodes), Level.EDGE: len(graph.edges), Level.GRAPH: num_graphs}
+        return sizes[Level.of_column(level)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +100,12 @@ class TypedData(IndexedData):
     Args:
         encoder: the features of nodes and edges; None where the graph has its features already.
         graph_features: the features of whole graphs.
+        targets: the targets, one for each column.
         scaffolds: the Bemis-Murcko scaffold of each row of `graphs`, where they were asked for.
         fitted: whether the schema was given, with its statistics.
 
     Example:
+        >>> from censnet.data.load import read_data
         >>> people = {"source": ["ann", "ann", "bob"], "target": ["bob", "eve", "eve"]}
         >>> data = read_data(pd.DataFrame({**people, "eur": [10, 20, 900]}))
         >>> data.graph
@@ -109,6 +116,7 @@ class TypedData(IndexedData):
 
     encoder: FeatureEncoder | None = None
     graph_features: GraphFeatures | None = None
+    targets: Sequence[TargetSpec] = ()
     scaffolds: Sequence[str | None] | None = None
     fitted: bool = False
 
@@ -166,6 +174,7 @@ class Dataset(IndexedData):
     """Data as tensors: features are scaled by the statistics of training rows.
 
     Example:
+        >>> from censnet.data import load_data
         >>> people = {"source": ["ann", "ann", "bob"], "target": ["bob", "eve", "eve"]}
         >>> payments = pd.DataFrame({**people, "eur": [5, 70, 9]})
         >>> data = load_data(payments)
@@ -205,7 +214,7 @@ class Dataset(IndexedData):
             the user's that has the name of another one here gets a `_` behind it.
         """
         check_arguments(Dataset.results, locals())
-        table = table_of(level)
+        table = Level.of_column(level).table
         frame, rows = self.tables.frames().get(table), self.rows(level).numpy()
         if frame is None:
             raise DataError(f"the data have no table of {table}, so there are no rows to give results for")

@@ -7,7 +7,6 @@ whatever the order of its nodes: another spelling of the same SMILES has the sam
 from __future__ import annotations
 
 import binascii
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow, as_text
-from censnet.data.tables.targets import table_of
+from censnet.files import tensor_digest
+from censnet.levels import Level
 from censnet.ops.colors import hash_graphs, hash_rows, splitmix64
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -30,22 +30,20 @@ _DIGITS = bytes.maketrans(b"abcdefghijklmnop", b"0123456789abcdef")
 
 
 def row_digests(data: Dataset, level: str) -> Digests:
-    """A digest for each INPUT row of a level; that of a row that cannot be used says nothing."""
-    rows, frame, graph = data.rows(level), data.tables.frames()[table_of(level)], data.graph
+    """A digest for each INPUT row of a level; that of a row that cannot be used means nothing."""
+    level, rows, graph = Level.of_column(level), data.rows(level), data.graph
     whole = hash_graphs(graph).cpu() if isinstance(graph, GraphSet) else torch.zeros(graph.num_graphs, dtype=torch.long)
-    if level == "graph":
+    if level is Level.GRAPH:
         return _unsigned(_at(whole, rows))
-    features = graph.nodes if level == "node" else graph.edges
-    structure = data.schema.nodes.structure if level == "node" else data.schema.edges.structure
-    found = torch.zeros_like(rows) if structure != "none" else _at(hash_rows(features).cpu(), rows)
-    keys = data.schema.table(table_of(level)).keys
-    for role in ("id",) if level == "node" else ("source", "target"):
-        column = keys.get(role)
+    schema, frame = data.schema.table(level.table), data.tables.frames()[level.table]
+    features = graph.nodes if level is Level.NODE else graph.edges
+    found = torch.zeros_like(rows) if schema.structure != "none" else _at(hash_rows(features).cpu(), rows)
+    for role in ("id",) if level is Level.NODE else ("source", "target"):
+        column = schema.keys.get(role)
         if column is not None and column in frame.columns:
             found = splitmix64(3 * found + _hash_texts(frame[column]))
     if isinstance(graph, GraphSet):
-        offset = graph.node_offset if level == "node" else graph.edge_offset
-        found = splitmix64(found + _at(whole.repeat_interleave(offset.diff().cpu()), rows))
+        found = splitmix64(found + _at(whole[level.owners(graph).cpu()], rows))
     return _unsigned(found)
 
 
@@ -90,12 +88,14 @@ def _unsigned(digests: Tensor) -> Digests:
 
 def fingerprint(graph: Graph | GraphSet) -> str:
     """The SHA-256 of a graph's tensors."""
-    found = hashlib.sha256()
-    sparse = graph.nodes.layout == torch.sparse_csr
-    nodes = [graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()] if sparse else [graph.nodes]
-    offsets = [graph.node_offset, graph.edge_offset] if isinstance(graph, GraphSet) else []
-    whole = [] if graph.graph_features is None else [graph.graph_features]
-    for tensor in (*nodes, graph.edges, graph.ends, *offsets, *whole):
-        found.update(str(tuple(tensor.shape)).encode())
-        found.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
-    return found.hexdigest()
+    tensors = {"edges": graph.edges, "ends": graph.ends}
+    if graph.nodes.layout == torch.sparse_csr:
+        rows, columns, values = graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()
+        tensors |= {"node rows": rows, "node columns": columns, "node values": values}
+    else:
+        tensors["nodes"] = graph.nodes
+    if isinstance(graph, GraphSet):
+        tensors |= {"node_offset": graph.node_offset, "edge_offset": graph.edge_offset}
+    if graph.graph_features is not None:
+        tensors["graphs"] = graph.graph_features
+    return tensor_digest(tensors)

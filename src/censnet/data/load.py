@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pandas as pd
 
@@ -22,14 +21,15 @@ from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
-from censnet.data.tables.keys import LEVELS, ROLES, TABLES, table_overrides
+from censnet.data.tables.keys import ROLES, TABLES, table_overrides
 from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.notes import Note
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize
-from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets
-from censnet.data.tables.targets import Rows, expand_targets, find_targets
+from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
+from censnet.data.tables.targets import Rows, expand_targets, target_columns
 from censnet.errors import DataError, shorten
+from censnet.levels import COLUMN_LEVELS
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
@@ -104,6 +104,7 @@ def read_data(
     check_arguments(read_data, locals())
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[Note]()
+    specs = parse_targets(target)[0] if as_items(target) else []
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
         name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
     built_in_set = sources.is_built_in(data)
@@ -117,19 +118,19 @@ def read_data(
             _check_options(descriptors, standardize)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
-            return _from_assembled(data, built_in, {}, notes)
+            return _from_assembled(data, built_in, {}, notes, expand_targets(specs, built_in.tables, overrides)[0])
         data = built_in
     if isinstance(data, Graph | GraphSet):
         _check_options(descriptors, standardize)
-        return _from_assembled("graph", from_tensors(data), {}, [])
+        made = from_tensors(data)
+        return _from_assembled("graph", made, {}, [], expand_targets(specs, made.tables, overrides)[0])
     tables = _as_tables(data, find_roles(overrides, schema))
-    specs = parse_targets(target)[0] if as_items(target) else []
-    asked = find_targets(specs, tables, required=False) if schema is None else schema.targets
+    asked = target_columns(specs) if schema is None else schema.targets
     tables = spread_list_targets(tables, asked)
     if schema is None:
         specs, said = expand_targets(specs, tables, overrides)
         notes += said
-    targets = with_siblings(find_targets(specs, tables, required=False), tables)
+    targets = with_siblings(target_columns(specs), tables)
     problems = RowErrors(tables, strict)
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
@@ -144,7 +145,7 @@ def read_data(
     made = _check_graph_table(made, problems)
     notes += notation_notes(made.tables, made.schema) if schema is None else warn_unseen_categories(made.tables, schema)
     notes += problems.notes(made.tables)
-    return _from_assembled(name, made, problems.found, notes, fitted=schema is not None)
+    return _from_assembled(name, made, problems.found, notes, specs, fitted=schema is not None)
 
 
 def _check_graph_table(made: Assembled, problems: RowErrors) -> Assembled:
@@ -157,15 +158,19 @@ def _check_graph_table(made: Assembled, problems: RowErrors) -> Assembled:
 
 
 def _from_assembled(
-    name: str, made: Assembled, problems: dict[str, dict[int, str]], notes: list[Note], fitted: bool = False
+    name: str,
+    made: Assembled,
+    problems: dict[str, dict[int, str]],
+    notes: list[Note],
+    specs: Sequence[TargetSpec],
+    fitted: bool = False,
 ) -> TypedData:
     ways = made.node_rows, made.edge_rows, made.graph_rows
     whole = None
     if made.graph_table is not None or made.descriptors is not None:
         whole = GraphFeatures(made.graph_table, made.descriptors, made.graph_source)
-    return TypedData(
-        name, made.graph, made.tables, made.schema, *ways, problems, notes, made.encoder, whole, made.scaffolds, fitted
-    )
+    read = name, made.graph, made.tables, made.schema, *ways, problems, notes
+    return TypedData(*read, made.encoder, whole, specs, made.scaffolds, fitted)
 
 
 def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> dict[str, str]:
@@ -181,7 +186,7 @@ def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> di
         if role in ROLES:
             found[column] = role
             table, _, rest = column.partition(".")
-            if LEVELS.get(table, table) in TABLES and rest:
+            if table in (*COLUMN_LEVELS, *TABLES) and rest:
                 found[rest] = role
     return found
 
@@ -196,8 +201,8 @@ def suggest_targets(data: object, column: str) -> list[str]:
         return []
     found = read_builtin(data) if sources.is_built_in(data) else _as_tables(data, {})
     frames = (found if isinstance(found, Tables) else found.tables).frames()
-    holders = [level for level, table in LEVELS.items() if table in frames and column in frames[table]]
-    return [TargetSpec(cast(Level, level), column).name for level in holders]
+    holders = [level for level in COLUMN_LEVELS if column in frames.get(level.table, ())]
+    return [TargetSpec(level, column).name for level in holders]
 
 
 def _check_options(descriptors: bool, standardize: Standardize) -> None:

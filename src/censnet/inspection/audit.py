@@ -17,7 +17,6 @@ from censnet.data.dataset import Dataset
 from censnet.data.molecules.featurize import canonical
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import PARTS, Split
-from censnet.data.tables.keys import LEVELS
 from censnet.data.tables.row_errors import summarize_errors
 from censnet.inspection.cross_table import Grouping, find_groupings, leaks_across
 from censnet.inspection.leakage import (
@@ -30,13 +29,13 @@ from censnet.inspection.leakage import (
     sample_rows,
 )
 from censnet.inspection.structure import pair_ends
+from censnet.levels import Level
 from censnet.ops.colors import hash_graphs
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import global_ends
 from censnet.text import count, plural
 
 Array = np.ndarray[Any, Any]
-LEVEL_OF = {table: level for level, table in LEVELS.items()}
 
 
 class Finding(BaseModel):
@@ -135,7 +134,7 @@ def _bad_rows(data: Dataset) -> list[Finding]:
 
 
 def _labels(data: Dataset, table: str, column: str, split: Split | None) -> list[Finding]:
-    labels = data.labels(LEVEL_OF[table], column)
+    labels = data.labels(Level.of_table(table), column)
     name, found = f"{data.tables.name(table)}, column {column}", []
     present = labels.notna().to_numpy()
     if not present.any():
@@ -192,7 +191,7 @@ def _leaking_columns(data: Dataset, table: str, target: str) -> list[Finding]:
 
 def _leaking_vectors(data: Dataset, table: str, target: str, rows: Array, labels: pd.Series[Any]) -> list[Finding]:
     features, names = getattr(data.graph, table), data.schema.table(table).names
-    place = data.rows(LEVEL_OF[table])[rows].numpy()
+    place = data.rows(Level.of_table(table))[rows].numpy()
     rows, labels = place[place >= 0][:20_000], labels[place >= 0].reset_index(drop=True)[:20_000]
     if features.numel() > 200_000_000:  # too wide to be laid out
         return []

@@ -15,7 +15,6 @@ from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
-from censnet.data.tables.keys import LEVELS
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import DataError
@@ -103,7 +102,7 @@ def make_report(
         sizes["links"] = {part: len(rows) for part, rows in links.rows.parts.items()}
     columns: dict[str, list[str]] = {}
     for spec in targets:
-        columns.setdefault(LEVELS[spec.level], []).append(spec.column)
+        columns.setdefault(spec.level.table, []).append(spec.column)
     caveats = [note for note in dataset.notes if note.kind == "notation"]
     findings = audit(dataset, columns, splits, links) + [Finding(level="warning", what=note) for note in caveats]
     labels = [_labels(dataset, spec, findings) for spec in targets]
@@ -177,13 +176,13 @@ def _labels(dataset: Dataset, spec: TargetSpec, findings: list[Finding]) -> Labe
     try:
         kind, reason = describe_target(written, spec)
     except DataError as error:
-        where = f"{dataset.tables.name(LEVELS[spec.level])}, column {spec.column}"
+        where = f"{dataset.tables.name(spec.level.table)}, column {spec.column}"
         if not any(found.kind == "labels" and found.where == where for found in findings):
             findings.insert(0, Finding(level="problem", what=str(error), kind="labels", where=where))
     else:
-        if kind == "number" and not regression:
+        if kind == "regression" and not regression:
             present = pd.Series(as_numbers(written)).dropna()
-        regression = kind == "number"
+        regression = kind == "regression"
     classes, num_classes, quantity = _summarize(present, regression)
     return LabelReport(
         target=f"{spec.level}:{spec.column}",

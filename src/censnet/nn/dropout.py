@@ -63,7 +63,7 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        dropout(torch.empty(0), p, training=False)  # says what is wrong with p, if anything is
+        dropout(torch.empty(0), p, training=False)  # checks p
         self.p = p
 
     def extra_repr(self) -> str:

@@ -56,7 +56,7 @@ class CensNet(nn.Module):
             and dropout (GraphGym: ``layers_pre_mp``).
         edge_pre_layer: whether edges pass such a layer too, together with the sum of their two nodes: edge layers then
             propagate node features as well.
-        options, **keywords: `LayerOptions` of all layers, whole or by the names of its fields. Where the last layer's
+        options, keywords: `LayerOptions` of all layers, whole or by the names of its fields. Where the last layer's
             `out_width` is not a multiple of `heads`, that layer has one head. With ``variant="released"`` the edges
             keep their width, and activation and dropout are applied to both sides after every layer.
 

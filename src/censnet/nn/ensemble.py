@@ -107,7 +107,7 @@ def _shapes(model: nn.Module) -> list[tuple[str, torch.Size]]:
 
 def _remake(model: AnyModule, members: int, tensor: Callable[[str], Tensor]) -> AnyModule:
     """A copy of the model with another number of members, and the tensors that go with it."""
-    memo: dict[int, Any] = {}  # what deepcopy takes to be copied already
+    memo: dict[int, Any] = {}  # tensors that deepcopy takes as copied already
     for name, old in _tensors(model):
         new = tensor(name).detach().clone()
         memo[id(old)] = nn.Parameter(new, old.requires_grad) if isinstance(old, nn.Parameter) else new

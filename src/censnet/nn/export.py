@@ -1,4 +1,4 @@
-"""An encoder as an exported program: tensors in, tensors out, and nothing of this library inside."""
+"""Export of an encoder as a program of tensors in, tensors out, that does not need this library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FromEnds(nn.Module):
     """A model that takes the ends of the edges as a tensor, and makes the incidence itself.
 
     Shape:
-        nodes (N, node_width), edges (E, edge_width), ends (2, E) -> what the model gives.
+        nodes (N, node_width), edges (E, edge_width), ends (2, E) -> the model's outputs.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -24,7 +24,7 @@ class FromEnds(nn.Module):
         self.model = model
 
     def forward(self, nodes: Tensor, edges: Tensor, ends: Tensor) -> Any:
-        """The model's answer for this graph."""
+        """Apply the model to this graph."""
         return self.model(nodes, edges, Incidence(ends, nodes.shape[0]))
 
 
@@ -32,7 +32,7 @@ def export(model: nn.Module, graph: Graph) -> ExportedProgram:
     """The model as a program that `torch.export.save` can write, for graphs of any size.
 
     Args:
-        model: takes nodes, edges, incidence, as `CensNet` does. Put it into `eval()` first, or dropout is kept.
+        model: takes nodes, edges, incidence, as `CensNet` does. Call `eval()` first, or dropout is exported too.
         graph: an example, with dense nodes, and at least two nodes and two edges.
 
     Example:

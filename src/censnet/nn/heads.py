@@ -240,8 +240,7 @@ class GraphHead(Head):
         pool_from: "nodes" (the paper), "edges" or "both".
         hidden_widths: widths of the layers between the pooled vector and the output.
         dropout: between those.
-        norm: of pooled means, "batch", "layer" or None: what all graphs have in common would else drown the
-            differences.
+        norm: of pooled means, "batch", "layer" or None; it removes the part that all graphs have in common.
         graph_width: channels of the graphs' own features, which are concatenated to the pooled vector.
         target_range: as in `Head`.
 
@@ -349,4 +348,4 @@ class _Linear(nn.Linear):
 def check_dense(nodes: Tensor) -> None:
     """Raise for sparse input features that no layer has updated: they cannot be summed in that form."""
     if nodes.layout != torch.strided:
-        raise ValueError("nodes is sparse, expected dense: let a node layer (N) come before what sums them")
+        raise ValueError("nodes is sparse, expected dense: let a node layer (N) come before")

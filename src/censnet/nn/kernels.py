@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Operator:
-    """x -> S x on the rows of one side of a graph, and inner products within each graph of a union."""
+    """x -> S x on one side of a graph, and inner products within each graph of a batch."""
 
     multiply: Callable[[Tensor], Tensor]
     symmetric: bool = True
@@ -33,13 +33,13 @@ class Operator:
             return (x * y).sum(0, keepdim=True)
         return x.new_zeros(self.num_graphs, x.shape[1]).index_add(0, self.owner, x * y)
 
-    def spread(self, per_graph: Tensor) -> Tensor:
-        """Give each row the value of its graph. (graphs, d) -> (n, d), or (1, d) where there is one graph."""
+    def broadcast(self, per_graph: Tensor) -> Tensor:
+        """Give each node, or edge, the value of its graph. (graphs, d) -> (n, d), or (1, d) for one graph."""
         return per_graph if self.owner is None else per_graph[self.owner]
 
 
 class Kernel(nn.Module):
-    """A function of the operator, applied to the rows of one side."""
+    """A function of the operator, applied to one side of a graph."""
 
     commutes = True  # with a mixing of the channels: a kernel that is the same polynomial for every column
     members = 1  # of a stack, each with a share of the channels and of the parameters
@@ -170,13 +170,13 @@ class Lanczos(Kernel):
             rest = moved
             for _ in range(2):  # once more than exact arithmetic needs, against rounding
                 for q in basis:
-                    rest = rest - operator.spread(operator.dot(rest, q)) * q
+                    rest = rest - operator.broadcast(operator.dot(rest, q)) * q
             floor = (8 * torch.finfo(x.dtype).eps) ** 2 * operator.dot(moved, moved)
             divisor, norm, q = _normalize(operator, rest, floor)
             beside.append((norm, divisor))
             basis.append(q)
         mixed = self._mix(diagonal, beside, length)
-        return torch.stack([operator.spread(c) * q for c, q in zip(mixed, basis, strict=True)]).sum(0)
+        return torch.stack([operator.broadcast(c) * q for c, q in zip(mixed, basis, strict=True)]).sum(0)
 
     def _mix(self, diagonal: list[Tensor], beside: list[tuple[Tensor, Tensor]], length: Tensor) -> list[Tensor]:
         """The coordinates of sum c_p R^p e_1 |x|, each (graphs, d), by multiplying the tridiagonal R out."""
@@ -194,7 +194,7 @@ class Lanczos(Kernel):
 
 
 def _normalize(operator: Operator, x: Tensor, floor: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
-    """What each column is divided by, its length within each graph, and the quotient.
+    """The divisor of each column, its length within each graph, and the quotient.
 
     Where the square of the length is not above the floor, the space ends: the length is 0, and the column, which is
     then rounding alone, is divided by 1, so that a gradient still passes through it as it should.
@@ -202,7 +202,7 @@ def _normalize(operator: Operator, x: Tensor, floor: Tensor | float) -> tuple[Te
     square = operator.dot(x, x)
     real = square > floor
     divisor = torch.where(real, square, 1).sqrt()
-    return divisor, torch.where(real, divisor, 0), x / operator.spread(divisor)
+    return divisor, torch.where(real, divisor, 0), x / operator.broadcast(divisor)
 
 
 def times(coefficient: Tensor, x: Tensor) -> Tensor:

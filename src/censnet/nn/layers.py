@@ -80,7 +80,7 @@ class IncidenceLayer(nn.Module):
     """
 
     updates: ClassVar[Side]  # the side whose features the layer computes anew
-    reads: ClassVar[Side]  # the side whose features gate what passes
+    reads: ClassVar[Side]  # the side whose features give the gates
     read_hops: ClassVar[int] = 0  # from a node or edge updated h hops away, how much farther (-1: nearer) it reads
     released_hops: ClassVar[int] = 0  # and how many hops more with variant="released"
     members = 1
@@ -228,7 +228,7 @@ class NodeLayer(IncidenceLayer):
         node_width: channels of each node that comes in, :math:`d_v`.
         edge_width: channels of each edge that is read, :math:`d_e`.
         out_width: channels of each node that goes out.
-        options, **keywords: `LayerOptions`, whole or by the names of its fields.
+        options, keywords: `LayerOptions`, whole or by the names of its fields.
 
     Shape:
         nodes :math:`(N, d_v)`, dense or sparse CSR, edges :math:`(E, d_e)` -> nodes :math:`(N, d_\text{out})`. For
@@ -285,7 +285,7 @@ class EdgeLayer(IncidenceLayer):
         node_width: channels of each node that is read, :math:`d_v`.
         edge_width: channels of each edge that comes in, :math:`d_e`.
         out_width: channels of each edge that goes out.
-        options, **keywords: `LayerOptions`, whole or by the names of its fields.
+        options, keywords: `LayerOptions`, whole or by the names of its fields.
 
     Shape:
         nodes :math:`(N, d_v)`, edges :math:`(E, d_e)` -> edges :math:`(E, d_\text{out})`.

@@ -175,7 +175,7 @@ class CensNetVAE(nn.Module):
         layers: the CensNet layers before the last propagation. "N" is the printed equation; the paper's figure draws
             one edge layer before it, which is "EN".
         dropout: after each CensNet layer.
-        options, **keywords: `LayerOptions`. As printed, a node without a link has no weight in its own update.
+        options, keywords: `LayerOptions`. As printed, a node without a link has no weight in its own update.
 
     Shape:
         nodes (N, node_width), edges (E, edge_width) -> Latent of (N, latent).

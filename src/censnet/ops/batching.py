@@ -24,8 +24,8 @@ class BatchIndex:
 
     Shape:
         rows and owner (N,), edge_rows and edge_owner (E,): for each row of the batch, its row in the set and its graph.
-        bounds (2, B + 1): where the nodes and the edges of each graph begin in the batch, and the last ones end.
-        node_shift (B,), edge_shift (E,): how much further down in the set the nodes of a graph, and an edge, are.
+        bounds (2, B + 1): the offsets of the nodes and of the edges of each graph in the batch.
+        node_shift (B,), edge_shift (E,): the row in the set minus the row in the batch, of nodes and of edges.
         count (N or E, whichever is more): 0, 1, 2, ...
     """
 
@@ -60,7 +60,7 @@ class PackedIncidence:
     """The incidence of a whole set, from which batches gather theirs.
 
     Args:
-        whole: the incidence of all graphs side by side, in the order of the set.
+        whole: the incidence of all graphs as one batch, in the order of the set.
         largest: the most nodes or edges that a graph has. A segment of more than `LONGEST` is chunked (`segments.py`),
             also that of a hub: its entries are then in another order, and a batch sorts its own.
     """
@@ -71,8 +71,8 @@ class PackedIncidence:
     def of_batch(self, index: BatchIndex) -> Incidence:
         """The incidence of some graphs, with its sorted order and degrees.
 
-        The two ends of an edge, and any two entries of T in sorted order, are two int32 side by side and are moved and
-        renumbered as one int64. An edge has two entries, and graphs are contiguous, so those of the edges `edge_rows`
+        The two ends of an edge, and any two entries of T in sorted order, are two adjacent int32, moved and renumbered
+        as one int64. An edge has two entries, and graphs are contiguous, so those of the edges `edge_rows`
         are the entries of T in the batch.
         """
         if self.whole._integer != torch.int32:  # too many entries for pairs

@@ -112,7 +112,7 @@ class DictionaryRows:
 
 
 def _find_distinct(table: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The distinct rows and, for each row, which one it is, to the bit; None when they are many."""
+    """The distinct rows and the code of each row, exact to the bit; None when they are many."""
     weights = torch.rand(table.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     blocks = [slice(start, start + _BLOCK) for start in range(0, len(table), _BLOCK)]
     key = torch.cat([table[block].double() @ weights for block in blocks])

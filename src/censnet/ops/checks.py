@@ -1,4 +1,4 @@
-"""What is wrong with a tensor, in one line: `what has this, expected that: what to do`."""
+"""Checks of tensors, with errors in one line: `what has this, expected that: what to do`."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def check_numbering(name: str, index: Tensor, count: int, what: str) -> None:
         raise ValueError(f"{name} has dtype torch.bool, expected whole numbers: number each {what} from 0")
     if index.numel() == 0 or (int(index.min()) >= 0 and int(index.max()) < count):
         return
-    place = tuple(((index < 0) | (index >= count)).nonzero()[0].tolist())
-    where = ", ".join(map(str, place))
+    position = tuple(((index < 0) | (index >= count)).nonzero()[0].tolist())
+    where = ", ".join(map(str, position))
     raise ValueError(
-        f"{name}[{where}] is {int(index[place])}, expected a {what} from 0 to {count - 1}: there are {count} {what}s"
+        f"{name}[{where}] is {int(index[position])}, expected a {what} from 0 to {count - 1}: there are {count} {what}s"
     )

@@ -1,12 +1,12 @@
-r"""Weisfeiler-Lehman colors: numbers for nodes that follow from their features and surroundings, not from their order.
+r"""Weisfeiler-Lehman colors: numbers for nodes that follow from their features and neighborhoods, not from their order.
 
 The color of a node starts as a hash of its features. Where some nodes have the same, each round hashes the color of a
 node together with the sum of the hashed colors of its neighbors,
 
 .. math:: c_i \leftarrow h\Bigl(c_i + h\bigl(\textstyle\sum_{j \sim i} h(c_j)\bigr)\Bigr),
 
-so that two nodes keep one color only if nothing within that many hops tells them apart. All sums are of integers, hence
-the same in any order of the nodes and edges, on any device.
+so that two nodes keep one color only if nothing within that many hops distinguishes them. All sums are of integers,
+hence the same in any order of the nodes and edges, on any device.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _shift_right(x: Tensor, bits: int) -> Tensor:
 
 
 def hash_rows(features: Tensor) -> Tensor:
-    """A hash of each row of features, dense or sparse CSR, equal where the rows are; kept while they live. (N,)"""
+    """A hash of each row of features, dense or sparse CSR, equal where the rows are; cached while they live. (N,)"""
     if features not in _hashes:
         _hashes[features] = _hash_sparse(features) if features.layout == torch.sparse_csr else _hash_dense(features)
     found: Tensor = _hashes[features]
@@ -67,12 +67,12 @@ def _bits(values: Tensor) -> Tensor:
 def node_colors(features: Tensor, incidence: Incidence, rounds: int = ROUNDS) -> Tensor:
     """A number for each node, different for each.
 
-    Nodes that have the same color after all rounds are told apart by their order, and by nothing else.
+    Nodes that have the same color after all rounds are distinguished by their order alone.
 
     Args:
         features: of the nodes, dense or sparse CSR.
         incidence: of the graph.
-        rounds: at most, where features alone do not tell all nodes apart.
+        rounds: at most, where features alone do not distinguish all nodes.
 
     Shape:
         features (N, d) -> (N,) of 64-bit integers.
@@ -100,7 +100,7 @@ def node_colors(features: Tensor, incidence: Incidence, rounds: int = ROUNDS) ->
 def hash_graphs(graphs: GraphSet, rounds: int = ROUNDS) -> Tensor:
     """A hash of each graph with all its features, the same for any order of its nodes and edges. -> (graphs,)
 
-    Graphs that differ only in what is farther apart than `rounds` hops have the same.
+    Graphs that differ only beyond `rounds` hops have the same hash.
     """
     node, edge = hash_rows(graphs.nodes), hash_rows(graphs.edges)
     every = torch.arange(len(graphs), device=node.device)
@@ -120,13 +120,13 @@ def _has_ties(color: Tensor) -> bool:
 
 
 def _occurrence(color: Tensor) -> Tensor:
-    """How many nodes before each have its color. (N,)"""
+    """The number of nodes before each that have its color. (N,)"""
     ordered, order = color.sort(stable=True)
-    place = torch.arange(len(color), device=color.device)
+    position = torch.arange(len(color), device=color.device)
     new = torch.ones_like(ordered, dtype=torch.bool)
     new[1:] = ordered[1:] != ordered[:-1]
-    first = torch.cummax(torch.where(new, place, 0), 0).values
-    return torch.empty_like(order).index_copy(0, order, place - first)
+    first = torch.cummax(torch.where(new, position, 0), 0).values
+    return torch.empty_like(order).index_copy(0, order, position - first)
 
 
 def rademacher(color: Tensor, width: int) -> Tensor:

@@ -60,7 +60,7 @@ class GraphSet:
         check_dense(self.nodes)
         for name, rows in (("node_offset", len(self.nodes)), ("edge_offset", len(self.edges))):
             offset: Tensor = getattr(self, name)
-            check_shape(name, offset, (None,), "(G + 1,), where each graph begins and the last one ends")
+            check_shape(name, offset, (None,), "(G + 1,), the offset of each graph and the end of the last")
             check_same_device(name, offset, "nodes", self.nodes)
             if offset.dtype != torch.int64:
                 raise ValueError(f"{name} has dtype {offset.dtype}, expected torch.int64")
@@ -143,7 +143,7 @@ class GraphSet:
         )
 
     def with_features(self, nodes: Tensor, edges: Tensor) -> GraphSet:
-        """The same graphs with other features of nodes and edges; what is cached of their order stays."""
+        """The same graphs with other features of nodes and edges; their cached order stays."""
         return self._replace(nodes=nodes, edges=edges)
 
     def with_graph_features(self, features: Tensor | None) -> GraphSet:
@@ -242,7 +242,7 @@ class GraphSet:
 
     @cached
     def _incidence(self) -> PackedIncidence:
-        """The incidence of the whole set, from which batches take theirs."""
+        """The incidence of the whole set, from which batches gather theirs."""
         shift = torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
         return PackedIncidence(Incidence(self.ends + shift, len(self.nodes)), int(self._starts[2:].max()))
 

@@ -17,7 +17,7 @@ from censnet.text import plural
 
 @dataclass(frozen=True)
 class IncidenceCSR:
-    """The 2E entries of T in row order: around each node its edges, and the node at the other end of each."""
+    """The 2E entries of T in row order: at each node its edges, and the node at the other end of each."""
 
     edge: Segments
     other: Segments
@@ -25,7 +25,7 @@ class IncidenceCSR:
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """Which nodes each edge touches: the N x E matrix T with T[i, e] = 1 if e touches i, kept as its entries.
+    """The incidence matrix of a graph: the N x E matrix T with T[i, e] = 1 if edge e touches node i, as its entries.
 
     An edge is given once, by its two ends in any order. Parallel edges are edges of their own. A loop has one end, so
     its column of T has a single 1. What depends on the ends alone (the sorted order, the degrees, the scalings) is
@@ -35,7 +35,7 @@ class Incidence:
         ends: the two nodes of each edge, numbered from 0.
         num_nodes: N, isolated nodes included.
         owner: the graph of each node in a batch of many (PyG: ``batch``). No edge joins two graphs.
-        num_graphs: how many graphs that is.
+        num_graphs: the number of graphs in the batch.
 
     Shape:
         ends (2, E), owner (N,).
@@ -70,7 +70,7 @@ class Incidence:
         if self.owner is None:
             if self.num_graphs != 1:
                 raise ValueError(
-                    f"num_graphs is {self.num_graphs}, expected 1 without owner: which nodes are in which?"
+                    f"num_graphs is {self.num_graphs}, expected 1 without owner: give the graph of each node"
                 )
             return
         check_shape("owner", self.owner, (self.num_nodes,), "(N,), one graph for each node")
@@ -222,7 +222,7 @@ class Incidence:
 
     @cached
     def _count_entries(self) -> Tensor:
-        """Entries around each node, a loop's two among them."""
+        """The number of entries at each node, a loop's two among them."""
         ones = torch.ones_like(self.ends.reshape(-1))
         return torch.zeros(self.num_nodes, dtype=torch.int64, device=ones.device).index_add(
             0, self.ends.reshape(-1), ones

@@ -136,9 +136,9 @@ def unique_inverse(numbers: Array) -> tuple[Array, Array]:
     """The distinct numbers, sorted, and for each number its position among them."""
     order = np.argsort(numbers, kind="stable")
     new = _changes(numbers[order])
-    place = np.empty(len(numbers), dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
-    return numbers[order[new]], place
+    position = np.empty(len(numbers), dtype=np.int64)
+    position[order] = np.cumsum(new) - 1
+    return numbers[order[new]], position
 
 
 def _changes(numbers: Array) -> Array:
@@ -150,8 +150,8 @@ def _changes(numbers: Array) -> Array:
 def sample_non_edges(space: NodePairs, pairs: Array, count: int, rng: np.random.Generator) -> Array:
     """Negative sampling: `count` different numbers of pairs that are not among `pairs` (sorted), in random order.
 
-    The k-th number missing from the sorted e is k + (how many e_j have e_j - j <= k), so what is drawn are positions
-    among the missing ones: nothing has to be rejected for being a link, however dense the graph.
+    The k-th number missing from the sorted e is k + (how many e_j have e_j - j <= k), so positions
+    among the missing ones are drawn: no pair has to be rejected for being a link, however dense the graph.
     """
     num_missing = space.num_pairs - len(pairs)
     if count > num_missing:

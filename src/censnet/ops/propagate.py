@@ -182,7 +182,8 @@ def _node_product(
     both = DegreePower(left.exponent + right.exponent)
     if triton.is_available(x):
         before, after = (scale_of(incidence, "node", power, x.dtype) for power in (right, left))
-        out = triton.node_product(x, w, csr.other, csr.edge.index, after, before, diagonal is None)
+        arguments = csr.other.index, csr.edge.index, csr.other.offset, csr.other.chunk_segment
+        out = triton.node_product(x, w, *arguments, after, before, diagonal is None)
         out = add_chunks(out, csr.other)
         return out.add_(scale_rows(x, scale_of(incidence, "node", both, x.dtype)), alpha=diagonal) if diagonal else out
     heads = w.shape[1]

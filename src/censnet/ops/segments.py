@@ -56,6 +56,11 @@ class Segments:
     chunks: SegmentChunks | None = None
 
     @property
+    def chunk_segment(self) -> Tensor | None:
+        """The segment of each chunk after the first; None where no segment is chunked."""
+        return None if self.chunks is None else self.chunks.segment
+
+    @property
     def num_rows(self) -> int:
         return len(self.offset) - 1 - (0 if self.chunks is None else len(self.chunks.segment))
 

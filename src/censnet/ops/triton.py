@@ -8,13 +8,10 @@ the work.
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from censnet.ops.segments import Segments
 
 kernels: Any = None
 if importlib.util.find_spec("triton") is not None:
@@ -76,17 +73,25 @@ def sum_pairs(
 
 
 def node_product(
-    x: Tensor, w: Tensor, others: Segments, edge: Tensor, left: Tensor | None, right: Tensor | None, incident: bool
+    x: Tensor,
+    w: Tensor,
+    other: Tensor,
+    edge: Tensor,
+    offset: Tensor,
+    segment: Tensor | None,
+    left: Tensor | None,
+    right: Tensor | None,
+    incident: bool,
 ) -> Tensor:
     """out[r] = left[r] * sum over the entries k of node r of w[edge[k]] * (y[other[k]] + y[r]) for y = right * x.
 
-    Without y[r] if not incident. Further pieces of hubs are rows after the last node; the caller adds them.
+    Without y[r] if not incident. Node r has the entries from offset[r] to offset[r + 1]. Further chunks of hubs are
+    rows after the last node, of the nodes in `segment`; the caller adds them.
     """
     x, w = x.contiguous(), w.contiguous()
     nodes, width = x.shape
-    out = x.new_empty(len(others.offset) - 1, width)
-    segment = None if others.chunks is None else others.chunks.segment
-    arguments = (x, w, others.index, edge, others.offset, segment, left, right, out, nodes)
+    out = x.new_empty(len(offset) - 1, width)
+    arguments = (x, w, other, edge, offset, segment, left, right, out, nodes)
     entries = _entries(width, 512, most=32)
     _launch(kernels.node_product, len(out), arguments, x, entries, 1, HEADS=w.shape[1], INCIDENT=incident)
     return out

@@ -17,11 +17,10 @@ from censnet.data.splits.split import Split, read_splits
 from censnet.data.splits.stated import find_stated, has_wide_masks
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
-from censnet.data.tables.targets import expand_targets
 from censnet.errors import DataError, SettingsError
-from censnet.inspection.audit import LEVEL_OF
 from censnet.inspection.cost import Cost, estimate_cost
 from censnet.inspection.report import Report, make_report
+from censnet.levels import Level
 from censnet.pipeline.prepare import prepare_typed
 from censnet.settings.presets import make_settings
 from censnet.tasks.targets import Target
@@ -49,10 +48,10 @@ def inspect_data(
     """
     if not target and is_built_in(data):
         target = list(DATASETS[data].targets)
-    specs, link = parse_targets(target) if target else ([], False)
+    link = bool(target) and parse_targets(target)[1]
     typed = read_data(data, target=target or None, overrides=overrides)
     dataset = typed.encode()
-    specs = expand_targets(specs, dataset.tables, overrides)[0]
+    specs = list(typed.targets)
     parts, links = _read_splits(dataset, splits)
     cost, refused = None, ""
     if estimate:
@@ -73,7 +72,7 @@ def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool =
     """
     if not specs and not link:
         count = data.count("node")
-        target = Target(level="node", column="any", kind="classes", classes=CLASSES)
+        target = Target(level="node", column="any", kind="multiclass", classes=CLASSES)
         labels = (torch.arange(count) % len(CLASSES)).float().unsqueeze(1)
         halves = torch.arange(count).unsqueeze(1) % 2
         task_data = TaskData(data.encode().graph, [target], {"node": labels}, {"node": halves})
@@ -94,7 +93,7 @@ def _read_splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple
                 if stated is not None:
                     found[table] = replace(Split.of(stated.codes), source=stated.source)
         return found, None
-    ids = {table: frame[dataset.id_columns(LEVEL_OF[table])] for table, frame in frames.items()}
+    ids = {table: frame[dataset.id_columns(Level.of_table(table))] for table, frame in frames.items()}
     splits = read_splits(path, ids)
     links = read_links(path, dataset.edge_rows) if "links" in splits else None
     for table in splits:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,11 +15,11 @@ from censnet.data.digests import fingerprint
 from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import Split
-from censnet.data.tables.keys import LEVELS
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
-from censnet.data.tables.targets import expand_targets, table_of
 from censnet.errors import DataError
+from censnet.files import tensor_digest
 from censnet.inspection import audit
+from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
@@ -80,13 +79,10 @@ class Prepared:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these data, labels and parts from others."""
-        found = hashlib.sha256(fingerprint(self.data.graph).encode())
-        for level, labels in self.task_data.labels.items():
-            found.update(level.encode() + labels.numpy().tobytes() + self.task_data.parts[level].numpy().tobytes())
-            if level in self.task_data.censoring:
-                found.update(self.task_data.censoring[level].numpy().tobytes())
-        return found.hexdigest()
+        """A digest of the data, and one of labels and split."""
+        named = {"labels": self.task_data.labels, "parts": self.task_data.parts, "censoring": self.task_data.censoring}
+        tensors = {f"{name} {level}": tensor for name, found in named.items() for level, tensor in found.items()}
+        return f"{fingerprint(self.data.graph)}-{tensor_digest(tensors)}"
 
 
 def prepare(
@@ -121,7 +117,7 @@ def prepare(
         scaffolds=settings.data.split == "scaffold",
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
-    asked = expand_targets(asked, typed.tables, overrides)[0]
+    asked = list(typed.targets)
     try:
         return prepare_typed(typed, asked, link, settings, texts, set(changes or {}))
     except DataError as error:
@@ -157,7 +153,7 @@ def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]
         return parse_targets(target)
     except DataError as error:
         texts = [item.strip() for item in as_items(target) if isinstance(item, str)]
-        bare = [item for item in texts if item.partition(":")[0] not in LEVELS and item != "link"]
+        bare = [item for item in texts if item.partition(":")[0] not in list(Level)]
         found = [meant for item in bare for meant in suggest_targets(data, item.partition("=")[0])]
         hint = f": did you mean {' or '.join(found)}?" if found else ""
         raise DataError(f"{error}{hint}") from None
@@ -182,12 +178,12 @@ def prepare_typed(
     columns: dict[str, list[str]] = {}
     for item in asked:
         columns.setdefault(item.level, []).append(item.column)
-    if "graph" in columns and not isinstance(data.graph, GraphSet):
+    if Level.GRAPH in columns and not isinstance(data.graph, GraphSet):
         raise DataError("the data are one graph, expected many (a column graph, or SMILES) for a graph target")
     splits = split_rows(data, columns, settings.data, settings.seed)
     links = split_links(data, settings.data, settings.seed) if link else None
-    if links is not None and "edge" in splits:
-        splits["edge"] = _without(splits["edge"], hidden_rows(links, data.edge_rows))
+    if links is not None and Level.EDGE in splits:
+        splits[Level.EDGE] = _without(splits[Level.EDGE], hidden_rows(links, data.edge_rows))
     for level, split in splits.items():
         if len(split.train) == 0:
             raise DataError(f"no {level} row with a label is for training, expected some: see data.split")
@@ -208,8 +204,8 @@ def find_leaks(prepared: Prepared) -> list[str]:
     """Features that tell a target, and rows that are in two parts, as `censnet inspect` finds them: the first few."""
     targets: dict[str, list[str]] = {}
     for target in prepared.targets:
-        targets.setdefault(table_of(target.level), []).append(target.column)
-    splits = {table_of(level): split for level, split in prepared.splits.items()}
+        targets.setdefault(target.level.table, []).append(target.column)
+    splits = {Level(level).table: split for level, split in prepared.splits.items()}
     found = audit.find_leaks(prepared.data, targets, splits)
     lines = [one.what for one in found if one.kind in ("leak", "duplicate") and one.level != "note"]
     more = len(lines) - MOST_FINDINGS
@@ -219,7 +215,7 @@ def find_leaks(prepared: Prepared) -> list[str]:
 
 def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tensor) -> Target:
     """What is learnt of a column; an error names its file."""
-    table = table_of(item.level)
+    table = item.level.table
     notation = dataset.schema.table(table).notations.get(item.column)
     try:
         return Target.fit(labels, item.level, item.column, rows, item.kind, notation, item.positive)

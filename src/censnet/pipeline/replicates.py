@@ -20,6 +20,7 @@ from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
 from censnet.errors import ArgumentError, RunError
+from censnet.files import atomic_write
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings, section_of
 from censnet.pipeline.results import make_run
@@ -32,7 +33,6 @@ from censnet.runs.run import Run
 from censnet.selection.recipes import fit_recipes, select_recipe
 from censnet.selection.self_training import can_batch
 from censnet.settings.presets import Changes, make_settings
-from censnet.training.checkpoint import atomic_write
 from censnet.training.devices import make_accelerator
 from censnet.training.task_data import make_task_data
 

@@ -16,9 +16,10 @@ from censnet.data.splits.split import Split
 from censnet.data.splits.stated import has_wide_masks
 from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, parse_targets
 from censnet.errors import ArgumentError, SettingsError
+from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
-from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Section, Settings
+from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
 from censnet.training.task_data import TaskData
@@ -70,9 +71,9 @@ def read_settings(
     return {name: value for name, value in changes.items() if value != usual[name]}, settings.preset, settings.seed
 
 
-def section_of(specs: Collection[TargetSpec]) -> Section:
+def section_of(specs: Collection[TargetSpec]) -> Level:
     """The section of a preset for some targets: that of the first, or of links."""
-    return next((spec.level for spec in specs), "link")
+    return next((spec.level for spec in specs), Level.LINK)
 
 
 def resolve_recipes(
@@ -87,7 +88,7 @@ def resolve_recipes(
         dataset: the data.
         splits: of the rows of each level.
     """
-    section: Section = task_data.targets[0].level if task_data.targets else "link"
+    section = task_data.targets[0].level if task_data.targets else Level.LINK
     link = task_data.links is not None
     usual = make_settings(settings.preset, section, None, settings.seed, link)
     _check_unused(task_data, settings, usual, dataset, splits)
@@ -252,7 +253,7 @@ def _why_no_pseudo_labels(task_data: TaskData, settings: Settings) -> str | None
     if len(task_data.targets) != 1:
         return f"there {plural(len(task_data.targets), 'is')} {count(len(task_data.targets), 'target')}"
     (target,) = task_data.targets
-    if target.level != "node" or target.kind == "number":
+    if target.level != "node" or target.kind == "regression":
         return f"{target.level}:{target.column} is {target.kind}" + (" of edges" if target.level == "edge" else "")
     if target.is_wide:
         return f"{target.level}:{target.column} has {len(target.classes):,} classes"

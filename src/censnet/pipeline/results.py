@@ -12,7 +12,7 @@ import torch
 from censnet.data.digests import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split import DIGEST, PARTS, RESERVED, split_rows
-from censnet.data.tables.targets import table_of
+from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
@@ -94,8 +94,8 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
     data = prepared.data
     frames = []
     for level, split in prepared.splits.items():
-        frame = split_rows(table_of(level), split)
-        ids = data.tables.frames()[table_of(level)][data.id_columns(level)]
+        frame = split_rows(Level(level).table, split)
+        ids = data.tables.frames()[Level(level).table][data.id_columns(level)]
         ids = ids.rename(columns={name: f"{name}_" for name in RESERVED})
         ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
         digests = spell_digests(row_digests(data, level)[frame["row"] - 1])

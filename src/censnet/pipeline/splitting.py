@@ -18,8 +18,8 @@ from censnet.data.splits.rules import Fractions, by_time, label_rate, ratio, sca
 from censnet.data.splits.split import Split, read_splits
 from censnet.data.splits.stated import StatedSplit, find_stated, read_column
 from censnet.data.tables.keys import says_split
-from censnet.data.tables.targets import table_of
 from censnet.errors import DataError, first_few, name_columns, quote
+from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings.schema import DataSettings
@@ -45,9 +45,9 @@ def split_rows(
     found = {}
     for level, names in columns.items():
         labels = pd.DataFrame({name: data.labels(level, name) for name in names})
-        draw = _Draw(data, level, labels, settings, seed)
+        draw = _Draw(data, Level(level), labels, settings, seed)
         split = _stated(draw)
-        if split is None and isinstance(data.graph, GraphSet) and level != "graph":
+        if split is None and isinstance(data.graph, GraphSet) and draw.level is not Level.GRAPH:
             split = _with_their_graphs(draw)
         if split is None:
             split = _drawn(draw)
@@ -73,7 +73,7 @@ class _Draw:
     """What it takes to share out the rows of one level: their labels, which of them count, shares and a seed."""
 
     data: TypedData
-    level: str
+    level: Level
     labels: pd.DataFrame
     settings: DataSettings
     seed: int
@@ -94,16 +94,18 @@ class _Draw:
             return int(self.labels[column].nunique())
         except TypeError:  # arrays, frames and the like
             kind = type(self.labels[column].dropna().iloc[0]).__name__
-            file = self.data.tables.name(table_of(self.level))
+            file = self.data.tables.name(self.level.table)
             raise DataError(
                 f"holds {kind}, expected one number or one class in each row", file, column=column
             ) from None
 
     def at_random(self, chosen: NDArray[np.bool_], fractions: Fractions) -> tuple[Split, str]:
         """Some of the input rows, at random in these shares, and how it was done."""
-        groups = self.rows if self.level == "edge" else None
+        groups = self.rows if self.level is Level.EDGE else None
         few = all(self._count_classes(str(name)) <= 20 for name in self.labels)
-        if self.settings.split == "stratified" or (self.settings.split != "ratio" and few and self.level != "graph"):
+        if self.settings.split == "stratified" or (
+            self.settings.split != "ratio" and few and self.level is not Level.GRAPH
+        ):
             labels = self.labels.where(pd.Series(chosen, index=self.labels.index), None)
             return stratified(labels, fractions, self.seed, groups=groups), f"stratified, seed {self.seed}"
         rows = np.flatnonzero(chosen)
@@ -113,12 +115,12 @@ class _Draw:
 def _drawn(draw: _Draw) -> Split:
     """A split at random, or by the structure of the molecules."""
     data, settings, labels = draw.data, draw.settings, draw.labels
-    where = data.tables.name(table_of(draw.level))
+    where = data.tables.name(draw.level.table)
     if not draw.labelled.any():
         raise DataError(f"no row has a label, expected some in {first_few(labels.columns)}", where)
     unread = _unread_columns(draw)
     if settings.split == "scaffold":
-        if draw.level != "graph" or data.schema.smiles is None:
+        if draw.level is not Level.GRAPH or data.schema.smiles is None:
             raise DataError("data.split is scaffold, expected molecules: use stratified or ratio")
         if data.scaffolds is None:
             raise ValueError("the scaffolds were not computed, expected read_data(..., scaffolds=True)")
@@ -138,7 +140,7 @@ def _drawn(draw: _Draw) -> Split:
 
 def _stated(draw: _Draw) -> Split | None:
     """The split that the user's table states, if it is asked for or plainly there."""
-    settings, table = draw.settings, table_of(draw.level)
+    settings, table = draw.settings, draw.level.table
     frame, file = draw.data.tables.frames()[table], draw.data.tables.name(table)
     if settings.split in ("time", "column"):
         name = settings.split_column or ("split" if settings.split == "column" else None)
@@ -185,7 +187,7 @@ def _unread_columns(draw: _Draw) -> str:
     """A remark where the table states a split and another one was asked for."""
     if draw.settings.split == "auto":
         return ""
-    frame = draw.data.tables.frames()[table_of(draw.level)]
+    frame = draw.data.tables.frames()[draw.level.table]
     found = [name for name in map(str, frame.columns) if says_split(name)]
     return f" ({', '.join(found)} not read: data.split is {draw.settings.split})" if found else ""
 
@@ -196,7 +198,7 @@ def _with_their_graphs(draw: _Draw) -> Split:
     assert isinstance(graphs, GraphSet)
     if settings.split not in ("auto", "ratio"):
         raise DataError(
-            f"data.split is {settings.split}, expected auto, ratio, column, time or file: the {table_of(draw.level)} "
+            f"data.split is {settings.split}, expected auto, ratio, column, time or file: the {draw.level.table} "
             "of many graphs go with their graphs"
         )
     frame, by_fractions = draw.data.tables.frames().get("graphs"), True
@@ -205,14 +207,13 @@ def _with_their_graphs(draw: _Draw) -> Split:
     if frame is not None and settings.split == "auto":
         stated = find_stated(frame, draw.data.schema.graphs, draw.data.tables.name("graphs"), settings.split_index)
         if stated is not None:
-            whole = replace(draw, level="graph", labels=pd.DataFrame({"": np.zeros(len(frame))}))
+            whole = replace(draw, level=Level.GRAPH, labels=pd.DataFrame({"": np.zeros(len(frame))}))
             split = _complete(stated, whole)
             source, by_fractions = f"graphs by {split.source}", split.by_fractions
             part = split.to_graph(draw.data.graph_rows).codes(len(graphs))
     if part is None:
         part = ratio(len(graphs), settings.fractions, draw.seed).codes(len(graphs))
-    offset = graphs.node_offset if draw.level == "node" else graphs.edge_offset
-    of_row, rows = np.repeat(part, offset.diff().numpy()), draw.rows
+    of_row, rows = part[draw.level.owners(graphs).numpy()], draw.rows
     split = Split.of(np.where(rows >= 0, of_row[rows], -1))
     return replace(split, source=source, by_fractions=by_fractions)
 
@@ -226,24 +227,16 @@ def _usable(split: Split, rows: Tensor, labels: pd.DataFrame) -> Split:
 
 def _from_file(data: TypedData, columns: Mapping[str, Sequence[str]], settings: DataSettings) -> dict[str, Split]:
     path = _split_file(settings)
-    ids = {
-        table: frame[data.id_columns(level)]
-        for level in columns
-        for table, frame in data.tables.frames().items()
-        if table == table_of(level)
-    }
-    splits = read_splits(path, ids)
-    for level in columns:
-        if table_of(level) not in splits:
-            raise DataError(f"has no split of {table_of(level)}, expected one for the {level} targets", path.name)
-    return {
-        level: _usable(
-            replace(splits[table_of(level)], source=f"file {path.name}"),
-            data.rows(level),
-            pd.DataFrame({n: data.labels(level, n) for n in names}),
-        )
-        for level, names in columns.items()
-    }
+    frames = data.tables.frames()
+    ids = {Level(level).table: frames[Level(level).table][data.id_columns(level)] for level in columns}
+    splits, found = read_splits(path, ids), {}
+    for level, names in columns.items():
+        table = Level(level).table
+        if table not in splits:
+            raise DataError(f"has no split of {table}, expected one for the {level} targets", path.name)
+        labels = pd.DataFrame({name: data.labels(level, name) for name in names})
+        found[level] = _usable(replace(splits[table], source=f"file {path.name}"), data.rows(level), labels)
+    return found
 
 
 def _split_file(settings: DataSettings) -> Path:

@@ -15,9 +15,9 @@ from typing import Literal
 from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
-from censnet.data.tables.targets import table_of
 from censnet.errors import ArgumentError, RunError, WriteError, quote
 from censnet.inspection.cost import check_memory, what_to_lower
+from censnet.levels import Level
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
@@ -288,7 +288,7 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
     if len(prepared.targets) > MOST_SHOWN:
         logger.info("... and %d more targets", len(prepared.targets) - MOST_SHOWN)
     for level, source in prepared.split_sources.items():
-        logger.info("split of %s: %s", "links" if level == "link" else table_of(level), source)
+        logger.info("split of %s: %s", Level(level).table, source)
     for finding in prepared.findings:
         logger.warning("%s", finding)
     if folder is not None:

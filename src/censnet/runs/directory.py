@@ -16,8 +16,9 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ValidationError
 
 from censnet.errors import RunError, quote, shorten
+from censnet.files import atomic_write
 from censnet.runs.config import FORMAT, RunConfig
-from censnet.training.checkpoint import atomic_write, open_plain, read_plain
+from censnet.training.checkpoint import open_plain, read_plain
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"

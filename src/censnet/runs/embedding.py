@@ -13,13 +13,12 @@ from torch import Tensor
 from censnet.data.dataset import Dataset, rename_taken
 from censnet.data.molecules.assemble import smiles_of
 from censnet.data.molecules.featurize import atom_positions
-from censnet.data.tables.targets import table_of
+from censnet.levels import Level
 from censnet.nn.heads import GraphHead
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.training.evaluator import graph_batches
-from censnet.training.task_data import owners
 
 ENDS = ("source", "target")
 
@@ -50,7 +49,7 @@ def embedding_tables(dataset: Dataset, found: Sequence[tuple[Tensor, Tensor, Ten
 def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
     """Embeddings behind the user's ids. For molecules the first column is `row`, from 1, to join the three tables."""
     frames = dataset.tables.frames()
-    if table_of(level) not in frames:
+    if Level(level).table not in frames:
         return _atoms_or_bonds(dataset, level, values)
     found = dataset.results(level, values, keep="ids")
     if dataset.schema.smiles is None:
@@ -63,7 +62,7 @@ def _atoms_or_bonds(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.Da
     """The row of each molecule and its ids, and the position of the atom or the bond in the SMILES, from 0."""
     graph, frame = dataset.graph, dataset.tables.frames()["graphs"]
     assert isinstance(graph, GraphSet)
-    owner, offset = owners(graph, level), graph.node_offset if level == "node" else graph.edge_offset
+    owner, offset = Level(level).owners(graph), Level(level).offset(graph)
     row = torch.full((len(graph),), -1)
     row[dataset.graph_rows[dataset.graph_rows >= 0]] = (dataset.graph_rows >= 0).nonzero().squeeze(1)
     inside = (torch.arange(len(owner)) - offset[owner]).numpy()

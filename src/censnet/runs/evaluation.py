@@ -15,8 +15,8 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.digests import read_digests, row_digests
 from censnet.data.splits.links import links
-from censnet.data.tables.targets import table_of
 from censnet.errors import DataError
+from censnet.levels import Level
 from censnet.nn.model import Outputs
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.predictor import Predictor
@@ -89,7 +89,7 @@ def score_other_data(
         held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
         scores["link"] = link_metrics(held_out)["test"] | count_known_links(splits, dataset, hidden.test_links)
     for level, found in scores.items():
-        note = describe_known(found, "links" if level == "link" else table_of(level))
+        note = describe_known(found, Level(level).table)
         if note is not None:
             logger.warning("%s", note)
     return {"all": scores, "new": fresh} if fresh else {"all": scores}
@@ -99,7 +99,7 @@ def known_rows(splits: pd.DataFrame, dataset: Dataset, level: str) -> dict[str, 
     """Part -> mask of the rows that are in that part of the training data; None if the run has no digests of them."""
     if "digest" not in splits:
         return None
-    mine = splits[splits["table"] == table_of(level)]
+    mine = splits[splits["table"] == Level(level).table]
     digests, rows, found = row_digests(dataset, level), dataset.rows(level).numpy(), dict[str, Tensor]()
     for part in KNOWN:
         known = np.isin(digests, read_digests(mine.loc[mine["split"] == part, "digest"])) & (rows >= 0)

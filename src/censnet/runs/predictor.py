@@ -18,8 +18,8 @@ from censnet.data.load import load_data
 from censnet.data.molecules.smiles_input import given_smiles
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.targets import table_of
 from censnet.errors import ArgumentError, DataError, RunError, quote
+from censnet.levels import Level
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
@@ -160,7 +160,7 @@ class Predictor:
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
         """Outputs as predictions in the user's labels and units, behind the user's columns."""
         targets = self.targets[level]
-        taken = set(dataset.tables.frames()[table_of(level)].columns) | {"error", "split"}
+        taken = set(dataset.tables.frames()[Level(level).table].columns) | {"error", "split"}
         members = [member.by_level[level] for member in outputs]
         raw = [member.unclipped[level] for member in outputs if level in member.unclipped]
         chunked = [rows for rows in members if isinstance(rows, ChunkedOutputs)]

@@ -21,6 +21,8 @@ import pyarrow.compute as pc
 
 from censnet.data.tables.columns import as_arrow
 from censnet.errors import RunError, quote
+from censnet.files import atomic_write
+from censnet.levels import Level
 from censnet.runs.config import RunConfig, TableContent, TrainingStart
 from censnet.runs.directory import (
     CHECKPOINT,
@@ -35,8 +37,7 @@ from censnet.runs.directory import (
     read_checked,
 )
 from censnet.settings.presets import make_settings, values_of
-from censnet.settings.schema import Section
-from censnet.training.checkpoint import atomic_write, read_facts
+from censnet.training.checkpoint import read_facts
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ def open_directory(folder: Path, start: TrainingStart, resume: bool, overwrite: 
 
 def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) -> bool:
     """Whether `settings` asks for other epochs than a finished run was trained with; other changes are refused."""
-    section: Section = config.targets[0].level if config.targets else "link"
+    section = config.targets[0].level if config.targets else Level.LINK
     before = config.settings if config.start is None else config.start.settings
     asked = False
     for name, value in (settings or {}).items():

@@ -15,8 +15,8 @@ from censnet.data.digests import fingerprint
 from censnet.data.splits.links import read_links
 from censnet.data.splits.split import Split, read_splits
 from censnet.data.tables.files import to_csv
-from censnet.data.tables.targets import table_of
 from censnet.errors import ArgumentError, RunError, quote
+from censnet.levels import Level
 from censnet.runs.directory import (
     HISTORY,
     METRICS,
@@ -134,10 +134,10 @@ class Run(Predictor):
         if not len(self.splits):
             raise RunError("this run has no record of its splits, expected one that was trained here or loaded")
         found, levels = read_splits(self.splits), self.targets
-        missing = next((table_of(level) for level in levels if table_of(level) not in found), None)
+        missing = next((Level(level).table for level in levels if Level(level).table not in found), None)
         if missing is not None:
             raise RunError(f"{SPLITS} of the run has no rows of {missing}, expected those of the training")
-        return {level: found[table_of(level)] for level in levels}
+        return {level: found[Level(level).table] for level in levels}
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from censnet.errors import SettingsError
+from censnet.levels import COLUMN_LEVELS
 from censnet.nn.decoder import LinkDecoder
 from censnet.nn.encoder import CensNet
 from censnet.nn.heads import GraphHead, Head, LayerHead, RowHead
@@ -16,7 +17,6 @@ from censnet.nn.vae import VariationalDecoder
 from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
 from censnet.tasks.targets import Target, target_range
 
-LEVELS = ("node", "edge", "graph")
 MOST_STEPS = 10_000  # of a kernel: a training would not come to its end
 MakeEncoder = Callable[[int, int, ModelSettings], Encoder]  # from node_width, edge_width and settings
 
@@ -47,9 +47,11 @@ def build_model(
         reference_size: nodes and edges of an average training graph, by which pooled sums are divided.
         make_encoder: builds another encoder in the place of CensNet.
     """
-    dropout = settings.dropout_for(bool(targets) and not link and all(target.kind == "number" for target in targets))
+    dropout = settings.dropout_for(
+        bool(targets) and not link and all(target.kind == "regression" for target in targets)
+    )
     settings = settings.model_copy(update={"dropout": dropout})
-    by_level = {level: [target for target in targets if target.level == level] for level in LEVELS}
+    by_level = {level: [target for target in targets if target.level == level] for level in COLUMN_LEVELS}
     by_level = {level: found for level, found in by_level.items() if found}
     layers, options = settings.layers, layer_options(settings)
     last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link

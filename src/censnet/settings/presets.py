@@ -8,13 +8,15 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
 from censnet.arguments import check_arguments
 from censnet.errors import SettingsError, quote, shorten
-from censnet.settings.schema import OF_LINKS, PRESETS, Section, Settings
+from censnet.levels import Level
+from censnet.nn.layers import LAYERS
+from censnet.settings.schema import LAYER_PATTERN, OF_LINKS, PRESETS, Settings
 
 Changes = Settings | Mapping[str, object]  # an object, or nested or dotted names -> value
 
@@ -42,7 +44,7 @@ RENAMED = {  # a setting of an earlier version -> its name now
     "training.weight_decay_of": "training.weight_decay_by_name",
 }
 EXPECTED = {  # words of pydantic -> those of our errors
-    "String should match pattern '^[NE]+$'": "the letters N and E, such as NEN",
+    f"String should match pattern '{LAYER_PATTERN}'": f"the letters {' and '.join(LAYERS)}, such as NEN",
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
     "greater than": "more than",
@@ -58,7 +60,7 @@ EXPECTED = {  # words of pydantic -> those of our errors
 
 def make_settings(
     preset: str = "strong",
-    section: Section = "node",
+    section: str = "node",
     changes: Changes | None = None,
     seed: int = 0,
     link: bool = False,
@@ -167,15 +169,15 @@ def has_high_label_recipe(preset: str) -> bool:
     return "high_label" in _read_preset(preset).get("node", {})
 
 
-def _load_preset(preset: str, section: Section, recipe: str = "low_label") -> dict[str, dict[str, Any]]:
+def _load_preset(preset: str, section: str, recipe: str = "low_label") -> dict[str, dict[str, Any]]:
     """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
 
     The recipe high_label overlays these by [node.high_label.model] and [node.high_label.training].
     """
     if preset not in PRESETS:
         raise SettingsError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
-    if section not in get_args(Section):
-        raise SettingsError(f"the task is {section!r}, expected one of {', '.join(get_args(Section))}")
+    if section not in list(Level):
+        raise SettingsError(f"the task is {section!r}, expected one of {', '.join(Level)}")
     stated = _read_preset(preset)
     of_section = stated.get(section, {})
     merged: dict[str, dict[str, Any]] = {}

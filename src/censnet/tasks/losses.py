@@ -47,7 +47,7 @@ def row_loss(
     class_weight = class_weight if class_weight is not None else [None] * len(targets)
     slices = output_slices(targets)
     each = []  # for each kind of column, the loss of each row and member
-    for kind in ("binary", "number"):  # columns with one output each are taken together
+    for kind in ("binary", "regression"):  # columns with one output each are taken together
         columns = [column for column, target in enumerate(targets) if target.kind == kind]
         if columns:
             x = _take(outputs, [slices[column].start for column in columns])
@@ -64,7 +64,7 @@ def row_loss(
                     error = _one_sided(error, _take(censoring, columns).unsqueeze(1))
                 each.append((error.square() * there).sum(2))
     for column, (target, part) in enumerate(zip(targets, slices, strict=True)):
-        if target.kind == "classes":
+        if target.kind == "multiclass":
             each.append(_softmax_entropy(_take(outputs, part), labels[:, column], class_weight[column]))
     total = sum(each[1:], start=each[0])
     total = total.sum(0) if weight is None else (total * weight.to(total.dtype)).sum(0)
@@ -149,7 +149,7 @@ def balanced_class_weights(targets: Sequence[Target], labels: Tensor) -> list[Te
     check_shape("labels", labels, (None, len(targets)), "(n, targets)")
     weights: list[Tensor | None] = []
     for target, column in zip(targets, labels.unbind(1), strict=True):
-        if target.kind == "number":
+        if target.kind == "regression":
             weights.append(None)
             continue
         count = torch.bincount(column[~column.isnan()].long(), minlength=len(target.classes)).to(torch.float32)

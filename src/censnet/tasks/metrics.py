@@ -16,11 +16,11 @@ Array = NDArray[Any]
 
 METRICS: dict[str, tuple[str, ...]] = {
     "binary": ("auc", "ap", "accuracy", "f1", "log_loss"),
-    "classes": ("accuracy", "f1", "log_loss", "auc"),
-    "number": ("rmse", "mae", "r2"),
+    "multiclass": ("accuracy", "f1", "log_loss", "auc"),
+    "regression": ("rmse", "mae", "r2"),
     "link": ("auc", "ap"),
 }
-MONITORS = {"binary": "auc", "classes": "accuracy", "number": "rmse", "link": "auc"}
+MONITORS = {"binary": "auc", "multiclass": "accuracy", "regression": "rmse", "link": "auc"}
 CENSORED = ("censored_rows", "censored_satisfied", "censored_violation")  # of numbers known by a limit, beside these
 _LOWER = ("log_loss", "rmse", "mae", "loss")
 
@@ -148,7 +148,7 @@ def _score_column(target: Target, x: Array, y: Array, quick: Collection[str] | N
     if not known.all():
         x, y = x[known], y[known]
     _check_finite(target.column, x)
-    if target.kind == "number":
+    if target.kind == "regression":
         x, y = (rows.astype(np.float64) * target.scale for rows in (x[:, 0], y))  # the mean cancels in all three
     else:
         x, y = (x[:, 0], y > 0.5) if target.kind == "binary" else (x, y.astype(np.int64))
@@ -156,7 +156,7 @@ def _score_column(target: Target, x: Array, y: Array, quick: Collection[str] | N
     for name in names:
         if name in ("auc", "ap", "r2") and one:
             continue
-        if target.kind == "classes" and name == "auc" and (target.is_wide or len(np.unique(y)) < x.shape[1]):
+        if target.kind == "multiclass" and name == "auc" and (target.is_wide or len(np.unique(y)) < x.shape[1]):
             continue
         yield name, float(_FUNCTIONS["wide" if target.is_wide else target.kind][name](x, y))
 
@@ -226,13 +226,13 @@ _BINARY: dict[str, Callable[[Array, Array], float]] = {
 }
 _FUNCTIONS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
     "binary": _BINARY,
-    "classes": _BINARY,
+    "multiclass": _BINARY,
     "wide": {
         "accuracy": lambda x, y: float(np.mean(x[:, 0] == y)),
         "f1": lambda x, y: sklearn_metrics.f1_score(y, x[:, 0].astype(np.int64), average="macro", zero_division=0),
         "log_loss": lambda x, y: -float(np.mean(x[:, 1])),
     },
-    "number": {
+    "regression": {
         "rmse": lambda x, y: sklearn_metrics.root_mean_squared_error(y, x),
         "mae": lambda x, y: sklearn_metrics.mean_absolute_error(y, x),
         "r2": lambda x, y: sklearn_metrics.r2_score(y, x),

@@ -58,8 +58,8 @@ def _of_numbers(numbers: np.ndarray[Any, Any], what: str) -> tuple[TargetKind, s
     if len(distinct) == 2 and (few or distinct.tolist() == [0, 1]):
         return "binary", f"{distinct[0]:g} or {distinct[1]:g}"
     if few and 2 < len(distinct) <= MOST_INTEGERS and bool((distinct == np.floor(distinct)).all()):
-        return "classes", f"{len(distinct)} different whole numbers"
-    return "number", f"{len(distinct):,} different {what}" if len(distinct) <= MOST_INTEGERS else what
+        return "multiclass", f"{len(distinct)} different whole numbers"
+    return "regression", f"{len(distinct):,} different {what}" if len(distinct) <= MOST_INTEGERS else what
 
 
 def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation | None) -> tuple[TargetKind, str]:
@@ -75,13 +75,13 @@ def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation
     if censoring is not None:
         censored = np.isin(labelled, np.flatnonzero(censoring))
         if odd.mean() <= MOST_ODD and not (odd | censored).all():  # limits alone are words: <5 or >=5
-            return "number", "numbers and limits in text"
+            return "regression", "numbers and limits in text"
         parsed = read_numbers(pa.chunked_array([pa.array(words, pa.string())]), notation)
         odd = np.isin(labelled, [*parsed.bad, *padded])
     if odd.mean() <= MOST_ODD:
         comma = ", with a comma before decimals" if parsed.notation == "comma" else ""
         found = _of_numbers(parsed.numbers[labelled], f"numbers in text{comma}")
-        if found[0] == "number" or not odd.any():  # among classes, an odd word is one more
+        if found[0] == "regression" or not odd.any():  # among classes, an odd word is one more
             return found
     if distinct <= 2:
         return "binary", "one of two words"
@@ -91,11 +91,11 @@ def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation
     if crowded:
         raise DataError(
             f"has {distinct:,} different words in {count:,} labelled rows, expected numbers, or classes that come "
-            f"again: if these are classes, ask for {column}=classes",
+            f"again: if these are classes, ask for {column}=multiclass",
             table,
             column=column,
         )
-    return "classes", f"{distinct:,} different words"
+    return "multiclass", f"{distinct:,} different words"
 
 
 def read_finite(

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from torch import Tensor
 
 from censnet.data.tables.notations import Notation
-from censnet.data.tables.target_spec import Level, TargetKind, TargetSpec
-from censnet.data.tables.targets import table_of
+from censnet.data.tables.target_spec import TargetKind, TargetSpec, as_kind
 from censnet.errors import DataError, quote
+from censnet.levels import Level
 from censnet.tasks.labels import (
     Form,
     encode_labels,
@@ -40,7 +40,7 @@ class Target(BaseModel):
     Args:
         level: whose column it is.
         column: its name.
-        kind: `binary`, `classes` or `number`.
+        kind: `binary`, `multiclass` or `regression`.
         classes: the names of the classes; of two, the positive one is the last.
         form: what the user's classes are, so that answers are the same.
         mean, scale: of the training labels of a number, which is learnt as (y - mean) / scale.
@@ -70,10 +70,15 @@ class Target(BaseModel):
     notation: Notation | None = None
     reason: str = ""
 
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _read_kind(cls, kind: Any) -> Any:
+        return as_kind(kind)
+
     @model_validator(mode="after")
     def _check_classes(self) -> Self:
-        count, wanted = len(self.classes), {"binary": "2", "classes": "2 or more", "number": "none"}[self.kind]
-        if not {"binary": count == 2, "classes": 2 <= count <= MOST_CLASSES, "number": count == 0}[self.kind]:
+        count, wanted = len(self.classes), {"binary": "2", "multiclass": "2 or more", "regression": "none"}[self.kind]
+        if not {"binary": count == 2, "multiclass": 2 <= count <= MOST_CLASSES, "regression": count == 0}[self.kind]:
             raise ValueError(f"classes has {count} names, expected {wanted} for {self.kind}")
         if len(set(self.classes)) < count:
             raise ValueError("classes has a name twice, expected each once")
@@ -96,7 +101,7 @@ class Target(BaseModel):
     @property
     def width(self) -> int:
         """How many outputs the network has for it."""
-        return len(self.classes) if self.kind == "classes" else 1
+        return len(self.classes) if self.kind == "multiclass" else 1
 
     @property
     def is_wide(self) -> bool:
@@ -125,7 +130,7 @@ class Target(BaseModel):
             notation: of numbers in text; found from the labels by default.
             positive: the positive class of two; the rarer one by default.
         """
-        table, inferred = table_of(level), kind is None
+        table, inferred, kind = Level.of_column(level).table, kind is None, as_kind(kind)
         if kind is not None and kind not in get_args(TargetKind):
             raise DataError(f"kind is {quote(kind)}, expected {', '.join(get_args(TargetKind))}", table, column=column)
         if kind is None:
@@ -133,7 +138,7 @@ class Target(BaseModel):
         else:
             reason = "as asked"
         chosen = np.arange(len(labels)) if rows is None else _as_rows(rows, len(labels), table, column)
-        if kind == "number":
+        if kind == "regression":
             return cls._fit_number(labels, level, column, chosen, reason, notation or notation_of(labels))
         codes, words = encode_labels(labels)
         counts = np.bincount(codes[codes >= 0], minlength=len(words))
@@ -146,7 +151,7 @@ class Target(BaseModel):
         if kind == "binary":
             if len(words) > 2:
                 raise DataError(f"has {len(words):,} different values, expected two for binary: leave the kind out, or "
-                                f"ask for {column}=classes", table, column=column)  # fmt: skip
+                                f"ask for {column}=multiclass", table, column=column)  # fmt: skip
             chosen_class, why = _choose_positive(words, counts.tolist(), positive, table, column)
             other = next(word for word in words if word != chosen_class)
             classes = [other, chosen_class]
@@ -176,7 +181,7 @@ class Target(BaseModel):
         reason: str,
         notation: Notation | None,
     ) -> Target:
-        table = table_of(level)
+        table = Level(level).table
         numbers, bad, censoring = read_finite(labels, table, column, notation)
         exact = np.ones(len(numbers), bool) if censoring is None else censoring == 0
         present = ~np.isnan(numbers)
@@ -210,7 +215,7 @@ class Target(BaseModel):
         return cls(
             level=level,
             column=column,
-            kind="number",
+            kind="regression",
             mean=mean,
             scale=scale,
             low=low,
@@ -224,8 +229,8 @@ class Target(BaseModel):
 
         A class that was never seen is unknown too. Of a censored number it is the limit.
         """
-        if self.kind == "number":
-            numbers = read_finite(labels, table_of(self.level), self.column, self.notation)[0]
+        if self.kind == "regression":
+            numbers = read_finite(labels, self.level.table, self.column, self.notation)[0]
             with np.errstate(over="ignore"):
                 standard = ((numbers - self.mean) / self.scale).astype(np.float32)
             far = np.flatnonzero(np.isinf(standard))
@@ -233,7 +238,7 @@ class Target(BaseModel):
                 found = (
                     f"{numbers[far[0]]:g} is too far from the training labels, which are {self.mean:g} ± {self.scale:g}"
                 )
-                raise DataError(found, table_of(self.level), int(far[0]), self.column)
+                raise DataError(found, self.level.table, int(far[0]), self.column)
             return torch.from_numpy(standard)
         codes, words = encode_labels(labels)
         number = {name: float(code) for code, name in enumerate(self.classes)}
@@ -246,12 +251,12 @@ class Target(BaseModel):
     def encode_censoring(self, labels: pd.Series[Any]) -> Tensor | None:
         """For each row -1 where its number is below the label, 1 where it is above, else 0; None if no row is censored.
 
-        >>> Target(level="node", column="age", kind="number").encode_censoring(pd.Series(["30", ">65", None]))
+        >>> Target(level="node", column="age", kind="regression").encode_censoring(pd.Series(["30", ">65", None]))
         tensor([0, 1, 0], dtype=torch.int8)
         """
-        if self.kind != "number":
+        if self.kind != "regression":
             return None
-        censoring = read_finite(labels, table_of(self.level), self.column, self.notation)[2]
+        censoring = read_finite(labels, self.level.table, self.column, self.notation)[2]
         return None if censoring is None else torch.from_numpy(censoring)
 
 
@@ -259,7 +264,7 @@ def describe_target(labels: pd.Series[Any], spec: TargetSpec) -> tuple[str, str]
     """The kind of a target and why, as training would find it.
 
     >>> describe_target(pd.Series([1, 5, 3] * 4), TargetSpec("edge", "stars"))
-    ('classes', '3 different whole numbers; edge:stars=regression learns them as numbers')
+    ('multiclass', '3 different whole numbers; edge:stars=regression learns them as numbers')
     """
     target = Target.fit(labels, spec.level, spec.column, kind=spec.kind, positive=spec.positive)
     return target.kind, target.reason
@@ -274,7 +279,7 @@ def output_slices(targets: Sequence[Target]) -> list[slice]:
 def target_range(targets: Sequence[Target]) -> Tensor | None:
     """The least and the greatest training label of each output, infinite for classes; None if all are. (2, width)
 
-    >>> target_range([Target(level="node", column="age", kind="number", mean=40, scale=10, low=20, high=70)])
+    >>> target_range([Target(level="node", column="age", kind="regression", mean=40, scale=10, low=20, high=70)])
     tensor([[-2.],
             [ 3.]])
     """

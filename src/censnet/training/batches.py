@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from censnet.errors import SettingsError
+from censnet.levels import Level
 from censnet.nn.layers import LAYERS
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
@@ -19,7 +20,7 @@ from censnet.ops.graph_set import GraphSet
 from censnet.ops.sampling import Subgraph, induced_subgraph, proportional_batches, sample_neighbors
 from censnet.settings.schema import TrainingSettings
 from censnet.training.link_sampling import LinkSampler
-from censnet.training.task_data import TaskData, graphs_with, rows_of_graphs
+from censnet.training.task_data import TaskData, graphs_with
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ class GraphBatches:
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         rows, labels, censoring = {}, {}, {}
         for level, part in self.task_data.parts.items():
-            there = rows_of_graphs(self.graphs, level, chosen)
+            there = Level(level).rows_of(self.graphs, chosen)
             rows[level] = (part[there, 0] == 0).nonzero().squeeze(1)
             labels[level] = self.task_data.labels[level][there[rows[level]]]
             if level in self.task_data.censoring:

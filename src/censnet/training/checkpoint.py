@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,35 +15,10 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from censnet.errors import RunError, WriteError
+from censnet.errors import RunError
+from censnet.files import atomic_write, tensor_digest
 
 Facts = dict[str, Any]
-
-
-def atomic_write(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or the next start after a crash, finds the old one or the new one.
-
-    It is written under another name first, and moved; so links, of that name or of the file's own, are replaced and
-    never written through.
-    """
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)
-        with partial.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise WriteError(path, error, "what it held before is kept" if path.exists() else "") from None
 
 
 def read_plain(path: Path, most: int) -> bytes:
@@ -72,8 +46,7 @@ def open_plain(path: Path) -> BinaryIO:
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
     """Write tensors and what is known about them; the SHA-256 of the file."""
     dense = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    digest = _digest(dense)
-    content = save(dense, metadata={"facts": json.dumps(facts), "digest": digest})
+    content = save(dense, metadata={"facts": json.dumps(facts), "digest": tensor_digest(dense)})
     atomic_write(path, content)
     return hashlib.sha256(content).hexdigest()
 
@@ -101,7 +74,7 @@ def load_tensors(path: Path, expected: Callable[[str], Tensor | None] | None = N
         facts = json.loads(metadata["facts"])
     except (SafetensorError, OSError, KeyError, ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read ({' '.join(str(error).split())[:200]}): it is damaged") from None
-    if metadata.get("digest") != _digest(tensors):
+    if metadata.get("digest") != tensor_digest(tensors):
         raise RunError(f"{path} does not have the content that was written: it is damaged")
     return tensors, facts
 
@@ -133,12 +106,3 @@ def restore_optimizer(model: nn.Module, optimizer: Optimizer, tensors: Mapping[s
         parameter, _, key = name.rpartition("|")
         where = parameters[parameter]
         optimizer.state[where][key] = value.to(where.device).clone()
-
-
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    found = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name].contiguous()
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
-    return found.hexdigest()

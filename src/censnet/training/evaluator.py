@@ -206,7 +206,7 @@ def choose_monitor(asked: str, task_data: TaskData, evaluator: Evaluator | None)
         raise SettingsError(f"training.monitor is {asked!r}, expected auto or one of {', '.join(sorted(known))}")
     if evaluator is None or evaluator.defines(asked):
         return asked
-    why = "censored labels" if asked in METRICS["number"] else "one class"
+    why = "censored labels" if asked in METRICS["regression"] else "one class"
     logger.warning("%s is not defined on the validation samples (%s only): the loss selects the best epoch", asked, why)
     return "loss"
 
@@ -248,7 +248,7 @@ def average(targets: Sequence[Target], outputs: Tensor) -> Tensor:
         x = outputs[..., part].double()
         if target.kind == "binary":
             x = x.sigmoid().mean(0).logit(eps=1e-12)
-        elif target.kind == "classes":
+        elif target.kind == "multiclass":
             x = x.softmax(2).mean(0).clamp(min=1e-30).log()
         else:
             x = x.mean(0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from censnet.errors import WriteError
-from censnet.training.checkpoint import atomic_write
+from censnet.files import atomic_write
 
 Row = dict[str, float]  # one epoch of one member
 

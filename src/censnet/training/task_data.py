@@ -11,6 +11,7 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split import PARTS, Split
+from censnet.levels import Level
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -97,7 +98,7 @@ class TaskData:
         if not isinstance(self.graph, GraphSet):
             return self
         numbers = graphs_with(self.graph, self.parts, PARTS.index(part))
-        kept = {level: rows_of_graphs(self.graph, level, numbers) for level in self.labels}
+        kept = {level: Level(level).rows_of(self.graph, numbers) for level in self.labels}
         return replace(
             self,
             graph=self.graph.subset(numbers),
@@ -160,28 +161,8 @@ def graphs_with(graph: GraphSet, parts: Mapping[str, Tensor], code: int) -> Tens
     """The graphs that have a sample in a part, in order."""
     found = torch.zeros(len(graph), dtype=torch.bool, device=graph.nodes.device)
     for level, part in parts.items():
-        found[owners(graph, level)[(part == code).any(1)]] = True
+        found[Level(level).owners(graph)[(part == code).any(1)]] = True
     return found.nonzero().squeeze(1)
-
-
-def owners(graph: GraphSet, level: str) -> Tensor:
-    """The graph of each node or edge."""
-    every = torch.arange(len(graph), device=graph.nodes.device)
-    if level == "graph":
-        return every
-    offset = graph.node_offset if level == "node" else graph.edge_offset
-    return every.repeat_interleave(offset.diff())
-
-
-def rows_of_graphs(graph: GraphSet, level: str, numbers: Tensor) -> Tensor:
-    """The nodes or edges of some graphs, graph by graph."""
-    if level == "graph":
-        return numbers
-    offset = graph.node_offset if level == "node" else graph.edge_offset
-    start, count = offset[numbers], offset.diff()[numbers]
-    first = count.cumsum(0) - count
-    total = int(count.sum())
-    return torch.arange(total, device=numbers.device) + (start - first).repeat_interleave(count, output_size=total)
 
 
 def make_task_data(

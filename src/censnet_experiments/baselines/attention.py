@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from censnet.ops import triton as fused
+from censnet.ops import triton
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head, dots
 from censnet.ops.segments import Segments, add_chunks, linear_map, sum_segments, take_rows
@@ -114,8 +114,12 @@ class _Propagate(torch.autograd.Function):
 def _product(x: Tensor, alpha: Tensor, own: Tensor, near: Neighbors, entry: Tensor) -> Tensor:
     """own_i x_i + the sum over j of alpha_ij x_j; with `entry` the mirror, of alpha_ji x_j."""
     heads = own.shape[1]
-    if fused.is_available(x):
-        out = add_chunks(fused.node_product(x, alpha, near.around, entry, None, None, False), near.around)
+    if triton.is_available(x):
+        around = near.around
+        product = triton.node_product(
+            x, alpha, around.index, entry, around.offset, around.chunk_segment, None, None, False
+        )
+        out = add_chunks(product, around)
     else:
         message = take_rows(x, near.around.index)
         by_head(message, heads).mul_(take_rows(alpha, entry).unsqueeze(2))  # in place: a third of the time on a CPU

@@ -1,10 +1,10 @@
-"""GCN, APPNP and GAT as encoders of nodes, to be trained in the place of CensNet with all else the same.
+"""GCN, APPNP and GAT as node encoders that replace CensNet in the same training loop.
 
-They read what the recipe says of any network (`model.hidden`, `dropout`, `activation`, `kernel`), never the features of
-edges, and their members stand side by side as CensNet's do (`censnet.nn.ensemble`). Above them is the head of the
-learner, as above CensNet: ``fit_members(lesson, settings, ..., make_encoder=peer("gat"))``. With the kernel "hop", GCN
-(Kipf and Welling 2017) and GAT (Velickovic et al. 2018) have the layers that were published. APPNP (Gasteiger et al.
-2019) predicts and then propagates: a linear head is the same on either side of the kernel, but for its bias.
+They use the settings of any encoder (`model.hidden`, `dropout`, `activation`, `kernel`) but no edge features, and train
+batched members as CensNet does (`censnet.nn.ensemble`). The model adds the same head as to CensNet:
+``fit_ensemble(task_data, settings, ..., make_encoder=baseline_encoder("gat"))``. With the kernel "hop", GCN (Kipf and
+Welling 2017) and GAT (Velickovic et al. 2018) have the published layers. APPNP (Gasteiger et al. 2019) predicts and
+then propagates: a linear head before or after the kernel is the same, except for its bias.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
 from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import ModelSettings
-from censnet_experiments.baselines.attention import attend, neighbors_of, propagate
+from censnet_experiments.baselines import attention
 
 BaselineName = Literal["gcn", "appnp", "gat"]
-HEADS = 8  # of attention, as published; each has its share of the channels
-LEAST = 1e-6  # of what dropout leaves of a row of attention, where that is divided by
+HEADS = 8  # of attention, as published; the channels are divided among them
+EPSILON = 1e-6  # least sum of an attention row after dropout, before it is normalized
 
 
 class Convolution(nn.Module):
@@ -41,20 +41,20 @@ class Convolution(nn.Module):
         self.kernel = make_kernel(kernel)
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
+        """Re-initialize the parameters."""
         self.kernel.reset_parameters()
 
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
-        """The nodes with what they get of each other. (N, d) -> (N, d)"""
-        spread: Tensor = self.kernel(normalized_adjacency(incidence, nodes.dtype), nodes)
-        return spread
+        """Propagate the nodes. (N, d) -> (N, d)"""
+        out: Tensor = self.kernel(normalized_adjacency(incidence, nodes.dtype), nodes)
+        return out
 
 
 class Attention(nn.Module):
-    """kernel(alpha) x: each head of channels decides from them what passes between neighbours; see `attention.py`.
+    """kernel(alpha) x with attention coefficients alpha from the channels of each head; see `attention.py`.
 
-    Dropout takes out entries of alpha. In one hop what is left is raised by 1 / (1 - p), as published; in a walk of
-    several that would multiply from step to step and swamp the rows, so there what is left of each row sums to 1 again.
+    Dropout removes entries of alpha. With one hop the others are scaled by 1 / (1 - p), as published; over several hops
+    the scale would be multiplied at each hop, so the remaining entries of each row are normalized to sum 1.
     """
 
     members = 1
@@ -62,7 +62,9 @@ class Attention(nn.Module):
     def __init__(self, width: int, heads: int, kernel: Kernel, dropout: float = 0.0) -> None:
         super().__init__()
         if width % heads:
-            raise ValueError(f"width is {width}, expected a multiple of {heads}: each head has its share of channels")
+            raise ValueError(
+                f"width is {width}, expected a multiple of {heads}: the channels are divided among the heads"
+            )
         self.heads = heads
         self.kernel, self.dropout = make_kernel(kernel), Dropout(dropout)
         self.target = nn.Parameter(torch.empty(heads, width // heads))
@@ -70,65 +72,67 @@ class Attention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
+        """Re-initialize the parameters."""
         init_members(self.target, nn.init.xavier_uniform_)
         init_members(self.source, nn.init.xavier_uniform_)
         self.kernel.reset_parameters()
 
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
-        """The nodes with what they get of each other. (N, M d) -> (N, M d)"""
-        near, shares = neighbors_of(incidence), by_head(nodes, self.members * self.heads)
+        """Propagate the nodes. (N, M d) -> (N, M d)"""
+        near, shares = attention.neighbors_of(incidence), by_head(nodes, self.members * self.heads)
         target, source = ((shares * each.flatten(0, -2)).sum(2) for each in (self.target, self.source))
-        alpha, own = (self.dropout(each) for each in attend(target, source, near))
+        alpha, own = (self.dropout(each) for each in attention.attend(target, source, near))
         if self.training and self.dropout.p > 0 and self.kernel.steps > 1:
-            total = (own + near.sum(alpha)).clamp(min=LEAST)
+            total = (own + near.sum(alpha)).clamp(min=EPSILON)
             alpha, own = alpha / near.at_node(total), own / total
-        operator = Operator(lambda x: propagate(x, alpha, own, near), False, incidence.owner, incidence.num_graphs)
-        spread: Tensor = self.kernel(operator, nodes)
-        return spread
+        operator = Operator(
+            lambda x: attention.propagate(x, alpha, own, near), False, incidence.owner, incidence.num_graphs
+        )
+        out: Tensor = self.kernel(operator, nodes)
+        return out
 
 
 class Layer(nn.Module):
-    """spread(H W) + b. (N, in_width) -> (N, out_width), or M times each; what comes in first may be CSR, and shared."""
+    """propagate(H W) + b. (N, in_width) -> (N, out_width), or M times each; the first input may be CSR and shared."""
 
     members = 1
 
-    def __init__(self, in_width: int, out_width: int, spread: nn.Module | None) -> None:
+    def __init__(self, in_width: int, out_width: int, propagate: nn.Module | None) -> None:
         super().__init__()
-        self.in_width, self.out_width, self.spread = in_width, out_width, spread
+        self.in_width, self.out_width, self.propagate = in_width, out_width, propagate
         self.weight = nn.Parameter(torch.empty(in_width, out_width))
         self.bias = nn.Parameter(torch.empty(out_width))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start afresh: W by Glorot and Bengio, b at 0, as in CensNet."""
+        """Re-initialize: W by Glorot and Bengio, b at 0, as in CensNet."""
         init_members(self.weight, nn.init.xavier_uniform_)
         nn.init.zeros_(self.bias)
-        if self.spread is not None:
-            self.spread.reset_parameters()  # type: ignore[operator]
+        if self.propagate is not None:
+            self.propagate.reset_parameters()  # type: ignore[operator]
 
     def extra_repr(self) -> str:
         return f"{self.in_width} -> {self.out_width}"
 
     def forward(self, nodes: Tensor, incidence: Incidence) -> Tensor:
-        """The renewed nodes."""
+        """The updated nodes."""
         check_rows("nodes", nodes, incidence.num_nodes, self.in_width, self.members, "(N, node_width)")
         mixed = batched_linear(nodes, self.weight)
-        return (mixed if self.spread is None else self.spread(mixed, incidence)) + self.bias
+        return (mixed if self.propagate is None else self.propagate(mixed, incidence)) + self.bias
 
 
 class BaselineEncoder(nn.Module):
-    """Layers of nodes, each activated and thinned by dropout, and what is spread once after the last, if anything is.
+    """Node layers, each followed by activation and dropout, and an optional propagation after the last.
 
     Args:
-        layers: in order; the edges pass by as they are.
-        edge_width: channels of those.
-        kernel: the one that the layers have, or `end` has.
-        end: spreads the nodes after the last layer.
+        layers: in order; the edges are returned unchanged.
+        edge_width: channels of the edges.
+        kernel: of the layers, or of `end`.
+        end: propagates the nodes after the last layer.
         dropout: probability of a channel to be dropped after each layer.
         activation: as in `CensNet`.
-        linear_end: whether the last layer is not activated and not thinned, so that with the learner's head, which is
-            linear, it is the layer that answers.
+        last_layer_is_head: whether the last layer has no activation and no dropout, so that with the linear head of the
+            model it is the output layer.
     """
 
     variant = "paper"
@@ -151,12 +155,12 @@ class BaselineEncoder(nn.Module):
         self.layer_order, self.steps = "N" * (len(layers) if end is None else 1), kernel.steps
 
     def reset_parameters(self) -> None:
-        """Start afresh."""
+        """Re-initialize the parameters."""
         for part in (*self.layers, *([] if self.end is None else [self.end])):
             part.reset_parameters()
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
-        """The embedded nodes, and the edges as they came."""
+        """The embedded nodes, and the edges unchanged."""
         for number, layer in enumerate(self.layers, 1):
             nodes = layer(nodes, incidence)
             if number < len(self.layers) or not self.last_layer_is_head:
@@ -171,12 +175,12 @@ class BaselineEncoder(nn.Module):
 
 
 def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEncoder:
-    """What makes a network for `Model` and `fit_ensemble` to train in the place of CensNet.
+    """A factory of encoders for `Model` and `fit_ensemble`, in place of CensNet.
 
     Args:
-        name: "gcn" has two layers, each of which mixes the channels and then spreads them by the kernel of A~; "gat"
-            so too, by the kernel of attention with 8 heads; "appnp" has two that mix, and then the kernel once.
-        kernel: another than the settings say: `Hop()` makes GCN and GAT what was published.
+        name: "gcn" has two layers, each a linear map followed by the kernel of the normalized adjacency; "gat" the same
+            with the kernel of attention with 8 heads; "appnp" has two linear maps and then the kernel once.
+        kernel: replaces that of the settings: with `Hop()`, GCN and GAT are as published.
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
@@ -193,19 +197,19 @@ def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEn
             raise SettingsError(
                 f"model.norm is {settings.norm}, model.residual {settings.residual}, "
                 f"model.pre_layers {settings.pre_layers} and model.variant {settings.variant!r}, expected none, False, "
-                "0 and 'paper': the peers of CensNet have none of these"
+                "0 and 'paper': the baselines have none of these"
             )
         dropout = settings.dropout_for(regression=False)
-        walk = KERNELS[settings.kernel](**settings.kernel_options) if kernel is None else kernel
+        hops = KERNELS[settings.kernel](**settings.kernel_options) if kernel is None else kernel
         layers = []
         for width in (node_width, settings.hidden):
-            spread: nn.Module | None = None
+            propagate: nn.Module | None = None
             if name == "gcn":
-                spread = Convolution(walk)
+                propagate = Convolution(hops)
             elif name == "gat":
-                spread = Attention(settings.hidden, HEADS, walk, dropout)
-            layers.append(Layer(width, settings.hidden, spread))
-        end = Convolution(walk) if name == "appnp" else None
-        return BaselineEncoder(layers, edge_width, walk, end, dropout, settings.activation, settings.last_layer_is_head)
+                propagate = Attention(settings.hidden, HEADS, hops, dropout)
+            layers.append(Layer(width, settings.hidden, propagate))
+        end = Convolution(hops) if name == "appnp" else None
+        return BaselineEncoder(layers, edge_width, hops, end, dropout, settings.activation, settings.last_layer_is_head)
 
     return make

@@ -1,4 +1,4 @@
-"""The peers of CensNet are the published layers, stand side by side as its members do, and train as it does."""
+"""Baseline encoders have the published layers, train batched members as CensNet does, and by the same loop."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from censnet_experiments.data import NodeData
 
 PLAIN: dict[str, object] = {"model.pre_layers": 0, "model.residual": False}  # what the peers have none of
 
-PEERS: tuple[BaselineName, ...] = ("gcn", "appnp", "gat")
+BASELINES: tuple[BaselineName, ...] = ("gcn", "appnp", "gat")
 MODEL = ModelSettings(hidden=16, dropout=0.6, kernel="pagerank", kernel_options={"steps": 4, "teleport": 0.2})
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
 SIMPLE = Incidence(torch.tensor([[0, 1, 2, 3], [1, 2, 0, 0]]), 5)  # the same without what is parallel, and loops
@@ -52,7 +52,7 @@ def double(graph: Graph) -> Graph:
 
 
 def made(name: BaselineName, graph: Graph, settings: ModelSettings = MODEL, **options: object) -> BaselineEncoder:
-    """A peer in float64 whose biases are not 0."""
+    """A baseline in float64 whose biases are not 0."""
     encoder = cast(
         BaselineEncoder, baseline_encoder(name, **options)(graph.node_width, graph.edge_width, settings)
     ).double()  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def test_gat_of_one_hop_has_the_layers_of_pytorch_geometric(citations: NodeData)
     for layer in encoder.layers:
         theirs = GATConv(layer.in_width, layer.out_width // HEADS, HEADS).double()
         theirs.lin.weight.data, theirs.bias.data = layer.weight.data.t(), layer.bias.data
-        theirs.att_src.data, theirs.att_dst.data = layer.spread.source.data[None], layer.spread.target.data[None]
+        theirs.att_src.data, theirs.att_dst.data = layer.propagate.source.data[None], layer.propagate.target.data[None]
         nodes = theirs(nodes, both_ways(graph)).relu()
     torch.testing.assert_close(embedded(encoder, graph), nodes)
 
@@ -101,7 +101,7 @@ def test_appnp_has_the_propagation_of_pytorch_geometric(citations: NodeData) -> 
 
 def dense_attention(layer: Layer, nodes: Tensor, incidence: Incidence) -> Tensor:
     """PageRank by attention, written out: (heads, N, N) matrices."""
-    spread = cast(Attention, layer.spread)
+    spread = cast(Attention, layer.propagate)
     adjacency = torch.eye(incidence.num_nodes, dtype=torch.bool)
     adjacency[incidence.ends[0], incidence.ends[1]] = adjacency[incidence.ends[1], incidence.ends[0]] = True
     x = (nodes @ layer.weight).view(incidence.num_nodes, spread.heads, -1).transpose(0, 1)
@@ -113,7 +113,7 @@ def dense_attention(layer: Layer, nodes: Tensor, incidence: Incidence) -> Tensor
     return h.transpose(0, 1).flatten(1) + layer.bias
 
 
-def test_attention_walks_as_far_as_the_kernel() -> None:
+def test_attention_has_the_hops_of_the_kernel() -> None:
     nodes = torch.randn(5, 3, dtype=torch.float64)
     graph = Graph(nodes, torch.ones(7, 1, dtype=torch.float64), TANGLE.ends)
     encoder = made("gat", graph).eval()
@@ -122,8 +122,8 @@ def test_attention_walks_as_far_as_the_kernel() -> None:
     torch.testing.assert_close(embedded(encoder, graph), expected)
 
 
-@pytest.mark.parametrize("name", PEERS)
-def test_parallel_edges_and_loops_count_as_the_neighbours_that_they_join(name: BaselineName) -> None:
+@pytest.mark.parametrize("name", BASELINES)
+def test_parallel_edges_and_loops_count_as_distinct_neighbors(name: BaselineName) -> None:
     nodes = torch.randn(5, 3, dtype=torch.float64)
     tangle = Graph(nodes, torch.ones(7, 1, dtype=torch.float64), TANGLE.ends)
     simple = Graph(nodes, torch.ones(4, 1, dtype=torch.float64), SIMPLE.ends)
@@ -148,7 +148,7 @@ def test_attention_of_high_scores_is_finite_and_sums_to_one() -> None:
     torch.testing.assert_close(own + near.sum(alpha), torch.ones_like(own))
 
 
-def test_a_hub_of_more_neighbours_than_one_sum_takes() -> None:
+def test_a_hub_has_more_neighbors_than_one_chunk() -> None:
     star = Incidence(torch.stack([torch.zeros(1500, dtype=torch.long), torch.arange(1, 1501)]), 1501)
     nodes = torch.randn(1501, 3, dtype=torch.float64)
     graph = Graph(nodes, torch.ones(1500, 1, dtype=torch.float64), star.ends)
@@ -159,7 +159,7 @@ def test_a_hub_of_more_neighbours_than_one_sum_takes() -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("members", [1, 3])
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_a_gpu_gives_what_a_cpu_gives(name: BaselineName, members: int) -> None:
     star = torch.stack([torch.zeros(1500, dtype=torch.long), torch.arange(1, 1501)])
     ends = torch.cat([star, torch.randint(1, 1501, (2, 3000), generator=torch.Generator().manual_seed(0))], dim=1)
@@ -178,7 +178,7 @@ def test_a_gpu_gives_what_a_cpu_gives(name: BaselineName, members: int) -> None:
         torch.testing.assert_close(gpu, cpu, rtol=1e-8, atol=1e-8)
 
 
-def test_dropout_of_attention_does_not_multiply_along_a_walk() -> None:
+def test_dropout_of_attention_does_not_multiply_over_hops() -> None:
     walk = Attention(16, HEADS, PageRank(10, 0.1), dropout=0.6).train()
     hop = Attention(16, HEADS, Hop(), dropout=0.6).train()
     ones, seen = torch.ones(5, 16), set()
@@ -193,8 +193,8 @@ def test_dropout_of_attention_does_not_multiply_along_a_walk() -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
-@pytest.mark.parametrize("name", PEERS)
-def test_members_side_by_side_are_each_alone(name: BaselineName, sparse: bool, citations: NodeData) -> None:
+@pytest.mark.parametrize("name", BASELINES)
+def test_batched_members_are_each_alone(name: BaselineName, sparse: bool, citations: NodeData) -> None:
     graph = double(citations.graph)
     if sparse:
         graph = Graph(graph.nodes.to_sparse_csr(), graph.edges, graph.ends)
@@ -216,7 +216,7 @@ def test_members_side_by_side_are_each_alone(name: BaselineName, sparse: bool, c
 
 
 @pytest.mark.parametrize("members", [1, 2])
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, members: int) -> None:
     options = {"steps": 3, "teleport": 0.5}
     changes = quick(model__kernel="pagerank", model__kernel_options=options, model__dropout=0.1, training__epochs=100)
@@ -242,7 +242,7 @@ def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, m
 
 
 @pytest.mark.parametrize(("name", "hops"), [("gcn", 8), ("gat", 8), ("appnp", 4)])
-def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name: BaselineName, hops: int) -> None:
+def test_a_model_has_the_receptive_field_of_a_baseline_and_its_weight_decay(name: BaselineName, hops: int) -> None:
     prepared = prepare(
         payments(), "node:tier", changes=PLAIN | quick(training__weight_decay_by_name={"encoder.layers.0": 5e-3})
     )
@@ -254,7 +254,7 @@ def test_a_learner_knows_how_far_a_peer_reaches_and_decays_its_first_layer(name:
     assert [set(map(id, group)) for group in decayed] == [set(map(id, network.encoder.layers[0].parameters()))]
 
 
-def test_a_linear_end_neither_activates_nor_drops_the_last_layer(citations: NodeData) -> None:
+def test_a_last_layer_that_is_the_head_has_no_activation_and_no_dropout(citations: NodeData) -> None:
     graph = double(citations.graph)
     plain, ended = (MODEL.model_copy(update={"last_layer_is_head": linear}) for linear in (False, True))
     encoder, other = made("gcn", graph, plain).eval(), made("gcn", graph, ended).eval()
@@ -266,8 +266,8 @@ def test_a_linear_end_neither_activates_nor_drops_the_last_layer(citations: Node
     assert not bool((once == 0).any())
 
 
-@pytest.mark.parametrize("name", PEERS)
-def test_a_peer_starts_afresh(name: BaselineName, citations: NodeData) -> None:
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_baseline_is_reinitialized(name: BaselineName, citations: NodeData) -> None:
     encoder = made(name, citations.graph)
     before = [parameter.clone() for parameter in encoder.parameters()]
     encoder.reset_parameters()
@@ -275,7 +275,7 @@ def test_a_peer_starts_afresh(name: BaselineName, citations: NodeData) -> None:
 
 
 @pytest.mark.parametrize("make_encoder", [None, baseline_encoder("appnp")], ids=["censnet", "appnp"])
-def test_words_are_dropped_in_front_of_any_network_while_it_learns(
+def test_feature_dropout_precedes_every_encoder_in_training(
     make_encoder: MakeEncoder | None, citations: NodeData
 ) -> None:
     settings = ModelSettings(hidden=8, feature_dropout=0.5)
@@ -293,7 +293,7 @@ def test_words_are_dropped_in_front_of_any_network_while_it_learns(
     torch.testing.assert_close(got[2], dense.nodes)
 
 
-def test_what_a_peer_cannot_follow_is_said() -> None:
+def test_settings_that_a_baseline_does_not_have_are_refused() -> None:
     prepared = prepare(payments(), "node:tier", changes=PLAIN | quick())
     model = prepared.settings.model.model_copy(update={"norm": "batch"})
     with pytest.raises(SettingsError, match=r"model\.norm is batch"):
@@ -304,8 +304,8 @@ def test_what_a_peer_cannot_follow_is_said() -> None:
         baseline_encoder("sage")  # type: ignore[arg-type]
 
 
-def test_the_strong_recipe_builds_every_peer() -> None:
+def test_the_strong_recipe_builds_every_baseline() -> None:
     settings = make_settings("strong", "node", PLAIN).model
-    for name in PEERS:
-        encoder = cast(BaselineEncoder, baseline_encoder(name)(7, 3, settings, 2))
+    for name in BASELINES:
+        encoder = cast(BaselineEncoder, baseline_encoder(name)(7, 3, settings))
         assert (encoder.out_node_width, encoder.steps, encoder.dropout.p) == (64, 10, 0.6)

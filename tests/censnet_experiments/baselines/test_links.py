@@ -1,4 +1,4 @@
-"""Walks stay on the graph, skip-gram draws neighbours together, and embeddings tell links from non-links."""
+"""Random walks follow edges, and embeddings score links above non-links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_step_of_a_walk_is_an_edge(cliques: Graph) -> None:
     assert torch.bincount(walks[:, 0]).tolist() == [3] * 25
 
 
-def test_steps_are_uniform_over_neighbours() -> None:
+def test_steps_are_uniform_over_neighbors() -> None:
     star = Graph(torch.ones(5, 1), torch.ones(4, 1), torch.tensor([[0, 0, 0, 0], [1, 2, 3, 4]]))
     walks = random_walks(
         star, torch.arange(star.num_nodes).repeat(4000), length=2, generator=torch.Generator().manual_seed(1)

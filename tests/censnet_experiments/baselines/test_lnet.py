@@ -124,7 +124,7 @@ def test_long_scales_of_lnet_are_functions_of_the_spectrum() -> None:
     torch.testing.assert_close(model(nodes, *rest), expected, atol=1e-7, rtol=0)
 
 
-def test_the_learned_affinity_is_symmetric_and_normalised(citations: NodeData) -> None:
+def test_the_learned_affinity_is_symmetric_and_normalized(citations: NodeData) -> None:
     model = AdaLNet(citations.graph, 3, steps=3, long=[2])
     nodes, _, index, _ = model.inputs(citations.graph)
     S = torch.zeros(60, 60)

@@ -1,4 +1,4 @@
-"""What the classical models see, and that missing labels and other graphs do not leak into answers."""
+"""Features of the classical models; missing labels and other graphs do not change predictions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_gcn_is_pygs_with_mean_pooling() -> None:
     torch.testing.assert_close(model(*model.inputs(batch)), expected)
 
 
-def test_forests_and_lines_learn_from_training_rows_alone() -> None:
+def test_classical_models_are_fitted_on_the_training_set_only() -> None:
     draw = np.random.default_rng(0)
     features = draw.normal(size=(120, 3))
     number = 2 * features[:, 0] - features[:, 1]

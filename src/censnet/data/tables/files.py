@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import stat
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from censnet.data.tables.keys import TABLES, find_key
 from censnet.data.tables.notes import Note
 from censnet.data.tables.suggest_keys import tell_ends
 from censnet.errors import DataError, name_columns, quote
+from censnet.files import atomic_file
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
 STRUCTURES = (".smi", ".smi.gz", ".smiles", ".sdf", ".sdf.gz", ".sd", ".mol")  # molecules: `molecules.structure_files`
@@ -141,18 +141,14 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     if kind is None or kind.endswith(".gz"):
         raise DataError("expected a name that ends in .csv, .tsv, .parquet or .pq", str(path))
     table = _from_frame(frame, path.name)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        with partial.open("xb") as file:
+        with atomic_file(path) as file:
             if kind in (".parquet", ".pq"):
                 pa.parquet.write_table(table, file)
             else:
                 _write_csv(table, file, "\t" if kind == ".tsv" else ",")
-        os.replace(partial, path)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"cannot be written: {_first_line(error)}", str(path)) from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def to_csv(frame: pd.DataFrame, name: str) -> bytes:

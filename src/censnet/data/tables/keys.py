@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from censnet.errors import DataError, name_columns, quote
+from censnet.levels import COLUMN_LEVELS, Level
 
 ROLES: dict[str, tuple[str, ...]] = {
     "id": ("id", "node", "node_id", "nodeid", "name"),
@@ -23,7 +24,6 @@ TABLE_ROLES: dict[str, tuple[str, ...]] = {
 TABLES = tuple(TABLE_ROLES)
 _SMILES = re.compile(r"(?<![a-z])smiles(?![a-z])")
 _MASK = re.compile(r"(?:(?:node|edge|graph)_)?(train|val|valid|validation|test)(?:_(?:node|edge|graph))?_mask")
-LEVELS = {"node": "nodes", "edge": "edges", "graph": "graphs"}
 
 
 def find_key(columns: Iterable[str], role: str) -> str | None:
@@ -107,7 +107,7 @@ def table_overrides(
         if kind not in allowed and list(kinds):
             raise DataError(f"{quote(kind)} is not a kind of column, expected one of {', '.join(allowed)}", column=name)
         table, _, column = name.partition(".")
-        table = LEVELS.get(table, table)
+        table = Level(table).table if table in COLUMN_LEVELS else table
         holders = [t for t in columns if name in list(columns[t])]
         if not holders and column and table in columns and column in list(columns[table]):
             holders, name = [table], column

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from censnet.data.tables.keys import LEVELS
 from censnet.errors import ArgumentError, DataError, quote
+from censnet.levels import COLUMN_LEVELS, Level
 
-Level = Literal["node", "edge", "graph"]
-TargetKind = Literal["binary", "classes", "number"]
+TargetKind = Literal["binary", "multiclass", "regression"]
 
-SYNONYMS: dict[str, TargetKind] = {"regression": "number", "multiclass": "classes"}
+SYNONYMS: dict[str, TargetKind] = {"number": "regression", "classes": "multiclass"}
 _FORM = "expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link"
 _WORDS = "|".join((*get_args(TargetKind), *SYNONYMS))
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -29,7 +28,7 @@ class TargetSpec:
     Args:
         level: whose column it is.
         column: its name; `*` for every column that is left, if `every`.
-        kind: `binary`, `classes` or `number`; found from the labels if None.
+        kind: `binary`, `multiclass` or `regression`; found from the labels if None.
         positive: the positive class of a binary target, as it is written in the table; the rarer one if None.
         every: whether it stands for every column that is left.
         without: of those, columns that are no target.
@@ -46,6 +45,10 @@ class TargetSpec:
     every: bool = False
     without: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", Level.of_column(self.level))
+        object.__setattr__(self, "kind", as_kind(self.kind))
+
     def __repr__(self) -> str:
         return f"TargetSpec({self.text})"
 
@@ -61,6 +64,15 @@ class TargetSpec:
         return self.name + ("" if self.kind is None else f"={self.kind}{positive}")
 
 
+def as_kind(kind: str | None) -> TargetKind | None:
+    """A kind of target by its name; `number` and `classes` are older names.
+
+    >>> as_kind("number"), as_kind("binary")
+    ('regression', 'binary')
+    """
+    return cast(TargetKind | None, SYNONYMS.get(str(kind), kind))
+
+
 TargetLike = str | TargetSpec | tuple[str, ...]
 Targets = TargetLike | Sequence[TargetLike]
 
@@ -73,7 +85,7 @@ def as_items(target: Targets | None) -> list[TargetLike]:
     """
     if target is None:
         return []
-    if isinstance(target, str | TargetSpec) or (isinstance(target, tuple) and target and target[0] in LEVELS):
+    if isinstance(target, str | TargetSpec) or (isinstance(target, tuple) and target and target[0] in COLUMN_LEVELS):
         return [cast(TargetLike, target)]
     if not isinstance(target, Iterable):
         raise DataError(f"target is {quote(target)}, {_FORM}")
@@ -97,8 +109,8 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
     quotes, and a quote in it is doubled, as in CSV. In Python a target may also be a `TargetSpec`, or a tuple of level,
     column and, if they are given, kind and positive class.
 
-    >>> parse_targets(["node:age=number,sex", "link"])
-    ([TargetSpec(node:age=number), TargetSpec(node:sex)], True)
+    >>> parse_targets(["node:age=regression,sex", "link"])
+    ([TargetSpec(node:age=regression), TargetSpec(node:sex)], True)
     >>> parse_targets('graph:"liver, bile"=binary:1,*')
     ([TargetSpec(graph:"liver, bile"=binary:1), TargetSpec(graph:*)], False)
     """
@@ -120,9 +132,9 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
             link = True
         else:
             level, _, columns = item.strip().partition(":")
-            if level not in LEVELS:
+            if level not in COLUMN_LEVELS:
                 raise DataError(f"target is {quote(item)}, {_FORM}")
-            found += [TargetSpec(cast(Level, level), *entry) for entry in _entries(columns, item)]
+            found += [TargetSpec(Level(level), *entry) for entry in _entries(columns, item)]
     names = [spec.name for spec in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -132,11 +144,11 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
 
 def _from_tuple(item: tuple[str, ...]) -> TargetSpec:
     """A target from level, column, and perhaps kind and positive class; the column is taken as it is."""
-    if not (2 <= len(item) <= 4 and item[0] in LEVELS and isinstance(item[1], str) and item[1]):
+    if not (2 <= len(item) <= 4 and item[0] in COLUMN_LEVELS and isinstance(item[1], str) and item[1]):
         raise DataError(f"target is {quote(item)}, expected (LEVEL, COLUMN) or (LEVEL, COLUMN, KIND)")
     kind, positive = (*item[2:], None, None)[:2]
     return TargetSpec(
-        cast(Level, item[0]),
+        Level(item[0]),
         item[1],
         None if kind is None else _kind(kind, item, positive),
         None if positive is None else str(positive),
@@ -200,11 +212,11 @@ def _read_class(text: str, item: str) -> tuple[str, str]:
 
 def _kind(word: object, item: object, positive: object) -> TargetKind:
     """A kind by its word."""
-    kind = SYNONYMS.get(str(word), word)
+    kind = as_kind(cast(str, word))
     if kind not in get_args(TargetKind):
         raise DataError(
-            f"target is {quote(item)} with the kind {quote(word)}, expected binary, classes or number: put a column "
-            'with = in its name in quotes, node:"a=b"'
+            f"target is {quote(item)} with the kind {quote(word)}, expected binary, multiclass or regression: put a "
+            'column with = in its name in quotes, node:"a=b"'
         )
     if positive is not None and kind != "binary":
         raise DataError(f"target is {quote(item)} with the class {quote(positive)}, expected one behind binary alone")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,36 +15,27 @@ from censnet.data.tables.assemble import TrainRows
 from censnet.data.tables.column_types import find_kind
 from censnet.data.tables.columns import CHOICES, as_arrow
 from censnet.data.tables.files import Tables
-from censnet.data.tables.keys import LEVELS, find_keys, table_overrides
+from censnet.data.tables.keys import find_keys, table_overrides
 from censnet.data.tables.list_targets import entry_columns
 from censnet.data.tables.notes import Note
-from censnet.data.tables.target_spec import Level, Targets, TargetSpec, as_items, parse_targets, quote_name
+from censnet.data.tables.target_spec import TargetSpec, quote_name
 from censnet.errors import DataError, name_columns, quote
+from censnet.levels import COLUMN_LEVELS, Level
 
 Rows = Tensor | np.ndarray[Any, Any] | Sequence[int]
 MOST_NAMED = 5  # columns that a note names one by one
 
 
-def table_of(level: str) -> str:
-    """The table of a level: `nodes` for `node`."""
-    if level not in LEVELS:
-        raise DataError(f"level is {quote(level)}, expected node, edge or graph")
-    return LEVELS[level]
+def target_columns(specs: Sequence[TargetSpec]) -> dict[str, list[str]]:
+    """Table -> the columns to predict there; `*` is none yet.
 
-
-def find_targets(
-    target: Targets | None, tables: Tables, required: bool = True, overrides: Mapping[str, str] | None = None
-) -> dict[str, list[str]]:
-    """Table -> the columns to predict there; `link` names no column.
-
-    >>> find_targets(["node:age,sex=binary", "link"], Tables(), required=False)
+    >>> target_columns([TargetSpec(Level.NODE, "age"), TargetSpec(Level.NODE, "sex", "binary")])
     {'nodes': ['age', 'sex']}
     """
     found: dict[str, list[str]] = {}
-    specs = parse_targets(target)[0] if as_items(target) else []
-    for spec in expand_targets(specs, tables, overrides)[0] if required else specs:
+    for spec in specs:
         if not spec.every:
-            found.setdefault(LEVELS[spec.level], []).append(spec.column)
+            found.setdefault(spec.level.table, []).append(spec.column)
     return found
 
 
@@ -60,7 +51,7 @@ def expand_targets(
     """
     found, notes = list[TargetSpec](), list[Note]()
     for spec in specs:
-        table = LEVELS[spec.level]
+        table = spec.level.table
         frame = tables.frames().get(table)
         entries = (
             [] if frame is None or spec.column in frame.columns else entry_columns(list(frame.columns), spec.column)
@@ -70,9 +61,9 @@ def expand_targets(
             continue
         if frame is None or (not spec.every and spec.column not in frame.columns):
             there = "there is no such table" if frame is None else _near(spec, list(map(str, frame.columns)))
-            others = [level for level, name in LEVELS.items() if spec.column in tables.frames().get(name, ())]
+            others = [level for level in COLUMN_LEVELS if spec.column in tables.frames().get(level.table, ())]
             if others:
-                meant = (replace(spec, level=cast(Level, level)).name for level in others)
+                meant = (replace(spec, level=level).name for level in others)
                 there = f"did you mean {' or '.join(meant)}?"
             raise DataError(f"is the target, but missing: {there}", tables.name(table), column=spec.column)
         columns = {name: list(frame.columns) for name, frame in tables.frames().items()}
@@ -127,10 +118,10 @@ def find_training_rows(
     if not isinstance(rows, Mapping):
         if len(targets) != 1:
             raise DataError("train_rows are for one level, expected {'node': rows, ...} with as many targets")
-        rows = {level: rows for level, table in LEVELS.items() if table in targets}
+        rows = {level: rows for level in COLUMN_LEVELS if level.table in targets}
     found = {}
     for level, some in rows.items():
-        table = table_of(level)
+        table = Level.of_column(level).table
         frame = tables.frames().get(table)
         try:
             given = np.asarray(some)

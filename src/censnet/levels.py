@@ -1,0 +1,81 @@
+"""The levels of prediction: nodes, edges, whole graphs, and links between nodes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from censnet.errors import DataError, quote
+
+
+class GraphRows(Protocol):
+    """A set of graphs packed end to end, as `GraphSet` is."""
+
+    @property
+    def node_offset(self) -> Tensor: ...
+
+    @property
+    def edge_offset(self) -> Tensor: ...
+
+
+class Level(StrEnum):
+    """A level of prediction. It is its own name, as the user writes it: `Level.NODE == "node"`.
+
+    Example:
+        >>> Level("edge").table, [level.table for level in Level]
+        ('edges', ['nodes', 'edges', 'graphs', 'links'])
+        >>> Level("vertex")
+        Traceback (most recent call last):
+        censnet.errors.DataError: level is 'vertex', expected node, edge, graph or link
+    """
+
+    NODE = "node"
+    EDGE = "edge"
+    GRAPH = "graph"
+    LINK = "link"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Level:
+        raise DataError(f"level is {quote(value)}, expected node, edge, graph or link")
+
+    @classmethod
+    def of_column(cls, level: str) -> Level:
+        """A level whose labels are a column of the user's table: any but links."""
+        if level not in COLUMN_LEVELS:
+            raise DataError(f"level is {quote(level)}, expected node, edge or graph")
+        return cls(level)
+
+    @classmethod
+    def of_table(cls, table: str) -> Level:
+        """The level of a table: `node` for `nodes`."""
+        return next(level for level in cls if level.table == table)
+
+    @property
+    def table(self) -> str:
+        """Its table, and its plural: `nodes` for `node`. That of links is in split files alone."""
+        return f"{self}s"
+
+    def offset(self, graphs: GraphRows) -> Tensor:
+        """The first row of each graph of a set, and the number of all rows; a row of this level is in one graph."""
+        if self is Level.GRAPH:
+            return torch.arange(len(graphs.node_offset), device=graphs.node_offset.device)
+        return graphs.node_offset if self is Level.NODE else graphs.edge_offset
+
+    def owners(self, graphs: GraphRows) -> Tensor:
+        """The graph of each row of this level in a set of graphs."""
+        count = self.offset(graphs).diff()
+        return torch.arange(len(count), device=count.device).repeat_interleave(count)
+
+    def rows_of(self, graphs: GraphRows, numbers: Tensor) -> Tensor:
+        """The rows of this level that belong to some graphs of a set, graph by graph."""
+        offset = self.offset(graphs)
+        start, count = offset[numbers], offset.diff()[numbers]
+        first = count.cumsum(0) - count
+        total = int(count.sum())
+        return torch.arange(total, device=numbers.device) + (start - first).repeat_interleave(count, output_size=total)
+
+
+COLUMN_LEVELS = (Level.NODE, Level.EDGE, Level.GRAPH)
