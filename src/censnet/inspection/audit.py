@@ -128,7 +128,7 @@ def _bad_rows(data: Dataset) -> list[Finding]:
         if problems:
             file, total = data.tables.name(table), len(data.tables.frames()[table])
             rows = f"{len(problems):,} of {count(total, 'row')} of {file} cannot be used"
-            found.append(Finding(level="problem", what=rows + summarize_errors(problems, file)))
+            found.append(Finding(level="problem", what=rows + summarize_errors(problems)))
     return found
 
 
