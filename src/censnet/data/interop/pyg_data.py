@@ -15,9 +15,10 @@ from torch_geometric.data import Batch, Data, HeteroData
 from censnet.data.interop.check_pyg_data import check_pyg
 from censnet.data.interop.check_pyg_data import num_nodes as count_nodes
 from censnet.data.tables.undirected import find_reverse_duplicates
+from censnet.errors import DataError
+from censnet.ops.arrays import unique_inverse
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.ops.pairs import unique_inverse
 
 Array = np.ndarray[Any, Any]
 
@@ -71,12 +72,12 @@ def from_pyg(data: Data | Batch | Sequence[Data]) -> Imported:
     if isinstance(data, Sequence):
         data = as_one(data)
     if isinstance(data, HeteroData) or not isinstance(data, Data):
-        raise ValueError(
+        raise DataError(
             f"data is a {type(data).__name__}, expected Data, Batch or a list of Data: one kind of nodes and of edges "
             "(a HeteroData has to_homogeneous())"
         )
     if data.edge_index is None and "adj_t" in data:
-        raise ValueError("data has adj_t and no edge_index, expected edge_index: the two rows of source and target")
+        raise DataError("data has adj_t and no edge_index, expected edge_index: the two rows of source and target")
     read, data = data, check_pyg(data)
     num_nodes = count_nodes(data)
     columns = torch.empty(2, 0, dtype=torch.long) if data.edge_index is None else data.edge_index
@@ -142,17 +143,17 @@ def to_pyg(graph: Graph | GraphSet, **extra: Any) -> Data:
 def as_one(graphs: Sequence[Data]) -> Batch:
     """A list of graphs as a batch."""
     if len(graphs) == 0:
-        raise ValueError("the list of graphs is empty, expected at least one")
+        raise DataError("the list of graphs is empty, expected at least one")
     for number, graph in enumerate(graphs):
         if isinstance(graph, HeteroData) or not isinstance(graph, Data):
-            raise ValueError(f"item {number} of the list is a {type(graph).__name__}, expected Data")
+            raise DataError(f"item {number} of the list is a {type(graph).__name__}, expected Data")
         if set(graph.keys()) != set(graphs[0].keys()):
             odd = ", ".join(sorted(set(graph.keys()) ^ set(graphs[0].keys())))
-            raise ValueError(f"graph {number} and graph 0 do not have the same attributes ({odd}), expected all to")
+            raise DataError(f"graph {number} and graph 0 do not have the same attributes ({odd}), expected all to")
         for name in graph.keys():  # noqa: SIM118
             widths = [value.shape[1:] for value in (graph[name], graphs[0][name]) if isinstance(value, Tensor)]
             if name != "edge_index" and len(widths) == 2 and widths[0] != widths[1]:
-                raise ValueError(
+                raise DataError(
                     f"{name} of graph {number} has shape {tuple(graph[name].shape)}, expected as many columns as in "
                     f"graph 0, which has {tuple(graphs[0][name].shape)}"
                 )
@@ -163,7 +164,7 @@ def _features(given: Any, rows: int, name: str, device: torch.device) -> Tensor:
     if given is None:
         return torch.zeros(rows, 0, device=device)
     if not isinstance(given, Tensor):
-        raise ValueError(f"{name} is a {type(given).__name__}, expected a tensor")
+        raise DataError(f"{name} is a {type(given).__name__}, expected a tensor")
     values: Tensor = given
     if values.layout == torch.sparse_coo:
         values = values.to_sparse_csr()
