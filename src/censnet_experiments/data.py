@@ -38,14 +38,14 @@ class NodeData:
     Args:
         graph: with the features that every method gets.
         labels: (N,), -1 for none.
-        num_classes: number of classes.
         parts: cell -> (seeds, N): 0 train, 1 validation, 2 test, -1 none; row s is the split of seed s.
+        num_classes: number of classes.
     """
 
     graph: Graph
     labels: Tensor
-    num_classes: int
     parts: dict[str, Tensor]
+    num_classes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def prepare_node_data(name: str, num_splits: int) -> NodeData:
         for cell, about in TABLES["table1"].items()
         if about.data == name
     }
-    return NodeData(graph, citation.labels, len(citation.classes), parts)
+    return NodeData(graph, citation.labels, parts, len(citation.classes))
 
 
 def prepare_preset_data(table: str, name: str, num_splits: int) -> PresetData:

@@ -181,23 +181,19 @@ def test_a_built_in_name_wins_over_a_folder_unless_it_is_written_as_a_path(
     assert load_run("here").config.data == "./karate"
 
 
-class _Impatient:
+class _Impatient(Callback):
     """Presses Ctrl-C after an epoch."""
 
     def __init__(self, epoch: int) -> None:
         self.last = epoch
 
-    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None: ...
-    def step(self) -> None: ...
-    def epoch(self, rows: Sequence[dict[str, float]], best: Sequence[float | None]) -> None:
+    def on_epoch_end(self, rows: Sequence[dict[str, float]], best: Sequence[float | None]) -> None:
         if rows[0]["epoch"] == self.last:
             signal.raise_signal(signal.SIGINT)
 
-    def end(self) -> None: ...
-
 
 def _interrupt(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
-    callback: Callback = _Impatient(epoch)
+    callback = _Impatient(epoch)
     for module in ("train", "replicates"):
         monkeypatch.setattr(sys.modules[f"censnet.pipeline.{module}"], "show", lambda: callback)
 

@@ -23,7 +23,7 @@ from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
 from censnet.data.tables.list_targets import spread_list_targets, with_siblings
-from censnet.data.tables.notes import Note
+from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
@@ -151,7 +151,7 @@ def read_data(
 def _check_graph_table(made: Assembled, problems: RowErrors) -> Assembled:
     """The same, with graphs whose features cannot be read left without a row."""
     bad = {} if made.graph_table is None else made.graph_table.errors
-    problems.add_placed("graphs", bad)
+    problems.add_located("graphs", bad)
     graph_rows = made.graph_rows.clone()
     graph_rows[list(bad)] = -1
     return replace(made, graph_rows=graph_rows)
@@ -160,7 +160,7 @@ def _check_graph_table(made: Assembled, problems: RowErrors) -> Assembled:
 def _from_assembled(
     name: str,
     made: Assembled,
-    problems: dict[str, dict[int, str]],
+    problems: dict[str, dict[int, RowError]],
     notes: list[Note],
     specs: Sequence[TargetSpec],
     fitted: bool = False,

@@ -16,9 +16,9 @@ from censnet.data.interop.check_pyg_data import check_pyg
 from censnet.data.interop.check_pyg_data import num_nodes as count_nodes
 from censnet.data.tables.undirected import find_reverse_duplicates
 from censnet.errors import DataError
+from censnet.ops.arrays import unique_inverse
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.ops.pairs import unique_inverse
 
 Array = np.ndarray[Any, Any]
 

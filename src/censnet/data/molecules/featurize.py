@@ -37,6 +37,7 @@ from censnet.data.molecules.rdkit_reader import (
     read_molecules,
     read_positions,
 )
+from censnet.data.tables.notes import RowError
 from censnet.data.tables.schema import MoleculeReading
 from censnet.errors import ArgumentError, quote
 from censnet.ops.arrays import IntArray
@@ -62,7 +63,7 @@ class Molecules:
 
     graphs: GraphSet | None
     rows: Tensor
-    problems: dict[int, str]
+    problems: dict[int, RowError]
     vocabulary: list[str]
     node_names: list[str]
     edge_names: list[str]

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from censnet.data.splits.split import PARTS, Split, file_name, read_split_rows, split_rows
 from censnet.errors import DataError
+from censnet.ops.arrays import unique_inverse
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import NodePairs, sample_non_edges, unique_inverse
+from censnet.ops.pairs import NodePairs, sample_non_edges
 
 __all__ = ["LinkSplit", "link_rows", "links", "read_links"]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from censnet.data.splits.split import SPELLINGS, Split
 from censnet.data.tables.columns import as_arrow, as_text, is_missing, is_number, read_dates, read_numbers
 from censnet.errors import DataError, quote
-from censnet.ops.pairs import unique_inverse
+from censnet.ops.arrays import unique_inverse
 
 __all__ = ["Split", "by_column", "by_time", "label_rate", "ratio", "scaffold", "stratified"]
 

@@ -21,6 +21,7 @@ from censnet.data.tables.columns import (
     read_vectors,
 )
 from censnet.data.tables.notations import Notation
+from censnet.data.tables.notes import RowError
 from censnet.data.tables.statistics import to_shares
 from censnet.errors import quote
 from censnet.ops.arrays import Array, BoolArray, FloatArray
@@ -188,16 +189,17 @@ class Column(BaseModel):
             return text.slice(0, 0)
         return text.filter(pc.invert(pc.is_in(text, value_set=pa.array([*self.categories, None], pa.string()))))
 
-    def error_messages(self, values: pa.ChunkedArray, parsed: Parsed) -> dict[int, str]:
+    def error_messages(self, values: pa.ChunkedArray, parsed: Parsed) -> dict[int, RowError]:
         """Row -> the value that cannot be read, and what was expected."""
         if len(parsed.bad) == 0:
             return {}
         found = values.take(pa.array(parsed.bad)).to_pylist()
         expected = EXPECTED.get(self.kind, f"is not a list of {len(self.mean)} numbers")
         limit = "is a limit (censored), expected a finite number: a feature has to be known"
+        causes = [limit if self.kind == "number" and is_limit(value) else expected for value in found]
         return {
-            int(row): f"{quote(value)} {limit if self.kind == 'number' and is_limit(value) else expected}"
-            for row, value in zip(parsed.bad, found, strict=True)
+            int(row): RowError(cause, f"{quote(value)} {cause}")
+            for row, value, cause in zip(parsed.bad, found, causes, strict=True)
         }
 
 

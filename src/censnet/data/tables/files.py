@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.keys import TABLES, find_key
-from censnet.data.tables.notes import Note
+from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.suggest_keys import tell_ends
 from censnet.errors import DataError, name_columns, quote
 from censnet.files import atomic_file
@@ -45,7 +45,7 @@ class Tables:
     edges: pd.DataFrame | None = None
     graphs: pd.DataFrame | None = None
     names: dict[str, str] = field(default_factory=dict)
-    unreadable: dict[int, str] = field(default_factory=dict)
+    unreadable: dict[int, RowError] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
     def name(self, table: str) -> str:

@@ -16,6 +16,7 @@ from censnet.data.tables.column_types import MOST_CATEGORIES, find_kind
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, Kind, Parsed, as_text, list_width, read_numbers
 from censnet.data.tables.encoding import CHOSEN, EXPECTED, Column, parse_values
 from censnet.data.tables.notations import Notation
+from censnet.data.tables.notes import RowError
 from censnet.data.tables.statistics import Summary, different_columns, summarize, summarize_each, to_shares
 from censnet.errors import DataError, quote
 from censnet.ops.arrays import Array, IntArray
@@ -39,7 +40,7 @@ class TypedColumn:
     parsed: Parsed | None = None
 
     @property
-    def errors(self) -> dict[int, str]:
+    def errors(self) -> dict[int, RowError]:
         """Row -> the value that cannot be read."""
         return {} if self.parsed is None else self.column.error_messages(self.values, self.parsed)
 

@@ -17,7 +17,9 @@ from censnet.data.tables.columns import DECIMAL_COMMA, USED, as_arrow
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.fitting import WHOLE_COLUMN, TypedColumn, type_column
 from censnet.data.tables.notations import Notation
-from censnet.errors import DataError, location
+from censnet.data.tables.notes import RowError
+from censnet.data.tables.row_errors import locate
+from censnet.errors import DataError
 from censnet.ops.arrays import IntArray
 
 Structure = Literal["none", "degree", "constant"]
@@ -142,12 +144,12 @@ class TypedTable:
         return cls(schema, columns, len(frame), file)
 
     @property
-    def errors(self) -> dict[int, str]:
-        """Row -> the message on the values in it that cannot be read, of the first few columns."""
-        messages: dict[int, list[str]] = {}
+    def errors(self) -> dict[int, RowError]:
+        """Row -> the values in it that cannot be read, of the first few columns."""
+        messages: dict[int, list[RowError]] = {}
         for typed in self.columns:
             for row, message in typed.errors.items():
-                messages.setdefault(row, []).append(location(self.file, row, typed.column.name) + message)
+                messages.setdefault(row, []).append(locate(message, self.file, row, typed.column.name))
         return {row: _join_messages(messages[row]) for row in sorted(messages)}
 
     def select(self, names: Collection[str]) -> TypedTable:
@@ -176,9 +178,10 @@ class TypedTable:
         return torch.from_numpy(out)
 
 
-def _join_messages(messages: Sequence[str]) -> str:
+def _join_messages(messages: Sequence[RowError]) -> RowError:
     more = len(messages) - _MOST_MESSAGES
-    return "; ".join(messages[:_MOST_MESSAGES]) + (f"; and {more:,} more columns" if more > 0 else "")
+    text = "; ".join(messages[:_MOST_MESSAGES]) + (f"; and {more:,} more columns" if more > 0 else "")
+    return RowError(messages[0].cause, text)
 
 
 def _share_indicators(columns: Sequence[tuple[TypedColumn, Column]], rows: IntArray | None) -> dict[str, Column]:
