@@ -20,7 +20,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,9 @@ from rich.table import Table
 
 from benchmarks.records import write_record
 from censnet.pipeline.prepare import prepare
-from censnet.selection.recipes import fit_ensemble
+from censnet.selection.self_training import fit_ensemble
+from censnet.training.callbacks import Callback
+from censnet.training.devices import make_accelerator
 from censnet_experiments.external import SPLITS, write_cells
 
 AIM = 0.62
@@ -39,32 +40,18 @@ PEER = Path(__file__).parent / "peers" / "chemprop_splits.py"
 console = Console(width=120)
 
 
-class ReachedError(Exception):
-    """The aim is reached, and there is no more to train for."""
-
-
-class Course:
-    """Callback: times and validation errors of epochs; stops training at the aim."""
+class Course(Callback):
+    """Records when each epoch ended and its validation error, and stops training at the aim."""
 
     def __init__(self, aim: float) -> None:
-        self.aim, self.start = aim, time.perf_counter()
+        self.aim, self.start = aim, time.perf_counter()  # the clock runs since before the data are read
         self.seconds: list[float] = []
         self.errors: list[float] = []
 
-    def begin(self, *facts: object) -> None:
-        """The clock runs since before the data were read."""
-
-    def step(self) -> None:
-        """Steps are not counted."""
-
-    def epoch(self, rows: Sequence[dict[str, float]], *facts: object) -> None:
+    def on_epoch_end(self, rows: Sequence[dict[str, float]], best: Sequence[float | None]) -> bool:
         self.seconds.append(time.perf_counter() - self.start)
         self.errors.append(rows[0]["validation_rmse"])
-        if self.errors[-1] <= self.aim:
-            raise ReachedError
-
-    def end(self) -> None:
-        """Nothing is open."""
+        return self.errors[-1] <= self.aim
 
 
 def train_ours(seed: int, aim: float, epochs: int | None) -> dict[str, Any]:
@@ -74,8 +61,8 @@ def train_ours(seed: int, aim: float, epochs: int | None) -> dict[str, Any]:
         changes["training.epochs"] = epochs
     course = Course(aim)
     prepared = prepare("lipophilicity", "graph:exp", "strong", changes, seed)
-    with suppress(ReachedError):
-        fit_ensemble(prepared.task_data, prepared.settings, None, False, "cpu", [course], 1)
+    accelerator = make_accelerator(device="cpu")
+    fit_ensemble(prepared.task_data, prepared.settings, accelerator=accelerator, callbacks=[course])
     return find_aim(course.errors, course.seconds, aim)
 
 

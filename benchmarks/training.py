@@ -34,6 +34,7 @@ from censnet.data.datasets.download import find
 from censnet.nn.model import Model
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.settings.build import build_model
+from censnet.training.devices import make_accelerator
 from censnet.training.trainer import fit
 
 TARGETS = {"molecules": 1.3, "loop": 1.25}
@@ -50,16 +51,16 @@ class Clock:
         self.steps: list[float] = []
         self.epochs: list[float] = []
 
-    def begin(self, *facts: object) -> None:
+    def on_train_begin(self, *facts: object) -> None:
         """The clock runs by itself."""
 
-    def step(self) -> None:
+    def on_step_end(self) -> None:
         self.steps.append(time.perf_counter())
 
-    def epoch(self, *facts: object) -> None:
+    def on_epoch_end(self, *facts: object) -> None:
         self.epochs.append(time.perf_counter())
 
-    def end(self) -> None:
+    def on_train_end(self) -> None:
         """Nothing is open."""
 
 
@@ -89,7 +90,7 @@ def molecules_per_second(prepared: Prepared, steps: int, warm: int = 5) -> float
     """Through the loop of `censnet train`, validation excluded: it comes after the epoch's last step."""
     settings = prepared.settings.training.model_copy(update={"epochs": 1, "patience": None})
     clock = Clock()
-    fit(make(prepared), prepared.task_data, settings, 0, device="cpu", callbacks=[clock])
+    fit(make(prepared), prepared.task_data, settings, 0, accelerator=make_accelerator(device="cpu"), callbacks=[clock])
     counted = clock.steps[warm : warm + steps + 1]
     return settings.batch_size * (len(counted) - 1) / (counted[-1] - counted[0])
 
@@ -124,7 +125,8 @@ def measure_loop(epochs: int, rounds: int) -> dict[str, Any]:
 
 def _through_fit(prepared: Prepared) -> list[float]:
     clock = Clock()
-    fit(make(prepared), prepared.task_data, prepared.settings.training, 0, device="cpu", callbacks=[clock])
+    accelerator = make_accelerator(device="cpu")
+    fit(make(prepared), prepared.task_data, prepared.settings.training, accelerator=accelerator, callbacks=[clock])
     return clock.epochs
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from censnet.training.trainer import _Trainer
+from censnet.training.trainer import Trainer
 
 
 class CrashError(Exception):
@@ -23,9 +23,9 @@ class KillError(BaseException):
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, step: int, how: str) -> None:
     """Raise `CrashError`, or interrupt, at the given step, counted over everything that is trained."""
-    taken, whole_step = 0, _Trainer._step
+    taken, whole_step = 0, Trainer._step
 
-    def patched(self: _Trainer, chosen: torch.Tensor) -> torch.Tensor:
+    def patched(self: Trainer, chosen: torch.Tensor) -> torch.Tensor:
         nonlocal taken
         taken += 1
         if taken == step:
@@ -34,7 +34,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, step: int, how: str) -> None:
             os.kill(os.getpid(), signal.SIGINT)
         return whole_step(self, chosen)
 
-    monkeypatch.setattr(_Trainer, "_step", patched)
+    monkeypatch.setattr(Trainer, "_step", patched)
 
 
 def kill_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pandas as pd
-from training.samples import payments, shapes, smiles
+from samples import payments, shapes, smiles
 
 from censnet.data.tables.files import Tables
 from censnet.pipeline import train

@@ -11,10 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from torch import Tensor
 
 from censnet.data.splits.split import RESERVED, Split, split_rows
 from censnet.data.tables.files import Tables, write_table
+from censnet.nn.ensemble import stack_members
+from censnet.nn.model import Model
 from censnet.pipeline import replicates
+from censnet.pipeline.prepare import Prepared
+from censnet.training.callbacks import Callback
+from censnet.training.task_data import build_model
 
 QUICK: dict[str, object] = {
     "training.epochs": 6,
@@ -83,22 +90,22 @@ def unscaled() -> Tables:
 
 
 def shapes(count: int = 40, seed: int = 0) -> Tables:
-    """Many graphs: rings and chains of coloured beads. Which one it is, its size, and labels with gaps."""
+    """Many graphs: rings and chains of colored beads. Which one it is, its size, and labels with gaps."""
     rng = np.random.default_rng(seed)
     nodes: list[dict[str, Any]] = []
     edges: list[dict[str, Any]] = []
     graphs: list[dict[str, Any]] = []
     for number in range(count):
         name, size, ring = f"g{number}", int(rng.integers(3, 8)), int(number % 2)
-        colours = rng.choice(["red", "blue"], size)
+        colors = rng.choice(["red", "blue"], size)
         nodes += [
-            {"graph": name, "id": bead, "colour": colour, "warm": int(colour == "red")}
-            for bead, colour in enumerate(colours)
+            {"graph": name, "id": bead, "colour": color, "warm": int(color == "red")}
+            for bead, color in enumerate(colors)
         ]
         for bead in range(size if ring else size - 1):
             ends = {"source": bead, "target": (bead + 1) % size}
             edges.append({"graph": name, **ends, "length": round(float(rng.uniform(1, 2)), 3)})
-        red = float((colours == "red").mean())
+        red = float((colors == "red").mean())
         many = int(red > 0.5) if rng.random() < 0.7 else None
         graphs.append({"graph": name, "ring": ring, "many_red": many, "red": round(red, 4), "weight": size + red})
     frame = pd.DataFrame(graphs)
@@ -133,8 +140,35 @@ def content(folder: Path) -> dict[str, object]:
 
 def batch_replicates(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
     """Whether replicates that can be trained as one batched ensemble are."""
-    can_batch = replicates.can_batch_members
-    monkeypatch.setattr(replicates, "can_batch_members", lambda *args: yes and can_batch(*args))
+    can_batch = replicates.can_batch
+    monkeypatch.setattr(replicates, "can_batch", lambda *args: yes and can_batch(*args))
+
+
+def untrained_model(prepared: Prepared, members: int = 1, seed: int = 0) -> Model:
+    """The model of a training from its initial weights; several members are batched."""
+    torch.manual_seed(seed)
+    models = [build_model(prepared.task_data, prepared.settings) for _ in range(members)]
+    return models[0] if members == 1 else stack_members(models)
+
+
+class RecordWeights(Callback):
+    """Records the weights of a model after every epoch, and how the callback was called."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.steps, self.ended = model, 0, False
+        self.seen: list[dict[str, Tensor]] = []
+
+    def on_train_begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
+        self.begun = (epochs, done, steps, monitor)
+
+    def on_step_end(self) -> None:
+        self.steps += 1
+
+    def on_epoch_end(self, rows: object, best: object) -> None:
+        self.seen.append({name: tensor.clone() for name, tensor in self.model.state_dict().items()})
+
+    def on_train_end(self) -> None:
+        self.ended = True
 
 
 def write_splits(

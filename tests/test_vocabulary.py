@@ -55,16 +55,16 @@ NAMES = {
     "StoppedError": "TrainingStopped",
     "Whole": "IntArray",
 }
-PARTS = {  # of any name
+PARTS = {  # how a word in a name begins
     "guess": "pseudo_label",
     "taught": "labeled",
     "lesson": "task_data",
     "learner": "model",
     "listener": "callback",
     "giveaway": "leakage",
-    "standins": "default_features",
-    "sidebyside": "batched",
-    "atrest": "frozen",
+    "stand_in": "default_features",
+    "side_by_side": "batched",
+    "at_rest": "frozen",
     "hush": "zero_grad",
     "shelve": "to_tensors",
     "neighbour": "neighbor",
@@ -120,10 +120,9 @@ def test_names_are_the_field_s(path: Path) -> None:
             continue
         if token.string in NAMES:
             found.add(f"line {token.start[0]}: {token.string} is {NAMES[token.string]}")
-        plain = token.string.replace("_", "").lower()
-        found |= {
-            f"line {token.start[0]}: {token.string}: {old} is {new}" for old, new in PARTS.items() if old in plain
-        }
+        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", token.string).lower()
+        words = [word for word in PARTS if re.search(rf"(^|_){word}", snake)]
+        found |= {f"line {token.start[0]}: {token.string}: {word} is {PARTS[word]}" for word in words}
     assert not found, sorted(found)
 
 

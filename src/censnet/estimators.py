@@ -35,16 +35,15 @@ from censnet.nn.chunked import dense
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare_typed
-from censnet.pipeline.resolve import SettingsLike, read_settings
+from censnet.pipeline.resolve import read_settings
 from censnet.pipeline.train import fit_run
-from censnet.runs.predictor import find_device
 from censnet.runs.run import Run
-from censnet.settings.presets import make_settings
+from censnet.settings.presets import Changes, make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.predictions import probabilities
 from censnet.tasks.target_type import read_finite
 from censnet.tasks.targets import output_slices
-from censnet.training.devices import make_accelerator
+from censnet.training.devices import find_device, make_accelerator
 from censnet.training.evaluator import average
 
 Array = NDArray[Any]
@@ -75,7 +74,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         epochs: int | None = None,
         learning_rate: float | None = None,
         batch_size: int | None = None,
-        settings: SettingsLike | None = None,
+        settings: Changes | None = None,
         ensemble: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = None,
@@ -128,7 +127,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         specs = [TargetSpec(Level.GRAPH, *one) for one in zip(names, kinds, positive, strict=True)]
         prepared = prepare_typed(dataset, specs, False, settings, [spec.name for spec in specs], changed)
         accelerator = make_accelerator(settings.training.precision, self.device)
-        self.run_ = fit_run(prepared, self.ensemble, accelerator, started, device=self.device)
+        self.run_ = fit_run(prepared, self.ensemble, accelerator, started)
         self.n_outputs_ = len(labels)
 
     def _make_settings(self, split: str) -> tuple[Settings, set[str]]:
@@ -211,7 +210,7 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         epochs: int | None = None,
         learning_rate: float | None = None,
         batch_size: int | None = None,
-        settings: SettingsLike | None = None,
+        settings: Changes | None = None,
         ensemble: int = 1,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = None,

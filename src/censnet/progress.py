@@ -23,7 +23,7 @@ class Bar:
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
+    def on_train_begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
         columns = (
             text_column("epoch", "bold"),
             MofNCompleteColumn(),
@@ -37,15 +37,15 @@ class Bar:
         self.monitor, self.steps = monitor, steps
         self.progress.start()
 
-    def step(self) -> None:
+    def on_step_end(self) -> None:
         if self.steps > 1:
             self.progress.advance(self.task, 1 / self.steps)
 
-    def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
+    def on_epoch_end(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
         done = int(rows[0]["epoch"])
         self.progress.update(self.task, completed=done, description=describe(rows, best, self.monitor))
 
-    def end(self) -> None:
+    def on_train_end(self) -> None:
         """Leave the bar on the screen, with the elapsed time."""
         self.progress.columns = (*self.progress.columns[:-2], TimeElapsedColumn())
         self.progress.stop()
@@ -57,14 +57,14 @@ class LineProgress:
     def __init__(self, console: Console, seconds: float = SECONDS_BETWEEN_LINES) -> None:
         self.console, self.seconds = console, seconds
 
-    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
+    def on_train_begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
         self.epochs, self.monitor, self.first, self.line = epochs, monitor, done, ""
         self.started = self.spoken = time.monotonic()
 
-    def step(self) -> None:
+    def on_step_end(self) -> None:
         """Nothing: a line is for epochs."""
 
-    def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
+    def on_epoch_end(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
         now, done = time.monotonic(), int(rows[0]["epoch"])
         self.line = f"epoch {done}/{self.epochs}  {describe(rows, best, self.monitor)}"
         if now - self.spoken >= self.seconds and done < self.epochs:
@@ -72,7 +72,7 @@ class LineProgress:
             self._say(f"{self.line}  {left:.0f} s left")
             self.spoken, self.line = now, ""
 
-    def end(self) -> None:
+    def on_train_end(self) -> None:
         if self.line:
             self._say(self.line)
 

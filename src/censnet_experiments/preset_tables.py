@@ -10,19 +10,20 @@ import torch
 
 from censnet.data.tables.default_features import count_degree, encode_degree, fit_degree
 from censnet.data.tables.schema import Schema
+from censnet.errors import ArgumentError
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.resolve import resolve_settings
+from censnet.selection.candidates import Selection
 from censnet.selection.pseudo_labels import INVERSE_TEMPERATURES
-from censnet.selection.recipes import fit_ensemble
+from censnet.selection.self_training import fit_ensemble
 from censnet.settings.presets import make_settings
 from censnet.tasks.metrics import MONITORS
-from censnet.training.evaluator import Evaluator, average
-from censnet.training.inference import infer
+from censnet.training.devices import make_accelerator
+from censnet.training.evaluator import Evaluator, average, infer
 from censnet.training.task_data import TaskData
-from censnet.training.trainer import FitResult
 from censnet_experiments.baselines.encoders import baseline_encoder
 from censnet_experiments.data import PresetData
 from censnet_experiments.plan import SECTIONS, Plan, Preset
@@ -41,7 +42,7 @@ def train_runs(plan: Plan[Preset], runs: Sequence[Run], data: PresetData, device
     task_data = [data.task_data[cell][plan.split_seed(seed)] for cell, seed in runs]
     start, recipe, seeds = time.perf_counter(), plan.recipe, [seed for _, seed in runs]
     if seeds != list(range(seeds[0], seeds[0] + len(seeds))):
-        raise ValueError(f"seeds are {seeds}, expected no gap: members are drawn from the first one onwards")
+        raise ArgumentError(f"seeds are {seeds}, expected no gap: members are drawn from the first one onwards")
     if not recipe.edge_features:
         task_data = _with_graphs(task_data, _without_edge_features)
     if not recipe.node_features:
@@ -50,19 +51,19 @@ def train_runs(plan: Plan[Preset], runs: Sequence[Run], data: PresetData, device
     if not settings.data.descriptors:
         task_data = _with_graphs(task_data, _without_descriptors)
     elif any(one.graph.graph_width == 0 for one in task_data):
-        raise ValueError("the molecules have no descriptors, expected them for data.descriptors: prepare them again")
+        raise ArgumentError("the molecules have no descriptors, expected them for data.descriptors: prepare them again")
     settings = resolve_settings(task_data[0], settings, set(recipe.changes))
     encoder = None if recipe.encoder == "censnet" else baseline_encoder(recipe.encoder)
-    models, fit_results = fit_ensemble(
-        _batch_splits(task_data, recipe.ensemble), settings, None, False, str(device), [],
-        len(task_data) * recipe.ensemble, encoder,
+    selections = fit_ensemble(
+        _batch_splits(task_data, recipe.ensemble), settings, len(task_data) * recipe.ensemble,
+        accelerator=make_accelerator(settings.training.precision, str(device)), make_encoder=encoder,
     )  # fmt: skip
     seconds = (time.perf_counter() - start) / len(seeds)
     records = []
     for number, (run, one) in enumerate(zip(runs, task_data, strict=True)):
         members = slice(number * recipe.ensemble, (number + 1) * recipe.ensemble)
-        metrics, chosen = _evaluate(models[members], one, device), _chosen(fit_results[members][0])
-        num_candidates = _count_candidates(fit_results[0])
+        metrics = _evaluate([selection.model for selection in selections[members]], one, device)
+        chosen, num_candidates = _chosen(selections[members][0]), _count_candidates(selections[0])
         records.append(Record.of(plan, run, metrics, seconds, device, chosen=chosen, num_candidates=num_candidates))
     return records
 
@@ -73,7 +74,7 @@ def _batch_splits(task_data: Sequence[TaskData], ensemble: int) -> TaskData:
     if not first.parts:
         return first
     if any(one.graph is not first.graph or one.targets != first.targets for one in task_data):
-        raise ValueError("inputs of one batch are of several graphs or targets, expected one of each")
+        raise ArgumentError("inputs of one batch are of several graphs or targets, expected one of each")
     parts = {level: torch.cat([one.parts[level].expand(-1, ensemble) for one in task_data], 1) for level in first.parts}
     return replace(first, parts=parts)
 
@@ -95,7 +96,7 @@ def _without_edge_features(graph: Graph | GraphSet) -> Graph | GraphSet:
 def _without_node_features(graph: Graph | GraphSet) -> Graph | GraphSet:
     """Replace node features by the default ones of a table of edges alone."""
     if isinstance(graph, GraphSet):
-        raise ValueError("node_features is false for many graphs, expected one graph")
+        raise ArgumentError("node_features is false for many graphs, expected one graph")
     degree = count_degree(graph.ends.numpy(), graph.num_nodes)
     return replace(graph, nodes=encode_degree(fit_degree(Schema(), degree, None), degree))
 
@@ -105,12 +106,11 @@ def _without_descriptors(graph: Graph | GraphSet) -> Graph | GraphSet:
     return graph.with_graph_features(None) if isinstance(graph, GraphSet) else graph
 
 
-def _chosen(fit_result: FitResult) -> dict[str, float]:
+def _chosen(selection: Selection) -> dict[str, float]:
     """The epoch selected on the validation set, and the candidate where there were several."""
-    (epoch,) = fit_result.best_epoch
-    chosen: dict[str, float] = {"epoch": epoch}
-    if fit_result.choice is not None:
-        selected = fit_result.choice.candidates[fit_result.choice.kept]
+    chosen: dict[str, float] = {"epoch": selection.fit_result.best_epoch[0]}
+    if selection.candidates:
+        selected = selection.candidates[selection.selected]
         chosen |= {
             "round": selected.round,
             "pseudo_label_weight": selected.pseudo_label_weight,
@@ -119,12 +119,10 @@ def _chosen(fit_result: FitResult) -> dict[str, float]:
     return chosen
 
 
-def _count_candidates(fit_result: FitResult) -> int:
+def _count_candidates(selection: Selection) -> int:
     """The number of settings selected from: initial pseudo-labels are themselves the best of several temperatures."""
-    candidates = [] if fit_result.choice is None else fit_result.choice.candidates
-    return max(
-        1, sum(len(INVERSE_TEMPERATURES) if one.pseudo_label_weight and one.round == 1 else 1 for one in candidates)
-    )
+    initial = [one.pseudo_label_weight > 0 and one.round == 1 for one in selection.candidates]
+    return max(1, sum(len(INVERSE_TEMPERATURES) if one else 1 for one in initial))
 
 
 def _evaluate(models: Sequence[Model], task_data: TaskData, device: torch.device) -> dict[str, float]:
@@ -140,6 +138,6 @@ def _evaluate(models: Sequence[Model], task_data: TaskData, device: torch.device
     outputs = torch.stack([dense(infer(model, task_data.graph).by_level[level]) for model in models])
     metric = MONITORS[task_data.targets[0].kind]
     for part in ("validation", "test"):
-        scores = Evaluator(task_data, part, narrow=False).of({level: average(task_data.of(level), outputs)})[0][level]
+        scores = Evaluator(task_data, part).score({level: average(task_data.of(level), outputs)})[0][level]
         found[part] = scores[metric]
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from training.samples import payments, quick, shapes, smiles
+from samples import payments, quick, shapes, smiles
 
 from censnet import train
 from censnet.data.tables.files import Tables

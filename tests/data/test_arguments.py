@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from training.samples import payments, quick
+from samples import payments, quick
 
 from censnet import load_run, replicate, train
 from censnet.data import load_data

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import shapes
+from samples import shapes
 
 from censnet.data import DataError, Tables, load_data
 from censnet.data.load import read_data

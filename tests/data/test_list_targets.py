@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from samples import payments, quick
 from torch_geometric.data import Data
-from training.samples import payments, quick
 
 from censnet import load_run, train
 from censnet.data import load_data

@@ -17,8 +17,9 @@ from censnet.data.splits.links import LinkSplit, link_rows, links, read_links
 from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.split import Split, read_splits
 from censnet.errors import DataError
+from censnet.ops.arrays import sorted_unique
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import NodePairs, find_bipartition, sample_non_edges, sorted_unique
+from censnet.ops.pairs import NodePairs, find_bipartition, sample_non_edges
 
 
 def equal(one: Split, two: Split) -> bool:

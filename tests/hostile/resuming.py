@@ -31,7 +31,7 @@ def _stopped() -> Path:
     """An unfinished training, by a crash at its fourth step, with its data beside it."""
     place = home() / "stopped"
     write_all(place / "data", world(IDS))
-    step, taken = fit._Trainer._step, 0
+    step, taken = fit.Trainer._step, 0
 
     def crash(self: Any, chosen: Any) -> Any:
         nonlocal taken
@@ -40,13 +40,13 @@ def _stopped() -> Path:
             raise _StopError
         return step(self, chosen)
 
-    fit._Trainer._step = crash
+    fit.Trainer._step = crash
     try:
         train(place / "data", "node:label", place / "run", settings=SETTINGS, device="cpu")
     except _StopError:
         pass
     finally:
-        fit._Trainer._step = step
+        fit.Trainer._step = step
     assert (place / "run" / "checkpoint").is_dir(), "the training was not stopped in the middle"
     return place
 

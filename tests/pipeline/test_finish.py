@@ -79,7 +79,7 @@ def test_more_or_fewer_epochs_end_with_the_bits_of_having_asked_for_them(
 def test_members_that_are_done_are_trained_further_too(beads, tmp_path, monkeypatch):
     settings = quick(**ALWAYS, training__epochs=2, training__batch_size=64)
     whole = train(beads, "graph:ring", tmp_path / "whole", settings=settings | {"training.epochs": 4}, ensemble=2)
-    monkeypatch.setattr("censnet.selection.recipes.AT_ONCE_ON_CPU", 0)  # one after the other
+    monkeypatch.setattr("censnet.training.ensemble.BATCHED_ON_CPU", 0)  # one after the other
     steps = len(whole.history) // 2 // 2
     stop(monkeypatch, steps + 2, beads, "graph:ring", tmp_path / "run", settings=settings, ensemble=2)
     run = resume_run(tmp_path / "run", settings={"training.epochs": 4})
@@ -179,7 +179,7 @@ def test_without_an_epoch_there_is_nothing_to_close(town, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("step", [1, 3, 5])
 def test_an_ensemble_is_closed_with_the_members_that_have_an_epoch(step, beads, tmp_path, monkeypatch):
-    monkeypatch.setattr("censnet.selection.recipes.AT_ONCE_ON_CPU", 0)  # one after the other
+    monkeypatch.setattr("censnet.training.ensemble.BATCHED_ON_CPU", 0)  # one after the other
     settings = quick(**ALWAYS, training__epochs=2, training__batch_size=64)
     stop(monkeypatch, step + 1, beads, "graph:ring", tmp_path / "run", settings=settings, ensemble=3, how="exception")
     run = resume_run(tmp_path / "run", finish=True)
@@ -191,7 +191,7 @@ def test_an_ensemble_is_closed_with_the_members_that_have_an_epoch(step, beads, 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_of_candidates_and_rounds_those_are_compared_that_were_come_to(step, at_once, town, tmp_path, monkeypatch):
     if not at_once:
-        monkeypatch.setattr("censnet.selection.recipes.AT_ONCE_ON_CPU", 0)
+        monkeypatch.setattr("censnet.training.ensemble.BATCHED_ON_CPU", 0)
     settings = quick(
         **ALWAYS, training__epochs=2, training__pseudo_label_weights=[0.0, 1.0], training__self_training_rounds=2
     )
@@ -199,7 +199,7 @@ def test_of_candidates_and_rounds_those_are_compared_that_were_come_to(step, at_
     run = resume_run(tmp_path / "run", finish=True)
     assert run.config.selection is not None
     assert len(run.config.selection.best[0]) == len(run.config.selection.candidates) == 3
-    assert run.config.selection.best[0][run.config.selection.kept[0]] is not None
+    assert run.config.selection.best[0][run.config.selection.selected[0]] is not None
     assert len(run.predict(town)) == 30
 
 

@@ -11,13 +11,11 @@ import pandas as pd
 import pytest
 import torch
 from crashes import CrashError, KillError, kill_after, stop_at
-from pydantic import ValidationError
 from samples import content, payments, quick, shapes
 
 from censnet.errors import RunError
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.runs.config import Candidate, SelectionRecord
 from censnet.runs.directory import MODEL, SAVING, dump_with_checksum, load_with_checksum
 from censnet.runs.loading import read_frame
 
@@ -44,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(home: Path, tmp_path: Path) -> Path:
-    """A run that may be spoilt."""
+    """A run that may be spoiled."""
     return Path(shutil.copytree(home / "a", tmp_path / "run"))
 
 
@@ -249,10 +247,3 @@ def test_a_long_table_whose_errors_are_few_is_read_without_a_word(recwarn):
     frame = read_frame("\n".join(rows).encode(), Path("predictions.csv"))
     assert frame["error"].notna().sum() == 1
     assert not [warning for warning in recwarn if "mixed types" in str(warning.message)]
-
-
-def test_what_was_kept_is_one_of_the_tries() -> None:
-    candidates = [Candidate(round=1, gates="frozen", pseudo_label_weight=0.0)]
-    for kept in ([1], [-1], [0, 7]):
-        with pytest.raises(ValidationError, match="expected numbers of 1 try"):
-            SelectionRecord(candidates=candidates, inverse_temperature=[], best=[[0.5]], kept=kept)

@@ -1,15 +1,15 @@
-"""What a step sees of a graph: all of it, or parts when it is too big; and the plan of an epoch."""
+"""Batches: the full graph, or subgraphs when it is too large; and the plan of an epoch."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from training.samples import payments, quick
+from samples import payments, quick
 
 from censnet.nn.model import Model
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.settings.build import build_model
-from censnet.training.batches import choose_sampling, make_batches, whole_batches
+from censnet.training.batches import choose_sampling, even_batches, make_batches
 
 
 @pytest.fixture(scope="module")
@@ -23,24 +23,24 @@ def make(prepared: Prepared) -> Model:
 
 
 @pytest.mark.parametrize(("memory", "expected"), [(2**30, "full"), (2**14, "neighbors")])
-def test_a_graph_that_would_fill_the_memory_is_seen_in_parts(prepared: Prepared, memory: int, expected: str) -> None:
+def test_a_graph_that_would_fill_the_memory_is_sampled(prepared: Prepared, memory: int, expected: str) -> None:
     chosen = choose_sampling(prepared.task_data, prepared.settings.training, make(prepared), memory)
     assert chosen.sampling == expected
 
 
-def test_what_the_user_asks_for_is_not_overruled(prepared: Prepared) -> None:
+def test_sampling_that_is_set_is_not_overruled(prepared: Prepared) -> None:
     asked = prepared.settings.training.model_copy(update={"sampling": "full"})
     assert choose_sampling(prepared.task_data, asked, make(prepared), 1).sampling == "full"
 
 
-def test_links_need_the_graph_whole() -> None:
+def test_links_need_the_full_graph() -> None:
     linked = prepare(payments(), "link", "strong", quick())
     graph = linked.task_data.graph
     model = build_model(graph.node_width, graph.edge_width, [], linked.settings.model, link=True)
     assert choose_sampling(linked.task_data, linked.settings.training, model, 1).sampling == "full"
 
 
-def test_an_epoch_of_parts_has_no_more_steps_than_asked_and_other_rows_each_time(prepared: Prepared) -> None:
+def test_an_epoch_of_subgraphs_has_at_most_the_steps_set_and_other_samples_each_time(prepared: Prepared) -> None:
     changes = {"sampling": "neighbors", "batch_size": 8, "max_steps_per_epoch": 3}
     batches = make_batches(prepared.task_data, prepared.settings.training.model_copy(update=changes), hops=2)
     plans = [batches.plan(torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
@@ -53,7 +53,7 @@ def test_an_epoch_of_parts_has_no_more_steps_than_asked_and_other_rows_each_time
     ("rows", "size", "sizes"),
     [(9, 4, [4, 5]), (10, 4, [4, 4, 2]), (11, 4, [4, 4, 3]), (3, 4, [3]), (8, 4, [4, 4]), (1, 64, [1])],
 )
-def test_a_small_last_step_joins_the_one_before(rows: int, size: int, sizes: list[int]) -> None:
-    steps = whole_batches(torch.arange(rows), size)
+def test_a_small_last_batch_joins_the_one_before(rows: int, size: int, sizes: list[int]) -> None:
+    steps = even_batches(torch.arange(rows), size)
     assert [len(step) for step in steps] == sizes
     assert torch.equal(torch.cat(steps), torch.arange(rows))

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from crashes import stop_at
 from rich.console import Console
+from samples import payments, quick, shapes
 from torch import Tensor
-from training.samples import payments, quick, shapes
 
 from censnet.cli.render_run import scores_screen
 from censnet.data.tables.files import Tables
@@ -162,13 +163,10 @@ def test_limits_pull_answers_beyond_them() -> None:
 
 
 def test_a_training_goes_on_with_its_limits_and_not_with_others(tmp_path: Any, monkeypatch: Any) -> None:
-    from censnet.training import trainer as fit_module
-
     data, settings = fees(), quick(training__epochs=4)
     whole = train(data, "edge:fee", tmp_path / "whole", settings=settings)
-    asked = iter([False, False, True])
     with monkeypatch.context() as patch:
-        patch.setattr(fit_module._Trainer, "_is_asked", lambda self, interrupted, seen: next(asked, False))
+        stop_at(patch, 3, "ctrl-c")
         with pytest.raises(TrainingStopped):
             train(data, "edge:fee", tmp_path / "cut", settings=settings)
     exact = replace(data, edges=data.edges.assign(fee=data.edges["fee"].str.lstrip(">")))

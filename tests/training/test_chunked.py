@@ -21,6 +21,8 @@ from censnet.training.evaluator import Evaluator
 from censnet.training.objective import Objective
 from censnet.training.task_data import build_model
 
+CPU = torch.device("cpu")
+
 
 def payments(rows: int, classes: int, nodes: int = 40) -> pd.DataFrame:
     draw = np.random.default_rng(0)
@@ -69,10 +71,10 @@ def test_chunks_predict_and_evaluate_as_all_rows_at_once(in_chunks: pytest.Monke
     settings = {"model.dropout": 0.3, "model.hidden": 8, "training.epochs": 3}
     data, later = payments(400, 210), payments(500, 210)
     run = censnet.train(data, "edge:shop=classes", settings=settings, ensemble=ensemble)
-    assert isinstance(run.outputs(run.read(data).graph, torch.device("cpu"))[0].rows["edge"], chunked.ChunkedOutputs)
+    assert isinstance(run.outputs(run.read(data).graph, CPU)[0].by_level["edge"], chunked.ChunkedOutputs)
     in_pieces = run.predict(later), run.evaluate(later), run.evaluate(data)
     in_chunks.undo()
-    assert isinstance(run.outputs(run.read(data).graph, torch.device("cpu"))[0].rows["edge"], torch.Tensor)
+    assert isinstance(run.outputs(run.read(data).graph, CPU)[0].by_level["edge"], torch.Tensor)
     at_once = run.predict(later), run.evaluate(later), run.evaluate(data)
     pd.testing.assert_frame_equal(in_pieces[0], at_once[0], rtol=1e-4)
     for ours, theirs in zip(in_pieces[1:], at_once[1:], strict=True):

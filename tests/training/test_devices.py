@@ -1,4 +1,4 @@
-"""Where a training is computed: what a device or several processes cannot do is refused before anything is written."""
+"""Devices: what a device or several processes cannot do is refused before anything is written."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Any, cast
 import pytest
 import torch
 from accelerate import Accelerator
-from training.samples import payments, quick
+from samples import payments, quick
 
 from censnet.errors import SettingsError
 from censnet.pipeline import train
 from censnet.pipeline.prepare import Prepared, prepare
-from censnet.selection import recipes as members_module
 from censnet.training import devices
+from censnet.training.ensemble import can_batch_members
+
+CPU = torch.device("cpu")
 
 
 def prepared(**changes: object) -> Prepared:
@@ -68,17 +70,33 @@ def test_several_processes_are_refused_once_it_is_known_what_a_step_sees(
 ) -> None:
     task_data = prepared(training__sampling="auto")
     with pytest.raises(SettingsError, match="2 processes would all do the same work"):
-        module._check_together(pair(), task_data)
+        module._check_processes(pair(), task_data)
     monkeypatch.setattr(module, "total_memory", lambda device: 1000)  # a graph that is too big for one step
-    module._check_together(pair(), task_data)
+    module._check_processes(pair(), task_data)
 
 
-def test_members_stand_side_by_side_where_a_step_is_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_are_batched_where_a_step_is_little_work() -> None:
     small, wide = prepared(), prepared(model__hidden=2048)  # 120 rows
     for members in (2, 100):
-        assert members_module.can_batch_members(small.task_data, small.settings, members, "cpu")
-        assert not members_module.can_batch_members(wide.task_data, wide.settings, members, "cpu")
-    on_gpu = SimpleNamespace(device=torch.device("cuda"))
-    monkeypatch.setattr(members_module, "make_accelerator", lambda device: on_gpu)
-    assert members_module.can_batch_members(wide.task_data, wide.settings, 100, "cuda")
-    assert not members_module.can_batch_members(wide.task_data, wide.settings, 10_000, "cuda")
+        assert can_batch_members(small.task_data, small.settings, members, CPU)
+        assert not can_batch_members(wide.task_data, wide.settings, members, CPU)
+    assert can_batch_members(wide.task_data, wide.settings, 100, torch.device("cuda"))
+    assert not can_batch_members(wide.task_data, wide.settings, 10_000, torch.device("cuda"))
+
+
+def test_trainings_of_one_process_may_differ_in_device_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """accelerate keeps one state for a process, and refuses another: `_reset_state`, which is private, drops it."""
+    monkeypatch.setattr(devices, "multiplies_bf16", lambda: True)
+    for precision, mixed in (("float32", "no"), ("bf16", "bf16"), ("float32", "no")):
+        assert devices.make_accelerator(precision, "cpu").mixed_precision == mixed
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    for make in (devices.find_device, lambda device: devices.make_accelerator(device=device)):
+        with pytest.raises(ValueError, match="device is 'banana', expected cpu, cuda or another that torch knows"):
+            make("banana")
+        if not torch.cuda.is_available():
+            with pytest.raises(ValueError, match="device is 'cuda', but what is there is cpu: leave it out, or ask"):
+                make("cuda")
+    assert devices.find_device("cpu") == CPU
+    assert devices.find_device(torch.device("cuda:1")) == torch.device("cuda:1"), "a training has checked it"

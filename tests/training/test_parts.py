@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import payments, quick, shapes, smiles
+from samples import payments, quick, shapes, smiles
 
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from training.samples import shapes
+from samples import shapes
 
 from censnet.runs import load_run
 
@@ -15,7 +15,7 @@ SCRIPT = """
 import os, socket, sys
 sys.path.insert(0, {tests!r})
 import torch
-from training.samples import payments, quick, shapes
+from samples import payments, quick, shapes
 from censnet.pipeline import train
 
 torch.set_num_threads(1)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 from rich.console import Console
+from samples import payments, quick
 from torch_geometric.data import Batch, Data
-from training.samples import payments, quick
 
 from censnet.cli.render_run import run_screen
 from censnet.data import load_data

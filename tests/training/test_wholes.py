@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training.samples import quick, shapes, smiles
+from samples import quick, shapes, smiles
 
 from censnet.data import DataError, Tables
 from censnet.pipeline import train

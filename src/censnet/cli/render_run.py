@@ -16,9 +16,9 @@ from censnet.console import Text
 from censnet.data.splits.split import PARTS
 from censnet.levels import Level
 from censnet.pipeline.replicates import Replicates
-from censnet.runs.config import Candidate
 from censnet.runs.evaluation import COUNTS
 from censnet.runs.run import Run
+from censnet.selection.candidates import Candidate
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
 from censnet.text import count
 
@@ -185,7 +185,7 @@ def _add_candidates(facts: Table, runs: Sequence[Run]) -> None:
     if not found:
         return
     candidates = found[0].candidates
-    times = Counter(number for one in found for number in one.kept)
+    times = Counter(number for one in found for number in one.selected)
     selected = ", ".join(
         _describe(candidates[number], candidates) + (f" ({count} of {times.total()})" if len(times) > 1 else "")
         for number, count in sorted(times.items())

@@ -84,11 +84,8 @@ class IndexedData:
         return [column for column in frame.columns if column in named] or list(frame.columns[:1])
 
     def count(self, level: str) -> int:
-        """How many nodes, edges or graphs the tensors hold."""
-        graph = self.graph
-        num_graphs = len(graph) if isinstance(graph, GraphSet) else graph.num_graphs
-        sizes = {Level.NODE: len(graph.nodes), Level.EDGE: len(graph.edges), Level.GRAPH: num_graphs}
-        return sizes[Level.of_column(level)]
+        """The number of nodes, edges or graphs in the tensors."""
+        return self.graph.count(Level.of_column(level))
 
 
 @dataclass(frozen=True, eq=False)

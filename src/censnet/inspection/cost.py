@@ -26,7 +26,7 @@ from censnet.ops.graph import Graph
 from censnet.settings.schema import Settings
 from censnet.training.batches import NUMBERS_KEPT, Batch, choose_sampling, make_batches
 from censnet.training.devices import free_memory, total_memory
-from censnet.training.inference import infer
+from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
 from censnet.training.task_data import TaskData, build_model
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -94,7 +93,12 @@ class Graph:
         """T, whose sorted order and degrees are computed once for this graph."""
         return Incidence(self.ends, self.num_nodes, self.owner, self.num_graphs)
 
-    def count(self, level: Literal["node", "edge", "graph"]) -> int:
+    @property
+    def global_ends(self) -> Tensor:
+        """The two nodes of each edge, numbered over all graphs. (2, E)"""
+        return self.ends
+
+    def count(self, level: str) -> int:
         """The number of nodes, edges or graphs."""
         return {"node": self.num_nodes, "edge": self.num_edges, "graph": self.num_graphs}[level]
 

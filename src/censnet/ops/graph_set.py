@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -127,7 +126,12 @@ class GraphSet:
     def graph_width(self) -> int:
         return 0 if self.graph_features is None else self.graph_features.shape[1]
 
-    def count(self, level: Literal["node", "edge", "graph"]) -> int:
+    @property
+    def global_ends(self) -> Tensor:
+        """The two nodes of each edge, numbered over all graphs. (2, E)"""
+        return self.ends + torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
+
+    def count(self, level: str) -> int:
         """The number of nodes, edges or graphs."""
         return {"node": self.num_nodes, "edge": self.num_edges, "graph": self.num_graphs}[level]
 
@@ -243,8 +247,7 @@ class GraphSet:
     @cached
     def _incidence(self) -> PackedIncidence:
         """The incidence of the whole set, from which batches gather theirs."""
-        shift = torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
-        return PackedIncidence(Incidence(self.ends + shift, len(self.nodes)), int(self._starts[2:].max()))
+        return PackedIncidence(Incidence(self.global_ends, len(self.nodes)), int(self._starts[2:].max()))
 
 
 def check_dense(nodes: Tensor) -> None:

@@ -16,12 +16,13 @@ from statistics import fmean, stdev
 from typing import Any, Literal
 
 import torch
+from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
 from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
-from censnet.pipeline.resolve import SettingsLike, TargetsLike, as_specs, read_settings, section_of
+from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings, section_of
 from censnet.pipeline.results import make_run
 from censnet.pipeline.train import IfExists, make_start, train
 from censnet.progress import show
@@ -29,9 +30,9 @@ from censnet.runs.config import TrainingStart
 from censnet.runs.directory import check_own, is_complete, locked, run_dir
 from censnet.runs.resume import close_directory, has_checkpoint, is_finished
 from censnet.runs.run import Run
-from censnet.selection.recipes import can_batch_members, fit_recipes
-from censnet.selection.self_training import select_network
-from censnet.settings.presets import make_settings
+from censnet.selection.recipes import fit_recipes, select_recipe
+from censnet.selection.self_training import can_batch
+from censnet.settings.presets import Changes, make_settings
 from censnet.training.devices import make_accelerator
 from censnet.training.task_data import make_task_data
 
@@ -63,7 +64,7 @@ def replicate(
     replicates: int,
     vary: Vary = "both",
     preset: str = "strong",
-    settings: SettingsLike | None = None,
+    settings: Changes | None = None,
     seed: int = 0,
     device: str | None = None,
     strict: bool = False,
@@ -86,10 +87,10 @@ def replicate(
     target = as_specs(target)
     specs, link = read_targets(data, target)
     given, preset, seed = read_settings(settings, target, preset, seed)
-    split_seed = make_settings(preset, section_of(specs), given, seed, link).data.split_seed
+    asked = make_settings(preset, section_of(specs), given, seed, link)
     folder, resume = None if out is None else run_dir(out), if_exists == "resume"
     seeds = [seed if vary == "split" else seed + number for number in range(replicates)]
-    first_split = seed if split_seed is None else split_seed
+    first_split = seed if asked.data.split_seed is None else asked.data.split_seed
     changes = [
         {**given, "data.split_seed": first_split + (0 if vary == "init" else number)} for number in range(replicates)
     ]
@@ -108,13 +109,13 @@ def replicate(
         )  # fmt: skip
 
     with ExitStack() as held:
-        accelerator = make_accelerator(device=device)
+        accelerator = make_accelerator(asked.training.precision, device)
         if folder is not None and accelerator.is_main_process:
             held.enter_context(locked(folder))
         one_by_one = resume and any(where is not None and has_checkpoint(where) for where in folders)
         done = resume and all(where is not None and is_finished(where) for where in folders)
         every = [] if one_by_one or done else [prepare_one(0)]
-        if every and can_batch_members(every[0].task_data, every[0].settings, replicates, device):
+        if every and can_batch(every[0].task_data, every[0].settings, replicates, accelerator.device):
             every += [prepare_one(number) for number in range(1, replicates)]
         if len(every) == replicates and _can_share(every):
             if folder is not None:
@@ -122,7 +123,7 @@ def replicate(
             every = _with_findings(every)
             has_name = isinstance(data, str | os.PathLike)
             begin = None if folder is None else partial(make_start, ensemble=1, overrides=overrides, has_name=has_name)
-            runs = _fit_batched(every, accelerator.device, progress, begin, device)
+            runs = _fit_batched(every, accelerator, progress, begin)
             for where, run in zip(folders, runs, strict=True):
                 if where is not None:
                     run.save(where)
@@ -203,22 +204,20 @@ def _equal(one: Prepared, other: Prepared) -> bool:
 
 def _fit_batched(
     every: Sequence[Prepared],
-    where: torch.device,
+    accelerator: Accelerator,
     progress: bool,
     make: Callable[[Prepared], TrainingStart] | None,
-    device: str | None,
 ) -> list[Run]:
     """Train all runs as members of one batched ensemble, each with its own split, and a start if `make` is given."""
     started, first = time.monotonic(), every[0]
     task_data = make_task_data(first.data, first.targets, [one.splits for one in every], None)
     callbacks = [show()] if progress else []
-    found = fit_recipes(task_data, first.networks, None, False, device, callbacks, len(every))
+    found = fit_recipes(task_data, first.networks, len(every), accelerator=accelerator, callbacks=callbacks)
     seconds = (time.monotonic() - started) / len(every)
     runs = []
     for number, one in enumerate(every):
-        mine = [(models[number : number + 1], fit_results[number : number + 1]) for models, fit_results in found]
-        selected, models, fit_results = select_network(mine, one.networks)
+        selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.networks)
         start = None if make is None else make(one)
         own = replace(one, data=first.data, networks=[selected])
-        runs.append(make_run(own, models, fit_results, seconds, where, start))
+        runs.append(make_run(own, members, seconds, accelerator.device, start))
     return runs

@@ -6,7 +6,7 @@ an error; so is one that nothing would read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import cast
 
 import torch
@@ -18,13 +18,12 @@ from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, par
 from censnet.errors import ArgumentError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
-from censnet.settings.presets import has_network_for_many, make_settings, setting_names, values_of
+from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
 from censnet.training.task_data import TaskData
 
-SettingsLike = Settings | Mapping[str, object]  # an object, or a mapping of nested or dotted names
 TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write them, or of another run
 
 MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
@@ -49,7 +48,7 @@ def as_specs(target: TargetsLike) -> Targets:
 
 
 def read_settings(
-    settings: SettingsLike | None, target: Targets, preset: str, seed: int
+    settings: Changes | None, target: Targets, preset: str, seed: int
 ) -> tuple[dict[str, object], str, int]:
     """A user's settings as changes of a preset by dotted names, the preset, and the seed.
 
@@ -60,32 +59,16 @@ def read_settings(
         settings: as given to `train`.
         target: decides the section of the preset.
         preset, seed: as given to `train`.
-
-    Example:
-        >>> read_settings({"model": {"hidden": 64}, "training.epochs": 5}, "node:label", "strong", 0)
-        ({'model.hidden': 64, 'training.epochs': 5}, 'strong', 0)
     """
+    changes = dotted(settings)
     if not isinstance(settings, Settings):
-        found: dict[str, object] = {}
-        for name, value in (settings or {}).items():
-            some: dict[str, object] = {name: value}
-            if isinstance(value, Mapping) and "." not in name:
-                some = {f"{name}.{key}": one for key, one in value.items()}
-            for full, one in some.items():
-                if full in found:
-                    raise ArgumentError(f"settings has {full} twice, expected it once")
-                found[full] = one
-        return found, preset, seed
+        return changes, preset, seed
     for name, given, default, own in (("preset", preset, "strong", settings.preset), ("seed", seed, 0, settings.seed)):
         if given not in (default, own):
             raise ArgumentError(f"{name} is {given!r}, and that of settings is {own!r}, expected one of them")
     specs, link = parse_targets(target)
-    usual = make_settings(settings.preset, section_of(specs), None, settings.seed, link)
-    groups = {"model": settings.model, "training": settings.training, "data": settings.data}
-    stated = [f"{group}.{name}" for group, values in groups.items() for name in values.model_fields_set]
-    values, others = values_of(settings, sorted(stated)), values_of(usual, setting_names())
-    changes = {name: value for name, value in values.items() if value != others[name]}
-    return changes, settings.preset, settings.seed
+    usual = values_of(make_settings(settings.preset, section_of(specs), None, settings.seed, link), changes)
+    return {name: value for name, value in changes.items() if value != usual[name]}, settings.preset, settings.seed
 
 
 def section_of(specs: Collection[TargetSpec]) -> Level:
@@ -131,7 +114,7 @@ def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
     chosen = settings.training.recipe
     if chosen != "auto":
         return [chosen]
-    nodes = [target.level for target in task_data.targets[:1]] == ["node"] and has_network_for_many(settings.preset)
+    nodes = [target.level for target in task_data.targets[:1]] == ["node"] and has_high_label_recipe(settings.preset)
     if not nodes or not bool(((task_data.parts["node"] == 0).sum(0) >= MANY).all()):
         return ["low_label"]
     if _is_big(task_data, settings) or any(target.is_wide for target in task_data.targets):
@@ -170,7 +153,7 @@ def _unused(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]
         )
     if not task_data.targets or task_data.targets[0].level != "node":
         yield "training.recipe", "it is of nodes, and the first target is of another level"
-    elif not has_network_for_many(settings.preset):
+    elif not has_high_label_recipe(settings.preset):
         yield "training.recipe", f"preset {settings.preset} has one recipe for nodes"
     if "edge" not in levels:
         yield "model.edge_head_reads_nodes", "no column of edges is predicted"

@@ -13,22 +13,20 @@ from censnet.data.digests import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split import DIGEST, PARTS, RESERVED, split_rows
 from censnet.levels import Level
-from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
 from censnet.runs.evaluation import score_parts
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
 from censnet.runs.run import Run
-from censnet.selection.self_training import selection
+from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.training.history import history_table
 from censnet.training.trainer import FitResult
 
 
 def make_run(
     prepared: Prepared,
-    models: list[Model],
-    fit_results: Sequence[FitResult],
+    members: Sequence[Selection],
     seconds: float,
     device: torch.device,
     start: TrainingStart | None = None,
@@ -38,13 +36,14 @@ def make_run(
 
     Args:
         prepared: the data, and the settings of the selected recipe.
-        models, fit_results: the members, and the history of each.
+        members: the selected model of each member.
         seconds: that the training took.
         device: where to compute.
         start: the inputs of the training, to be stored.
         finished_early: whether the training was closed before its end.
     """
     data, task_data, links = prepared.data, prepared.task_data, prepared.links
+    models, fit_results = [one.model for one in members], [one.fit_result for one in members]
     rows = [
         ({"member": number} if len(fit_results) > 1 else {}) | row
         for number, one in enumerate(fit_results)
@@ -68,7 +67,7 @@ def make_run(
         members=len(models),
         monitor=monitor if validated else None,
         best_epoch=[_best_epoch(one) for one in fit_results],
-        selection=selection(fit_results),
+        selection=SelectionRecord.of(members),
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         finished_early=finished_early,
         findings=prepared.findings,

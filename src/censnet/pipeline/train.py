@@ -19,30 +19,31 @@ from censnet.errors import ArgumentError, RunError, WriteError, quote
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
-from censnet.pipeline.resolve import SettingsLike, TargetsLike, as_specs, read_settings
+from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
 from censnet.progress import show
 from censnet.runs.config import MOST_MEMBERS, TrainingStart
-from censnet.runs.directory import commit, locked, read_config, run_dir
+from censnet.runs.directory import CHECKPOINT, commit, locked, read_config, run_dir
 from censnet.runs.resume import (
     asks_other_epochs,
     check_extends,
     close_directory,
+    history_path,
     is_finished,
     open_directory,
     read_start,
     table_content,
 )
 from censnet.runs.run import Run, load_run
-from censnet.selection.recipes import close_recipes, fit_recipes
-from censnet.selection.self_training import select_network
-from censnet.settings.presets import values_of
+from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
+from censnet.settings.presets import Changes, values_of
 from censnet.training.batches import choose_sampling
-from censnet.training.callbacks import TensorBoardCallback
+from censnet.training.callbacks import Callback, TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
+from censnet.training.ensemble import TrainingFiles
+from censnet.training.history import HistoryFile
 from censnet.training.interrupt import is_out_of_memory, out_of_memory
 from censnet.training.task_data import build_model
-from censnet.training.trainer import Callback
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ def train(
     out: str | os.PathLike[str] | None = None,
     *,
     preset: str = "strong",
-    settings: SettingsLike | None = None,
+    settings: Changes | None = None,
     seed: int = 0,
     ensemble: int = 1,
     device: str | None = None,
@@ -137,7 +138,7 @@ def train(
         try:
             run = fit_run(
                 prepared, ensemble, accelerator, started,
-                device=device, folder=folder, resume=resume, finish=finish, callbacks=callbacks, start=start,
+                folder=folder, resume=resume, finish=finish, callbacks=callbacks, start=start,
             )  # fmt: skip
             if folder is not None and accelerator.is_main_process:
                 run.save(folder)
@@ -157,7 +158,7 @@ def train(
 def resume_run(
     out: str | os.PathLike[str],
     *,
-    settings: SettingsLike | None = None,
+    settings: Changes | None = None,
     progress: bool = False,
     device: str | None = None,
     tensorboard: bool = False,
@@ -210,7 +211,6 @@ def fit_run(
     accelerator: Accelerator,
     started: float,
     *,
-    device: str | None = None,
     folder: Path | None = None,
     resume: bool = False,
     finish: bool = False,
@@ -233,15 +233,16 @@ def fit_run(
     if ensemble > 1:
         parts = {level: part.expand(-1, ensemble) for level, part in task_data.parts.items()}
         task_data = replace(task_data, parts=parts)
-    if finish and folder is not None:
-        found = close_recipes(task_data, recipes, folder, device, ensemble)
+    files = None
+    if folder is not None:
+        files = TrainingFiles(folder / CHECKPOINT, HistoryFile(history_path(folder)), resume)
+    if finish and files is not None:
+        found = restore_recipes(task_data, recipes, ensemble, files, accelerator)
     else:
-        found = fit_recipes(task_data, recipes, folder, resume, device, callbacks, ensemble)
-    selected, models, fit_results = select_network(found, recipes[: len(found)])
+        found = fit_recipes(task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks)
+    selected, members = select_recipe(found, recipes)
     seconds = time.monotonic() - started
-    return make_run(
-        replace(prepared, networks=[selected]), models, fit_results, seconds, accelerator.device, start, finish
-    )
+    return make_run(replace(prepared, networks=[selected]), members, seconds, accelerator.device, start, finish)
 
 
 def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] | None, has_name: bool) -> TrainingStart:

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from censnet.errors import quote
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.selection.candidates import SelectionRecord
 from censnet.settings.presets import setting_names
-from censnet.settings.schema import Gates, Recipe, Settings
+from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
 from censnet.text import count
 
@@ -71,8 +72,7 @@ class GraphSize(BaseModel):
     @classmethod
     def of(cls, graph: Graph | GraphSet) -> GraphSize:
         """The size of a graph, or of all graphs of a set together."""
-        graphs = len(graph) if isinstance(graph, GraphSet) else graph.num_graphs
-        return cls(nodes=len(graph.nodes), edges=len(graph.edges), graphs=graphs)
+        return cls(nodes=graph.num_nodes, edges=graph.num_edges, graphs=graph.num_graphs)
 
     @property
     def mean_degree(self) -> float:
@@ -171,48 +171,6 @@ class TrainingStart(BaseModel):
         return self
 
 
-class Candidate(BaseModel):
-    """One training of a network, of several that validation rows choose from.
-
-    Args:
-        round: from 1; in later rounds the guesses are what the networks of the round before say together.
-        gates: whether gates and self maps are learnt, or stay where they start.
-        unlabelled: how much guessed classes count beside the labels.
-        labels: which network of the preset.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    round: int
-    gates: Gates
-    pseudo_label_weight: float
-    recipe: Recipe = "low_label"
-
-
-class SelectionRecord(BaseModel):
-    """What was tried for each member, and what validation rows chose.
-
-    Args:
-        tries: in order.
-        sharpness: of the first guesses, of which validation rows chose one before; see `pseudo_labels`.
-        best: member -> the best validation value of the metric that decides, in each try.
-        kept: member -> which try was kept, from 0.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    candidates: list[Candidate]
-    inverse_temperature: list[float]
-    best: list[list[float | None]]
-    kept: list[int]
-
-    @model_validator(mode="after")
-    def _kept_are_tries(self) -> SelectionRecord:
-        if not all(0 <= number < len(self.candidates) for number in self.kept):
-            raise ValueError(f"kept is {self.kept[:20]}, expected numbers of {count(len(self.candidates), 'try')}")
-        return self
-
-
 class RunConfig(BaseModel):
     """The content of `config.json`.
 
@@ -269,7 +227,7 @@ class RunConfig(BaseModel):
         """Whether the gates of some member were frozen: its predictions then never depended on edge features."""
         if self.selection is None:
             return self.settings.training.gates == ["frozen"]
-        return any(self.selection.candidates[number].gates == "frozen" for number in self.selection.kept)
+        return any(self.selection.candidates[number].gates == "frozen" for number in self.selection.selected)
 
     @model_validator(mode="after")
     def _best_epochs_are_epochs(self) -> Self:

@@ -18,7 +18,7 @@ from censnet.nn.heads import GraphHead
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.training.inference import graph_batches
+from censnet.training.evaluator import graph_batches
 
 ENDS = ("source", "target")
 

@@ -15,13 +15,12 @@ from torch import Tensor
 from censnet.data.dataset import Dataset
 from censnet.data.digests import read_digests, row_digests
 from censnet.data.splits.links import links
-from censnet.data.splits.split import PARTS
 from censnet.errors import DataError
 from censnet.levels import Level
 from censnet.nn.model import Outputs
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.predictor import Predictor
-from censnet.training.evaluator import Evaluator, Scores, combine, score_rows
+from censnet.training.evaluator import Scores, combine, score_rows, score_split
 from censnet.training.task_data import TaskData, row_censoring, row_labels
 
 logger = logging.getLogger(__name__)
@@ -47,11 +46,7 @@ def score_parts(
         level: combine(task_data.of(level), [member.by_level[level] for member in outputs])
         for level in task_data.labels
     }
-    found: dict[str, Scores] = {}
-    for part in PARTS:
-        scores = Evaluator(task_data, part, narrow=False).of(rows)[0]
-        if scores:
-            found[part] = scores
+    found = score_split(task_data, rows)
     if held_out is not None:
         for part, values in link_metrics(held_out).items():
             found.setdefault(part, {})["link"] = values

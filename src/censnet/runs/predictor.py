@@ -30,8 +30,8 @@ from censnet.runs.links import check_exclusive, link_table
 from censnet.tasks.predictions import answer_table, answers
 from censnet.tasks.targets import Target
 from censnet.text import count
-from censnet.training.devices import make_accelerator
-from censnet.training.inference import infer
+from censnet.training.devices import find_device
+from censnet.training.evaluator import infer
 
 logger = logging.getLogger(__name__)
 Keep = Literal["ids", "all"]
@@ -184,12 +184,6 @@ class Predictor:
         """Each model and the graph on the device."""
         placed = graph.to(device)
         return [(model.to(device).eval(), placed) for model in self.models]
-
-
-def find_device(device: str | None) -> torch.device:
-    """The device of this name, or the best available."""
-    where: torch.device = make_accelerator(device=device).device
-    return where
 
 
 def check_finite(values: pd.DataFrame) -> None:

@@ -31,8 +31,9 @@ from censnet.runs.embedding import Embeddings
 from censnet.runs.evaluation import score_other_data, score_parts
 from censnet.runs.links import score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file
-from censnet.runs.predictor import Keep, Predictor, find_device
+from censnet.runs.predictor import Keep, Predictor
 from censnet.text import count
+from censnet.training.devices import find_device
 from censnet.training.evaluator import Scores
 from censnet.training.history import history_csv
 from censnet.training.task_data import make_task_data

@@ -1,1 +1,1 @@
-"""Above the training loop: pseudo-labels, self-training, and the choice among candidates on validation rows."""
+"""Above the training loop: pseudo-labels, self-training, and the selection among candidates on validation."""

@@ -1,4 +1,4 @@
-"""Rows without labels: a guess at the class of every node, from the labels of a few and what all nodes look like."""
+"""Pseudo-labels: class probabilities of every node, by expectation-maximization on propagated features."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from censnet.ops.graph import Graph
 from censnet.ops.propagate import propagate_nodes
 from censnet.ops.sparse import map_values, matmul
 
-INVERSE_TEMPERATURES = (8.0, 12.0, 20.0, 30.0)  # tau: how much nearer one centroid must be for a guess to be sure
-POWERS, HALVINGS = (-4.0, 8.0), 20  # logarithms to base 2 that gamma is looked for between, and how closely
-NARROW = 512  # columns that features are projected to
-ROOM = 50_000 * NARROW  # numbers above which they are
+INVERSE_TEMPERATURES = (8.0, 12.0, 20.0, 30.0)  # tau
+POWERS, BISECTIONS = (-4.0, 8.0), 20  # gamma is found by bisection between these powers of 2
+PROJECTED_WIDTH = 512  # channels of the random projection of wide features
+MOST_VALUES = 50_000 * PROJECTED_WIDTH  # features with more values than this are projected
 PROJECTION_SEED = 0
 
 
@@ -29,46 +29,46 @@ def pseudo_labels(
     validation: Tensor,
     num_classes: int,
     *,
-    inverse_temperature: Sequence[float] = INVERSE_TEMPERATURES,
-    rounds: int = 20,
-    balanced_class_weights: float = 0.5,
-    rows: Tensor | None = None,
+    inverse_temperatures: Sequence[float] = INVERSE_TEMPERATURES,
+    iterations: int = 20,
+    balance: float = 0.5,
+    features: Tensor | None = None,
 ) -> Tensor:
-    r"""How likely each node is of each class: soft centroids of classes, found by expectation and maximisation.
+    r"""Class probabilities of each node: soft k-means (expectation-maximization) that starts from the labels.
 
-    Let :math:`h_i` be the row of node i, smoothed over the graph and of length 1 (see `propagate_features`). From
-    :math:`q_{ik} = [y_i = k]` on training rows and 0 elsewhere, by turns
+    Let :math:`h_i` be the propagated features of node i, of norm 1 (see `propagate_features`). Starting from
+    :math:`q_{ik} = [y_i = k]` on training nodes and 0 elsewhere, iterate
 
     .. math::
         c_k = \frac{\sum_i q_{ik} h_i}{\|\sum_i q_{ik} h_i\|}, \qquad
         s_{ik} = \frac{\exp(\tau\, h_i \cdot c_k)}{\sum_l \exp(\tau\, h_i \cdot c_l)}, \qquad
         q_{ik} \propto \frac{s_{ik}}{m_k^\beta}, \quad m_k = \frac{1}{n} \sum_i s_{ik},
 
-    :math:`q_i` again of sum 1, and that of a training row its label. Dividing by the mass :math:`m_k` keeps a class
-    from swallowing the others. How near one centroid is says which class is likeliest, but not how likely: with a small
-    :math:`\tau`, often the best, all classes seem alike. So the guess is made as sure as it is right, by the power
-    :math:`\gamma` with which, on the validation rows V,
+    where :math:`q_i` sums to 1, and is the label of a training node. Dividing by the mass :math:`m_k` keeps a class
+    from absorbing the others. The order of the probabilities is informative, but not their values: with a small
+    :math:`\tau`, often the best, all classes are nearly equally likely. So they are calibrated by temperature scaling,
+    with the power :math:`\gamma` for which confidence equals accuracy on the validation nodes V,
 
     .. math::
         \hat q_{ik} = \frac{q_{ik}^\gamma}{\sum_l q_{il}^\gamma}, \qquad
         \frac{1}{|V|} \sum_{i \in V} \max_k \hat q_{ik} = \frac{1}{|V|} \sum_{i \in V} [y_i = \arg\max_k q_{ik}].
 
-    Of several :math:`\tau` the guess is taken that is right on most validation rows; of equals, the one of least cross
-    entropy there, then the first.
+    Of several :math:`\tau` the one with the highest validation accuracy is selected; of equals, that of least cross
+    entropy, then the first.
 
-    **What is computed.** Two products of (n, d) with (d, classes) in each round: O(n d) time and memory. A class
-    without a training row has no centroid; its probability is 0.
+    **What is computed.** Two products of (n, d) with (d, classes) in each iteration: O(n d) time and memory. A class
+    without a training node has no centroid; its probability is 0.
 
     Args:
-        graph: whose nodes are guessed.
+        graph: the graph.
         labels: the class of each node; NaN is none.
-        train: the nodes whose labels are believed.
-        validation: the nodes whose labels choose among the guesses.
-        num_classes: columns of the answer.
-        sharpness: the :math:`\tau` to choose from.
-        rounds: how often centroids and guesses take turns.
+        train: the nodes whose labels are used.
+        validation: the nodes that calibrate, and select :math:`\tau`.
+        num_classes: number of classes.
+        inverse_temperatures: the :math:`\tau` to select from.
+        iterations: of expectation-maximization.
         balance: :math:`\beta`, how much the mass of a class counts against it.
-        rows: what `propagate_features` gave for this graph, where it is known already.
+        features: the result of `propagate_features`, if it is known already.
 
     Shape:
         labels (n,), train (t,), validation (v,) -> (n, num_classes).
@@ -83,69 +83,69 @@ def pseudo_labels(
     train, validation = (part[~labels[part].isnan()] for part in (train, validation))
     for name, part in (("train", train), ("validation", validation)):
         if len(part) == 0:
-            raise ValueError(f"{name} has no node with a label, expected some: there is nothing to guess from")
-    h = propagate_features(graph) if rows is None else rows
+            raise ValueError(f"{name} has no node with a label, expected some: pseudo-labels start from labels")
+    h = propagate_features(graph) if features is None else features
     known, code = torch.unique(labels[train].long(), return_inverse=True)
-    believed = F.one_hot(code, len(known)).to(h.dtype)
-    asked = labels[validation].long()
-    best, best_mark = h.new_empty(0), (-1.0, 0.0)
-    for tau in inverse_temperature:
-        guess = h.new_zeros(len(h), num_classes)
-        guess[:, known] = _em(h, believed, train, tau, rounds, balanced_class_weights)
-        right = float((guess[validation].argmax(1) == asked).double().mean())
-        guess[:, known] = calibrate_confidence(guess[:, known], validation, right)
-        guess[train] = F.one_hot(labels[train].long(), num_classes).to(h.dtype)
-        loss = -guess[validation, asked].clamp(min=torch.finfo(h.dtype).tiny).log().mean()
-        mark = right, -float(loss)
-        if mark > best_mark:
-            best, best_mark = guess, mark
+    one_hot = F.one_hot(code, len(known)).to(h.dtype)
+    true = labels[validation].long()
+    best, best_score = h.new_empty(0), (-1.0, 0.0)
+    for tau in inverse_temperatures:
+        q = h.new_zeros(len(h), num_classes)
+        q[:, known] = _em(h, one_hot, train, tau, iterations, balance)
+        accuracy = float((q[validation].argmax(1) == true).double().mean())
+        q[:, known] = calibrate_confidence(q[:, known], validation, accuracy)
+        q[train] = F.one_hot(labels[train].long(), num_classes).to(h.dtype)
+        loss = -q[validation, true].clamp(min=torch.finfo(h.dtype).tiny).log().mean()
+        score = accuracy, -float(loss)
+        if score > best_score:
+            best, best_score = q, score
     return best
 
 
-def _em(h: Tensor, believed: Tensor, train: Tensor, tau: float, rounds: int, balanced_class_weights: float) -> Tensor:
-    """Guesses for all rows, among the classes that have training rows. (n, d), (t, k) -> (n, k)"""
-    centroids = F.normalize(believed.t() @ h[train], dim=1)
+def _em(h: Tensor, one_hot: Tensor, train: Tensor, tau: float, iterations: int, balance: float) -> Tensor:
+    """Probabilities of the classes that have training nodes, by expectation-maximization. (n, d), (t, k) -> (n, k)"""
+    centroids = F.normalize(one_hot.t() @ h[train], dim=1)
     q = h.new_empty(0)
-    for _ in range(rounds):
+    for _ in range(iterations):
         s = (tau * (h @ centroids.t())).softmax(1)
-        q = s / s.mean(0) ** balanced_class_weights
+        q = s / s.mean(0) ** balance
         q = q / q.sum(1, keepdim=True)
-        q[train] = believed
+        q[train] = one_hot
         centroids = F.normalize(q.t() @ h, dim=1)
     return q
 
 
-def calibrate_confidence(q: Tensor, validation: Tensor, right: float) -> Tensor:
-    """The power of q whose likeliest class has, in the mean over validation rows, the probability `right`."""
+def calibrate_confidence(q: Tensor, validation: Tensor, accuracy: float) -> Tensor:
+    """Temperature scaling: the power of q whose mean confidence on the validation nodes is their accuracy."""
     scores = q.clamp(min=torch.finfo(q.dtype).tiny).log()
     low, high = POWERS
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        sure = float((scores[validation] * 2**middle).softmax(1).amax(1).mean())
-        low, high = (middle, high) if sure < right else (low, middle)
+        confidence = float((scores[validation] * 2**middle).softmax(1).amax(1).mean())
+        low, high = (middle, high) if confidence < accuracy else (low, middle)
     return (scores * 2**low).softmax(1)
 
 
 @torch.no_grad()
 def propagate_features(graph: Graph, steps: int = 10, teleport: float = 0.1) -> Tensor:
-    r"""What each node and those around it look like, of length 1. (N, d_v) -> (N, d)
+    r"""Features propagated by personalized PageRank, normalized to length 1. (N, d_v) -> (N, d)
 
     .. math::
         h_i = \frac{g_i}{\|g_i\|}, \qquad g = \mathrm{PageRank}(\tilde A_v)\, x, \qquad
         \tilde A_v = D_v^{-1/2} (A_v + I) D_v^{-1/2}
 
-    Dense features x are taken as they are. Sparse rows are brought to length 1, and where they are counts, each column
-    w is first weighed by :math:`\max(0, \log(N / (1 + N_w)))`, where :math:`N_w` nodes have it: words that all have
-    say little. More than `ROOM` numbers are projected at random to `NARROW` columns, which keeps angles nearly as they
-    are.
+    Dense features x are used as they are. Sparse rows are normalized to length 1; if they are counts, each column w is
+    first weighted by its inverse document frequency, :math:`\max(0, \log(N / (1 + N_w)))`, where :math:`N_w` nodes have
+    it. Features with more than `MOST_VALUES` values are projected at random to `PROJECTED_WIDTH` channels, which nearly
+    preserves angles.
     """
     incidence, x = graph.incidence, graph.nodes
     sparse = x.layout == torch.sparse_csr
     if sparse:
-        x = _weigh_counts(x)
-    if graph.num_nodes * graph.node_width > ROOM and graph.node_width > NARROW:
+        x = _weight_counts(x)
+    if graph.num_nodes * graph.node_width > MOST_VALUES and graph.node_width > PROJECTED_WIDTH:
         generator = torch.Generator().manual_seed(PROJECTION_SEED)
-        projection = torch.randn(graph.node_width, NARROW, generator=generator) / NARROW**0.5
+        projection = torch.randn(graph.node_width, PROJECTED_WIDTH, generator=generator) / PROJECTED_WIDTH**0.5
         x = matmul(x, projection.to(x.device, x.dtype))
     elif sparse:
         x = x.to_dense()
@@ -153,12 +153,12 @@ def propagate_features(graph: Graph, steps: int = 10, teleport: float = 0.1) -> 
         x = F.normalize(x, dim=1)
     ones = x.new_ones(incidence.num_edges) / incidence.multiplicity.to(x.dtype)  # A_v is binary
     operator = Operator(lambda rows: propagate_nodes(rows, ones, incidence, self_weight="one"))
-    smooth: Tensor = PageRank(steps, teleport)(operator, x)
-    return F.normalize(smooth, dim=1)
+    propagated: Tensor = PageRank(steps, teleport)(operator, x)
+    return F.normalize(propagated, dim=1)
 
 
-def _weigh_counts(x: Tensor) -> Tensor:
-    """Sparse counts by inverse document frequency; what is no count, such as a weight that was given, as it is."""
+def _weight_counts(x: Tensor) -> Tensor:
+    """Weight sparse counts by inverse document frequency; other features are left as they are."""
     values = x.values()
     if not bool(((values >= 0) & (values == values.round())).all()):
         return x

@@ -1,97 +1,162 @@
-"""Several trainings of one network, of which validation keeps one: gates learnt or at rest, classes guessed or not.
+"""Self-training: rounds of training, each with pseudo-labels that models of the previous round predict.
 
-In the first round networks learn from the labels, and from classes that are guessed before any network is trained
-(`pseudo_labels.py`). In each further round the guess is what the networks of the round before say together of the rows
-without a label: the mean of the best of each kind of gates, made as sure as it is right on validation rows. All start
-alike, and differ in what is tried and in what dropout draws. Where labels are many, another network is trained as well.
+In the first round the candidates train on the labels, with and without pseudo-labels that are made before any model is
+trained (`pseudo_labels.py`). In each further round the pseudo-labels are the averaged predictions of models of the
+previous round, the best with learned and the best with frozen gates, calibrated on the validation nodes. All candidates
+start from the same weights. Validation selects one candidate of all rounds.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 
 import torch
+from accelerate import Accelerator
 from torch import Tensor
 
 from censnet.data.splits.split import PARTS
-from censnet.errors import SettingsError
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
-from censnet.runs.config import Candidate, SelectionRecord
-from censnet.selection.pseudo_labels import (
-    INVERSE_TEMPERATURES,
-    calibrate_confidence,
-    propagate_features,
-    pseudo_labels,
+from censnet.selection.candidates import (
+    SUPERVISED,
+    Candidate,
+    Selection,
+    best_of,
+    candidate_grid,
+    feasible_candidates,
+    select_best,
 )
-from censnet.settings.presets import make_settings
-from censnet.settings.schema import Recipe, Settings, TrainingSettings
+from censnet.selection.pseudo_labels import calibrate_confidence, propagate_features, pseudo_labels
+from censnet.settings.build import MakeEncoder
+from censnet.settings.schema import Settings
 from censnet.tasks.predictions import probabilities
-from censnet.training.evaluator import ValidationScore
-from censnet.training.inference import infer
-from censnet.training.task_data import TaskData
-from censnet.training.trainer import FitResult, Selection
+from censnet.training.batches import choose_sampling
+from censnet.training.callbacks import Callback
+from censnet.training.devices import make_accelerator, total_memory
+from censnet.training.ensemble import (
+    TrainingFiles,
+    can_batch_members,
+    fit_members,
+    restore_members,
+)
+from censnet.training.evaluator import infer
+from censnet.training.task_data import TaskData, build_model
+from censnet.training.trainer import FitResult
 
-logger = logging.getLogger("censnet")
+GATES = ("encoder.*.gate_weight", "encoder.*.root_weight", "heads.*.gate_weight", "heads.*.root_weight")
+CANDIDATE_SEEDS = 2**32  # distance between the seeds of the candidates of a member: seeds of trainings are below
+
+Results = dict[int, tuple[Model, FitResult]]  # number of a candidate -> its model and result
 
 
-def candidate_grid(training: TrainingSettings) -> list[list[Candidate]]:
-    """What is tried in each round.
+def fit_ensemble(
+    task_data: TaskData,
+    settings: Settings,
+    members: int = 1,
+    *,
+    accelerator: Accelerator | None = None,
+    files: TrainingFiles | None = None,
+    callbacks: Sequence[Callback] = (),
+    make_encoder: MakeEncoder | None = None,
+) -> list[Selection]:
+    """Train the members of an ensemble from seeds of their own, and select the best candidate of each.
 
-    >>> gates = ["learned", "frozen"]
-    >>> training = TrainingSettings(pseudo_label_weights=[0, 1], gates=gates, self_training_rounds=3)
-    >>> [len(candidates) for candidates in candidate_grid(training)]
-    [4, 2, 2]
+    Args:
+        task_data: the data, with an entry for each member.
+        settings: of model and training; the first member has `settings.seed`, the second the next, and so on.
+        members: size of the ensemble.
+        accelerator: device and processes; the best device if None.
+        files: where checkpoints and the history are written.
+        callbacks: of the training loop.
+        make_encoder: makes the encoder, if it is not a CensNet.
     """
-    weights = training.pseudo_label_weights
-    later = [weight for weight in weights if weight > 0]
-    rounds = [weights] + [later for _ in range(1, training.self_training_rounds) if later]
-    return [
-        [
-            Candidate(round=number, gates=gates, pseudo_label_weight=weight)
-            for gates in training.gates
-            for weight in some
-        ]
-        for number, some in enumerate(rounds, 1)
-    ]
+    accelerator = accelerator or make_accelerator(settings.training.precision)
+    rounds = _rounds(task_data, settings, members, accelerator.device, make_encoder)
+    several = members * sum(map(len, rounds)) > 1
+    batched = several and can_batch(task_data, settings, members, accelerator.device)
+    if files is not None:
+        batched = files.was_batched(batched)
+        if files.history is not None:
+            files.history.numbered |= several
+    found: list[Results] = [{} for _ in range(members)]
+    done: list[Candidate] = []
+    soft_labels = None
+    if any(candidate.pseudo_label_weight for candidate in rounds[0]):
+        soft_labels = initial_pseudo_labels(task_data, accelerator.device)
+    for number, candidates in enumerate(rounds):
+        if number > 0:
+            teachers = [best_per_gate_mode(results, done) for results in found]
+            soft_labels = predict_pseudo_labels(teachers, task_data, accelerator.device)
+        data = expand_members(task_data, candidates, soft_labels, members)
+        places = range(len(done), len(done) + len(candidates))
+        seeds = [settings.seed + member + place * CANDIDATE_SEEDS for member in range(members) for place in places]
+
+        def make_model(model: int, data: TaskData = data, seeds: Sequence[int] = seeds) -> Model:
+            torch.manual_seed(seeds[model] % CANDIDATE_SEEDS)  # all candidates of a member start alike
+            return build_model(data.member(model), settings, make_encoder)
+
+        trained = fit_members(
+            make_model, data, settings.training, seeds, batched=batched, accelerator=accelerator,
+            files=_of_round(files, number), callbacks=callbacks,
+        )  # fmt: skip
+        for model, result in enumerate(trained):
+            found[model // len(candidates)][places[model % len(candidates)]] = result
+        done += candidates
+    return [select_best(results, done) for results in found]
 
 
-def feasible_candidates(settings: Settings, whole: bool) -> list[list[Candidate]]:
-    """The tries of each round. `whole` is whether each step has the whole graph, without which nothing is guessed."""
-    training = settings.training
-    if whole:
-        if any(training.pseudo_label_weights):
-            several = " and ".join(f"{weight:g}" for weight in training.pseudo_label_weights)
-            end = ", whichever does best on validation" if len(training.pseudo_label_weights) > 1 else ""
-            logger.info("classes of rows without a label are guessed and count %s beside the labels%s", several, end)
-        return candidate_grid(training)
-    preset = make_settings(settings.preset, "node").training
-    if any(training.pseudo_label_weights) and training.pseudo_label_weights != preset.pseudo_label_weights:
-        raise SettingsError(
-            f"training.pseudo_label_weights is {training.pseudo_label_weights}, expected [0.0]: the graph is too "
-            "big for one step, and pseudo-labels need it whole"
-        )
-    if training.self_training_rounds not in (1, preset.self_training_rounds):
-        raise SettingsError(
-            f"training.self_training_rounds is {training.self_training_rounds}, expected 1: the graph is too big "
-            "for one step, and further rounds learn from pseudo-labels, which need it whole"
-        )
-    if any(training.pseudo_label_weights):
-        logger.info("the graph is too big for one step, so no classes are guessed, and there is one round")
-    return candidate_grid(training.model_copy(update={"pseudo_label_weights": [0.0]}))
+def restore_ensemble(
+    task_data: TaskData, settings: Settings, members: int, files: TrainingFiles, accelerator: Accelerator
+) -> list[Selection]:
+    """The members of an unfinished training that have completed an epoch, each with its best candidate so far."""
+    found: list[Results] = [{} for _ in range(members)]
+    done: list[Candidate] = []
+    for number, candidates in enumerate(_rounds(task_data, settings, members, accelerator.device, None)):
+        data = expand_members(task_data, candidates, None, members)
+        restored = restore_members(
+            lambda model, data=data: build_model(data.member(model), settings),  # type: ignore[misc]
+            members * len(candidates), data, settings.training,
+            files.with_prefix(f"round-{number + 1}-" if number else ""), accelerator,
+        )  # fmt: skip
+        for model, result in restored.items():
+            found[model // len(candidates)][len(done) + model % len(candidates)] = result
+        done += candidates
+    return [select_best(results, done) for results in found if results]
+
+
+def can_batch(task_data: TaskData, settings: Settings, members: int, device: torch.device) -> bool:
+    """Whether all candidates of all members of a round are trained as one batched model."""
+    return can_batch_members(task_data, settings, members * max(map(len, candidate_grid(settings.training))), device)
+
+
+def _of_round(files: TrainingFiles | None, number: int) -> TrainingFiles | None:
+    return files.with_prefix(f"round-{number + 1}-") if files is not None and number else files
+
+
+def _rounds(
+    task_data: TaskData, settings: Settings, members: int, device: torch.device, make_encoder: MakeEncoder | None
+) -> list[list[Candidate]]:
+    """The candidates of each round, as far as they can be trained."""
+    rounds = candidate_grid(settings.training)
+    if rounds == [[SUPERVISED]]:
+        return rounds
+    if isinstance(task_data.graph, Graph) and members > 1 and can_batch(task_data, settings, members, device):
+        return feasible_candidates(settings, full_batch=True)
+    one = task_data.member(0)
+    model = build_model(one, settings, make_encoder)
+    sampling = choose_sampling(one, settings.training, model, total_memory(device)).sampling
+    return feasible_candidates(settings, full_batch=sampling == "full")
 
 
 def initial_pseudo_labels(task_data: TaskData, device: torch.device | str) -> Tensor:
-    """The classes that each member can guess from its labels. -> (n, members, classes)"""
+    """Pseudo-labels of the first round, from the labels of each member. -> (n, members, classes)"""
     (target,) = task_data.targets
     assert isinstance(task_data.graph, Graph)
     graph, labels = task_data.graph.to(device), task_data.labels[target.level][:, 0].to(device)
-    rows = propagate_features(graph)
-    found: dict[bytes, Tensor] = {}  # members of an ensemble have one split
+    features = propagate_features(graph)
+    found: dict[bytes, Tensor] = {}  # the members of an ensemble have one split
     soft_labels = []
     for codes in task_data.parts[target.level].unbind(1):
         key = codes.cpu().numpy().tobytes()
@@ -99,7 +164,7 @@ def initial_pseudo_labels(task_data: TaskData, device: torch.device | str) -> Te
             train, validation = (
                 (codes == PARTS.index(part)).nonzero().squeeze(1).to(device) for part in ("train", "validation")
             )
-            classes = pseudo_labels(graph, labels, train, validation, len(target.classes), rows=rows)
+            classes = pseudo_labels(graph, labels, train, validation, len(target.classes), features=features)
             found[key] = classes.to(task_data.parts[target.level].device)
         soft_labels.append(found[key])
     return torch.stack(soft_labels, 1)
@@ -108,153 +173,41 @@ def initial_pseudo_labels(task_data: TaskData, device: torch.device | str) -> Te
 def predict_pseudo_labels(
     teachers: Sequence[Sequence[Model]], task_data: TaskData, device: torch.device | str
 ) -> Tensor:
-    """How likely each row is of each class, as the teachers of each member say together. -> (n, members, classes)"""
+    """Averaged probabilities of the teachers of each member, calibrated on validation. -> (n, members, classes)"""
     (target,) = task_data.targets
     assert isinstance(task_data.graph, Graph)
     graph, labels = task_data.graph.to(device), task_data.labels[target.level][:, 0].to(device)
     found = []
     for models, codes in zip(teachers, task_data.parts[target.level].unbind(1), strict=True):
-        answers = [dense(infer(model.to(device), graph).by_level[target.level]) for model in models]
-        said = torch.stack([probabilities(target, each.float()) for each in answers]).mean(0)
-        asked = (codes.to(device) == PARTS.index("validation")) & ~labels.isnan()
-        rows = asked.nonzero().squeeze(1)
-        right = float((said[rows].argmax(1) == labels[rows]).double().mean())
-        found.append(calibrate_confidence(said, rows, right).to(codes.device))
+        outputs = [dense(infer(model.to(device), graph).by_level[target.level]) for model in models]
+        predicted = torch.stack([probabilities(target, each.float()) for each in outputs]).mean(0)
+        validation = ((codes.to(device) == PARTS.index("validation")) & ~labels.isnan()).nonzero().squeeze(1)
+        accuracy = float((predicted[validation].argmax(1) == labels[validation]).double().mean())
+        found.append(calibrate_confidence(predicted, validation, accuracy).to(codes.device))
         for model in models:
             model.cpu()
     return torch.stack(found, 1)
 
 
-def best_per_gate_mode(
-    models: Sequence[Model], fit_results: Sequence[FitResult], candidates: Sequence[Candidate]
-) -> list[Model]:
-    """Of the tries of one member in the last round, the best of each kind of gates."""
+def best_per_gate_mode(results: Mapping[int, tuple[Model, FitResult]], candidates: Sequence[Candidate]) -> list[Model]:
+    """Of the candidates of one member in the last round, the best model with learned and with frozen gates."""
     last = [number for number, one in enumerate(candidates) if one.round == candidates[-1].round]
     found = []
-    for kind in dict.fromkeys(candidates[number].gates for number in last):
-        mine = [number for number in last if candidates[number].gates == kind]
-        found.append(models[mine[_best([fit_results[number] for number in mine])]])
+    for mode in dict.fromkeys(candidates[number].gates for number in last):
+        scores = {number: results[number][1].best[0] for number in last if candidates[number].gates == mode}
+        found.append(results[best_of(scores, results[last[0]][1].monitor)][0])
     return found
 
 
 def expand_members(
     task_data: TaskData, candidates: Sequence[Candidate], soft_labels: Tensor | None, members: int
 ) -> TaskData:
-    """A lesson in which each member comes once for each try, with the classes that it guesses."""
+    """Repeat each member once for each candidate, with its soft labels and frozen gates."""
     times = len(candidates)
     parts = {level: part.repeat_interleave(times, 1) for level, part in task_data.parts.items()}
     frozen = torch.tensor([one.gates == "frozen" for one in candidates]).repeat(members)
-    task_data = replace(task_data, parts=parts, frozen=frozen if bool(frozen.any()) else None)
+    task_data = replace(task_data, parts=parts, frozen=dict.fromkeys(GATES, frozen) if bool(frozen.any()) else {})
     if soft_labels is None:
         return task_data
     soft_label_weight = torch.tensor([one.pseudo_label_weight for one in candidates]).repeat(members)
     return replace(task_data, soft_labels=soft_labels.repeat_interleave(times, 1), soft_label_weight=soft_label_weight)
-
-
-def apart(fit_result: FitResult) -> list[FitResult]:
-    """What each of the networks that were trained side by side reached by itself."""
-    found = []
-    for member, (best, epoch) in enumerate(zip(fit_result.best, fit_result.best_epoch, strict=True)):
-        rows = [
-            {name: value for name, value in row.items() if name != "member"}
-            for row in fit_result.history
-            if row.get("member", 0) == member  # one alone has no number
-        ]
-        found.append(FitResult(rows, fit_result.monitor, [best], [epoch]))
-    return found
-
-
-def select_best(
-    models: Sequence[Model], fit_results: Sequence[FitResult], candidates: Sequence[Candidate]
-) -> tuple[Model, FitResult]:
-    """Of the tries of one member the best on validation rows; of equals, the one of less loss, then the first."""
-    best, marks = _best(fit_results), map(_mark, fit_results)
-    choice = Selection(list(candidates), [None if mark is None else mark.value for mark in marks], best)
-    return models[best], replace(fit_results[best], choice=choice)
-
-
-def select_best_so_far(
-    found: Mapping[int, tuple[Model, FitResult]], candidates: Sequence[Candidate]
-) -> tuple[Model, FitResult]:
-    """The best of those tries of one member, by their places, that an unfinished training has come to."""
-    places = sorted(found)
-    best = places[_best([found[place][1] for place in places])]
-    marks = [_mark(found[place][1]) if place in found else None for place in range(len(candidates))]
-    choice = Selection(list(candidates), [None if mark is None else mark.value for mark in marks], best)
-    return found[best][0], replace(found[best][1], choice=choice)
-
-
-def select_network(
-    found: Sequence[tuple[Sequence[Model], Sequence[FitResult]]], networks: Sequence[Settings]
-) -> tuple[Settings, list[Model], list[FitResult]]:
-    """Of several networks the one whose members do best on validation rows, in the mean; of equals, the first."""
-    best = 0
-    if len(networks) > 1:
-        best = _best_mark([_mean_mark(fit_results) for _, fit_results in found], found[0][1][0].monitor)
-    settings, (models, fit_results) = networks[best], found[best]
-    if len(networks) == 1:
-        return settings, list(models), list(fit_results)
-    merged = []
-    for member, fit_result in enumerate(fit_results):
-        choices = [_choice(each[member], one) for (_, each), one in zip(found, networks, strict=True)]
-        candidates = [one for choice in choices for one in choice.candidates]
-        values = [value for choice in choices for value in choice.best]
-        kept = sum(len(choice.candidates) for choice in choices[:best]) + choices[best].kept
-        merged.append(replace(fit_result, choice=Selection(candidates, values, kept)))
-    training = settings.training.model_copy(update={"recipe": _labels(settings)})
-    return settings.model_copy(update={"training": training}), list(models), merged
-
-
-def _choice(fit_result: FitResult, settings: Settings) -> Selection:
-    """What one network was chosen from, with the name of the network; it may have been trained once."""
-    choice, labels = fit_result.choice, _labels(settings)
-    if choice is None:
-        alone = Candidate(round=1, gates=settings.training.gates[0], pseudo_label_weight=0.0, recipe=labels)
-        return Selection([alone], list(fit_result.best), 0)
-    return replace(choice, candidates=[one.model_copy(update={"recipe": labels}) for one in choice.candidates])
-
-
-def _labels(settings: Settings) -> Recipe:
-    return "high_label" if settings.training.recipe == "high_label" else "low_label"
-
-
-def _best(fit_results: Sequence[FitResult]) -> int:
-    """The place of the best on validation rows."""
-    return _best_mark([_mark(fit_result) for fit_result in fit_results], fit_results[0].monitor)
-
-
-def _best_mark(marks: Sequence[ValidationScore | None], monitor: str) -> int:
-    best = 0
-    for number, mark in enumerate(marks):
-        if mark is not None and mark.is_better(monitor, marks[best]):
-            best = number
-    return best
-
-
-def _mark(fit_result: FitResult) -> ValidationScore | None:
-    """How good a network was at its best; None where nothing was validated."""
-    (value,), (epoch,) = fit_result.best, fit_result.best_epoch
-    loss = next((row.get("validation_loss") for row in fit_result.history if row["epoch"] == epoch), None)
-    return None if value is None or loss is None else ValidationScore(value, loss)
-
-
-def _mean_mark(fit_results: Sequence[FitResult]) -> ValidationScore | None:
-    """How good the members of a network were in the mean."""
-    marks = [mark for mark in map(_mark, fit_results) if mark is not None]
-    if len(marks) < len(fit_results):
-        return None
-    return ValidationScore(fmean(mark.value for mark in marks), fmean(mark.loss for mark in marks))
-
-
-def selection(fit_results: Sequence[FitResult]) -> SelectionRecord | None:
-    """What was tried for each member, if something was, as a run says it."""
-    choices = [fit_result.choice for fit_result in fit_results if fit_result.choice is not None]
-    if not choices:
-        return None
-    candidates = choices[0].candidates
-    return SelectionRecord(
-        candidates=candidates,
-        inverse_temperature=list(INVERSE_TEMPERATURES) if any(one.pseudo_label_weight for one in candidates) else [],
-        best=[choice.best for choice in choices],
-        kept=[choice.kept for choice in choices],
-    )

@@ -1,4 +1,4 @@
-"""Settings of a model and its training: their schema, and the presets."""
+"""Settings of model, training and data: their schema, and the presets."""
 
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings

@@ -1,4 +1,4 @@
-"""Settings from a preset and what a user changes in it."""
+"""Settings from a preset and the changes of a user."""
 
 from __future__ import annotations
 
@@ -6,27 +6,44 @@ import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from censnet.arguments import check_arguments
 from censnet.errors import SettingsError, quote, shorten
 from censnet.levels import Level
 from censnet.nn.layers import LAYERS
-from censnet.settings.schema import (
-    LAYER_PATTERN,
-    OF_LINKS,
-    PRESETS,
-    DataSettings,
-    ModelSettings,
-    Settings,
-    TrainingSettings,
-)
+from censnet.settings.schema import LAYER_PATTERN, OF_LINKS, PRESETS, Settings
 
-NAMES = ("data.split_column", "data.split_file")
-WORDS = {  # of pydantic -> ours
+Changes = Settings | Mapping[str, object]  # an object, or nested or dotted names -> value
+
+TEXTS = ("data.split_column", "data.split_file")  # never read as a number or a list
+RENAMED = {  # a setting of an earlier version -> its name now
+    "model.lift": "model.pre_layers",
+    "model.lift_edges": "model.edge_pre_layer",
+    "model.readers": "model.gate_init",
+    "model.linear_end": "model.last_layer_is_head",
+    "model.within": "model.clip_to_label_range",
+    "model.read_ends": "model.edge_head_reads_nodes",
+    "model.walks": "model.diffusion_steps",
+    "model.pool_over": "model.pool_from",
+    "training.averaging": "training.ema_decay",
+    "training.warm_up": "training.warmup",
+    "training.clip": "training.max_grad_norm",
+    "training.penalty": "training.lp_penalty",
+    "training.penalty_power": "training.lp_power",
+    "training.epoch_steps": "training.max_steps_per_epoch",
+    "training.unlabelled": "training.pseudo_label_weights",
+    "training.rounds": "training.self_training_rounds",
+    "training.labels": "training.recipe",
+    "training.mask": "training.edge_mask_ratio",
+    "training.negatives": "training.negative_ratio",
+    "training.weight_decay_of": "training.weight_decay_by_name",
+}
+EXPECTED = {  # words of pydantic -> those of our errors
     f"String should match pattern '{LAYER_PATTERN}'": f"the letters {' and '.join(LAYERS)}, such as NEN",
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
@@ -44,49 +61,79 @@ WORDS = {  # of pydantic -> ours
 def make_settings(
     preset: str = "strong",
     section: str = "node",
-    changes: Mapping[str, object] | None = None,
+    changes: Changes | None = None,
     seed: int = 0,
     link: bool = False,
 ) -> Settings:
-    """A preset's settings for one kind of task, with a user's changes.
+    """Settings of a preset for one kind of task, with the changes of a user.
 
     Args:
         preset: one of `PRESETS`.
-        section: the kind of task; a joint training takes that of its first target that is a column.
-        changes: `model.hidden` and the like -> value, or the text of one.
-        seed: of the initialisation, dropout, the order of batches and, unless `data.split_seed` is set, the split.
-        link: whether links are told beside it, as the preset tells them.
+        section: the kind of task; several targets have that of the first which is not a link.
+        changes: dotted names, such as `{"model.hidden": 64}`, or nested ones, `{"model": {"hidden": 64}}`; a value may
+            be a text, as on the command line. A `Settings` object brings its own preset and seed.
+        seed: of initialization, dropout, batches and, unless `data.split_seed` is set, the split.
+        link: whether links are predicted beside it, by the settings of the preset for links.
 
     Example:
-        >>> settings = make_settings("paper", "node", {"model.hidden": "64"})
+        >>> settings = make_settings("paper", "node", {"model": {"hidden": 64}})
         >>> settings.model.layers, settings.model.hidden
         ('NEN', 64)
         >>> make_settings("paper", "node", {"model.widht": "64"})
         Traceback (most recent call last):
-        censnet.settings.schema.SettingsError: unknown setting model.widht: ...
+        censnet.errors.SettingsError: unknown setting model.widht: ...
     """
     check_arguments(make_settings, {"changes": changes, "seed": seed, "link": link})
-    values = _load_preset(preset, section, (changes or {}).get("training.recipe") == "high_label")
+    if isinstance(changes, Settings):
+        preset, seed = changes.preset, changes.seed
+    values = _load_preset(preset, section)
+    changed = dotted(changes)
+    if changed.get("training.recipe") == "high_label":
+        values = _load_preset(preset, section, "high_label")
     if link:
-        alone = _load_preset(preset, "link")
+        of_links = _load_preset(preset, "link")
         for group, names in OF_LINKS.items():
-            values[group] |= {name: alone[group][name] for name in names if name in alone[group]}
-    for name, value in (changes or {}).items():
-        group, _, key = name.partition(".")
-        known = setting_names()
+            values[group] |= {name: of_links[group][name] for name in names if name in of_links[group]}
+    known = setting_names() if changed else []
+    for name, value in changed.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.6) or [n for n in known if n.endswith(f".{name}")]
-            hint = f"did you mean {near[0]}?" if near else "`censnet settings` lists all"
-            raise SettingsError(f"unknown setting {shorten(name)}: {hint}")
-        values.setdefault(group, {})[key] = _parse(value, name in NAMES) if isinstance(value, str) else value
+            raise SettingsError(f"unknown setting {shorten(name)}: {_hint(name, known)}")
+        group, _, key = name.partition(".")
+        values[group][key] = _parse(value, name in TEXTS) if isinstance(value, str) else value
     try:
         return Settings.model_validate({**values, "preset": preset, "seed": seed})
     except ValidationError as error:
         raise SettingsError(_first_problem(error)) from None
 
 
+def dotted(changes: Changes | None) -> dict[str, object]:
+    """Changes by their dotted names; those of a `Settings` object are the fields that it was made with.
+
+    >>> dotted({"model": {"hidden": 64}, "training.epochs": 5})
+    {'model.hidden': 64, 'training.epochs': 5}
+    >>> dotted(Settings(model={"hidden": 64}))
+    {'model.hidden': 64}
+    """
+    if isinstance(changes, Settings):
+        groups = {group: getattr(changes, group) for group in ("model", "training", "data")}
+        return {
+            f"{group}.{name}": getattr(section, name)
+            for group, section in groups.items()
+            for name in type(section).model_fields
+            if name in section.model_fields_set
+        }
+    found: dict[str, object] = {}
+    for name, value in (changes or {}).items():
+        nested = isinstance(value, Mapping) and "." not in name
+        for full, one in ({f"{name}.{key}": each for key, each in value.items()} if nested else {name: value}).items():  # type: ignore[attr-defined]
+            if full in found:
+                raise SettingsError(f"settings has {full} twice, expected it once")
+            found[full] = one
+    return found
+
+
 def parse_changes(texts: Sequence[str]) -> dict[str, str]:
-    """`model.hidden=64` and the like, as the command line has them.
+    """Parse `model.hidden=64` and the like, as `--set` has them.
 
     >>> parse_changes(["model.hidden=64", "training.schedule = cosine"])
     {'model.hidden': '64', 'training.schedule': 'cosine'}
@@ -103,7 +150,7 @@ def parse_changes(texts: Sequence[str]) -> dict[str, str]:
 
 
 def values_of(settings: Settings, names: Iterable[str]) -> dict[str, object]:
-    """What settings say of some of these, by their full names.
+    """The values of some settings, by their dotted names.
 
     >>> values_of(Settings(), ["model.hidden", "training.max_grad_norm"])
     {'model.hidden': 32, 'training.max_grad_norm': None}
@@ -112,47 +159,53 @@ def values_of(settings: Settings, names: Iterable[str]) -> dict[str, object]:
 
 
 def setting_names() -> list[str]:
-    """Every setting that can be changed: `model.layers` and so on."""
-    groups: dict[str, type[BaseModel]] = {"model": ModelSettings, "training": TrainingSettings, "data": DataSettings}
-    return [f"{group}.{name}" for group, kind in groups.items() for name in kind.model_fields]
+    """Dotted names of all settings: `model.layers` and so on."""
+    groups = {group: Settings.model_fields[group].annotation for group in ("model", "training", "data")}
+    return [f"{group}.{name}" for group, kind in groups.items() for name in kind.model_fields]  # type: ignore[union-attr]
 
 
-def has_network_for_many(preset: str) -> bool:
-    """Whether a preset has two networks for nodes, one of them for many labels."""
+def has_high_label_recipe(preset: str) -> bool:
+    """Whether a preset has a second recipe for nodes, for many labels."""
     return "high_label" in _read_preset(preset).get("node", {})
 
 
-def _load_preset(preset: str, section: str, many: bool = False) -> dict[str, dict[str, Any]]:
+def _load_preset(preset: str, section: str, recipe: str = "low_label") -> dict[str, dict[str, Any]]:
     """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
 
-    For nodes with many labels these are overlaid by [node.high_label.model] and [node.high_label.training].
+    The recipe high_label overlays these by [node.high_label.model] and [node.high_label.training].
     """
     if preset not in PRESETS:
         raise SettingsError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
     if section not in list(Level):
         raise SettingsError(f"the task is {section!r}, expected one of {', '.join(Level)}")
     stated = _read_preset(preset)
+    of_section = stated.get(section, {})
     merged: dict[str, dict[str, Any]] = {}
-    for source in (
-        stated,
-        stated.get(section, {}),
-        stated.get("node", {}).get("high_label", {}) if many and section == "node" else {},
-    ):
+    for source in (stated, of_section, of_section.get(recipe, {})):
         for group in ("model", "training", "data"):
             merged[group] = {**merged.get(group, {}), **source.get(group, {})}
     return merged
 
 
+@cache
 def _read_preset(preset: str) -> dict[str, Any]:
     return tomllib.loads(resources.files("censnet.settings").joinpath(f"{preset}.toml").read_text("utf-8"))
 
 
-def _parse(text: str, is_name: bool = False) -> object:
+def _hint(name: str, known: Sequence[str]) -> str:
+    """What a user may have meant by an unknown name."""
+    if name in RENAMED:
+        return f"it is now {RENAMED[name]}"
+    near = difflib.get_close_matches(name, known, 1, 0.6) or [one for one in known if one.endswith(f".{name}")]
+    return f"did you mean {near[0]}?" if near else "`censnet settings` lists all"
+
+
+def _parse(text: str, is_text: bool = False) -> object:
     """The value that a text stands for: a number, true, false, none, a list or a table as in JSON; else the text."""
     plain = text.strip()
     if plain.lower() in ("none", "null", ""):
         return None
-    if is_name:  # of a column or a file, such as 2020 or a,b.csv
+    if is_text:  # the name of a column or a file, such as 2020 or a,b.csv
         return plain
     try:
         return json.loads(plain.lower() if plain.lower() in ("true", "false") else plain)
@@ -161,8 +214,9 @@ def _parse(text: str, is_name: bool = False) -> object:
 
 
 def _first_problem(error: ValidationError) -> str:
+    """The first problem of a validation, as one line."""
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"][:2])  # then come forms that the value could have
+    where = ".".join(str(part) for part in first["loc"][:2])  # the rest are alternatives of the type
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         of_group = len(first["loc"]) == 1  # the message begins with the name
@@ -174,12 +228,12 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _expected(message: str) -> str:
-    """What pydantic expects, in words of ours.
+    """What pydantic expects, in our words.
 
     >>> _expected("Input should be greater than or equal to 1")
     'at least 1'
     """
     text = message.removeprefix("Input should be ").partition(", unable to ")[0].partition(", got a number with")[0]
-    for theirs, ours in WORDS.items():
+    for theirs, ours in EXPECTED.items():
         text = text.replace(theirs, ours)
     return text

@@ -1,4 +1,4 @@
-"""All settings of a training and their defaults."""
+"""Settings of model, training and data: their schema, defaults and descriptions."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ OF_LINKS = {
     "model": ("decoder", "latent", "diffusion_steps", "positive_weight"),
     "training": ("edge_mask_ratio", "negative_ratio"),
 }
-DROPOUT = 0.1  # of "auto"
-BATCHES = 8, 128  # graphs in a batch of "auto", at least and at most
-DIFFUSION_STEPS = 4  # steps of "auto"
-STEPS = 25  # of an epoch, that it leaves where it can
+DROPOUT = 0.1  # of dropout "auto"
+BATCHES = 8, 128  # smallest and largest batch of batch_size "auto"
+STEPS = 25  # of an epoch, that batch_size "auto" aims at
+DIFFUSION_STEPS = 4  # of diffusion_steps "auto"
 WIDEST = 2**16  # channels of a layer
 DEEPEST = 1000  # layers
 LAYER_PATTERN = f"^[{''.join(LAYERS)}]+$"
-MOST = 10**9  # of what is counted
-MANY = 100  # labels of nodes to learn from, from which on "auto" tries the network for many
+MOST = 10**9  # of any count
+MANY = 100  # training labels of nodes from which on recipe "auto" includes high_label
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
-OneWord = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
-OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here `none` is a word like the others
+OneOrSeveralWords = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here "none" is a choice like the others
 
 
 def _shares(least: float) -> AfterValidator:
-    """Shares of training, validation and test: they add up to 1, the first is above 0, the others at least `least`."""
+    """Check shares of train, validation and test: their sum is 1, the first above 0, the others at least `least`."""
 
     def check(shares: tuple[float, float, float]) -> tuple[float, float, float]:
         if abs(sum(shares) - 1) > 1e-6:
@@ -56,7 +56,7 @@ class _Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _truth_is_no_number(cls, values: Any) -> Any:
-        """Refuse `true` where a number is expected, rather than read it as 1."""
+        """Refuse `true` where a number is expected, rather than take it for 1."""
         for name, value in values.items() if isinstance(values, dict) else ():
             field = cls.model_fields.get(name)
             kinds = () if field is None else (field.annotation, *get_args(field.annotation))
@@ -66,75 +66,93 @@ class _Settings(BaseModel):
 
 
 class ModelSettings(_Settings):
-    """The network: a CensNet and what its heads read. Names and meanings are those of `CensNet` and the heads."""
+    """The model: encoder, heads and link decoder. Names are those of `CensNet` and the heads."""
 
     layers: str = Field(
         "NEN", pattern=LAYER_PATTERN, max_length=DEEPEST, description="node (N) and edge (E) layers, in order"
     )
-    hidden: int = Field(32, ge=1, le=WIDEST, description="channels of each node and edge between layers")
+    hidden: int = Field(32, ge=1, le=WIDEST, description="hidden channels of nodes and edges")
     pre_layers: int = Field(
-        0, ge=0, le=DEEPEST, description="how often nodes are mapped to hidden channels before the first layer"
+        0,
+        ge=0,
+        le=DEEPEST,
+        description="layers that map the features of each node to hidden channels before the first graph layer",
     )
-    edge_pre_layer: bool = Field(False, description="whether edges are, together with their two nodes")
+    edge_pre_layer: bool = Field(
+        False, description="whether a linear layer first maps each edge and the sum of its two nodes to hidden channels"
+    )
     dropout: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(
         0.5,
-        description=f"share of the channels dropped after each layer; auto is {DROPOUT} where classes are told apart, "
-        "and 0 where all targets are numbers",
+        description=f"dropout rate after each layer; auto is {DROPOUT} for classification and 0 where all targets are"
+        " regression",
     )
-    feature_dropout: float = Field(
-        0.0, ge=0, lt=1, description="share of the words of each node, and of other sparse features, that a step drops"
-    )
-    norm: Norm | None = Field(None, description="what brings the rows to one scale after each layer")
+    feature_dropout: float = Field(0.0, ge=0, lt=1, description="dropout rate of sparse node features, such as words")
+    norm: Norm | None = Field(None, description="normalization after each layer, or none")
     residual: bool | Literal["rezero"] = Field(
         False,
-        description="whether a layer adds to what it was given; rising is by a share that is learnt and starts at 0, "
-        "so that a deep network starts as a shallow one",
+        description="residual connections; rezero scales each layer by a learned gain that starts at 0 (ReZero), so "
+        "that a deep model starts as a shallow one",
     )
-    activation: Annotated[str, OrNone] = Field("relu", description="what follows each layer: " + ", ".join(ACTIVATIONS))
-    variant: Variant = Field("paper", description="the rules as printed, or as the authors' code has them")
-    bias: bool = Field(True, description="whether a layer adds a learnt vector")
-    self_weight: SelfWeight | None = Field(None, description="what a row gives itself; none is as the variant has it")
+    activation: Annotated[str, OrNone] = Field(
+        "relu", description="activation function after each layer: " + ", ".join(ACTIVATIONS)
+    )
+    variant: Variant = Field(
+        "paper", description="layers as printed in the paper, or as in the code its authors released"
+    )
+    bias: bool = Field(True, description="whether layers have a bias")
+    self_weight: SelfWeight | None = Field(
+        None,
+        description="weight of the self-loop: incident is the sum of the gates of the incident edges (as printed), "
+        "one is 1, learned is a root weight matrix, one_plus_learned is both; none is the variant's",
+    )
     heads: Annotated[int, Field(ge=1, le=WIDEST)] | Literal["per_channel"] = Field(
-        1, description="gates of each row, each for its share of the channels; all is one for each channel"
+        1,
+        description="gates of each node or edge, each for an equal share of the channels; per_channel is one for "
+        "each channel",
     )
-    gate: Gate = Field("linear", description="how the other side weighs what passes")
-    gate_init: GateInit = Field("signed", description="how the vectors p of gates start: of either sign, or positive")
+    gate: Gate = Field(
+        "linear", description="gate function: linear (as printed) or bounded, 2 sigmoid, which starts at 1"
+    )
+    gate_init: GateInit = Field("signed", description="initial gate weights: of either sign, or positive")
     normalization: Normalization | None = Field(
-        None, description="how sums are scaled by degrees; none is as the variant has it"
+        None, description="degree normalization of the propagation; none is the variant's"
     )
-    kernel: str = Field("hop", description="how far one layer reaches: " + ", ".join(KERNELS))
+    kernel: str = Field("hop", description="graph kernel of one layer: " + ", ".join(KERNELS))
     kernel_options: dict[str, int | float | list[int]] = Field(
         default_factory=dict, description='options of the kernel, such as {"steps": 10}'
     )
     last_layer_is_head: bool = Field(
-        False, description="whether the last layer gives the answer itself, without a head"
+        False, description="whether the last graph layer predicts, without a head above it"
     )
-    clip_to_label_range: bool = Field(False, description="whether numbers are clipped to the range of training labels")
+    clip_to_label_range: bool = Field(
+        False, description="whether regression predictions are clipped to the range of the training labels"
+    )
     head: list[Annotated[int, Field(ge=1, le=WIDEST)]] = Field(
-        default_factory=list, max_length=DEEPEST, description="widths of the layers between embedding and answer"
+        default_factory=list, max_length=DEEPEST, description="hidden widths of the MLP head"
     )
     edge_head_reads_nodes: bool = Field(
-        False, description="whether an edge's answer reads its two nodes beside the edge"
+        False, description="whether the head of edges reads the embeddings of the two end nodes beside that of the edge"
     )
     pool: list[Pool] = Field(
         default=["mean"],
         min_length=1,
-        description="how rows become one vector for a graph; a sum is divided by the rows of a usual graph",
+        description="graph pooling, concatenated; a sum is divided by the size of an average training graph",
     )
-    pool_norm: Norm | None = Field(None, description="what brings pooled means to one scale; sums keep a graph's size")
-    pool_from: Literal["nodes", "edges", "both"] = Field("nodes", description="which rows do")
+    pool_norm: Norm | None = Field(None, description="normalization of pooled means; sums keep the size of a graph")
+    pool_from: Literal["nodes", "edges", "both"] = Field("nodes", description="embeddings that are pooled")
     decoder: Literal["inner_product", "pairwise", "cosine"] = Field(
         "inner_product",
-        description="how links are told: the paper's inner product, pair by pair with an edge's embedding, or without",
+        description="link decoder: inner product of a variational auto-encoder (as in the paper), pairwise with the "
+        "embedding of a virtual edge, or cosine",
     )
-    latent: int = Field(32, ge=1, le=WIDEST, description="channels of the embedding that links are told from")
+    latent: int = Field(32, ge=1, le=WIDEST, description="channels of the node embeddings that links are decoded from")
     diffusion_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         "auto",
         description=f"steps of the diffusion embedding that link scores also use; auto is {DIFFUSION_STEPS}, or 0 "
         "(none) where nodes have sparse features, such as words; the inner product uses none",
     )
     positive_weight: Annotated[float, Field(gt=0)] | Literal["balanced"] = Field(
-        1.0, description="how much more a link counts than none, or balanced"
+        1.0, description="weight of links against other pairs in the loss; balanced weighs both alike"
     )
 
     @model_validator(mode="after")
@@ -143,151 +161,167 @@ class ModelSettings(_Settings):
             if value not in known:
                 raise ValueError(f"{name} is {quote(value)}, expected one of {', '.join(known)}")
         if self.hidden % self.num_heads:
-            raise ValueError(f"heads is {self.heads}, expected all, or a divisor of hidden, which is {self.hidden}")
+            raise ValueError(
+                f"heads is {self.heads}, expected per_channel, or a divisor of hidden, which is {self.hidden}"
+            )
         return self
 
     @property
     def num_heads(self) -> int:
-        """How many gates each row has."""
+        """Number of gates of each node or edge."""
         return self.hidden if self.heads == "per_channel" else self.heads
 
-    def dropout_for(self, numbers: bool) -> float:
-        """The share of channels dropped, where all targets are numbers or some are classes.
+    def dropout_for(self, regression: bool) -> float:
+        """The dropout rate, for regression alone or with classification.
 
-        A dropped share changes the spread of what a norm has brought to one scale, in training alone. Of a class the
-        sign of an answer is left; a number is off.
+        Dropout changes the variance of normalized activations in training alone. This leaves the sign of a logit, but
+        biases a regression.
         """
         if self.dropout == "auto":
-            return 0.0 if numbers else DROPOUT
+            return 0.0 if regression else DROPOUT
         return self.dropout
 
 
 class TrainingSettings(_Settings):
-    """The loop: optimiser, schedule, batches, and when to stop."""
+    """The training: optimizer, schedule, batches, early stopping, self-training and selection."""
 
-    epochs: int = Field(300, ge=1, le=MOST, description="passes over the training rows, at most")
-    learning_rate: float = Field(0.01, gt=0, description="the highest, where a schedule changes it")
-    optimizer: Literal["adam", "adamw"] = Field("adam", description="how weights follow their gradients")
-    weight_decay: float = Field(5e-4, ge=0, description="pull of all weights towards 0")
+    epochs: int = Field(300, ge=1, le=MOST, description="maximum number of epochs")
+    learning_rate: float = Field(0.01, gt=0, description="learning rate, the highest where a schedule changes it")
+    optimizer: Literal["adam", "adamw"] = Field("adam", description="optimizer")
+    weight_decay: float = Field(5e-4, ge=0, description="weight decay of all parameters")
     weight_decay_by_name: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
-        description="weight decay of parameters whose name begins or ends so, such as encoder; the last that fits",
+        description="weight decay of parameters whose name begins or ends so, such as encoder; of several, the last",
     )
-    schedule: Literal["constant", "cosine", "warmup-cosine"] = Field(
-        "constant", description="course of the learning rate"
-    )
+    schedule: Literal["constant", "cosine", "warmup-cosine"] = Field("constant", description="learning-rate schedule")
     ema_decay: float = Field(
         0.0,
         ge=0,
         lt=1,
-        description="share of the running mean of the weights that a step leaves: 0.98 is about the last 50 steps; the "
-        "mean is what is validated and kept",
+        description="decay of the exponential moving average (EMA) of the weights (0.98: about 50 steps; 0: none); "
+        "validation and the saved model use the average",
     )
-    warmup: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises")
-    max_grad_norm: float | None = Field(None, gt=0, description="largest length of the gradient")
+    warmup: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises linearly")
+    max_grad_norm: float | None = Field(None, gt=0, description="gradient clipping: maximum norm; none does not clip")
     lp_penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
-    lp_power: float = Field(2.0, ge=1, description="the p of that penalty")
+    lp_power: float = Field(2.0, ge=1, description="p of the l^p penalty")
     sampling: Literal["auto", "full", "neighbors", "proportional"] = Field(
-        "auto", description="what a step sees of one big graph"
+        "auto",
+        description="batches of one large graph: the full graph, sampled neighborhoods, or nodes in proportion "
+        "to the split (the paper's Algorithm 2); auto is neighbors if the graph does not fit into memory",
     )
     batch_size: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
         64,
-        description=f"graphs, or rows to learn from, in each step; auto is the power of 2 from {BATCHES[0]} to "
-        f"{BATCHES[1]} that leaves an epoch {STEPS} steps or more, if one does",
+        description=f"graphs, or labeled nodes or edges, in a batch; auto is the power of 2 from {BATCHES[0]} to "
+        f"{BATCHES[1]} that gives an epoch {STEPS} steps or more, if possible",
     )
     fanout: int = Field(
-        15, ge=1, le=MOST, description="edges drawn around each node that is sampled; half at each further hop"
+        15, ge=1, le=MOST, description="neighbor sampling: edges sampled for each node, halved at each further hop"
     )
     max_steps_per_epoch: int | None = Field(
         None,
         ge=1,
         le=MOST,
-        description="most steps of an epoch when parts of a graph are sampled; none: every row comes once",
+        description="maximum number of steps of an epoch with sampled subgraphs; none takes every labeled sample once",
     )
     imbalance: Annotated[Literal["none", "weights", "sampling"], OrNone] = Field(
-        "none", description="how rare classes are made to count"
+        "none", description="class imbalance: class weights in the loss, or balanced sampling"
     )
     pseudo_label_weights: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], OneOrSeveral] = Field(
         default=[0.0],
         min_length=1,
-        description="how much the guessed classes of rows without a label count beside the labels; of several, the one "
-        "that does best on validation rows is kept",
+        description="weight of the pseudo-labels of unlabeled nodes in the loss (0: labels alone); of several, "
+        "validation selects one",
     )
     self_training_rounds: int = Field(
         1,
         ge=1,
         le=1000,
-        description="how often networks are trained: after the first time from guesses of the round before",
+        description="rounds of self-training; from the second on, models of the previous round predict the pseudo-"
+        "labels",
     )
-    gates: Annotated[list[Gates], OneWord] = Field(
+    gates: Annotated[list[Gates], OneOrSeveralWords] = Field(
         default=["learned"],
         min_length=1,
-        description="whether gates and self maps are learnt, or stay where they start so that layers are the plain "
-        "kernel; of both, what does best on validation rows is kept",
+        description="whether gates and root weights are learned, or frozen at their initial values, where bounded "
+        "gates are 1; of both, validation selects one",
     )
     recipe: Recipe | Literal["auto"] = Field(
         "auto",
-        description="which network of the preset is for the nodes: that for few labels, that for many, or auto: from "
-        f"{MANY} on both, of which what does best on validation rows is kept, and on a big graph the second alone",
+        description=f"node recipe of the preset: low_label, high_label, or auto (from {MANY} training labels on, "
+        "train both and select the better one on validation; on a large graph, high_label alone)",
     )
-    edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that a step hides and learns from")
-    negative_ratio: int = Field(1, ge=1, le=1000, description="pairs that are no links for each link that is hidden")
-    monitor: str = Field("auto", description="the validation metric that decides which epoch is kept")
-    patience: int | None = Field(100, ge=1, le=MOST, description="epochs without a better one before training stops")
+    edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
+    negative_ratio: int = Field(
+        1, ge=1, le=1000, description="negative sampling: pairs without a link for each masked link"
+    )
+    monitor: str = Field("auto", description="validation metric of early stopping; auto is the usual one of the target")
+    patience: int | None = Field(
+        100,
+        ge=1,
+        le=MOST,
+        description="early stopping: epochs without improvement of the monitor; none trains all epochs",
+    )
     validate_every: int = Field(1, ge=1, le=MOST, description="epochs between validations")
-    precision: Literal["float32", "bf16"] = Field("float32", description="of the numbers inside the network")
-    checkpoint_seconds: float = Field(30.0, ge=0, description="time between checkpoints; 0 is every step")
+    precision: Literal["float32", "bf16"] = Field("float32", description="floating-point precision of the forward pass")
+    checkpoint_seconds: float = Field(
+        30.0, ge=0, description="seconds between checkpoints; 0 writes one after every step"
+    )
 
-    def batch_size_for(self, rows: int) -> int:
-        """How many of so many training rows or graphs go into a step.
+    def batch_size_for(self, samples: int) -> int:
+        """Batch size for so many training samples.
 
         >>> auto = TrainingSettings(batch_size="auto")
-        >>> [auto.batch_size_for(rows) for rows in (90, 1000, 3360, 10**6)]
+        >>> [auto.batch_size_for(samples) for samples in (90, 1000, 3360, 10**6)]
         [8, 32, 128, 128]
         """
         if self.batch_size != "auto":
             return self.batch_size
         least, most = BATCHES
-        fitting: int = 2 ** ((rows // STEPS) | 1).bit_length() // 2
+        fitting: int = 2 ** ((samples // STEPS) | 1).bit_length() // 2
         return min(max(fitting, least), most)
 
 
 class DataSettings(_Settings):
-    """Which rows are learnt from, and how molecules are described."""
+    """The data: split, and encoding of features."""
 
     split: Literal["auto", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = Field(
-        "auto", description="how rows are shared out among training, validation and test"
+        "auto",
+        description="how labeled samples are split into train, validation and test; auto uses a split that comes "
+        "with the data, or draws one",
     )
-    split_column: str | None = Field(None, description="the column of a split by time or by column")
+    split_column: str | None = Field(None, description="column of a split by time or by column")
     split_index: int | None = Field(
-        None, ge=0, description="which of several splits, from 0, where masks of the data have a column for each"
+        None, ge=0, description="number of the split, from 0, where masks in the data have a column for each split"
     )
-    split_file: str | None = Field(None, description="a splits.csv to take the parts from")
+    split_file: str | None = Field(None, description="splits.csv of another run, to use its split")
     split_seed: int | None = Field(
-        None, ge=0, lt=2**31, description="the seed of the split, if not that of the training"
+        None, ge=0, lt=2**31, description="seed of the split; none is the seed of the training"
     )
     fractions: Annotated[tuple[float, float, float], _shares(0)] = Field(
-        (0.8, 0.1, 0.1), description="shares of training, validation and test rows"
+        (0.8, 0.1, 0.1), description="shares of train, validation and test samples"
     )
     link_fractions: Annotated[tuple[float, float, float], _shares(1e-9)] = Field(
-        (0.85, 0.05, 0.10), description="the same of links, if predicted"
+        (0.85, 0.05, 0.10), description="shares of train, validation and test links"
     )
-    label_rate: float = Field(0.05, gt=0, lt=0.5, description="share of training rows of the split label-rate")
+    label_rate: float = Field(
+        0.05, gt=0, lt=0.5, description="share of the samples that are for training, with the split label-rate"
+    )
     features: Features = Field(
-        "rich", description="how molecules, words and citations are described; paper and released are as there"
+        "rich",
+        description="encoding of molecules, word counts and citation links: rich, or as in the paper or the released"
+        " code",
     )
-    descriptors: bool = Field(
-        False, description="whether the answer for a molecule also reads rdkit's descriptors of it, beside its graph"
-    )
+    descriptors: bool = Field(False, description="whether the head of a molecule also reads its RDKit descriptors")
     standardize: Annotated[Standardize, OrNone] = Field(
         "none",
-        description="what becomes of a molecule first: its largest fragment, its parent (that without charges), or the "
+        description="standardization of molecules: the largest fragment, the parent (that without charges), or the "
         "canonical tautomer of the parent",
     )
 
 
 class Settings(_Settings):
-    """Everything that decides what a training does, given its data."""
+    """All settings of a training."""
 
     preset: str = "strong"
     seed: int = Field(0, ge=0, lt=2**31)

@@ -1,4 +1,4 @@
-"""The steps of an epoch: one whole graph, some of many graphs, or parts of a graph that is too big."""
+"""Batches: the full graph, some graphs of a GraphSet, or subgraphs sampled from a large graph."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from censnet.settings.schema import TrainingSettings
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.task_data import TaskData, graphs_with
 
-logger = logging.getLogger("censnet")
+logger = logging.getLogger(__name__)
 
-NUMBERS_KEPT = 12  # for each row and channel of a layer, until its gradient is there
-MOST_MEMORY = 0.6  # share of the memory that they may take
+NUMBERS_KEPT = 12  # values saved for the backward pass, for each node or edge and channel of a layer
+MOST_MEMORY = 0.6  # share of the memory that these may take
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """A graph and those of its rows that are learnt from.
+    """A graph and its labeled samples.
 
     Args:
-        graph: what the network is given.
-        rows: level -> the rows whose answers count.
+        graph: the input of the model.
+        rows: level -> the nodes, edges or graphs in the loss.
         labels: level -> their labels.
-        weight: level -> how much each counts for each member; without one, all count the same.
-        links, others: pairs to be told apart, (2, P) and (2, Q), where links are learnt pair by pair.
+        weight: level -> the weight of each for each member; without one, all count the same.
+        positives, negatives: linked and other pairs, (2, P) and (2, Q), where links are learned from sampled pairs.
         censoring: level -> the side of each label, where some are censored.
     """
 
@@ -45,23 +45,23 @@ class Batch:
     rows: Mapping[str, Tensor]
     labels: Mapping[str, Tensor]
     weight: Mapping[str, Tensor] = field(default_factory=dict)
-    links: Tensor | None = None
-    others: Tensor | None = None
+    positives: Tensor | None = None
+    negatives: Tensor | None = None
     censoring: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 class Batches(Protocol):
-    """Where the steps come from. A plan is cheap, so that an epoch can go on from its middle."""
+    """Batches of an epoch. Planning is cheap, so that an epoch can be resumed in its middle."""
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
-        """One epoch: for each step, what goes into it."""
+        """For each step of an epoch, the samples that it takes."""
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
-        """The batch of a step."""
+        """Make the batch of a step."""
 
 
 class FullBatch:
-    """Every step has the whole graph, and an epoch is one step."""
+    """Full-batch training: every step has the whole graph, and an epoch is one step."""
 
     def __init__(self, task_data: TaskData, balanced: bool) -> None:
         assert isinstance(task_data.graph, Graph)
@@ -76,7 +76,7 @@ class FullBatch:
         self.balanced = balanced
         if balanced and task_data.members > 1:
             raise SettingsError(
-                "training.imbalance is sampling, expected weights: members side by side share their rows"
+                "training.imbalance is sampling, expected weights: members of a batched ensemble share samples"
             )
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
@@ -87,7 +87,7 @@ class FullBatch:
             return self.batch
         rows, labels, censoring = {}, {}, {}
         for level, every in self.batch.rows.items():
-            drawn = draw_balanced(self.batch.labels[level], len(every), generator)
+            drawn = sample_balanced(self.batch.labels[level], len(every), generator)
             rows[level], labels[level] = every[drawn], self.batch.labels[level][drawn]
             if level in self.batch.censoring:
                 censoring[level] = self.batch.censoring[level][drawn]
@@ -95,51 +95,52 @@ class FullBatch:
 
 
 class MaskedLinkBatch(FullBatch):
-    """Every step hides some links of the whole graph and learns to tell them from pairs that are none."""
+    """Full-batch training of links: every step masks some edges, and classifies these against negative samples."""
 
-    def __init__(self, task_data: TaskData, balanced: bool, mask: float, negatives: int) -> None:
+    def __init__(self, task_data: TaskData, balanced: bool, mask_ratio: float, negative_ratio: int) -> None:
         super().__init__(task_data, balanced)
-        self.links = LinkSampler(self.graph, mask, negatives)
+        self.sampler = LinkSampler(self.graph, mask_ratio, negative_ratio)
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         batch = super().make(chosen, generator)
-        drawn, graph = self.links(generator), self.graph
-        batch = replace(batch, links=drawn.links, others=drawn.others)
-        if drawn.seen is None:
+        (message_edges, positives, negatives), graph = self.sampler(generator), self.graph
+        batch = replace(batch, positives=positives, negatives=negatives)
+        if message_edges is None:
             return batch
-        seen = drawn.seen
-        rest = Graph(
-            graph.nodes, graph.edges[seen], graph.ends[:, seen], graph.owner, graph.num_graphs, graph.graph_features
-        )
+        edges, ends = graph.edges[message_edges], graph.ends[:, message_edges]
+        message_graph = Graph(graph.nodes, edges, ends, graph.owner, graph.num_graphs, graph.graph_features)
         if "edge" not in batch.rows:
-            return replace(batch, graph=rest)
-        place = torch.full((graph.num_edges,), -1, device=seen.device)
-        place[seen] = torch.arange(len(seen), device=seen.device)
-        rows = place[batch.rows["edge"]]  # the label of an edge that is hidden has to wait for another step
-        labels = {**batch.labels, "edge": batch.labels["edge"][rows >= 0]}
-        censoring = {level: found[rows >= 0] if level == "edge" else found for level, found in batch.censoring.items()}
-        seen_rows = {**batch.rows, "edge": rows[rows >= 0]}
-        return replace(batch, graph=rest, rows=seen_rows, labels=labels, censoring=censoring)
+            return replace(batch, graph=message_graph)
+        number = torch.full((graph.num_edges,), -1, device=message_edges.device)
+        number[message_edges] = torch.arange(len(message_edges), device=message_edges.device)
+        rows = number[batch.rows["edge"]]
+        visible = rows >= 0  # the label of a masked edge waits for another step
+        labels = {**batch.labels, "edge": batch.labels["edge"][visible]}
+        censoring = {level: found[visible] if level == "edge" else found for level, found in batch.censoring.items()}
+        return replace(
+            batch, graph=message_graph, rows={**batch.rows, "edge": rows[visible]}, labels=labels, censoring=censoring
+        )
 
 
 class GraphBatches:
-    """Every step has some graphs of a set, and an epoch all that have a row to learn from."""
+    """Batches of graphs of a GraphSet; an epoch has all graphs with a training sample."""
 
     def __init__(self, task_data: TaskData, settings: TrainingSettings, balanced: bool) -> None:
         assert isinstance(task_data.graph, GraphSet)
-        self.graphs, self.task_data = task_data.graph, task_data
-        self.numbers = graphs_with(self.graphs, task_data.parts, 0)
-        self.batch_size = settings.batch_size_for(len(self.numbers))
-        self.balanced = balanced
+        self.graphs, self.task_data, self.balanced = task_data.graph, task_data, balanced
+        self.index = graphs_with(self.graphs, task_data.parts, 0)
+        self.batch_size = settings.batch_size_for(len(self.index))
         if balanced and "graph" not in task_data.parts:
-            raise SettingsError("training.imbalance is sampling, expected weights: it is graphs that are drawn here")
+            raise SettingsError(
+                "training.imbalance is sampling, expected weights: graphs are sampled, and no target is of graphs"
+            )
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.balanced:
-            order = draw_balanced(self.task_data.labels["graph"][self.numbers], len(self.numbers), generator)
+            order = sample_balanced(self.task_data.labels["graph"][self.index], len(self.index), generator)
         else:
-            order = torch.randperm(len(self.numbers), generator=generator).to(self.numbers.device)
-        return whole_batches(self.numbers[order], self.batch_size)
+            order = torch.randperm(len(self.index), generator=generator).to(self.index.device)
+        return even_batches(self.index[order], self.batch_size)
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         rows, labels, censoring = {}, {}, {}
@@ -153,13 +154,13 @@ class GraphBatches:
 
 
 class SampledSubgraphs:
-    """Every step has a part of one graph, drawn around some of its rows or in proportion (Algorithm 2 of the paper)."""
+    """Subgraphs of one graph: sampled neighborhoods, or drawn in proportion (Algorithm 2 of the paper)."""
 
     def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int) -> None:
         assert isinstance(task_data.graph, Graph)
         if task_data.links is not None or task_data.members > 1:
             raise SettingsError(
-                "training.sampling draws parts of a graph, expected whole: links and members need it whole"
+                f"training.sampling is {settings.sampling}, expected full, which links and batched ensembles need"
             )
         self.graph, self.task_data, self.settings = task_data.graph, task_data, settings
         self.level: Literal["node", "edge"] = "node" if "node" in task_data.parts else "edge"
@@ -172,43 +173,44 @@ class SampledSubgraphs:
             codes = torch.full((self.graph.num_nodes,), -1) if parts is None else parts[:, 0].cpu()
             return proportional_batches(codes, self.settings.batch_size_for(self.graph.num_nodes), generator)
         if self.settings.imbalance == "sampling":
-            order = draw_balanced(self.task_data.labels[self.level][self.rows], len(self.rows), generator)
+            order = sample_balanced(self.task_data.labels[self.level][self.rows], len(self.rows), generator)
         else:
             order = torch.randperm(len(self.rows), generator=generator).to(self.rows.device)
         size = self.settings.batch_size_for(len(self.rows))
-        return whole_batches(self.rows[order], size)[: self.settings.max_steps_per_epoch]
+        return even_batches(self.rows[order], size)[: self.settings.max_steps_per_epoch]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         if self.settings.sampling == "proportional":
-            part = induced_subgraph(self.graph, chosen)
-            return self._batch(part, *self._inside(part, list(self.task_data.parts)))
-        part = sample_neighbors(self.graph, chosen, self.level, self.fanout, generator)
-        rows, places = self._inside(part, [level for level in self.task_data.parts if level != self.level])
-        return self._batch(part, {**rows, self.level: part.seeds}, {**places, self.level: chosen})
+            subgraph = induced_subgraph(self.graph, chosen)
+            return self._batch(subgraph, *self._training_rows(subgraph, list(self.task_data.parts)))
+        subgraph = sample_neighbors(self.graph, chosen, self.level, self.fanout, generator)
+        others = [level for level in self.task_data.parts if level != self.level]
+        rows, numbers = self._training_rows(subgraph, others)
+        return self._batch(subgraph, {**rows, self.level: subgraph.seeds}, {**numbers, self.level: chosen})
 
-    def _inside(self, part: Subgraph, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """The rows of a part that are for training, and their places in the whole graph."""
-        rows, places = {}, {}
+    def _training_rows(self, subgraph: Subgraph, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The training samples of a subgraph, by their numbers in it and in the graph."""
+        rows, numbers = {}, {}
         for level in levels:
-            every = part.nodes if level == "node" else part.edges
+            every = subgraph.nodes if level == "node" else subgraph.edges
             rows[level] = (self.task_data.parts[level][every, 0] == 0).nonzero().squeeze(1)
-            places[level] = every[rows[level]]
-        return rows, places
+            numbers[level] = every[rows[level]]
+        return rows, numbers
 
-    def _batch(self, part: Subgraph, rows: Mapping[str, Tensor], places: Mapping[str, Tensor]) -> Batch:
-        labels = {level: self.task_data.labels[level][place] for level, place in places.items()}
-        censoring = {level: found[places[level]] for level, found in self.task_data.censoring.items()}
-        return Batch(part.graph, rows, labels, censoring=censoring)
+    def _batch(self, subgraph: Subgraph, rows: Mapping[str, Tensor], numbers: Mapping[str, Tensor]) -> Batch:
+        labels = {level: self.task_data.labels[level][index] for level, index in numbers.items()}
+        censoring = {level: found[numbers[level]] for level, found in self.task_data.censoring.items()}
+        return Batch(subgraph.graph, rows, labels, censoring=censoring)
 
 
 def make_batches(task_data: TaskData, settings: TrainingSettings, hops: int, pairs: bool = False) -> Batches:
-    """The steps that the settings ask for.
+    """The batches that the settings ask for.
 
     Args:
-        lesson: what is learnt from.
-        settings: of the training.
-        hops: how many layers a part of a graph must reach around its rows.
-        pairs: whether links are learnt from pairs that each step draws.
+        task_data: graph, labels and split.
+        settings: sampling, batch size, imbalance, edge masking and negative sampling.
+        hops: the receptive field, which a sampled subgraph has to cover.
+        pairs: whether links are learned from sampled pairs.
     """
     balanced = settings.imbalance == "sampling"
     if isinstance(task_data.graph, GraphSet):
@@ -221,37 +223,37 @@ def make_batches(task_data: TaskData, settings: TrainingSettings, hops: int, pai
 
 
 def choose_sampling(task_data: TaskData, settings: TrainingSettings, model: Model, memory: int) -> TrainingSettings:
-    """With sampling "auto": the whole graph in each step, unless its activations would fill most of the memory.
+    """Resolve sampling "auto": full batch, unless the activations of the whole graph would fill most of the memory.
 
     Args:
-        lesson: what is learnt from.
+        task_data: the graph and what is predicted.
         settings: of the training.
-        learner: whose layers and width decide how much a step keeps for its gradient.
-        memory: bytes of the device in all; what happens to be free would make two runs of one training differ.
+        model: whose layers and width decide how much is saved for the backward pass.
+        memory: total bytes of the device; the free ones would make two runs of one training differ.
     """
     graph = task_data.graph
     if settings.sampling != "auto":
         return settings
-    parts = False
+    too_large = False
     if isinstance(graph, Graph) and task_data.links is None and task_data.members == 1:
         encoder = model.encoder
         rows = sum(graph.count(LAYERS[letter].updates) for letter in encoder.layer_order)
         width = max(encoder.out_node_width, encoder.out_edge_width)
-        parts = rows * width * NUMBERS_KEPT * 4 > memory * MOST_MEMORY
-    if parts:
-        logger.info("the graph is too big for one step, so each step draws neighbours (training.sampling)")
-    return settings.model_copy(update={"sampling": "neighbors" if parts else "full"})
+        too_large = rows * width * NUMBERS_KEPT * 4 > memory * MOST_MEMORY
+    if too_large:
+        logger.info("the graph is too large for full-batch training, so neighbors are sampled (training.sampling)")
+    return settings.model_copy(update={"sampling": "neighbors" if too_large else "full"})
 
 
-def whole_batches(rows: Tensor, size: int) -> list[Tensor]:
-    """Rows in steps of one size; a last step of less than half of it joins the one before, as norms need company."""
+def even_batches(rows: Tensor, size: int) -> list[Tensor]:
+    """Batches of one size; a last one of less than half of it joins the one before, as batch norm needs several."""
     count = max(1, round(len(rows) / size)) if len(rows) < size * 2 else (len(rows) + size // 2) // size
     bounds = [min(number * size, len(rows)) for number in range(count)] + [len(rows)]
     return [rows[start:end] for start, end in itertools.pairwise(bounds)]
 
 
-def draw_balanced(labels: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Rows drawn with replacement so that each class of the first column comes as often as the others."""
+def sample_balanced(labels: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Balanced sampling: samples with replacement, each class of the first column as often as the others."""
     first = labels[:, 0].cpu()
     _, code, times = torch.unique(first.nan_to_num(-1), return_inverse=True, return_counts=True)
     weight = (1 / times)[code]

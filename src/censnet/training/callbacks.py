@@ -1,4 +1,4 @@
-"""Who hears how a training goes."""
+"""Callbacks of the training loop."""
 
 from __future__ import annotations
 
@@ -6,44 +6,54 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from censnet.errors import MissingDependencyError
 from censnet.training.history import Row
 
 
 class Callback(Protocol):
-    """Who wants to hear how the training goes."""
+    """Hooks of a training. A class may inherit them, and then overrides those it needs."""
 
-    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
-        """A training of so many epochs, some of them done already, each of so many steps."""
+    def on_train_begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
+        """Called at the start of a training of so many epochs, some of them done already, each of so many steps."""
+        return
 
-    def step(self) -> None:
-        """A step was taken."""
+    def on_step_end(self) -> None:
+        """Called after each step."""
+        return
 
-    def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
-        """An epoch is over: a row for each member, and the best value of the monitor so far."""
+    def on_epoch_end(self, rows: Sequence[Row], best: Sequence[float | None]) -> bool | None:
+        """Called after each epoch. Return True to stop the training, which then keeps its best epoch so far.
 
-    def end(self) -> None:
-        """No more epochs."""
+        Args:
+            rows: the row of the history of each member.
+            best: the best value of the monitor so far, of each member.
+        """
+        return None
+
+    def on_train_end(self) -> None:
+        """Called when the training ends, also by an exception."""
+        return
 
 
-class TensorBoardCallback:
-    """Curves for TensorBoard, in the folder `tensorboard` of the run."""
+class TensorBoardCallback(Callback):
+    """Write the history to TensorBoard.
+
+    Args:
+        folder: where its files go.
+    """
 
     def __init__(self, folder: Path) -> None:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise ImportError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
+            raise MissingDependencyError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
         self.writer: Any = SummaryWriter(str(folder))
-        self.first = self.after = 0  # the numbers of the networks that are trained now
+        self.first = self.after = 0  # numbers of the models that are trained now
 
-    def begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
-        """The next network, or several side by side."""
+    def on_train_begin(self, epochs: int, done: int, steps: int, monitor: str) -> None:
         self.first = self.after
 
-    def step(self) -> None:
-        """Epochs are enough."""
-
-    def epoch(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
+    def on_epoch_end(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
         self.after = self.first + len(rows)
         for row in rows:
             number = self.first + int(row.get("member", 0))
@@ -52,5 +62,5 @@ class TensorBoardCallback:
                 if name not in ("epoch", "member"):
                     self.writer.add_scalar(name + suffix, value, int(row["epoch"]))
 
-    def end(self) -> None:
+    def on_train_end(self) -> None:
         self.writer.flush()

@@ -1,4 +1,4 @@
-"""Where a training or a prediction is computed."""
+"""Devices: the Accelerator of a training, the device of a prediction, and the memory they have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 
-from censnet.errors import SettingsError, quote
+from censnet.errors import ArgumentError, SettingsError, quote
 from censnet.isolated import isolated_python
 from censnet.ops.graph import Graph
 from censnet.settings.schema import TrainingSettings
@@ -20,29 +20,25 @@ from censnet.training.task_data import TaskData
 
 
 def make_accelerator(precision: str = "float32", device: str | None = None) -> Accelerator:
-    """Where to compute: the given device, or the best that is there.
+    """Make the Accelerator of a training: device, processes and precision. A training makes one and hands it on.
+
+    accelerate keeps its state in the process and does not change it, so that of an earlier training is dropped.
 
     >>> make_accelerator(device="gpu")
     Traceback (most recent call last):
-    ValueError: device is 'gpu', expected cpu, cuda or another that torch knows
+    censnet.errors.ArgumentError: device is 'gpu', expected cpu, cuda or another that torch knows
     """
-    try:
-        asked = None if device is None else torch.device(device)
-    except (RuntimeError, TypeError, ValueError):
-        raise ValueError(f"device is {quote(device)}, expected cpu, cuda or another that torch knows") from None
+    asked = _parse_device(device)
     AcceleratorState._reset_state(reset_partial_state=True)
-    # a last layer may renew a side that no head reads, and then has no gradient
-    several = DistributedDataParallelKwargs(find_unused_parameters=True)
+    # a last layer may update a side that no head reads, and then has no gradient
+    kwargs = DistributedDataParallelKwargs(find_unused_parameters=True)
     accelerator = Accelerator(
         mixed_precision="bf16" if precision == "bf16" else "no",
         cpu=asked is not None and asked.type == "cpu",
-        kwargs_handlers=[several],
+        kwargs_handlers=[kwargs],
     )
     found = accelerator.device
-    if asked is not None and asked.type != found.type:
-        raise ValueError(f"device is {device!r}, but what is there is {found}: leave it out, or ask for {found.type}")
-    if asked is not None and asked.index not in (None, found.index or 0):
-        raise ValueError(f"device is {device!r}, but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
+    _check_available(asked, found)
     if precision == "bf16" and found.type == "cpu" and torch.backends.mkldnn.enabled and not multiplies_bf16():
         raise SettingsError(
             "training.precision is bf16, which this CPU says it has and does not: leave it out, or train on a GPU"
@@ -50,10 +46,37 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
     return accelerator
 
 
+def find_device(device: str | torch.device | None = None) -> torch.device:
+    """The device that a prediction is computed on: the given one, or the best available."""
+    if isinstance(device, torch.device):
+        return device
+    asked = _parse_device(device)
+    best = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    found = torch.device("cpu") if best is None or (asked is not None and asked.type == "cpu") else best
+    _check_available(asked, found)
+    return found
+
+
+def _parse_device(device: str | None) -> torch.device | None:
+    try:
+        return None if device is None else torch.device(device)
+    except (RuntimeError, TypeError, ValueError):
+        raise ArgumentError(f"device is {quote(device)}, expected cpu, cuda or another that torch knows") from None
+
+
+def _check_available(asked: torch.device | None, found: torch.device) -> None:
+    """Raise unless the device found is the one asked for."""
+    if asked is not None and asked.type != found.type:
+        raise ArgumentError(f"device is '{asked}', but what is there is {found}: leave it out, or ask for {found.type}")
+    if asked is not None and asked.index not in (None, found.index or 0):
+        raise ArgumentError(f"device is '{asked}', but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
+
+
 @cache
 def multiplies_bf16() -> bool:
-    """Whether a product in bf16 survives on this CPU. In some virtual machines it is an illegal instruction, which ends
-    the process, though the CPU and torch both say that it is there; so another process tries it.
+    """Whether this CPU can multiply in bf16, which another process tries.
+
+    In some virtual machines it is an illegal instruction, which ends the process, although CPU and torch report it.
     """
     command = isolated_python("import torch; torch.ones(2, 64, 64).bfloat16() @ torch.ones(2, 64, 64).bfloat16()")
     try:
@@ -64,20 +87,20 @@ def multiplies_bf16() -> bool:
 
 
 def total_memory(device: torch.device) -> int:
-    """The bytes a device has in all."""
+    """Total memory of a device in bytes."""
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).total_memory)
     return min(int(psutil.virtual_memory().total), *(limit for limit, _ in _container_memory()), sys.maxsize)
 
 
 def free_memory() -> int:
-    """The bytes that this machine, or the container that this process runs in, has left."""
+    """Free memory in bytes of this machine, or of the container that this process runs in."""
     left = [max(0, limit - used) for limit, used in _container_memory()]
     return min(int(psutil.virtual_memory().available), *left, sys.maxsize)
 
 
 def _container_memory() -> list[tuple[int, int]]:
-    """The limit that a Linux control group sets and what it uses of it, if there is one."""
+    """Limit and usage of the Linux control group of this process, if it has one."""
     for names in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
         try:
             limit, used = (Path("/sys/fs/cgroup", name).read_text().strip() for name in names)
@@ -88,7 +111,7 @@ def _container_memory() -> list[tuple[int, int]]:
 
 
 def check_processes(accelerator: Accelerator, task_data: TaskData, settings: TrainingSettings) -> None:
-    """Raise if there are several processes and one whole graph, on which all would do the same work."""
+    """Raise if there are several processes and full-batch training, where all would do the same work."""
     count, parts = accelerator.num_processes, settings.sampling in ("neighbors", "proportional")
     if count > 1 and isinstance(task_data.graph, Graph) and not parts:
         raise SettingsError(

@@ -1,4 +1,4 @@
-"""history.csv: a row for each epoch and member, on the disk as soon as the epoch is over."""
+"""history.csv: a row for each epoch and member, written as soon as the epoch is over."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ Row = dict[str, float]  # one epoch of one member
 
 
 def history_columns(monitor: str | None) -> list[str]:
-    """The columns of a history; `monitor` is the metric that decides, or None where nothing is validated.
+    """The columns of a history; `monitor` is the validation metric, or None where nothing is validated.
 
     >>> history_columns("auc")
     ['member', 'epoch', 'loss', 'learning_rate', 'validation_loss', 'validation_auc']
     """
-    judged = [] if monitor is None else ["validation_loss", f"validation_{monitor}"]
-    return list(dict.fromkeys(["member", "epoch", "loss", "learning_rate", *judged]))
+    validation = [] if monitor is None else ["validation_loss", f"validation_{monitor}"]
+    return list(dict.fromkeys(["member", "epoch", "loss", "learning_rate", *validation]))
 
 
 def history_table(rows: Sequence[Row], monitor: str) -> pd.DataFrame:
-    """The rows as a frame, with the columns that they have."""
+    """The rows as a data frame, with the columns that they have."""
     there = {name for row in rows for name in row}
     return pd.DataFrame(rows, columns=[name for name in history_columns(monitor) if name in there])
 
 
 def history_csv(frame: pd.DataFrame) -> bytes:
-    """The history of what was kept, in the form of `HistoryFile`."""
+    """A history as bytes, in the form of `HistoryFile`."""
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return _lines([list(frame.columns), *([row[name] for name in frame.columns] for row in rows)])
 
 
 class HistoryFile:
-    """The file, which grows by the rows of each epoch. Each number is written so that it is read back the same.
+    """The file of a history, which grows by the rows of each epoch. Numbers are written without loss.
 
     Args:
         path: the file.
-        several: whether more than one network is trained; each then has its number in the column `member`.
+        numbered: whether several models are trained, whose numbers are in the column `member`.
     """
 
-    def __init__(self, path: Path, several: bool = False) -> None:
-        self.path, self.several = path, several
-        self.first = self.after = 0  # the numbers of the networks that are trained now
+    def __init__(self, path: Path, numbered: bool = False) -> None:
+        self.path, self.numbered = path, numbered
+        self.first = self.after = 0  # numbers of the models that are trained now
         self.names: list[str] = []
 
     def begin(self, rows: Sequence[Row], names: Sequence[str], members: int) -> None:
-        """The next network, or several side by side, with the epochs that are known from a checkpoint."""
-        self.names = [name for name in names if name != "member" or self.several]
+        """Begin the next model, or a batched one, with the rows of the epochs that a checkpoint has."""
+        self.names = [name for name in names if name != "member" or self.numbered]
         before = self.path.read_bytes() if self.after else _lines([self.names])
         self.first, self.after = self.after, self.after + members
         atomic_write(self.path, before + self._text(rows))
 
     def add(self, rows: Sequence[Row]) -> None:
-        """An epoch is over."""
+        """Append the rows of an epoch."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         try:
             with os.fdopen(os.open(self.path, flags, 0o644), "ab") as file:

@@ -1,4 +1,4 @@
-"""A training that ends before its time: by Ctrl-C, by a request to terminate, or because it diverged."""
+"""Trainings that end early: by Ctrl-C, by a request to terminate, by divergence, or for lack of memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from censnet.errors import TrainingInterrupted, TrainingStopped
 
 
 def diverged(what: str, epoch: int, step: int, checkpoint: Path | None) -> TrainingStopped:
-    """What to say when numbers are numbers no more.
+    """The error of a training whose loss or weights are not finite.
 
     >>> diverged("the loss is nan", 3, 1, None)
     TrainingStopped('the loss is nan in epoch 3, step 1: lower training.learning_rate or set training.max_grad_norm=1')
@@ -26,10 +26,10 @@ def diverged(what: str, epoch: int, step: int, checkpoint: Path | None) -> Train
     return TrainingStopped(f"{what} in epoch {epoch}, step {step}: {advice}{kept}")
 
 
-def left(epochs: int, steps: int, checkpoint: Path | None) -> TrainingInterrupted:
-    """The error of a training that is interrupted: what was done, and how to resume from its checkpoint.
+def interrupted_after(epochs: int, steps: int, checkpoint: Path | None) -> TrainingInterrupted:
+    """The error of a training that Ctrl-C interrupted: what was done, and how to resume it from its checkpoint.
 
-    >>> left(2, 0, Path("runs/a/checkpoint/member-0.safetensors"))
+    >>> interrupted_after(2, 0, Path("runs/a/checkpoint/member-0.safetensors"))
     TrainingInterrupted('stopped after epoch 2: censnet train --resume --out runs/a goes on with it')
     """
     where = f"epoch {epochs + 1}, step {steps}" if steps else f"epoch {epochs}"
@@ -37,7 +37,7 @@ def left(epochs: int, steps: int, checkpoint: Path | None) -> TrainingInterrupte
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory is used up, on a CPU or on a GPU.
+    """Whether an error means that memory is used up, on a CPU or on a GPU.
 
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("mat1 and mat2 cannot be multiplied"))
     (True, False)
@@ -48,9 +48,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def out_of_memory(error: BaseException, advice: str) -> TrainingStopped:
-    """What to say when memory is used up: what was asked for, and what to do.
+    """The error of a training that runs out of memory: how much it asked for, and what to do.
 
-    >>> out_of_memory(RuntimeError("can't allocate memory: you selection to allocate 400 bytes"), "lower model.hidden")
+    >>> out_of_memory(RuntimeError("can't allocate memory: you tried to allocate 400 bytes"), "lower model.hidden")
     TrainingStopped('out of memory (400 bytes were asked for): lower model.hidden')
     """
     asked = re.search(r"tried to allocate ([\d.e+]+ ?\w+)", str(error), re.IGNORECASE)
@@ -59,7 +59,7 @@ def out_of_memory(error: BaseException, advice: str) -> TrainingStopped:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C and a request to terminate set an event instead of stopping in the middle of a step."""
+    """Let Ctrl-C and SIGTERM set an event, rather than stop in the middle of a step."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked

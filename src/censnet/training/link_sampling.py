@@ -1,4 +1,4 @@
-"""Which links a step hides and learns from, and which pairs that are no links it tells them from."""
+"""Edge masking and negative sampling: the links that a step hides and learns from, and as many pairs without a link."""
 
 from __future__ import annotations
 
@@ -8,44 +8,45 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from censnet.ops.arrays import unique_inverse
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import NodePairs, sample_non_edges, unique_inverse
+from censnet.ops.pairs import NodePairs, sample_non_edges
 
 
 class LinkBatch(NamedTuple):
-    """What a step draws.
+    """Pairs of nodes for one step.
 
     Args:
-        seen: the edges that message passing sees; None is all of them.
-        links: the pairs of nodes that are links and hidden; all links where none is hidden. (2, P)
-        others: pairs that no edge joins, none twice. (2, Q)
+        message_edges: the edges that message passing sees; None is all of them.
+        positives: pairs whose edges are masked; all linked pairs where none is masked. (2, P)
+        negatives: pairs without an edge, none twice. (2, Q)
     """
 
-    seen: Tensor | None
-    links: Tensor
-    others: Tensor
+    message_edges: Tensor | None
+    positives: Tensor
+    negatives: Tensor
 
 
 class LinkSampler:
-    """Draw links to hide and pairs that are none, a few numbers for each link, and no matrix of all pairs.
+    """Mask some links and sample negative pairs, in memory linear in the links: no matrix of all pairs is built.
 
-    What is hidden is a pair of nodes with all edges between them, in either direction: one that stayed would tell the
-    answer. Loops are never hidden.
+    A pair of nodes is masked with all edges between them, in either direction: one left over would leak the label.
+    Loops are never masked. Negative sampling is exact: no edge joins a negative pair.
 
     Args:
-        graph: the links that may be seen.
-        mask: the share of them that is hidden, at least one; 0 is none.
-        negatives: pairs that are no links for each that is, as far as there are any.
+        graph: the training links.
+        mask_ratio: share of the links that is masked, at least one of them; 0 is none.
+        negative_ratio: negative pairs for each positive one, as far as there are so many.
 
     Example:
         >>> square = Graph(torch.ones(4, 1), torch.ones(5, 1), torch.tensor([[0, 1, 2, 3, 1], [1, 2, 3, 0, 0]]))
         >>> drawn = LinkSampler(square, 0.25, 2)(torch.Generator().manual_seed(0))
-        >>> drawn.links.shape, sorted(drawn.others.t().tolist())
+        >>> drawn.positives.shape, sorted(drawn.negatives.t().tolist())
         (torch.Size([2, 1]), [[0, 2], [1, 3]])
     """
 
-    def __init__(self, graph: Graph, mask: float, negatives: int) -> None:
-        self.mask, self.negatives, self.device = mask, negatives, graph.ends.device
+    def __init__(self, graph: Graph, mask_ratio: float, negative_ratio: int) -> None:
+        self.mask_ratio, self.negative_ratio, self.device = mask_ratio, negative_ratio, graph.ends.device
         ends = graph.ends.cpu().numpy()
         self._space = NodePairs.of(graph)
         proper = np.flatnonzero(ends[0] != ends[1])
@@ -54,16 +55,18 @@ class LinkSampler:
         self._link_of[torch.from_numpy(proper)] = torch.from_numpy(pair_of)
 
     def __call__(self, generator: torch.Generator) -> LinkBatch:
-        """One draw; the same generator gives the same."""
-        count, chosen, seen = len(self._links), self._links, None
-        if self.mask and count:
-            hidden = torch.randperm(count, generator=generator)[: max(1, round(self.mask * count))]
-            chosen = self._links[hidden.numpy()]
-            stays = torch.ones(count + 1, dtype=torch.bool)  # the last one is for loops
-            stays[hidden] = False
-            seen = stays[self._link_of].nonzero().squeeze(1).to(self.device)
+        """Sample the pairs of one step; the same generator gives the same."""
+        count, chosen, message_edges = len(self._links), self._links, None
+        if self.mask_ratio and count:
+            masked = torch.randperm(count, generator=generator)[: max(1, round(self.mask_ratio * count))]
+            chosen = self._links[masked.numpy()]
+            visible = torch.ones(count + 1, dtype=torch.bool)  # the last one is for loops
+            visible[masked] = False
+            message_edges = visible[self._link_of].nonzero().squeeze(1).to(self.device)
         rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
-        missing = min(self.negatives * len(chosen), self._space.num_pairs - count)
-        others = sample_non_edges(self._space, self._links, missing, rng)
-        links, apart = (torch.from_numpy(self._space.pair(pairs)).to(self.device) for pairs in (chosen, others))
-        return LinkBatch(seen, links, apart)
+        num_negatives = min(self.negative_ratio * len(chosen), self._space.num_pairs - count)
+        sampled = sample_non_edges(self._space, self._links, num_negatives, rng)
+        positives, negatives = (
+            torch.from_numpy(self._space.pair(pairs)).to(self.device) for pairs in (chosen, sampled)
+        )
+        return LinkBatch(message_edges, positives, negatives)

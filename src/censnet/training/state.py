@@ -1,139 +1,127 @@
-"""Where a training is: epoch and step, what it has reached, the weights now and at their best. All of it is saved."""
+"""State of a training, as a checkpoint has it: progress, optimizer, and current, averaged and best weights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.nn.utils import get_total_norm
 from torch.optim import Optimizer
 
 from censnet.errors import RunError
 from censnet.nn.model import Model
 from censnet.training.checkpoint import load_tensors, optimizer_tensors, restore_optimizer, save_tensors
-from censnet.training.evaluator import ValidationScore
+from censnet.training.early_stopping import ValidationScore
+from censnet.training.ema import EMA
 from censnet.training.history import Row
 
-MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")  # of the gradient of each parameter, which Adam keeps
+MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")  # Adam's state of each parameter
 
 
 @dataclass
 class Progress:
-    """What a checkpoint says beside its tensors."""
+    """Progress of a training: what a checkpoint holds beside its tensors. Lists have an entry for each member."""
 
     epoch: int = 0
-    step: int = 0  # in the epoch
-    loss: list[float] = field(default_factory=list)  # sum over the steps of the epoch, for each member
+    step: int = 0  # within the epoch
+    loss: list[float] = field(default_factory=list)  # sum over the steps of the epoch
     best: list[ValidationScore | None] = field(default_factory=list)
-    best_epoch: list[int] = field(default_factory=list)
+    best_epoch: list[int] = field(default_factory=list)  # -1: none yet
     history: list[Row] = field(default_factory=list)
     finished: bool = False
 
 
 class Weights:
-    """The weights of a learner now, in the mean over the steps so far and, for each member, at their best.
+    """Weights of a model during training: the current ones, their EMA and, for each member, the best.
 
     Args:
-        learner: what is trained, where it is trained.
+        model: the model that is trained, on its device.
         optimizer: its state is saved with the weights.
-        averaging: what a step leaves of the mean; with 0 there is none.
+        ema_decay: decay of the exponential moving average; 0 is none.
     """
 
     def __init__(self, model: Model, optimizer: Optimizer, ema_decay: float = 0.0) -> None:
-        self.model, self.optimizer, self.ema_decay = model, optimizer, ema_decay
-        now = model.state_dict()
-        self.best = {name: tensor.detach().clone() for name, tensor in now.items()}
-        self.live = {name: tensor for name, tensor in now.items() if ema_decay and tensor.is_floating_point()}
-        self.mean = {name: tensor.detach().clone() for name, tensor in self.live.items()}
+        self.model, self.optimizer = model, optimizer
+        self.ema = EMA(model, ema_decay) if ema_decay else None
+        self.best = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
-    def average(self, step: int) -> None:
-        """Add the weights after a step to their mean: m := a m + (1 - a) w.
+    @property
+    def validated(self) -> Model:
+        """The model that is validated and saved: the averaged one, if there is an EMA."""
+        return self.model if self.ema is None else cast(Model, self.ema.module)
 
-        `a` grows to its value as (1 + step) / (10 + step), so that where a training starts is soon forgotten.
-        """
-        if self.mean:
-            share = 1 - min(self.ema_decay, (1 + step) / (10 + step))
-            torch._foreach_lerp_(list(self.mean.values()), list(self.live.values()), share)
+    def update_ema(self) -> None:
+        """Add the weights after a step to their moving average."""
+        if self.ema is not None:
+            self.ema.update_parameters(self.model)
 
-    @contextmanager
-    def averaged(self) -> Iterator[None]:
-        """Meanwhile the learner has the mean of its weights."""
-        now = {name: tensor.clone() for name, tensor in self.live.items()}
-        self._put(self.mean)
-        try:
-            yield
-        finally:
-            self._put(now)
-
-    def _put(self, weights: Mapping[str, Tensor]) -> None:
-        for name, tensor in weights.items():
-            self.live[name].copy_(tensor)
-
-    def keep(self, members: Sequence[int]) -> None:
-        """Remember the weights of these members as their best."""
+    def keep_best(self, members: Sequence[int]) -> None:
+        """Store the validated weights of these members as their best."""
         if not members:
             return
         count = self.model.members
-        for name, tensor in self.model.state_dict().items():
+        for name, tensor in self.validated.state_dict().items():
             if count == 1 or tensor.dim() == 0:
                 self.best[name].copy_(tensor)
             else:
                 self.best[name].view(count, -1)[members] = tensor.reshape(count, -1)[members]
 
-    def take_best(self) -> None:
-        """Go back to the best."""
+    def load_best(self) -> None:
+        """Give the model its best weights."""
         self.model.load_state_dict(self.best)
 
-    def not_finite(self) -> str | None:
-        """The name of a tensor that is spoilt, if one is."""
-        if bool(torch.stack(torch._foreach_norm(list(self.model.parameters()))).isfinite().all()):
-            return None  # one look instead of many; numbers that are merely huge are looked at one by one
-        found = self.model.state_dict().items()
-        return next((name for name, tensor in found if not bool(tensor.isfinite().all())), None)
+    def find_not_finite(self) -> str | None:
+        """The name of a tensor with a value that is not finite, if there is one."""
+        for model in dict.fromkeys((self.model, self.validated)):
+            if bool(get_total_norm(list(model.parameters())).isfinite()):
+                continue  # one look instead of many; large finite weights are looked at one by one
+            for name, tensor in model.state_dict().items():
+                if not bool(tensor.isfinite().all()):
+                    return name
+        return None
 
     def save(self, path: Path, progress: Progress) -> None:
         """Write a checkpoint."""
-        parts = {
+        groups = {
             "model": self.model.state_dict(),
             "best": self.best,
-            "mean": self.mean,
+            "ema": {} if self.ema is None else self.ema.state_dict(),
             "optimizer": optimizer_tensors(self.model, self.optimizer),
         }
-        tensors = {f"{part}/{name}": tensor for part, found in parts.items() for name, tensor in found.items()}
+        tensors = {f"{group}/{name}": tensor for group, found in groups.items() for name, tensor in found.items()}
         save_tensors(path, tensors, vars(progress))
 
     def restore(self, path: Path) -> Progress:
-        """Go back to where a checkpoint was written. What it holds is compared with the network before it is read."""
-        shapes = self.model.state_dict()
-        sizes: dict[str, Tensor] = dict(self.model.named_parameters())
-        known = {f"{part}/{name}": tensor for part in ("model", "best") for name, tensor in shapes.items()}
-        known |= {f"mean/{name}": tensor for name, tensor in self.mean.items()}
-        moments = {f"optimizer/{name}|{key}": tensor for name, tensor in sizes.items() for key in MOMENTS}
-        moments |= {f"optimizer/{name}|step": torch.tensor(0.0) for name in sizes}
-        tensors, facts = load_tensors(path, lambda name: known.get(name, moments.get(name)))
-        missing = next((name for name in known if name not in tensors), None)
+        """Load a checkpoint. Its names and shapes are compared with those of the model before any tensor is read."""
+        parameters: dict[str, Tensor] = dict(self.model.named_parameters())
+        expected = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
+        expected |= {f"best/{name}": tensor for name, tensor in self.best.items()}
+        expected |= (
+            {} if self.ema is None else {f"ema/{name}": tensor for name, tensor in self.ema.state_dict().items()}
+        )
+        moments = {f"optimizer/{name}|{key}": tensor for name, tensor in parameters.items() for key in MOMENTS}
+        moments |= {f"optimizer/{name}|step": torch.tensor(0.0) for name in parameters}
+        tensors, facts = load_tensors(path, lambda name: expected.get(name, moments.get(name)))
+        missing = next((name for name in expected if name not in tensors), None)
         if missing is not None:
             raise RunError(f"{path} has no {missing}, expected what the settings describe: it is damaged")
         progress = _read_progress(facts, self.model.members, path)
-        for name, tensor in shapes.items():
-            tensor.copy_(tensors[f"model/{name}"])
-            self.best[name].copy_(tensors[f"best/{name}"])
-        for name, tensor in self.mean.items():
-            tensor.copy_(tensors[f"mean/{name}"])
+        for name, tensor in expected.items():
+            tensor.copy_(tensors[name])
         of_optimizer = {name.partition("/")[2]: tensor for name, tensor in tensors.items() if name in moments}
         restore_optimizer(self.model, self.optimizer, of_optimizer)
         return progress
 
 
 def _read_progress(facts: Mapping[str, Any], members: int, path: Path) -> Progress:
-    """What a checkpoint says beside its tensors, if it is of the right form."""
+    """The progress that a checkpoint states, if it is well-formed."""
     try:
-        marks = [None if mark is None else ValidationScore(*map(float, mark)) for mark in facts["best"]]
-        found = Progress(**{**facts, "best": marks})
+        scores = [None if score is None else ValidationScore(*map(float, score)) for score in facts["best"]]
+        found = Progress(**{**facts, "best": scores})
         whole = (found.epoch, found.step, *found.best_epoch)
         rows = [value for row in found.history for value in (row["epoch"], row["loss"], *row.values())]
         numbers = all(isinstance(value, int | float) for value in [*found.loss, *rows])

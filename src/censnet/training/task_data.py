@@ -1,4 +1,4 @@
-"""What is learnt from: graphs as the network may see them, the labels of their rows, and the parts of those."""
+"""Training data of one task as tensors: graph, targets, labels, split, soft labels and frozen parameters."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from censnet.tasks.targets import Target
 
 @dataclass(frozen=True, eq=False)
 class TaskData:
-    """Tensors for one training.
+    """Tensors of one training.
 
     Args:
-        graph: what message passing sees.
+        graph: the graph that message passing sees.
         targets: what is predicted.
-        labels: level -> a column for each of its targets, NaN where there is none.
-        parts: level -> the part of each row for each member: 0 train, 1 validation, 2 test, -1 none.
-        links: the links to be found, if any are.
-        guesses: how likely each row of the one target's level is of each class, where that is learnt from.
-        trust: how much the guesses count for each member beside its labels.
-        plain: whether the gates and self maps of each member stay where they start; None is that none do.
-        node_features: whether the nodes have features of their own, and none that stand in for them.
-        censoring: level -> -1 where the number is below its label, 1 where it is above, 0 where it is it; a level
+        labels: level -> a column for each of its targets, NaN where a label is missing.
+        parts: level -> the part of the split of each sample for each member: 0 train, 1 validation, 2 test, -1 none.
+        links: the links to predict, if any are.
+        soft_labels: class probabilities of each sample of the one target's level, such as pseudo-labels.
+        soft_label_weight: weight of the soft labels in the loss of each member.
+        frozen: pattern of names of parameters (`fnmatch`) -> whether they keep their initial values, for each member.
+        node_features: whether the nodes have features of their own, rather than default ones.
+        censoring: level -> -1 where the value is below its label, 1 where it is above, 0 where it is equal; a level
             without censored labels is absent.
 
     Shape:
-        labels, censoring (n, k), parts (n, members), guesses (n, members, classes), trust (members,), plain (members,).
+        labels, censoring (n, k), parts (n, members), soft_labels (n, members, classes), soft_label_weight and each
+        entry of frozen (members,).
     """
 
     graph: Graph | GraphSet
@@ -49,13 +50,13 @@ class TaskData:
     links: LinkSplit | None = None
     soft_labels: Tensor | None = None
     soft_label_weight: Tensor | None = None
-    frozen: Tensor | None = None
+    frozen: Mapping[str, Tensor] = field(default_factory=dict)
     node_features: bool = True
     censoring: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def members(self) -> int:
-        """How many networks are trained side by side."""
+        """Number of members of a batched ensemble."""
         return next((part.shape[1] for part in self.parts.values()), 1)
 
     def of(self, level: str) -> list[Target]:
@@ -67,9 +68,9 @@ class TaskData:
         labels = {level: values.to(device) for level, values in self.labels.items()}
         parts = {level: values.to(device) for level, values in self.parts.items()}
         censoring = {level: values.to(device) for level, values in self.censoring.items()}
-        soft_labels, soft_label_weight, frozen = (
-            None if values is None else values.to(device)
-            for values in (self.soft_labels, self.soft_label_weight, self.frozen)
+        frozen = {pattern: values.to(device) for pattern, values in self.frozen.items()}
+        soft_labels, soft_label_weight = (
+            None if values is None else values.to(device) for values in (self.soft_labels, self.soft_label_weight)
         )
         return replace(
             self, graph=self.graph.to(device), labels=labels, parts=parts, censoring=censoring,
@@ -77,23 +78,23 @@ class TaskData:
         )  # fmt: skip
 
     def member(self, number: int) -> TaskData:
-        """The lesson of one member alone."""
+        """The data of one member alone."""
         soft_labels, soft_label_weight = self.soft_labels, self.soft_label_weight
         if soft_labels is not None and soft_label_weight is not None:
             soft_labels, soft_label_weight = soft_labels[:, [number]], soft_label_weight[[number]]
         parts = {level: part[:, [number]] for level, part in self.parts.items()}
-        frozen = None if self.frozen is None else self.frozen[[number]]
+        frozen = {pattern: values[[number]] for pattern, values in self.frozen.items()}
         return replace(self, parts=parts, soft_labels=soft_labels, soft_label_weight=soft_label_weight, frozen=frozen)
 
     def has(self, part: str) -> bool:
-        """Whether every member has labelled rows, or links, in a part."""
+        """Whether every member has labeled samples, or links, in a part of the split."""
         code = PARTS.index(part)
-        labelled = {level: ~labels.isnan().all(1, keepdim=True) for level, labels in self.labels.items()}
-        rows = any(bool(((codes == code) & labelled[level]).any(0).all()) for level, codes in self.parts.items())
+        labeled = {level: ~labels.isnan().all(1, keepdim=True) for level, labels in self.labels.items()}
+        rows = any(bool(((codes == code) & labeled[level]).any(0).all()) for level, codes in self.parts.items())
         return rows or self.links is not None
 
     def only(self, part: str) -> TaskData:
-        """With many graphs, those alone that have a row in this part: what it takes to judge it."""
+        """Of a GraphSet, the graphs with samples in this part: all that its scores need."""
         if not isinstance(self.graph, GraphSet):
             return self
         numbers = graphs_with(self.graph, self.parts, PARTS.index(part))
@@ -130,9 +131,9 @@ def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncod
 
 
 def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:
-    """The labels of the graph's rows from those of the input rows, where input row r became rows[r]. -> (count, k)."""
+    """Labels of the nodes or edges of the graph, where input row r became number rows[r]. -> (count, k)."""
     labels = torch.full((count, len(targets)), torch.nan)
-    good = (rows >= 0).nonzero().squeeze(1).flip(0)  # where rows were merged, the first with a label has the last word
+    good = (rows >= 0).nonzero().squeeze(1).flip(0)  # where rows were merged, the first label wins
     for column, values in enumerate(encoded):
         known = good[~values[good].isnan()]
         labels[rows[known], column] = values[known]
@@ -140,7 +141,7 @@ def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tenso
 
 
 def row_censoring(encoded: Sequence[Tensor | None], rows: Tensor, count: int) -> Tensor | None:
-    """The side of each censored label of the graph's rows, as `row_labels` has the labels; None if there are none."""
+    """Side of each censored label, in the order of `row_labels`; None if no label is censored."""
     if all(values is None for values in encoded):
         return None
     censoring = torch.zeros(count, len(encoded), dtype=torch.int8)
@@ -152,12 +153,12 @@ def row_censoring(encoded: Sequence[Tensor | None], rows: Tensor, count: int) ->
 
 
 def row_parts(splits: Sequence[Split], rows: Tensor, count: int) -> Tensor:
-    """The part of each of the graph's rows for each member, from splits of the input rows. -> (count, members)."""
+    """Part of each node or edge of the graph for each member, from splits of the input rows. -> (count, members)."""
     return torch.stack([torch.from_numpy(split.to_graph(rows).codes(count)).long() for split in splits], dim=1)
 
 
 def graphs_with(graph: GraphSet, parts: Mapping[str, Tensor], code: int) -> Tensor:
-    """The numbers of the graphs that have a row in a part, in order."""
+    """The graphs that have a sample in a part, in order."""
     found = torch.zeros(len(graph), dtype=torch.bool, device=graph.nodes.device)
     for level, part in parts.items():
         found[Level(level).owners(graph)[(part == code).any(1)]] = True
@@ -167,7 +168,14 @@ def graphs_with(graph: GraphSet, parts: Mapping[str, Tensor], code: int) -> Tens
 def make_task_data(
     dataset: Dataset, targets: Sequence[Target], splits: Sequence[Mapping[str, Split]], links: LinkSplit | None
 ) -> TaskData:
-    """Tensors from a data set, its targets, and for each member the split of its input rows."""
+    """Encode the labels and the split of a data set.
+
+    Args:
+        dataset: the data.
+        targets: what is predicted.
+        splits: for each member, level -> the split of its input rows.
+        links: the links to predict, if any are.
+    """
     encoded: dict[str, Tensor] = {}
     parts: dict[str, Tensor] = {}
     censoring: dict[str, Tensor] = {}
@@ -193,5 +201,5 @@ def make_task_data(
 
 
 def _differ(rows: Tensor) -> bool:
-    """Whether some row is unlike the first."""
+    """Whether not all rows are equal."""
     return rows.layout == torch.sparse_csr or bool((rows != rows[:1]).any())

@@ -199,7 +199,7 @@ def baseline_encoder(name: BaselineName, kernel: Kernel | None = None) -> MakeEn
                 f"model.pre_layers {settings.pre_layers} and model.variant {settings.variant!r}, expected none, False, "
                 "0 and 'paper': the baselines have none of these"
             )
-        dropout = settings.dropout_for(numbers=False)
+        dropout = settings.dropout_for(regression=False)
         hops = KERNELS[settings.kernel](**settings.kernel_options) if kernel is None else kernel
         layers = []
         for width in (node_width, settings.hidden):

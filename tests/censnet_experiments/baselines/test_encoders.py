@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 import torch
+from samples import payments, quick
 from torch import Tensor, nn
 from torch_geometric.nn import APPNP, GATConv, GCNConv
-from training.samples import payments, quick
 
 from censnet.errors import SettingsError
 from censnet.nn.ensemble import count_members, split_members, stack_members
@@ -17,13 +17,14 @@ from censnet.nn.kernels import Hop, PageRank
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.train import make_run
-from censnet.selection.recipes import fit_ensemble
+from censnet.pipeline.results import make_run
+from censnet.selection.self_training import fit_ensemble
 from censnet.settings import build
 from censnet.settings.build import MakeEncoder
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ModelSettings
 from censnet.tasks.targets import Target
+from censnet.training.devices import make_accelerator
 from censnet.training.optim import make_optimizer
 from censnet.training.task_data import build_model
 from censnet_experiments.baselines.attention import attend, neighbors_of, propagate
@@ -227,14 +228,15 @@ def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, m
     parts = {level: part.expand(-1, members) for level, part in prepared.task_data.parts.items()}
     task_data = replace(prepared.task_data, parts=parts)
     encoder = baseline_encoder(name)
-    models, fit_results = fit_ensemble(task_data, prepared.settings, None, False, "cpu", [], members, encoder)
-    assert len(models) == members
-    assert all(isinstance(network.encoder, BaselineEncoder) and count_members(network) == 1 for network in models)
-    assert len(fit_results) == members
-    for fit_result in fit_results:
-        losses = [row["loss"] for row in fit_result.history]
+    accelerator = make_accelerator(device="cpu")
+    selections = fit_ensemble(task_data, prepared.settings, members, accelerator=accelerator, make_encoder=encoder)
+    assert len(selections) == members
+    for selection in selections:
+        assert isinstance(selection.model.encoder, BaselineEncoder)
+        assert count_members(selection.model) == 1
+        losses = [row["loss"] for row in selection.fit_result.history]
         assert losses[-1] < 0.8 * losses[0]
-    run = make_run(prepared, models, fit_results, 0.0, "cpu")
+    run = make_run(prepared, selections, 0.0, torch.device("cpu"))
     assert run.metrics["train"]["node"]["accuracy"] > 0.6
     assert run.config.selection is not None
 

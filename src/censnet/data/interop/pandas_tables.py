@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.tables.files import Tables
+from censnet.errors import ArgumentError
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
@@ -50,7 +51,7 @@ def to_pandas(
             edge_owner = owner[ends[0]]
     if node_ids is not None:
         if len(node_ids) != len(ids):
-            raise ValueError(f"node_ids has {len(node_ids)} ids, expected {len(ids)}: one for each node")
+            raise ArgumentError(f"node_ids has {len(node_ids)} ids, expected {len(ids)}: one for each node")
         ids = pd.Series(node_ids).to_numpy()
     nodes = {"id": ids} if owner is None else {"graph": owner, "id": ids}
     edges = {"source": ids[ends[0]], "target": ids[ends[1]]}
@@ -65,7 +66,7 @@ def to_pandas(
 def _frame(features: Tensor, names: Sequence[str] | None, what: str) -> pd.DataFrame:
     names = [f"{what}_{number}" for number in range(features.shape[1])] if names is None else list(names)
     if len(names) != features.shape[1]:
-        raise ValueError(f"{what}_names has {len(names)} names, expected {features.shape[1]}: one for each feature")
+        raise ArgumentError(f"{what}_names has {len(names)} names, expected {features.shape[1]}: one for each feature")
     features = features.detach().cpu()
     if features.layout == torch.sparse_csr:
         parts = (features.values().numpy(), features.col_indices().numpy(), features.crow_indices().numpy())

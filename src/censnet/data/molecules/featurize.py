@@ -39,7 +39,7 @@ from censnet.data.molecules.rdkit_reader import (
 )
 from censnet.data.tables.notes import RowError
 from censnet.data.tables.schema import MoleculeReading
-from censnet.errors import quote
+from censnet.errors import ArgumentError, quote
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph_set import GraphSet
 
@@ -116,7 +116,7 @@ def featurize(
         ['C:C', 'C:N', 'C-C', 'C-O']
     """
     if features not in ("rich", "paper"):
-        raise ValueError(f"features is {features!r}, expected 'rich' or 'paper'")
+        raise ArgumentError(f"features is {features!r}, expected 'rich' or 'paper'")
     read = read_smiles(smiles, reading, processes=processes, progress="molecules" if progress else None)
     kinds = None if features == "rich" else kinds_of_bonds(read)
     learned = [] if kinds is None else learn_vocabulary(kinds) if vocabulary is None else list(vocabulary)
@@ -213,7 +213,7 @@ def map_smiles(
     """`work` of each chunk of the texts, in as many processes as there are cores."""
     check_installed()
     if isinstance(smiles, str):
-        raise ValueError(f"smiles is the text {quote(smiles)}, expected a list of texts")
+        raise ArgumentError(f"smiles is the text {quote(smiles)}, expected a list of texts")
     return parallel_map(work, list(smiles), processes, progress)
 
 

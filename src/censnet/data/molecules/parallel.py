@@ -15,7 +15,7 @@ from typing import TypeVar
 from rich.progress import track
 
 from censnet.console import Console
-from censnet.errors import DataError
+from censnet.errors import ArgumentError, DataError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ def parallel_map(
     [32640, 98176, 163712, 204972]
     """
     if processes is not None and processes < 1:
-        raise ValueError(f"processes is {processes}, expected at least 1, or None for one for each core")
+        raise ArgumentError(f"processes is {processes}, expected at least 1, or None for one for each core")
     if processes is None:
         processes = 1 if len(items) < SMALL else _num_cores()
     size = CHUNK if processes == 1 else min(CHUNK, max(1, len(items) // (EACH * processes)))

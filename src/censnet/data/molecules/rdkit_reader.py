@@ -16,7 +16,7 @@ from censnet.data.molecules.parsing import MOST_ATOMS, Parser, describe_refusal,
 from censnet.data.molecules.spelling import MoleculeError
 from censnet.data.tables.notes import RowError
 from censnet.data.tables.schema import MoleculeReading
-from censnet.errors import quote
+from censnet.errors import DataError, MissingDependencyError, quote
 
 try:
     from rdkit import Chem, rdBase
@@ -49,7 +49,7 @@ class Read:
 def check_installed() -> None:
     """Raise unless rdkit is there."""
     if Chem is None:
-        raise ValueError("reading SMILES needs rdkit, which is not installed: pip install 'censnet[chem]'")
+        raise MissingDependencyError("reading SMILES needs rdkit, which is not installed: pip install 'censnet[chem]'")
 
 
 def read_molecules(
@@ -170,7 +170,7 @@ def descriptor_names(names: Sequence[str] | None = None) -> list[str]:
     known = _descriptors()
     for name in names or ():
         if name not in known:
-            raise ValueError(f"rdkit {rdBase.rdkitVersion} has no descriptor {quote(name)}, expected it as in training")
+            raise DataError(f"rdkit {rdBase.rdkitVersion} has no descriptor {quote(name)}, expected it as in training")
     return list(known if names is None else names)
 
 

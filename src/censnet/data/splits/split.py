@@ -56,19 +56,17 @@ class Split:
         for name in PARTS:
             rows: Tensor = getattr(self, name)
             if rows.dim() != 1 or rows.is_floating_point() or rows.dtype == torch.bool:
-                raise ValueError(
-                    f"{name} has shape {tuple(rows.shape)} and dtype {rows.dtype}, expected a list of rows"
-                )
+                raise DataError(f"{name} has shape {tuple(rows.shape)} and dtype {rows.dtype}, expected a list of rows")
             rows = rows.long()
             rising = bool((rows[1:] > rows[:-1]).all())
             object.__setattr__(self, name, rows if rising else rows.sort().values)
         every = torch.cat([self.train, self.validation, self.test])
         if len(every) and int(every.min()) < 0:
-            raise ValueError(f"a split has the row {int(every.min())}, expected rows from 0")
+            raise DataError(f"a split has the row {int(every.min())}, expected rows from 0")
         if _has_twice(every):
             every = every.sort().values
             twice = every[1:][every[1:] == every[:-1]]
-            raise ValueError(f"row {int(twice[0])} is in a split twice, expected once at most")
+            raise DataError(f"row {int(twice[0])} is in a split twice, expected once at most")
 
     def __repr__(self) -> str:
         return f"Split({', '.join(f'{len(rows)} {name}' for name, rows in self.parts.items())})"
@@ -89,7 +87,7 @@ class Split:
         part = np.full(num_rows, -1, dtype=np.int8)
         for number, (name, rows) in enumerate(self.parts.items()):
             if len(rows) and int(rows[-1]) >= num_rows:
-                raise ValueError(
+                raise DataError(
                     f"the {name} part has row {int(rows[-1]) + 1}, but the table has {count(num_rows, 'row')}"
                 )
             part[rows.numpy()] = number
@@ -114,7 +112,7 @@ class Split:
         if len(astray):
             one, found = int(astray[0]), part[astray[0]]
             other = int(good[(row[good] == row[one]) & (part[good] == codes[row[one]])][0])
-            raise ValueError(
+            raise DataError(
                 f"row {one + 1} is in {PARTS[found]} and row {other + 1}, the same edge, in {PARTS[codes[row[one]]]}: "
                 "give both the same part"
             )

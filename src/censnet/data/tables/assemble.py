@@ -20,7 +20,7 @@ from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.notes import Note, RowError
-from censnet.data.tables.packing import global_ends, inverse_permutation, invert_rows, order_by_end, pack, take_rows
+from censnet.data.tables.packing import inverse_permutation, invert_rows, order_by_end, pack, take_rows
 from censnet.data.tables.resolve_ids import Keys, ResolvedIds, resolve_ids
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable, find_graph_columns
@@ -106,7 +106,7 @@ class TableEncoder:
         schema = add_default_features(self.schema.model_copy(update=fitted))
         if schema.nodes.structure != "degree":
             return schema
-        ends, nodes = global_ends(graph), None
+        ends, nodes = graph.global_ends.cpu().numpy(), None
         if "nodes" in rows:
             nodes = self.node_rows[rows["nodes"]]
             nodes = nodes[nodes >= 0]
@@ -115,7 +115,7 @@ class TableEncoder:
 
     def encode(self, graph: Graph | GraphSet, schema: Schema) -> Graph | GraphSet:
         if schema.nodes.structure == "degree":
-            nodes = encode_degree(schema, count_degree(global_ends(graph), len(self.node_source)))
+            nodes = encode_degree(schema, count_degree(graph.global_ends.cpu().numpy(), len(self.node_source)))
         else:
             nodes = take_rows(self.tables["nodes"].encode(schema.nodes), self.node_source)
         if schema.edges.structure == "constant":

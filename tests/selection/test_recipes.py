@@ -1,4 +1,4 @@
-"""Where labels of nodes are many, two networks are trained, and validation keeps the better one."""
+"""Recipes: with many node labels two are trained, and validation selects the better one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from crashes import CrashError, stop_at
 from rich.console import Console
-from training.samples import content, payments
+from samples import content, payments
 
 from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
@@ -36,7 +36,7 @@ def opposites(nodes: int = 240) -> Tables:
     return Tables(people, pd.DataFrame({"source": source[unlike], "target": target[unlike]}))
 
 
-def test_neighbours_that_are_unlike_are_learnt_from():
+def test_heterophilous_neighbors_are_learned_from():
     run = train(opposites(), "node:side", settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60})
     few = train(
         opposites(), "node:side",
@@ -47,14 +47,14 @@ def test_neighbours_that_are_unlike_are_learnt_from():
     assert run.config.settings.model == make_settings("strong", "node", {"training.recipe": "high_label"}).model
     selection = run.config.selection
     assert [one.recipe for one in selection.candidates] == ["low_label"] * 8 + ["high_label"]
-    assert selection.kept == [8]
+    assert selection.selected == [8]
     assert selection.best[0][8] == max(selection.best[0])
     console = Console(file=io.StringIO(), width=200)
     console.print(run_screen(run))
     assert "9 trainings; selected on validation: the high-label recipe" in console.file.getvalue()
 
 
-def test_where_labels_are_few_or_one_is_asked_for_there_is_one_network(monkeypatch):
+def test_with_few_labels_or_a_recipe_that_is_set_there_is_one_recipe(monkeypatch):
     def layers(nodes: int = 240, preset: str = "strong", **more: object) -> list[str]:
         changes = SHORT | {name.replace("__", "."): value for name, value in more.items()}
         return [one.model.layers for one in prepare(opposites(nodes), "node:side", preset, changes).networks]
@@ -70,7 +70,7 @@ def test_where_labels_are_few_or_one_is_asked_for_there_is_one_network(monkeypat
     assert layers(100) == ["EN"]
 
 
-def test_what_the_user_asks_for_holds_for_both_networks():
+def test_changes_hold_for_both_recipes():
     asked = SHORT | {"training.learning_rate": 0.5, "model.layers": "NN"}
     one, other = prepare(opposites(), "node:side", "strong", asked).networks
     for settings in (one, other):
@@ -102,14 +102,14 @@ def test_what_the_user_asks_for_holds_for_both_networks():
         ("node:vip", "paper", "preset paper has one network for nodes"),
     ],
 )
-def test_a_network_that_is_not_there_is_refused(target, preset, why):
+def test_a_recipe_that_a_preset_lacks_is_refused(target, preset, why):
     with pytest.raises(SettingsError, match=f"training.recipe is high_label, expected auto, .* since {why}"):
         prepare(payments(), target, preset, {"training.recipe": "high_label"})
 
 
 @pytest.mark.parametrize("step", [2, 5])  # of three for each network
 @pytest.mark.parametrize("ensemble", [1, 2])
-def test_stopped_in_either_network_it_goes_on_to_the_same_bits(step, ensemble, tmp_path, monkeypatch):
+def test_a_training_stopped_in_either_recipe_resumes_to_the_same_bits(step, ensemble, tmp_path, monkeypatch):
     settings = SHORT | {"training.checkpoint_seconds": 0, "training.self_training_rounds": 1, "model.layers": "EN"}
     data = tmp_path / "data"
     data.mkdir()
@@ -129,10 +129,10 @@ def test_stopped_in_either_network_it_goes_on_to_the_same_bits(step, ensemble, t
     assert len(loaded.models) == ensemble
 
 
-def test_each_replicate_keeps_the_network_that_is_its_best():
+def test_each_replicate_selects_its_own_recipe():
     found = replicate(opposites(), "node:side", replicates=3, settings=SHORT | {"training.self_training_rounds": 1})
     for run in found.runs:
         selection = run.config.selection
         assert len(selection.candidates) == 5
-        assert selection.best[0][selection.kept[0]] == max(selection.best[0])
-        assert run.config.settings.training.recipe == selection.candidates[selection.kept[0]].recipe
+        assert selection.best[0][selection.selected[0]] == max(selection.best[0])
+        assert run.config.settings.training.recipe == selection.candidates[selection.selected[0]].recipe

@@ -1,10 +1,10 @@
-"""Settings: what a user may write, what a preset says, and that both can be written down and read again."""
+"""Settings: values that a user may write, and that they survive being written and read."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from training.samples import payments, shapes
+from samples import payments, shapes
 
 from censnet.errors import SettingsError
 from censnet.pipeline.prepare import prepare
@@ -18,7 +18,7 @@ SECTIONS = ("node", "edge", "graph", "link")
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("section", SECTIONS)
-def test_settings_that_were_written_down_are_read_back_the_same(preset, section):
+def test_settings_survive_being_written_and_read(preset, section):
     """As `resume_run` does; no word of theirs may be taken for a number, a list or nothing."""
     changes = {"data.split_column": "2020", "data.split_file": "a,b.csv", "training.imbalance": "none"}
     for settings in (make_settings(preset, section), make_settings(preset, section, changes, seed=5)):
@@ -47,7 +47,7 @@ def test_settings_that_were_written_down_are_read_back_the_same(preset, section)
         ("data.split_column", "2020", "2020"),
     ],
 )
-def test_a_text_is_read_as_what_it_stands_for(name, text, value):
+def test_a_text_is_parsed_to_its_value(name, text, value):
     settings = make_settings("paper", "node", {name: text})
     group, key = name.split(".")
     assert getattr(getattr(settings, group), key) == value
@@ -81,7 +81,7 @@ def test_a_text_is_read_as_what_it_stands_for(name, text, value):
         ({"model.layers": "NXN"}, r"model\.layers is 'NXN', expected the letters N and E"),
     ],
 )
-def test_a_setting_that_cannot_be_is_named(changes, message):
+def test_an_invalid_setting_is_refused_by_name(changes, message):
     with pytest.raises(SettingsError, match=message):
         make_settings("strong", "node", changes)
 
@@ -109,21 +109,21 @@ def test_every_setting_has_a_name_of_two_parts():
         (payments, "link", {"model.dropout": "auto"}, 0.1),
     ],
 )
-def test_channels_are_dropped_by_themselves_where_classes_are_told_apart(data, target, more, expected):
+def test_dropout_auto_is_for_classification(data, target, more, expected):
     prepared = prepare(data(), target, changes={"model.hidden": 8} | more)
     model = build_model(prepared.task_data, prepared.settings)
     assert {module.p for name, module in model.named_modules() if name == "encoder.dropout"} == {expected}
 
 
 @pytest.mark.parametrize(("count", "steps"), [(30, 3), (500, 25), (1000, 25)])
-def test_small_sets_of_graphs_have_small_batches_by_themselves(count, steps):
+def test_batch_size_auto_is_small_for_few_graphs(count, steps):
     """Of 24, 400 and 800 training graphs."""
     prepared = prepare(shapes(count), "graph:ring", changes={"model.hidden": 8})
     batches = make_batches(prepared.task_data, prepared.settings.training, 1)
     assert len(batches.plan(torch.Generator())) == steps
 
 
-def test_an_unknown_setting_is_told_in_a_short_line():
+def test_an_unknown_setting_is_refused_in_a_short_line():
     for name in ("x", "y" * 5000):
         with pytest.raises(SettingsError, match=r"unknown setting .*censnet settings` lists all") as error:
             make_settings("strong", "node", {name: 1})

@@ -1,4 +1,4 @@
-"""What a step of link prediction hides: all edges of a link, and never a pair that is one among those that are none."""
+"""Edge masking and negative sampling: a link is masked with all its edges, and no negative pair is a link."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import payments, quick
 from strategies import incidences
 from torch import Tensor
-from training.samples import payments, quick
 
 from censnet.data.tables.files import Tables
 from censnet.nn.pair_decoder import PairDecoder
@@ -26,6 +26,7 @@ from censnet.pipeline.resolve import resolve_settings
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings
 from censnet.training.batches import FullBatch, MaskedLinkBatch, make_batches
+from censnet.training.devices import make_accelerator
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.optim import make_optimizer, seed_generators, step_seed
 from censnet.training.task_data import build_model
@@ -51,89 +52,96 @@ def draw(graph: Graph, mask: float = 0.4, negatives: int = 1, seed: int = 0):
     negatives=st.integers(1, 3),
     seed=st.integers(0, 2**16),
 )
-def test_a_link_is_hidden_with_all_its_edges_and_others_are_no_links(
+def test_a_link_is_masked_with_all_its_edges_and_negatives_are_no_links(
     incidence: Incidence, mask: float, negatives: int, seed: int
 ) -> None:
     graph = Graph(torch.ones(incidence.num_nodes, 1), torch.ones(incidence.num_edges, 1), incidence.ends)
     drawn = draw(graph, mask, negatives, seed)
     linked = {(i, j) for i, j in names(graph.ends) if i != j}
-    hidden, others = names(drawn.links), names(drawn.others)
+    hidden, others = names(drawn.positives), names(drawn.negatives)
     count = max(1, round(mask * len(linked))) if mask and linked else 0
     assert hidden <= linked
-    assert len(hidden) == drawn.links.shape[1] == (count or len(linked))
+    assert len(hidden) == drawn.positives.shape[1] == (count or len(linked))
     assert others.isdisjoint(linked)
     assert all(i < j for i, j in others)
     free = incidence.num_nodes * (incidence.num_nodes - 1) // 2 - len(linked)
-    assert len(others) == drawn.others.shape[1] == min(free, negatives * drawn.links.shape[1])
-    if drawn.seen is None:
+    assert len(others) == drawn.negatives.shape[1] == min(free, negatives * drawn.positives.shape[1])
+    if drawn.message_edges is None:
         assert not mask or not linked
         return
-    seen = graph.ends[:, drawn.seen]
+    seen = graph.ends[:, drawn.message_edges]
     assert names(seen).isdisjoint(hidden)
     apart = [edge for edge, (i, j) in enumerate(graph.ends.t().tolist()) if (min(i, j), max(i, j)) not in hidden]
-    assert drawn.seen.tolist() == apart, "everything else stays, loops among it, in its order"
+    assert drawn.message_edges.tolist() == apart, "everything else stays, loops among it, in its order"
 
 
-def test_every_draw_is_another_and_the_same_generator_gives_the_same() -> None:
+def test_every_sample_is_another_and_the_same_generator_gives_the_same() -> None:
     ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
     graph = Graph(torch.ones(40, 1), torch.ones(40, 1), ring)
     one, again, other = (draw(graph, seed=seed) for seed in (1, 1, 2))
     assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
-    assert names(one.links) != names(other.links)
-    assert names(one.others) != names(other.others)
+    assert names(one.positives) != names(other.positives)
+    assert names(one.negatives) != names(other.negatives)
 
 
-def test_every_link_and_every_other_pair_has_its_turn() -> None:
+def test_every_link_is_masked_and_every_other_pair_is_sampled_at_times() -> None:
     ends = torch.tensor([[0, 1, 2, 3, 1, 4], [1, 2, 3, 0, 0, 4]])
     graph, generator = Graph(torch.ones(5, 1), torch.ones(6, 1), ends), torch.Generator().manual_seed(0)
     draws = [LinkSampler(graph, 0.5, 1)(generator) for _ in range(200)]
-    times = {pair: sum(pair in names(drawn.links) for drawn in draws) for pair in names(ends) if pair[0] != pair[1]}
+    times = {pair: sum(pair in names(drawn.positives) for drawn in draws) for pair in names(ends) if pair[0] != pair[1]}
     assert all(60 < count < 140 for count in times.values()), "a pair with two edges as often as one with one"
-    assert {pair for drawn in draws for pair in names(drawn.others)} == {(0, 2), (1, 3), (0, 4), (1, 4), (2, 4), (3, 4)}
+    assert {pair for drawn in draws for pair in names(drawn.negatives)} == {
+        (0, 2),
+        (1, 3),
+        (0, 4),
+        (1, 4),
+        (2, 4),
+        (3, 4),
+    }
 
 
 # -- the step ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_step_sees_the_features_of_the_edges_that_are_left() -> None:
+def test_message_passing_sees_the_features_of_the_unmasked_edges() -> None:
     prepared = prepare(payments(), "link", "strong", quick() | PAIRS)
     batches = make_batches(prepared.task_data, prepared.settings.training, 2, pairs=True)
     assert isinstance(batches, MaskedLinkBatch)
     batch = batches.make(torch.empty(0), torch.Generator().manual_seed(3))
     whole, drawn = prepared.task_data.graph, draw(prepared.task_data.graph, 0.4, 1, 3)
-    assert batch.graph.edges.equal(whole.edges[drawn.seen])
-    assert batch.graph.ends.equal(whole.ends[:, drawn.seen])
+    assert batch.graph.edges.equal(whole.edges[drawn.message_edges])
+    assert batch.graph.ends.equal(whole.ends[:, drawn.message_edges])
     assert batch.graph.nodes is whole.nodes
     assert batch.graph.num_edges < whole.num_edges
-    assert batch.links is not None
-    assert names(batch.links).isdisjoint(names(batch.graph.ends))
+    assert batch.positives is not None
+    assert names(batch.positives).isdisjoint(names(batch.graph.ends))
 
 
-def test_a_label_of_a_hidden_edge_is_not_learnt_from_in_that_step() -> None:
+def test_the_label_of_a_masked_edge_is_not_in_the_loss_of_that_step() -> None:
     prepared = prepare(payments(), ["edge:fee", "link"], "strong", quick() | PAIRS)
     task_data = prepared.task_data
     batch = make_batches(task_data, prepared.settings.training, 2, pairs=True).make(
         torch.empty(0), torch.Generator().manual_seed(0)
     )
-    seen = draw(task_data.graph, 0.4, 1, 0).seen
+    seen = draw(task_data.graph, 0.4, 1, 0).message_edges
     training = (task_data.parts["edge"][:, 0] == 0)[seen]
     assert batch.rows["edge"].tolist() == training.nonzero().squeeze(1).tolist()
     torch.testing.assert_close(batch.labels["edge"], task_data.labels["edge"][seen][training])
 
 
-def test_without_a_mask_the_graph_stays_whole() -> None:
+def test_without_a_mask_the_graph_is_unchanged() -> None:
     prepared = prepare(payments(), "link", "strong", quick() | PAIRS | {"training.edge_mask_ratio": 0})
     batch = make_batches(prepared.task_data, prepared.settings.training, 2, pairs=True).make(
         torch.empty(0), torch.Generator().manual_seed(0)
     )
     assert batch.graph is prepared.task_data.graph
-    assert names(batch.links) == {(i, j) for i, j in names(batch.graph.ends) if i != j}
+    assert names(batch.positives) == {(i, j) for i, j in names(batch.graph.ends) if i != j}
 
 
 @pytest.mark.parametrize(
     ("walks", "features", "steps"), [("auto", True, 4), ("auto", False, 4), (3, True, 3), (0, True, 0), (0, False, 0)]
 )
-def test_pairs_are_told_by_walks_unless_it_is_refused(walks: int | str, features: bool, steps: int) -> None:
+def test_link_scores_use_the_diffusion_embedding(walks: int | str, features: bool, steps: int) -> None:
     data = payments() if features else Tables(edges=payments().edges)
     made = prepare(data, "link", "strong", quick() | PAIRS | {"model.diffusion_steps": walks})
     model = build_model(made.task_data, made.settings)
@@ -141,7 +149,7 @@ def test_pairs_are_told_by_walks_unless_it_is_refused(walks: int | str, features
 
 
 @pytest.mark.parametrize("words", [True, False])
-def test_beside_words_walks_are_left_out_unasked(words: bool) -> None:
+def test_auto_diffusion_is_off_where_nodes_have_sparse_features(words: bool) -> None:
     task_data = prepare(payments(), "link", "strong", quick() | PAIRS).task_data
     nodes = task_data.graph.nodes.relu().to_sparse_csr() if words else task_data.graph.nodes
     task_data = replace(task_data, graph=replace(task_data.graph, nodes=nodes))
@@ -150,7 +158,7 @@ def test_beside_words_walks_are_left_out_unasked(words: bool) -> None:
         assert resolve_settings(task_data, settings).model.diffusion_steps == steps
 
 
-def test_a_feature_that_says_nothing_does_not_hide_where_walks_lead() -> None:
+def test_an_uninformative_feature_does_not_hide_the_diffusion_embedding() -> None:
     """Three groups of nodes, with a column that is noise: links are told by the groups all the same."""
     rng = np.random.default_rng(0)
     group = np.arange(60) % 3
@@ -177,7 +185,7 @@ def teams(people: int = 60) -> Tables:
 
 
 @pytest.mark.parametrize("layers", ["NEN", "NN", "EN"])
-def test_links_are_learnt_saved_and_told_again(layers: str, tmp_path) -> None:
+def test_links_are_learned_saved_and_predicted_again(layers: str, tmp_path) -> None:
     data, changes = teams(), {"training.epochs": 60, "model.hidden": 16, "model.layers": layers}
     run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"model.latent": 8} | changes)
     assert isinstance(run.models[0].decoder, PairDecoder)
@@ -195,7 +203,7 @@ def test_links_are_learnt_saved_and_told_again(layers: str, tmp_path) -> None:
     assert list(run.evaluate(data)) == list(run.metrics)
 
 
-def test_nodes_without_features_are_told_by_where_walks_lead(tmp_path) -> None:
+def test_links_of_nodes_without_features_are_predicted_by_diffusion(tmp_path) -> None:
     data = Tables(edges=teams().edges)
     prepared = prepare(data, "link", "strong", quick() | PAIRS)
     assert not prepared.task_data.node_features
@@ -212,7 +220,7 @@ def test_nodes_without_features_are_told_by_where_walks_lead(tmp_path) -> None:
     assert run.metrics["test"]["link"]["auc"] > without.metrics["test"]["link"]["auc"] + 0.1
 
 
-def test_features_that_are_the_same_for_all_say_nothing() -> None:
+def test_features_that_are_the_same_for_all_nodes_are_none() -> None:
     prepared = prepare(payments(), "link", "strong", quick() | PAIRS)
     graph = prepared.task_data.graph
     assert prepared.task_data.node_features
@@ -222,7 +230,7 @@ def test_features_that_are_the_same_for_all_say_nothing() -> None:
 
 @pytest.mark.parametrize("other", ["node:vip", "edge:fraud"])
 @pytest.mark.parametrize("first", [True, False])
-def test_links_beside_another_target_are_told_as_they_are_alone(other: str, first: bool) -> None:
+def test_links_beside_another_target_have_the_decoder_of_links_alone(other: str, first: bool) -> None:
     targets = ["link", other] if first else [other, "link"]
     settings = prepare(payments(), targets, "strong", {}).settings
     alone = prepare(payments(), "link", "strong", {}).settings
@@ -237,7 +245,7 @@ def test_links_beside_another_target_are_told_as_they_are_alone(other: str, firs
     assert set(run.metrics["test"]) == {"link", other.split(":")[0]}
 
 
-def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:
+def test_no_tensor_of_all_pairs_is_made_for_200_000_nodes() -> None:
     """N x N bits alone are 5 GB. The other decoder's sums over pairs are not called either."""
     count = 200_000
     generator = torch.Generator().manual_seed(0)
@@ -251,12 +259,12 @@ def test_nothing_as_large_as_all_pairs_is_made_of_200_000_nodes() -> None:
         quick() | PAIRS | {"training.epochs": 1, "model.layers": "EN", "model.diffusion_steps": 2},
     )
     model = build_model(prepared.task_data, prepared.settings)
-    fit(model, prepared.task_data, prepared.settings.training, device="cpu")
+    fit(model, prepared.task_data, prepared.settings.training, accelerator=make_accelerator(device="cpu"))
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert more < 1.5e6, f"{more / 1e6:.1f} GB"
 
 
-def test_paper_links_are_trained_as_by_a_loop_without_any_of_this() -> None:
+def test_links_of_the_paper_preset_are_trained_as_by_a_bare_loop() -> None:
     """To the bit: the whole graph, the loss of CensNet-VAE, Adam."""
     prepared = prepare(payments(), "link", "paper", {"training.epochs": 4, "training.patience": None}, seed=5)
     task_data, settings = prepared.task_data, prepared.settings.training
@@ -267,7 +275,7 @@ def test_paper_links_are_trained_as_by_a_loop_without_any_of_this() -> None:
     other = build_model(task_data, prepared.settings)
     task = other.decoder
     assert isinstance(task, VariationalDecoder)
-    fit_result = fit(model, task_data, settings, 5, device="cpu")
+    fit_result = fit(model, task_data, settings, 5, accelerator=make_accelerator(device="cpu"))
     optimizer, losses = make_optimizer(other, settings), []
     for number in range(4):
         seed_generators(step_seed(5, number), torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""Schedules by their values, clipping against torch's, weight decay by name."""
+"""Schedules by their values, gradient clipping against torch's, weight decay by name, frozen parameters."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from censnet.training.optim import clip_gradients, lr_factor, make_optimizer, st
 
 def rates(steps: int, **settings: object) -> list[float]:
     stated = TrainingSettings(**settings)
-    return [lr_factor(stated, step, steps) for step in range(steps)]
+    return [lr_factor(stated.schedule, stated.warmup, step, steps) for step in range(steps)]
 
 
 def test_a_constant_rate_stays():
     assert set(rates(50)) == {1.0}
 
 
-def test_a_cosine_starts_at_the_rate_and_falls_to_nothing():
+def test_a_cosine_starts_at_the_learning_rate_and_falls_to_zero():
     found = rates(1000, schedule="cosine")
     assert found[0] == 1.0
     assert found[500] == pytest.approx(0.5)
@@ -35,7 +35,7 @@ def test_a_cosine_starts_at_the_rate_and_falls_to_nothing():
 
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "warmup-cosine"])
-def test_a_warm_up_rises_in_a_line_to_the_rate(schedule):
+def test_a_warmup_rises_linearly_to_the_learning_rate(schedule):
     found = rates(1000, schedule=schedule, warmup=0.1)
     assert found[0] == pytest.approx(0.04 + 0.96 / 100)
     assert found[49] == pytest.approx(0.04 + 0.96 / 2)
@@ -43,7 +43,7 @@ def test_a_warm_up_rises_in_a_line_to_the_rate(schedule):
     assert max(found) == pytest.approx(1.0)
 
 
-def test_one_cycle_ends_at_a_ten_thousandth():
+def test_warmup_cosine_ends_at_a_ten_thousandth():
     found = rates(10_000, schedule="warmup-cosine", warmup=0.1)
     assert found[1000] == pytest.approx(1.0)
     assert found[-1] == pytest.approx(1e-4, rel=1e-2)
@@ -52,12 +52,12 @@ def test_one_cycle_ends_at_a_ten_thousandth():
 @pytest.mark.parametrize("steps", [1, 2, 3])
 @pytest.mark.parametrize("warmup", [0.0, 0.3, 0.99])
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "warmup-cosine"])
-def test_short_trainings_have_rates_too(steps, warmup, schedule):
+def test_short_trainings_have_a_schedule_too(steps, warmup, schedule):
     assert all(0 < rate <= 1 for rate in rates(steps, schedule=schedule, warmup=warmup))
 
 
 @pytest.mark.parametrize("longest", [1e-3, 1.0, 1e3])
-def test_clipping_one_network_is_torchs(longest):
+def test_clipping_of_one_model_is_torchs(longest):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
     model(torch.randn(5, 4)).square().sum().backward()
@@ -108,7 +108,7 @@ def test_weight_decay_is_that_of_the_longest_name_that_fits():
 
 
 @pytest.mark.parametrize(("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
-def test_the_optimiser_is_torchs_own(name, kind):
+def test_the_optimizer_is_torchs_own(name, kind):
     torch.manual_seed(0)
     model, twin = nn.Linear(3, 1), nn.Linear(3, 1)
     twin.load_state_dict(model.state_dict())
@@ -133,11 +133,11 @@ def test_a_weight_decay_may_name_the_end_of_parameters_and_the_last_that_fits_co
     assert named == {"encoder.weight": 0.2, "encoder.bias": 0.3, "head.weight": 0.1, "head.bias": 0.3}
 
 
-def test_a_prefix_that_fits_nothing_is_an_error():
+def test_a_weight_decay_by_a_name_that_fits_nothing_is_an_error():
     with pytest.raises(
-        SettingsError, match="weight_decay_by_name has 'decoder', which no parameter begins or ends with: weight"
+        SettingsError, match="weight_decay_by_name has 'pooling', which no parameter begins or ends with: weight"
     ):
-        make_optimizer(nn.Linear(2, 2), TrainingSettings(weight_decay_by_name={"decoder": 0.1}))
+        make_optimizer(nn.Linear(2, 2), TrainingSettings(weight_decay_by_name={"pooling": 0.1}))
 
 
 def test_every_step_of_every_training_has_a_seed_of_its_own():
