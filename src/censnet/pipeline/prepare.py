@@ -31,7 +31,7 @@ from censnet.tasks.targets import Target
 from censnet.text import count, printable
 from censnet.training.task_data import TaskData, make_task_data
 
-logger = logging.getLogger("censnet")
+logger = logging.getLogger(__name__)
 
 MOST_FINDINGS = 8
 LEAST_MEASURED = 20  # training nodes from which on their columns give means and scales
