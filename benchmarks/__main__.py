@@ -48,6 +48,20 @@ def edge_inputs(incidence: Incidence) -> tuple[Tensor, Tensor, Tensor]:
     return torch.randn(shape), torch.randn(incidence.num_nodes), torch.randn(shape)
 
 
+def power_law_incidence(num_edges: int, ordered: bool = True) -> Incidence:
+    """A power-law graph with five times as many edges as nodes."""
+    return Incidence(power_law(num_edges // 5, num_edges, 0.6, ordered=ordered), num_edges // 5)
+
+
+def propagations(incidence: Incidence, edges: Tensor, u: Tensor, given: Tensor) -> dict[str, Any]:
+    """Forward and backward of edge and of node propagation, to be timed."""
+    nodes, w = torch.randn(incidence.num_nodes, WIDTH), torch.randn(incidence.num_edges)
+    return {
+        "edges": step(propagate_edges, edges, u, incidence, given),
+        "nodes": step(propagate_nodes, nodes, w, incidence, torch.randn_like(nodes)),
+    }
+
+
 def measure_epochs() -> Measured:
     measured: Measured = {}
     for name in ("cora", "pubmed"):
@@ -67,20 +81,16 @@ def measure_operator() -> Measured:
     """Edge and node propagation, forward and backward, in copies of the E x 32 tensor; and the explicit line graph."""
     graphs = {
         "pubmed": citation("pubmed")[0].incidence,
-        "10^5 edges, power law": Incidence(power_law(2 * 10**4, 10**5, 0.6, ordered=True), 2 * 10**4),
-        "10^6 edges, power law": Incidence(power_law(2 * 10**5, 10**6, 0.6, ordered=True), 2 * 10**5),
-        "10^6 edges, shuffled": Incidence(power_law(2 * 10**5, 10**6, 0.6, ordered=False), 2 * 10**5),
+        "10^5 edges, power law": power_law_incidence(10**5),
+        "10^6 edges, power law": power_law_incidence(10**6),
+        "10^6 edges, shuffled": power_law_incidence(10**6, ordered=False),
     }
     rows: Measured = {}
     for name, incidence in graphs.items():
         edges, u, given = edge_inputs(incidence)
-        nodes, w = torch.randn(incidence.num_nodes, WIDTH), torch.randn(incidence.num_edges)
         buffer = torch.empty_like(edges)
-        work = {
-            "copy": lambda buffer=buffer, edges=edges: buffer.copy_(edges),
-            "edges": step(propagate_edges, edges, u, incidence, given),
-            "nodes": step(propagate_nodes, nodes, w, incidence, torch.randn_like(nodes)),
-        }
+        copy = {"copy": lambda buffer=buffer, edges=edges: buffer.copy_(edges)}
+        work = copy | propagations(incidence, edges, u, given)
         small = incidence.num_edges < 10**6
         times = take_turns(work, repetitions=31 if small else 11)
         rows[name] = {
@@ -141,22 +151,12 @@ def measure_growth() -> Measured:
     shapes = {
         "ring, 10^6 edges": Incidence(ring(10**6), 10**6),
         "star, 10^6 edges": Incidence(star(10**6), 10**6 + 1),
-        "power law, 10^5 edges": Incidence(power_law(2 * 10**4, 10**5, 0.6, ordered=True), 2 * 10**4),
-        "power law, 10^6 edges": Incidence(power_law(2 * 10**5, 10**6, 0.6, ordered=True), 2 * 10**5),
-        "power law, 10^7 edges": Incidence(power_law(2 * 10**6, 10**7, 0.6, ordered=True), 2 * 10**6),
-    }
+    } | {f"power law, 10^{power} edges": power_law_incidence(10**power) for power in (5, 6, 7)}
     rows: Measured = {}
     for name, incidence in shapes.items():
         edges, u, given = edge_inputs(incidence)
-        nodes, w = torch.randn(incidence.num_nodes, WIDTH), torch.randn(incidence.num_edges)
-        times = take_turns(
-            {
-                "edges": step(propagate_edges, edges, u, incidence, given),
-                "nodes": step(propagate_nodes, nodes, w, incidence, torch.randn_like(nodes)),
-            },
-            repetitions=31 if incidence.num_edges < 10**6 else 5,
-            warm=2,
-        )
+        repetitions = 31 if incidence.num_edges < 10**6 else 5
+        times = take_turns(propagations(incidence, edges, u, given), repetitions=repetitions, warm=2)
         rows[name] = {"edges, ms": 1e3 * times["edges"], "nodes, ms": 1e3 * times["nodes"]}
     for small, large in (
         ("ring, 10^6", "star, 10^6"),

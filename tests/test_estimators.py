@@ -150,7 +150,7 @@ def test_scikit_learn_knows_that_it_cannot_fit_such_input() -> None:
 # -- what goes in ------------------------------------------------------------------------------------------------------
 
 
-def test_it_learns_and_the_answers_are_in_the_order_of_the_rows(fitted: CensNetClassifier) -> None:
+def test_it_learns_and_the_predictions_are_in_the_order_of_the_rows(fitted: CensNetClassifier) -> None:
     assert fitted.score(SMILES, KIND) == 1.0
     order = np.random.default_rng(0).permutation(len(SMILES))
     shuffled = [SMILES[row] for row in order]
@@ -250,17 +250,17 @@ def test_twelve_classes_keep_their_order() -> None:
     assert model.predict(SMILES).tolist() == p.argmax(1).tolist()
 
 
-def test_several_tasks_with_blanks_are_learnt_and_scored_on_their_labelled_rows() -> None:
+def test_several_tasks_with_blanks_are_learned_and_scored_on_their_labeled_rows() -> None:
     y = np.array([[kind == "amine", "CC" in text] for kind, text in zip(KIND, SMILES, strict=True)], dtype=float)
     y[::4, 0], y[1::4, 1] = np.nan, np.nan
     model = classifier().fit(SMILES, y)
     first, second = model.predict_proba(SMILES)
     assert [names.tolist() for names in model.classes_] == [[0.0, 1.0], [0.0, 1.0]]
-    answer = model.predict(SMILES)
-    assert answer.shape == (20, 2)
-    np.testing.assert_array_equal(answer, np.stack([first.argmax(1), second.argmax(1)], axis=1))
+    prediction = model.predict(SMILES)
+    assert prediction.shape == (20, 2)
+    np.testing.assert_array_equal(prediction, np.stack([first.argmax(1), second.argmax(1)], axis=1))
     known = ~np.isnan(y)
-    each = [accuracy_score(y[known[:, task], task], answer[known[:, task], task]) for task in range(2)]
+    each = [accuracy_score(y[known[:, task], task], prediction[known[:, task], task]) for task in range(2)]
     assert model.score(SMILES, y) == pytest.approx(np.mean(each))
     assert each[0] == 1.0
     with pytest.raises(ValueError, match="column 2 of y has one class"):
@@ -321,7 +321,7 @@ def test_pickle_and_joblib_keep_every_bit(fitted: CensNetClassifier, tmp_path: P
         assert copy.get_params() == fitted.get_params()
 
 
-def test_a_clone_has_the_parameters_and_nothing_learnt(fitted: CensNetClassifier) -> None:
+def test_a_clone_has_the_parameters_and_nothing_learned(fitted: CensNetClassifier) -> None:
     copy = clone(fitted).set_params(ensemble=3)
     assert copy.get_params() == {**fitted.get_params(), "ensemble": 3}
     with pytest.raises(NotFittedError):

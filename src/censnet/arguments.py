@@ -1,4 +1,4 @@
-"""Arguments of public functions, checked against their annotations before anything is done with them."""
+"""Checks of the arguments of public functions against their annotations."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def check_arguments(function: Callable[..., Any], given: Mapping[str, object]) -
     Annotations of `object` and those of type variables are not checked.
 
     Args:
-        function: whose annotations these are.
-        given: name -> value; names that the function does not have are left alone, so that `locals()` will do.
+        function: the annotated function.
+        given: name -> value; names that are no arguments of the function are ignored, so `locals()` will do.
 
     Example:
         >>> def grow(rate: float, mode: Literal["slow", "fast"] = "slow", names: Sequence[str] = ()) -> None: ...
@@ -87,7 +87,7 @@ def _fits(value: object, kind: Any) -> bool:
 
 
 def _describe(kind: Any) -> str:
-    """What an annotation asks for, in words."""
+    """An annotation in words."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         path = any(get_origin(part) is os.PathLike for part in parts)

@@ -1,4 +1,4 @@
-"""What is wrong with a user's data, in one line that names the file, the row and the column."""
+"""Errors of this library, each a message of one line: what was found, what was expected, and what to do."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class CensNetError(Exception):
-    """Everything that this library raises by itself; what else is raised is a mistake of ours, or another library's."""
+    """Base of all expected errors. Any other exception is a bug of this library, or comes from another one."""
 
 
 class DataError(CensNetError, ValueError):
-    """Data that cannot be used, said so that the user finds the place: `FILE, row R, column C: what was found`.
+    """Data that cannot be used, with their location: `FILE, row R, column C: what was found`.
 
     Args:
         found: what is wrong, and in brackets what to do about it.
@@ -51,7 +51,7 @@ class WriteError(RunError):
 
 
 class TrainingStopped(CensNetError, RuntimeError):  # noqa: N818 - what happened, as KeyboardInterrupt says it
-    """The training ended before its time; what was reached is in the checkpoint."""
+    """A training that ended early, as by divergence or lack of memory; its state is in the checkpoint."""
 
 
 class TrainingInterrupted(TrainingStopped):
@@ -73,7 +73,7 @@ class MissingDependencyError(CensNetError, ImportError):
 
 
 class ArgumentError(CensNetError, TypeError, ValueError):
-    """An argument of the wrong type, or none of the choices there are."""
+    """An argument of the wrong type or value."""
 
 
 def location(file: str | None = None, row: int | None = None, column: str | None = None) -> str:
@@ -91,7 +91,7 @@ def location(file: str | None = None, row: int | None = None, column: str | None
 
 
 def shorten(name: object, longest: int = 100) -> str:
-    """A name as it is shown in a message: cut when it is longer than any name that a person gave.
+    """Shorten a name for a message.
 
     >>> shorten("amount"), shorten("x" * 1000, 10)
     ('amount', 'xxxxxxxxxx...')
@@ -101,7 +101,7 @@ def shorten(name: object, longest: int = 100) -> str:
 
 
 def name_columns(names: Iterable[object], most: int = 20) -> str:
-    """The columns of a table in a message that lacks one: the first of them.
+    """List the first columns of a table for a message.
 
     >>> name_columns(["source", "target", "amount"])
     'source, target, amount'
@@ -110,7 +110,7 @@ def name_columns(names: Iterable[object], most: int = 20) -> str:
 
 
 def first_few(names: Iterable[object], most: int = 5) -> str:
-    """The first few of some names, and how many more there are.
+    """List the first few names, and the number of others.
 
     >>> first_few(["age", "sex"]), first_few(range(203), 3)
     ('age, sex', '0, 1, 2 and 200 more')
@@ -121,7 +121,7 @@ def first_few(names: Iterable[object], most: int = 5) -> str:
 
 
 def quote(value: object, longest: int = 40) -> str:
-    """A value as it is shown in a message: on one line, printable, and cut when long.
+    """Quote a value for a message: on one line, printable, and shortened.
 
     >>> quote("acct-40"), quote(7), quote("C" * 100)
     ("'acct-40'", '7', "'CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC...'")

@@ -121,7 +121,7 @@ def _take_data(about: Mapping[str, Any], store: TensorStore) -> Data:
         return LinkData(graph, train, validation, test)
     labels, parts = store.take(about["labels"]), {cell: store.take(part) for cell, part in about["parts"].items()}
     if about["kind"] == "nodes":
-        return NodeData(graph, labels, about["num_classes"], parts)
+        return NodeData(graph, labels, parts, about["num_classes"])
     return MoleculeData(graph, labels, about["regression"], parts)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from censnet.errors import ArgumentError
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -68,7 +70,7 @@ def find_cell(table: str, cell: str) -> Cell:
     Cell(data='cora', rate=0.03, metrics=('test',), unit=100, lower=False, split='')
     """
     if table not in TABLES:
-        raise ValueError(f"there is no table {table!r}, expected one of {', '.join(TABLES)}")
+        raise ArgumentError(f"there is no table {table!r}, expected one of {', '.join(TABLES)}")
     if cell not in TABLES[table]:
-        raise ValueError(f"{table} has no cell {cell!r}, expected one of {', '.join(TABLES[table])}")
+        raise ArgumentError(f"{table} has no cell {cell!r}, expected one of {', '.join(TABLES[table])}")
     return TABLES[table][cell]

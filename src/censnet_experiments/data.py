@@ -19,6 +19,7 @@ from censnet.data.splits.links import links
 from censnet.data.splits.rules import label_rate, ratio
 from censnet.data.tables.files import Tables
 from censnet.data.tables.target_spec import parse_targets
+from censnet.errors import DataError
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare_typed
@@ -37,14 +38,14 @@ class NodeData:
     Args:
         graph: with the features that every method gets.
         labels: (N,), -1 for none.
-        num_classes: number of classes.
         parts: cell -> (seeds, N): 0 train, 1 validation, 2 test, -1 none; row s is the split of seed s.
+        num_classes: number of classes.
     """
 
     graph: Graph
     labels: Tensor
-    num_classes: int
     parts: dict[str, Tensor]
+    num_classes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ def prepare_node_data(name: str, num_splits: int) -> NodeData:
         for cell, about in TABLES["table1"].items()
         if about.data == name
     }
-    return NodeData(graph, citation.labels, len(citation.classes), parts)
+    return NodeData(graph, citation.labels, parts, len(citation.classes))
 
 
 def prepare_preset_data(table: str, name: str, num_splits: int) -> PresetData:
@@ -154,11 +155,11 @@ def prepare_molecule_data(name: str, num_splits: int) -> MoleculeData:
     """
     tables = read_builtin(name)
     if not isinstance(tables, Tables) or tables.graphs is None:
-        raise ValueError(f"{name} is not a set of molecules, expected one of {', '.join(SMILES)}")
+        raise DataError(f"{name} is not a set of molecules, expected one of {', '.join(SMILES)}")
     frame = tables.graphs
     read = featurize(frame[SMILES[name]].tolist(), "paper")
     if read.graphs is None:
-        raise ValueError(f"{name} has no molecule that can be read")
+        raise DataError(f"{name} has no molecule that can be read")
     columns = ["exp"] if name == "lipophilicity" else [c for c in frame.columns if c not in (SMILES[name], "mol_id")]
     labels = torch.tensor(frame[columns].to_numpy(np.float32))[read.rows]
     parts = {}

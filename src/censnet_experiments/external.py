@@ -17,6 +17,7 @@ import numpy as np
 
 from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
+from censnet.errors import DataError
 from censnet.pipeline.splitting import split_rows
 from censnet.settings.presets import make_settings
 from censnet_experiments.records import Record, append, read, record_path
@@ -67,7 +68,7 @@ def describe_cell(data: TypedData, name: str, split: str, seeds: Sequence[int]) 
     }
     used = np.flatnonzero(np.stack(list(codes.values())).max(axis=0) >= 0)
     if any((part[used] < 0).any() for part in codes.values()):
-        raise ValueError(f"the splits of {name} use different molecules, expected the same for each seed")
+        raise DataError(f"the splits of {name} use different molecules, expected the same for each seed")
     assert data.schema.smiles is not None
     labels = data.tables.frames()["graphs"][columns].astype(object)
     labels = labels.where(labels.notna(), None)
@@ -91,7 +92,7 @@ def add_results(results: Path, method: str, lines: Path) -> list[Record]:
     before = read(path)
     settings = [record.settings for record in (*before, *found.values())]
     if any(other != settings[0] for other in settings):
-        raise ValueError(f"{lines} has other settings than {path}, expected the same: move one of them away")
+        raise DataError(f"{lines} has other settings than {path}, expected the same: move one of them away")
     new = [found[seed] for seed in sorted(found.keys() - {record.seed for record in before})]
     append(path, new)
     return new

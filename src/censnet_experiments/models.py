@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from censnet.data.datasets.citation import released_links
 from censnet.nn import CensNet, CensNetVAE
 from censnet.nn.vae import Latent, reconstruction
 from censnet.ops.graph import Graph
@@ -51,7 +52,7 @@ class NodeCensNet(nn.Module):
 
     def inputs(self, graph: Graph) -> tuple[Tensor, Tensor, Incidence]:
         """The arguments of `forward`."""
-        return graph.nodes, released_edges(graph.edges) if self.released_edges else graph.edges, graph.incidence
+        return graph.nodes, released_links(graph.edges) if self.released_edges else graph.edges, graph.incidence
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """The logits. (N, members * out_width)"""
@@ -60,18 +61,6 @@ class NodeCensNet(nn.Module):
         logits, _ = self.network(nodes, edges, incidence)
         out: Tensor = logits
         return out
-
-
-def released_edges(edges: Tensor) -> Tensor:
-    """Cosine similarity and direction as the authors' code has them: cosine distance, one direction, rows of sum 1.
-
-    >>> released_edges(torch.tensor([[0.5, 1.0, 0.0], [1.0, 1.0, 1.0]]))
-    tensor([[0.3333, 0.6667, 0.0000],
-            [0.0000, 1.0000, 0.0000]])
-    """
-    cosine, forwards, _ = edges.unbind(1)
-    features = torch.stack([1 - cosine, forwards, 1 - forwards], dim=1)
-    return features / features.sum(1, keepdim=True)
 
 
 def _drop_features(nodes: Tensor, p: float) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from censnet.errors import DataError
 from censnet_experiments import reproduction_page, results_page
 from censnet_experiments.plots import depth_figure, figure2, save_figure
 from censnet_experiments.records import read_all
@@ -26,7 +27,7 @@ def write_pages(results: Path = Path("results"), to: Path = Path("docs")) -> lis
     """
     records = list(read_all(results))
     if not records:
-        raise ValueError(f"{results} has no records, expected some: run `censnet reproduce` first")
+        raise DataError(f"{results} has no records, expected some: run `censnet reproduce` first")
     summaries = summarize(records)
     written = [to / "reproduction.md"]
     written[0].parent.mkdir(parents=True, exist_ok=True)

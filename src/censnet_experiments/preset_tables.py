@@ -10,6 +10,7 @@ import torch
 
 from censnet.data.tables.default_features import count_degree, encode_degree, fit_degree
 from censnet.data.tables.schema import Schema
+from censnet.errors import ArgumentError
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
@@ -41,7 +42,7 @@ def train_runs(plan: Plan[Preset], runs: Sequence[Run], data: PresetData, device
     task_data = [data.task_data[cell][plan.split_seed(seed)] for cell, seed in runs]
     start, recipe, seeds = time.perf_counter(), plan.recipe, [seed for _, seed in runs]
     if seeds != list(range(seeds[0], seeds[0] + len(seeds))):
-        raise ValueError(f"seeds are {seeds}, expected no gap: members are drawn from the first one onwards")
+        raise ArgumentError(f"seeds are {seeds}, expected no gap: members are drawn from the first one onwards")
     if not recipe.edge_features:
         task_data = _with_graphs(task_data, _without_edge_features)
     if not recipe.node_features:
@@ -50,7 +51,7 @@ def train_runs(plan: Plan[Preset], runs: Sequence[Run], data: PresetData, device
     if not settings.data.descriptors:
         task_data = _with_graphs(task_data, _without_descriptors)
     elif any(one.graph.graph_width == 0 for one in task_data):
-        raise ValueError("the molecules have no descriptors, expected them for data.descriptors: prepare them again")
+        raise ArgumentError("the molecules have no descriptors, expected them for data.descriptors: prepare them again")
     settings = resolve_settings(task_data[0], settings, set(recipe.changes))
     encoder = None if recipe.encoder == "censnet" else baseline_encoder(recipe.encoder)
     selections = fit_ensemble(
@@ -73,7 +74,7 @@ def _batch_splits(task_data: Sequence[TaskData], ensemble: int) -> TaskData:
     if not first.parts:
         return first
     if any(one.graph is not first.graph or one.targets != first.targets for one in task_data):
-        raise ValueError("inputs of one batch are of several graphs or targets, expected one of each")
+        raise ArgumentError("inputs of one batch are of several graphs or targets, expected one of each")
     parts = {level: torch.cat([one.parts[level].expand(-1, ensemble) for one in task_data], 1) for level in first.parts}
     return replace(first, parts=parts)
 
@@ -95,7 +96,7 @@ def _without_edge_features(graph: Graph | GraphSet) -> Graph | GraphSet:
 def _without_node_features(graph: Graph | GraphSet) -> Graph | GraphSet:
     """Replace node features by the default ones of a table of edges alone."""
     if isinstance(graph, GraphSet):
-        raise ValueError("node_features is false for many graphs, expected one graph")
+        raise ArgumentError("node_features is false for many graphs, expected one graph")
     degree = count_degree(graph.ends.numpy(), graph.num_nodes)
     return replace(graph, nodes=encode_degree(fit_degree(Schema(), degree, None), degree))
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from censnet.errors import DataError
 from censnet_experiments.plan import Plan
 
 logger = logging.getLogger(__name__)
@@ -125,7 +126,7 @@ def read(path: Path) -> list[Record]:
         try:
             records.append(Record(**json.loads(line)))
         except (ValueError, TypeError) as problem:
-            raise ValueError(f"{path}, row {number + 1}: not a record: {problem}") from None
+            raise DataError(f"{path}, row {number + 1}: not a record: {problem}") from None
     return records
 
 
@@ -135,7 +136,7 @@ def read_all(results: Path) -> Iterator[Record]:
         names = (path.parent.parent.name, path.parent.name, path.stem)
         for number, record in enumerate(read(path), 1):
             if (record.table, record.cell, record.method) != names:
-                raise ValueError(
+                raise DataError(
                     f"{path}, row {number}: a record of {record.table} {record.cell} {record.method}, expected one of "
                     f"{' '.join(names)}: move it to its own file"
                 )
@@ -149,7 +150,7 @@ def missing_seeds(path: Path, plan: Plan[Any], seeds: Iterable[int]) -> list[int
         if record.settings != settings:
             names = sorted({*record.settings, *settings})
             changed = [name for name in names if record.settings.get(name) != settings.get(name)]
-            raise ValueError(
+            raise DataError(
                 f"{path} has records with another {', '.join(changed)}, expected those of the spec: move the file away"
             )
     done = {record.seed for record in records}

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from censnet.errors import ArgumentError
 from censnet_experiments import preset_tables, speed, table1, table2, table3
 from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
 from censnet_experiments.cells import TABLES, find_cell
@@ -53,9 +54,9 @@ def reproduce(
     specs = select_specs(table, methods or of_figure)
     for spec in specs:
         if isinstance(spec.recipe, External):
-            raise ValueError(f"{spec.title} has an environment of its own: `{spec.recipe.command}` adds its records")
+            raise ArgumentError(f"{spec.title} has an environment of its own: `{spec.recipe.command}` adds its records")
     if (seeds is not None and seeds < 1) or (first is not None and first < 0):
-        raise ValueError(f"there are {seeds} seeds from {first or 0}, expected at least one, from 0 on")
+        raise ArgumentError(f"there are {seeds} seeds from {first or 0}, expected at least one, from 0 on")
     requested = []
     for name, some in cells_by_data(table, cells):
         requested += [(cell, spec) for cell in some for spec in specs]
@@ -112,7 +113,7 @@ def train_bundle(
     for name, asked, known in (("cell", cells, there), ("method", methods, plans)):
         unknown = [each for each in asked or () if each not in known]
         if unknown:
-            raise ValueError(f"{path.name} has no {name} {unknown[0]!r}, expected some of {', '.join(known)}")
+            raise ArgumentError(f"{path.name} has no {name} {unknown[0]!r}, expected some of {', '.join(known)}")
     for method in methods or plans:
         plan, start = plans[method], time.perf_counter()
         some = [cell for cell in there if cells is None or cell in cells]

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
+from censnet.errors import ArgumentError
 from censnet.settings.presets import make_settings
 from censnet_experiments.cells import TABLES, find_cell
 from censnet_experiments.models import MODELS
@@ -78,14 +79,14 @@ class Spec(BaseModel):
         for cell, numbers in self.published.items():
             unknown = set(numbers) - set(find_cell(self.table, cell).metrics)
             if unknown:
-                raise ValueError(f"{cell} has no metric {unknown.pop()!r}")
+                raise ArgumentError(f"{cell} has no metric {unknown.pop()!r}")
         if isinstance(self.recipe, External):
             return self
         if isinstance(self.recipe, Preset):
             make_settings(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
             return self
         if self.recipe.model not in MODELS[self.table]:
-            raise ValueError(
+            raise ArgumentError(
                 f"there is no model {self.recipe.model!r}, expected one of {', '.join(MODELS[self.table])}"
             )
         known = known_options(self.table, self.recipe.model)
@@ -93,7 +94,7 @@ class Spec(BaseModel):
             if name not in known:
                 near = get_close_matches(name, known, 1)
                 hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(sorted(known))}"
-                raise ValueError(f"unknown setting recipe.options.{name}: {hint}")
+                raise ArgumentError(f"unknown setting recipe.options.{name}: {hint}")
         return self
 
     def plan(self) -> Plan[Any]:
@@ -133,7 +134,7 @@ def read_spec(text: str, file: str = "the spec") -> Iterator[Spec]:
     try:
         fields = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise ValueError(f"{file}: {problem}") from None
+        raise ArgumentError(f"{file}: {problem}") from None
     variants = fields.pop("variants", {})
     yield _validate(fields, file)
     for name, changes in variants.items():
@@ -148,13 +149,13 @@ def read_spec(text: str, file: str = "the spec") -> Iterator[Spec]:
 def load_specs(table: str) -> dict[str, Spec]:
     """Read every method of a table by its name, in the order of the paper's columns and then ours."""
     if table not in TABLES:
-        raise ValueError(f"there is no table {table!r}, expected one of {', '.join(TABLES)}")
+        raise ArgumentError(f"there is no table {table!r}, expected one of {', '.join(TABLES)}")
     folder = resources.files("censnet_experiments").joinpath("specs", table)
     specs: dict[str, Spec] = {}
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         for spec in read_spec(file.read_text("utf-8"), f"specs/{table}/{file.name}"):
             if spec.table != table or spec.method in specs:
-                raise ValueError(
+                raise ArgumentError(
                     f"specs/{table}/{file.name}: {spec.table} {spec.method} is in the wrong folder or twice"
                 )
             specs[spec.method] = spec
@@ -167,7 +168,7 @@ def find_spec(table: str, method: str) -> Spec:
     if method not in specs:
         near = get_close_matches(method, specs, 1)
         hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(specs)}"
-        raise ValueError(f"{table} has no method {method!r}: {hint}")
+        raise ArgumentError(f"{table} has no method {method!r}: {hint}")
     return specs[method]
 
 
@@ -179,7 +180,7 @@ def _validate(fields: Mapping[str, Any], file: str) -> Spec:
         where = ".".join(str(part) for part in first["loc"] if part not in TAGS)
         message = f"unknown setting {where}" if first["type"] == "unexpected_keyword_argument" else first["msg"]
         message = f"unknown setting {where}" if first["type"] == "extra_forbidden" else message
-        raise ValueError(f"{file}: {message.removeprefix('Value error, ')} ({where or 'the whole'})") from None
+        raise ArgumentError(f"{file}: {message.removeprefix('Value error, ')} ({where or 'the whole'})") from None
 
 
 def _merge(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from censnet.errors import ArgumentError
 from censnet_experiments.data import NodeData
 from censnet_experiments.models import build_node_model
 from censnet_experiments.plan import Plan, Recipe
@@ -28,7 +29,7 @@ def time_runs(plan: Plan[Recipe], runs: Sequence[Run], data: NodeData) -> list[R
     for cell, seed in runs:
         device = torch.device("cuda" if cell.endswith("-gpu") else "cpu")
         if device.type == "cuda" and not torch.cuda.is_available():
-            raise ValueError(f"{cell} is timed on a GPU and there is none: leave it out with --cell {cell[:-4]}-cpu")
+            raise ArgumentError(f"{cell} is timed on a GPU and there is none: leave it out with --cell {cell[:-4]}-cpu")
         graph, labels = data.graph.to(device), data.labels.to(device)
         train = (data.parts["cora-3"][0] == 0).nonzero().squeeze(1).to(device)
         start = time.perf_counter()

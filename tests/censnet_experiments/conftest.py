@@ -26,4 +26,4 @@ def citations() -> NodeData:
     for part in parts:
         order = torch.randperm(60, generator=draw)
         part[order[:9]], part[order[9:30]] = 0, 1
-    return NodeData(Graph(nodes, edges, ends), labels, 3, {"cora-3": parts})
+    return NodeData(Graph(nodes, edges, ends), labels, {"cora-3": parts}, num_classes=3)

@@ -1,4 +1,4 @@
-"""train, predict, embed, evaluate and settings, as a person types them."""
+"""`censnet train` as a person types it."""
 
 from __future__ import annotations
 
@@ -18,63 +18,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from rich.console import Console
-from typer.testing import CliRunner, Result
+from commands import SMALL, SMILES, epochs, run, succeed
+from typer.testing import CliRunner
 
 from censnet.cli.app import app
-from censnet.cli.messages import ConsoleHandler
-from censnet.cli.settings import setting_rows
 from censnet.pipeline import train
-from censnet.progress import Bar, LineProgress
 from censnet.runs import load_run
-from censnet.settings.presets import make_settings, setting_names
-from censnet.settings.schema import PRESETS
 from censnet.training.callbacks import Callback
-
-SMALL = ["--set", "model.hidden=8", "--set", "model.dropout=0.2", "--set", "training.patience=none", "--device", "cpu"]
-SMILES = ["CO", "CCO", "CCCO", "CC(C)O", "OCC=C", "OC1CCCC1", "OCCO", "CCCCO", "OCC#C", "CC(O)CC"]
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "100"})
-
-
-def succeed(*arguments: str | Path) -> Result:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def epochs(count: int) -> list[str]:
-    return [*SMALL, "--set", f"training.epochs={count}"]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Payments with two bad rows and one without a label, molecules with a bad one, and trained runs."""
-    place = tmp_path_factory.mktemp("cli")
-    rng, payments = np.random.default_rng(0), place / "payments"
-    payments.mkdir()
-    ids = [f"acct-{number}" for number in range(30)]
-    pd.DataFrame({"id": ids, "age": rng.integers(18, 90, 30) + 0.5}).to_csv(payments / "nodes.csv", index=False)
-    ends = rng.choice(ids, (2, 120)).tolist()
-    amount, fraud = [f"{value:.2f}" for value in rng.lognormal(3, 1, 120)], rng.choice(["yes", "no"], 120).tolist()
-    ends[1][90], amount[17], fraud[5] = "acct-4000", "lots", None
-    columns = {"source": ends[0], "target": ends[1], "amount": amount, "is_fraud": fraud}
-    pd.DataFrame(columns).to_csv(payments / "edges.csv", index=False)
-    smiles = [*SMILES, *(text.replace("O", "N") for text in SMILES), "C1CC"]
-    wet = np.arange(len(smiles)) % 2
-    pd.DataFrame({"smiles": smiles, "size": range(21), "wet": wet}).to_csv(place / "molecules.csv", index=False)
-    pd.DataFrame({"source": [0, 3], "target": [9, 99]}).to_csv(place / "pairs.csv", index=False)
-    targets = ["--target", "edge:is_fraud", "--target", "node:age"]
-    succeed("train", payments, *targets, "--out", place / "joint", *epochs(3), "--quiet")
-    graphs = ["--target", "graph:size=number,wet"]
-    succeed("train", place / "molecules.csv", *graphs, "--out", place / "graphs", *epochs(2), "--quiet")
-    succeed("train", "karate", "--target", "link", "--out", place / "links", *epochs(2), "--quiet")
-    return place
-
-
-# -- train -------------------------------------------------------------------------------------------------------------
 
 
 def test_train_takes_a_sets_own_target_and_shows_what_to_do_next(
@@ -131,18 +81,6 @@ def test_json_is_the_metrics_and_quiet_is_quiet(place: Path) -> None:
     assert json.loads(result.stdout) == json.loads((place / "json" / "metrics.json").read_text())
     result = succeed("train", "karate", "--out", place / "json", "--overwrite", "--quiet", *epochs(1))
     assert result.output == ""
-
-
-def test_several_columns_are_shown_one_by_one(place: Path) -> None:
-    result = succeed("evaluate", place / "graphs", place / "molecules.csv")
-    metrics = load_run(place / "graphs").metrics
-    assert "mean of 2 columns" not in result.stdout  # one is a number, the other is not
-    shown = next(line for line in result.stdout.splitlines() if line.startswith("  log_loss"))
-    assert shown.split()[-3:] == [f"{metrics[part]['graph']['log_loss']:.4f}" for part in metrics]
-    assert "1 of 21 rows cannot be used" in result.stderr
-    found = json.loads(succeed("evaluate", place / "graphs", place / "molecules.csv", "--json").stdout)
-    assert found.keys() == metrics.keys()
-    assert found["test"]["graph"]["size/rmse"] == pytest.approx(metrics["test"]["graph"]["size/rmse"], abs=1e-5)
 
 
 def test_an_ensemble_and_bf16(place: Path) -> None:
@@ -319,172 +257,6 @@ def test_of_several_processes_the_first_alone_speaks(place: Path, name: str) -> 
     assert "there is no run nowhere" in wrong.stderr, "what went wrong in any of them is said"
 
 
-# -- predict, embed ----------------------------------------------------------------------------------------------------
-
-
-def test_predictions_are_what_the_run_says_in_every_form(place: Path, tmp_path: Path) -> None:
-    source, expected = place / "molecules.csv", load_run(place / "graphs").predict(place / "molecules.csv")
-    printed = succeed("predict", place / "graphs", source)
-    files = [io.StringIO(printed.stdout), tmp_path / "deep" / "er" / "p.csv", tmp_path / "p.parquet"]
-    for file in files[1:]:
-        said = succeed("predict", place / "graphs", source, "--to", file).stdout
-        assert said.replace("\n", "") == f"{file}: 21 rows, 1 of them with an error"
-    for file in files:
-        frame = pd.read_parquet(file) if str(file).endswith("parquet") else pd.read_csv(file)
-        assert list(frame) == list(expected)
-        np.testing.assert_allclose(frame["size_predicted"], expected["size_predicted"], rtol=1e-6)
-        assert frame["error"].notna().tolist() == [False] * 20 + [True]
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["p.csv", "p.parquet"]
-    ids = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", source, "--keep", "ids").stdout))
-    assert list(ids)[:2] == ["smiles", "size_predicted"]
-    strict = run("predict", place / "graphs", source, "--to", tmp_path / "strict.csv", "--strict")
-    assert strict.exit_code == 2
-    assert "molecules.csv, row 21, column smiles" in strict.stderr
-    assert not (tmp_path / "strict.csv").exists()
-
-
-def test_evaluate_says_how_many_rows_were_trained_on(place: Path, tmp_path: Path) -> None:
-    table = pd.read_csv(place / "molecules.csv")
-    table.head(15).to_csv(tmp_path / "some.csv", index=False)
-    result = succeed("evaluate", place / "graphs", tmp_path / "some.csv")
-    kept = load_run(place / "graphs").predictions["graph"]["split"].head(15)
-    train_, validation = ((kept == part).sum() for part in ("train", "validation"))
-    said = (
-        f"{train_ + validation} of 15 graphs to score are known from training ({train_} for training, {validation} for"
-    )
-    assert said in " ".join(result.stderr.split())
-    scores = json.loads(succeed("evaluate", place / "graphs", tmp_path / "some.csv", "--json").stdout)
-    assert scores["all"]["graph"]["known_train"] == train_
-
-
-def test_several_levels_are_several_files(place: Path, tmp_path: Path) -> None:
-    succeed("predict", place / "joint", place / "payments", "--to", tmp_path / "all")
-    nodes, edges = (pd.read_csv(tmp_path / "all" / f"predictions_{level}.csv") for level in ("node", "edge"))
-    assert (len(nodes), len(edges)) == (30, 120)
-    assert edges["error"].notna().sum() == 2
-    printed = succeed("predict", place / "joint", place / "payments", "--level", "node")
-    one = printed.stdout
-    assert "the graph has 30 nodes, 118 edges, mean degree 7.9, as in training" in " ".join(printed.stderr.split())
-    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(one)), nodes)
-
-
-def test_links_are_suggested_and_judged(place: Path) -> None:
-    top = pd.read_csv(io.StringIO(succeed("predict", place / "links", "karate", "--top", "3").stdout))
-    assert len(top) == 3
-    assert top["link_p"].is_monotonic_decreasing
-    judged = succeed("predict", place / "links", "karate", "--pairs", place / "pairs.csv").stdout
-    frame = pd.read_csv(io.StringIO(judged))
-    assert frame["source"].tolist() == [0, 3]
-    assert 0 < frame["link_p"][0] < 1
-    assert "no node has the id 99" in frame["error"][1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["joint", "payments"], "there is no --to, expected a folder, or a --level: this run predicts"),
-        (["joint", "payments", "--to", "p.csv"], "p.csv is one file, expected a folder, or a --level"),
-        (["joint", "payments", "--level", "graph"], "level is 'graph', expected"),
-        (["joint", "payments", "--top", "3"], "level is 'link', expected"),
-        (["graphs", "molecules.csv", "--to", "p"], "p is not the name of a table, expected one that ends in .csv"),
-        (["links", "pairs.csv", "--top", "3", "--pairs", "pairs.csv"], "pairs and top are both given"),
-        (["nowhere", "molecules.csv"], "there is no run nowhere"),
-        (["payments", "molecules.csv"], "payments has no config.json"),
-    ],
-)
-def test_what_cannot_be_predicted_is_one_line(
-    place: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], message: str
-) -> None:
-    monkeypatch.chdir(place)
-    result = run("predict", *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr.splitlines()[-1]
-    assert not Path("p.csv").exists()
-
-
-def test_embeddings_have_a_row_for_each_row_behind_its_ids(place: Path, tmp_path: Path) -> None:
-    found = load_run(place / "graphs").embed(place / "molecules.csv")
-    said = succeed("embed", place / "graphs", place / "molecules.csv", "--to", tmp_path / "a").stdout
-    assert "8 channels" in said
-    for name, expected in found._asdict().items():
-        frame = pd.read_parquet(tmp_path / "a" / f"{name}.parquet")
-        assert list(frame) == list(expected)
-        np.testing.assert_allclose(frame["e0"].astype(float), expected["e0"].astype(float), rtol=1e-6)
-    succeed("embed", place / "joint", place / "payments", "--to", tmp_path / "b", "--format", "csv")
-    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["edges.csv", "nodes.csv"]
-    assert list(pd.read_csv(tmp_path / "b" / "edges.csv"))[:3] == ["source", "target", "e0"]
-    taken = run("embed", place / "joint", place / "payments", "--to", place / "pairs.csv")
-    assert taken.exit_code == 2
-    assert "pairs.csv is a file, expected a folder" in taken.stderr
-
-
-def test_a_damaged_run_is_refused(place: Path, tmp_path: Path) -> None:
-    shutil.copytree(place / "links", tmp_path / "links")
-    weights = tmp_path / "links" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
-    result = run("evaluate", tmp_path / "links", "karate")
-    assert result.exit_code == 2
-    assert "model.safetensors is not what was written" in result.stderr
-
-
-# -- settings ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("task", ["node", "edge", "graph", "link"])
-def test_every_setting_is_listed_as_it_can_be_typed(preset: str, task: str) -> None:
-    listed = json.loads(succeed("settings", task, "--preset", preset, "--json").stdout)
-    assert [entry["name"] for entry in listed] == setting_names()
-    assert all(len(entry["meaning"]) > 10 for entry in listed)
-    typed = {entry["name"]: entry["value"] for entry in listed}
-    other = next(name for name in PRESETS if name != preset)
-    assert make_settings(other, task, typed).model_copy(update={"preset": preset}) == make_settings(preset, task)
-
-
-def test_settings_are_shown_with_their_choices() -> None:
-    shown = " ".join(succeed("settings", "graph").stdout.split())
-    assert "training.schedule warmup-cosine learning-rate schedule: constant, cosine, warmup-cosine" in shown
-    assert [entry.value for entry in setting_rows(make_settings("paper", "node")) if entry.name == "model.hidden"] == [
-        "32"
-    ]
-    assert "the task is 'nodes', expected one of node, edge, graph, link" in run("settings", "nodes").stderr
-
-
-# -- while it goes -----------------------------------------------------------------------------------------------------
-
-
-def _train(callback: Callback, last: int) -> None:
-    callback.on_train_begin(5, 0, 2, "auc")
-    for epoch in range(1, last + 1):
-        callback.on_step_end()
-        callback.on_step_end()
-        callback.on_epoch_end([{"epoch": epoch, "loss": 0.5, "validation_auc": epoch / 10}], [0.9])
-    callback.on_train_end()
-
-
-def test_the_bar_shows_metric_and_time_on_one_line_of_a_narrow_terminal() -> None:
-    file = io.StringIO()
-    _train(Bar(Console(file=file, force_terminal=True, width=80, color_system=None)), 3)
-    last = [line for line in re.split(r"[\r\n]", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", file.getvalue())) if line][-1]
-    assert re.fullmatch(r"epoch 3/5 .{12} loss 0\.5000  auc 0\.3000 \(best 0\.9000\) 0:00:0\d *", last)
-    assert len(last) <= 80
-
-
-def test_lines_are_few_and_the_last_epoch_is_always_said() -> None:
-    file = io.StringIO()
-    _train(LineProgress(Console(file=file, width=20)), 3)
-    assert file.getvalue() == "epoch 3/5  loss 0.5000  auc 0.3000 (best 0.9000)\n"
-    _train(LineProgress(Console(file=file), seconds=0.0), 2)
-    assert re.search(r"\nepoch 2/5 .* \d+ s left\n$", file.getvalue())
-
-
-def test_a_sentence_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    voice = ConsoleHandler()
-    for level, text in ((logging.INFO, "a [note]"), (logging.WARNING, "beware"), (logging.INFO, "a [note]")):
-        voice.handle(logging.LogRecord("censnet", level, "", 0, text, None, None))
-    assert capsys.readouterr().err == "· a [note]\n! beware\n"
-
-
 @pytest.fixture(scope="module")
 def leaky(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Payments whose label is a column of their source and, in another word, a column of their own."""
@@ -533,33 +305,3 @@ def test_a_row_in_two_parts_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptu
 @pytest.mark.parametrize("data", ["karate"])
 def test_sets_without_a_leak_are_trained_on_without_a_warning(data: str) -> None:
     assert train(data, "node:faction", settings={"training.epochs": 2}).config.findings == []
-
-
-# -- molecules as such -------------------------------------------------------------------------------------------------
-
-
-def test_predict_and_embed_take_one_smiles_or_several(place: Path, tmp_path: Path) -> None:
-    one = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", "CCO").stdout))
-    several = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", "CCO", "C1CC", "CCN").stdout))
-    assert several["smiles"].tolist() == ["CCO", "C1CC", "CCN"]
-    assert several["error"].notna().tolist() == [False, True, False]
-    assert several["size_predicted"].iloc[0] == pytest.approx(one["size_predicted"].iloc[0], abs=1e-5)
-    succeed("embed", place / "graphs", "CCO", "CCN", "--to", tmp_path, "--format", "csv")
-    assert pd.read_csv(tmp_path / "nodes.csv")["row"].tolist() == [1, 1, 1, 2, 2, 2]
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (["no_such.csv"], "there is no such file, folder or data set, and it is no SMILES either"),
-        (["molecules.csv", "CCO"], "DATA are 2, of which molecules.csv is there: give one file or folder, or SMILES"),
-    ],
-)
-def test_what_is_neither_one_file_nor_smiles_is_one_line_that_says_so(
-    place: Path, monkeypatch: pytest.MonkeyPatch, data: list[str], said: str
-) -> None:
-    monkeypatch.chdir(place)
-    result = run("predict", "graphs", *data)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert len(result.stderr.splitlines()) == 1

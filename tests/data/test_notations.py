@@ -42,7 +42,7 @@ def test_a_csv_with_decimal_commas_is_numbers_for_features_and_targets(
     payments(amount=amounts, y=labels).to_csv(tmp_path / "edges.csv", sep=separator, index=False)
     prepared = prepare(tmp_path, "edge:y")
     (target,) = prepared.targets
-    assert (target.kind, target.notation) == ("number", "comma")
+    assert (target.kind, target.notation) == ("regression", "comma")
     assert target.reason == "numbers in text, with a comma before decimals"
     told = "edges.csv: column amount: a comma stands before decimals, so 1.175,36 is 1175.36"
     assert told in prepared.data.notes

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from censnet.data import Tables, load_data
-from censnet.data.tables.row_errors import summarize_errors
+from censnet.data.tables.notes import RowError
+from censnet.data.tables.row_errors import locate, summarize_errors
 from censnet.errors import location, name_columns, quote
 from censnet.inspection.audit import audit
 
@@ -45,17 +46,24 @@ def test_several_causes_are_counted_the_largest_first(caplog: pytest.LogCaptureF
 
 def test_one_cause_is_told_by_its_first_row() -> None:
     numbers = {7: "no node has the id 12 (nodes.csv has 1,204 ids)", 3: "no node has the id -3.5 (nodes.csv has 9 ids)"}
-    rows = {row: location("edges.csv", row, "target") + message for row, message in numbers.items()}
-    assert summarize_errors(rows, "edges.csv") == f"; the first: {rows[3]}"
+    rows = {
+        row: locate(RowError("no node has the id ...", text), "edges.csv", row, "target")
+        for row, text in numbers.items()
+    }
+    assert summarize_errors(rows) == f"; the first: {rows[3]}"
 
 
-def test_what_is_constant_in_a_message_stays() -> None:
-    rows = {0: "the id 7 is in row 1 already", 1: "'?' is not a date such as 2024-01-31"}
-    rows = {row: location("t.csv", row, "x2") + message for row, message in rows.items()}
-    said = summarize_errors(rows, "t.csv")
-    assert said.startswith(
-        ": 1 by column x2 (the id ... is in row ... already), 1 by column x2 (is not a date such as 2024-01-31);"
-    )
+def test_causes_are_counted_whatever_the_values_are() -> None:
+    table = pd.DataFrame({"id": [7, 7, 8], "when": ["2024-01-31", "2024-01-31", "?"]})
+    edges = pd.DataFrame({"source": [7, 8], "target": [8, 7]})
+    data = load_data(Tables(table, edges, names={"nodes": "t.csv"}), overrides={"when": "date"})
+    (note,) = [note for note in data.notes if note.kind == "row error"]
+    why = "1 by column id (the id ... is in row ... already), 1 by column when (is not a date such as 2024-01-31);"
+    assert why in note
+    assert [error.cause for error in data.problems["nodes"].values()] == [
+        "column id (the id ... is in row ... already)",
+        "column when (is not a date such as 2024-01-31)",
+    ]
 
 
 def test_what_is_shown_of_a_value_or_a_name_fits_on_a_line() -> None:

@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from censnet.data import load_data
-from censnet.data.datasets.citation import read_citation
+from censnet.data.datasets.citation import read_citation, released_links
 from censnet.data.load import read_data
 from censnet.data.splits.split import Split
 from censnet.pipeline import train
 from censnet.runs import load_run
 from censnet_experiments.data import prepare_link_data, prepare_node_data, prepare_preset_data
-from censnet_experiments.models import released_edges
 
 
 def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:
@@ -64,7 +63,7 @@ def test_cora_as_in_the_paper_and_as_released_is_what_table_1_trains_on(real_dat
         assert data.graph.nodes.values().equal(trained.nodes.values())
         assert load_data("cora", schema=data.schema).graph.edges.equal(data.graph.edges)
     assert paper.graph.edges.equal(trained.edges)
-    assert released.graph.edges.equal(released_edges(trained.edges))
+    assert released.graph.edges.equal(released_links(trained.edges))
     assert load_data("cora").graph.nodes.values().equal(given.nodes.values())
 
 

@@ -9,11 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from samples import write_splits
 
 from censnet.cli.render_report import ReportScreen
 from censnet.data import DataError, Tables, load_data, write_table
 from censnet.data.splits.links import link_rows, links
-from censnet.data.splits.split import Split, write_splits
+from censnet.data.splits.split import Split
 from censnet.inspection.report import Report, make_report
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -195,7 +196,7 @@ def test_molecules_are_reported_with_their_features_and_bad_rows(tmp_path):
 
 def test_the_estimate_is_for_the_network_that_is_trained():
     report = inspect_data(payments(), ["link", "edge:is_fraud"], estimate=True)
-    assert any("an estimate for one network, ENENE with 64 units" in line for line in screen(report, 140))
+    assert any("an estimate for one model, ENENE with 64 units" in line for line in screen(report, 140))
     assert inspect_data(payments(), "link", estimate=True).cost.network == "EN with 128 units"
     assert inspect_data(payments(), estimate=True).cost.network == "NEN with 32 units"
     assert inspect_data(payments()).cost is None
@@ -229,9 +230,9 @@ def test_inspect_says_what_training_takes_each_target_for_and_how_to_have_it_oth
     tables = Tables(edges=edges.assign(rating=rows % 5 + 1, sign=np.where(rows % 10, "pos", "neg"), fee=fee))
     report = inspect_data(tables, ["edge:rating,fee", "edge:sign=binary:pos", "edge:is_fraud"])
     rating, price, sign, _ = report.labels
-    assert (rating.kind, rating.num_classes) == ("classes", 5)
+    assert (rating.kind, rating.num_classes) == ("multiclass", 5)
     assert "edge:rating=regression learns them as numbers" in rating.reason
-    assert (price.kind, price.missing) == ("number", 0)
+    assert (price.kind, price.missing) == ("regression", 0)
     assert price.censored == sum(text[0] in "<>" for text in fee)
     assert price.quantity["most"] < 1 + len(edges) / 3
     assert "positive: pos (90 % of the labels)" in sign.reason
@@ -247,7 +248,7 @@ def test_inspect_reports_a_number_that_was_asked_for_as_one_and_what_cannot_be_l
         edges=edges.assign(rating=np.arange(len(edges)) % 5 + 1, memo=[f"word {n}" for n in range(len(edges))])
     )
     (rating,) = inspect_data(tables, "edge:rating=regression").labels
-    assert (rating.kind, rating.num_classes, rating.quantity["mean"]) == ("number", 0, 3.0)
+    assert (rating.kind, rating.num_classes, rating.quantity["mean"]) == ("regression", 0, 3.0)
     report = inspect_data(tables, "edge:memo")
     assert any("column memo: has" in finding.what for finding in report.problems)
     report = inspect_data(tables, "edge:rating=binary:7")

@@ -73,7 +73,7 @@ def test_an_object_brings_its_preset_and_seed_and_no_other_is_given_beside_it() 
 
 
 def test_a_setting_twice_or_unknown_is_refused_in_either_form() -> None:
-    with pytest.raises(ArgumentError, match=r"settings has model\.hidden twice, expected it once"):
+    with pytest.raises(SettingsError, match=r"settings has model\.hidden twice, expected it once"):
         train(payments(), "node:vip", settings={"model.hidden": 3, "model": {"hidden": 4}})
     with pytest.raises(SettingsError, match=r"unknown setting model\.hiden: did you mean model\.hidden"):
         train(payments(), "node:vip", settings={"model": {"hiden": 4}})
@@ -97,7 +97,7 @@ def test_what_is_there_is_kept_resumed_or_replaced(tmp_path: Path) -> None:
 
 
 def test_everything_that_a_user_can_get_wrong_is_an_error_of_ours() -> None:
-    for wrong in ({"ensemble": 0}, {"preset": "best"}, {"settings": 3}, {"target": "vip"}):
+    for wrong in ({"ensemble": 0}, {"preset": "best"}, {"settings": 3}, {"target": "vip"}, {"device": "moon"}):
         with pytest.raises(CensNetError):
             train(**{"data": payments(), "target": "node:vip", "settings": QUICK} | wrong)
     run = train(payments(), ["node:vip", "link"], settings=ONE)

@@ -165,7 +165,7 @@ def call(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "300"})
 
 
-def test_answers_are_not_written_over_what_is_read(home, tmp_path):
+def test_predictions_are_not_written_over_what_is_read(home, tmp_path):
     town, run = (
         Path(shutil.copytree(home / "town", tmp_path / "town")),
         Path(shutil.copytree(home / "run", tmp_path / "r")),

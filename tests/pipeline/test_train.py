@@ -1,4 +1,4 @@
-"""Every kind of target is learnt, told of every row, and in the user's own words and units."""
+"""Every kind of target is learned, and predicted for every row in the user's own labels and units."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ LEARN = {
 
 
 @pytest.mark.parametrize("target", ["node:vip", "edge:fraud"])
-def test_two_classes_are_told_apart_with_probabilities_that_sum_to_one(target):
+def test_two_classes_have_probabilities_that_sum_to_one(target):
     data = payments()
     level, column = target.split(":")
     run = train(data, target, settings=quick(**LEARN))
     assert run.metrics["train"][level]["auc"] > 0.9
-    answer = run.predict(data)
+    prediction = run.predict(data)
     low, high = ("no", "yes") if column == "vip" else ("0", "1")
-    assert len(answer) == len(data.frames()[f"{level}s"])
-    np.testing.assert_allclose(answer[f"{column}_p_{low}"] + answer[f"{column}_p_{high}"], 1, rtol=1e-6)
-    likelier = np.where(answer[f"{column}_p_{high}"] > 0.5, high, low)
-    assert (answer[f"{column}_predicted"].astype(str) == likelier).all()
+    assert len(prediction) == len(data.frames()[f"{level}s"])
+    np.testing.assert_allclose(prediction[f"{column}_p_{low}"] + prediction[f"{column}_p_{high}"], 1, rtol=1e-6)
+    likelier = np.where(prediction[f"{column}_p_{high}"] > 0.5, high, low)
+    assert (prediction[f"{column}_predicted"].astype(str) == likelier).all()
 
 
 @pytest.mark.parametrize(("target", "classes"), [("node:tier", 3), ("edge:sort", 3)])
@@ -58,11 +58,11 @@ def test_many_classes_beat_the_largest_one(target, classes):
     run = train(data, target, settings=quick(**LEARN))
     labels = data.frames()[f"{level}s"][column]
     assert run.metrics["train"][level]["accuracy"] > labels.value_counts(normalize=True).max() + 0.1
-    answer = run.predict(data)
-    shares = answer[[name for name in answer if name.startswith(f"{column}_p_")]]
+    prediction = run.predict(data)
+    shares = prediction[[name for name in prediction if name.startswith(f"{column}_p_")]]
     assert shares.shape[1] == classes
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
-    assert set(answer[f"{column}_predicted"]) <= set(labels)
+    assert set(prediction[f"{column}_predicted"]) <= set(labels)
 
 
 @pytest.mark.parametrize(("target", "spread"), [("node:wealth", 50), ("edge:fee", 8)])
@@ -74,9 +74,9 @@ def test_numbers_are_given_in_the_users_units(target, spread):
     run = train(data, target, settings=settings)
     truth = data.frames()[f"{level}s"][column]
     assert run.metrics["train"][level]["rmse"] < 0.5 * truth.std()
-    answer = run.predict(data)[f"{column}_predicted"]
+    prediction = run.predict(data)[f"{column}_predicted"]
     train_rows = run.predictions[level]["split"] == "train"
-    by_hand = float(np.sqrt(np.mean((answer - truth)[train_rows] ** 2)))
+    by_hand = float(np.sqrt(np.mean((prediction - truth)[train_rows] ** 2)))
     assert by_hand == pytest.approx(run.metrics["train"][level]["rmse"], rel=1e-5)
 
 
@@ -86,8 +86,8 @@ def test_graphs_of_several_columns_with_gaps_have_a_mean_over_the_columns():
     scores = run.metrics["train"]["graph"]
     assert scores["auc"] == pytest.approx((scores["ring/auc"] + scores["many_red/auc"]) / 2)
     assert scores["ring/auc"] > 0.9
-    answer = run.predict(data)
-    assert answer["many_red_p_1"].notna().all()  # a row without a label has an answer, too
+    prediction = run.predict(data)
+    assert prediction["many_red_p_1"].notna().all()  # a row without a label has an prediction, too
     assert data.graphs["many_red"].isna().any()
 
 
@@ -143,7 +143,7 @@ def test_graph_regression_learns_the_size():
     assert scores["mae"] <= scores["rmse"]
 
 
-def test_links_are_told_from_pairs_that_are_none():
+def test_links_are_separated_from_negatives():
     ring = pd.DataFrame({"source": range(40), "target": [(n + 1) % 40 for n in range(40)]})
     chords = pd.DataFrame({"source": range(40), "target": [(n + 2) % 40 for n in range(40)]})
     data = Tables(edges=pd.concat([ring, chords], ignore_index=True))
@@ -151,9 +151,9 @@ def test_links_are_told_from_pairs_that_are_none():
     assert set(run.metrics) == {"validation", "test"}
     assert set(run.metrics["test"]["link"]) == {"auc", "ap"}
     assert "validation_loss" in run.history
-    told = run.predict(data)
-    assert told["link_p"].between(0, 1).all()
-    assert len(told) == 80
+    scored = run.predict(data)
+    assert scored["link_p"].between(0, 1).all()
+    assert len(scored) == 80
     likely = run.predict(data, top=5)
     assert likely["link_p"].is_monotonic_decreasing
     joined = {frozenset(pair) for pair in zip(data.edges["source"], data.edges["target"], strict=True)}
@@ -174,8 +174,8 @@ def test_the_likeliest_links_are_the_best_of_all_pairs_that_no_edge_joins(decode
     names = list(data.nodes["id"])
     joined = {frozenset(pair) for pair in zip(data.edges["source"], data.edges["target"], strict=True)}
     free = [pair for pair in itertools.combinations(names, 2) if frozenset(pair) not in joined]
-    told = run.predict(data, pairs=pd.DataFrame(free, columns=["source", "target"]))
-    expected = told.sort_values("link_p", ascending=False, kind="stable")["link_p"].to_numpy()
+    scored = run.predict(data, pairs=pd.DataFrame(free, columns=["source", "target"]))
+    expected = scored.sort_values("link_p", ascending=False, kind="stable")["link_p"].to_numpy()
     for top in (1, 9, 10_000):
         found = run.predict(data, top=top)
         assert len(found) == min(top, len(free))
@@ -192,7 +192,7 @@ def test_links_between_users_and_what_they_rate_are_suggested_between_these(capl
     edges = pd.DataFrame({"source": [f"u{u}" for u, _ in rated], "target": [f"i{i}" for _, i in rated]})
     with caplog.at_level("INFO", "censnet"):
         run = train(edges, "link", settings={"training.epochs": 20})
-    assert "links are told between these two sides alone" in caplog.text
+    assert "links are scored between these two sides alone" in caplog.text
     likely = run.predict(edges, top=40)
     sides = [frozenset((one[0], other[0])) for one, other in zip(likely["source"], likely["target"], strict=True)]
     assert set(sides) == {frozenset("ui")}
@@ -200,7 +200,7 @@ def test_links_between_users_and_what_they_rate_are_suggested_between_these(capl
     assert all({one[0], other[0]} == {"u", "i"} for one, other in zip(judged["source"], judged["target"], strict=True))
 
 
-def test_nodes_edges_and_links_are_learnt_together():
+def test_nodes_edges_and_links_are_learned_together():
     data = payments()
     run = train(data, ["node:vip", "edge:fee", "link"], settings=quick(training__epochs=20))
     assert run.levels == ["node", "edge", "link"]
@@ -213,15 +213,15 @@ def test_nodes_edges_and_links_are_learnt_together():
     assert len(run.predict(data, "edge")) == len(data.edges)
     hidden = run.splits[(run.splits["table"] == "links") & (run.splits["split"] != "train")]["row"]
     judged = run.splits[run.splits["table"] == "edges"]["row"]
-    assert set(hidden).isdisjoint(judged), "an edge that is hidden as a link has a label nobody may learn from"
+    assert set(hidden).isdisjoint(judged), "the label of an edge that is held out as a link is not trained on"
 
 
 def test_a_kind_can_be_forced_and_is_said(caplog):
     data = payments()
     with caplog.at_level(logging.INFO, "censnet"):
         run = train(data, "edge:fraud=number", settings=quick())
-    assert run.config.targets[0].kind == "number"
-    assert "edge:fraud is number: as asked" in caplog.text
+    assert run.config.targets[0].kind == "regression"
+    assert "edge:fraud is regression: as asked" in caplog.text
     assert set(run.metrics["test"]["edge"]) >= {"rmse", "mae"}
     caplog.clear()
     with caplog.at_level(logging.INFO, "censnet"):
@@ -253,7 +253,7 @@ def test_balanced_sampling_draws_each_class_as_often():
 
 @pytest.mark.parametrize("imbalance", ["weights", "sampling"])
 @pytest.mark.parametrize("target", ["edge:fraud", "graph:ring"])
-def test_an_imbalanced_training_ends_with_answers_for_all(imbalance, target):
+def test_an_imbalanced_training_ends_with_predictions_for_all(imbalance, target):
     data = payments() if target == "edge:fraud" else shapes(20)
     run = train(data, target, settings=quick(training__imbalance=imbalance, training__batch_size=8))
     level, column = target.split(":")
@@ -266,33 +266,33 @@ def test_imbalance_without_classes_is_an_error():
         train(payments(), "edge:fee", settings=quick(training__imbalance="weights"))
 
 
-def test_parallel_payments_with_other_rows_get_other_answers():
+def test_parallel_payments_with_other_rows_get_other_predictions():
     data = payments()
-    answer = train(data, "edge:fraud", settings=quick()).predict(data)
-    first, second, reverse = answer["fraud_p_1"].iloc[:3]  # a0-a1, a0-a1, a1-a0, of different amounts
+    prediction = train(data, "edge:fraud", settings=quick()).predict(data)
+    first, second, reverse = prediction["fraud_p_1"].iloc[:3]  # a0-a1, a0-a1, a1-a0, of different amounts
     assert len({first, second, reverse}) == 3
 
 
-def test_edges_that_are_there_twice_have_one_answer_on_both_rows():
+def test_edges_that_are_there_twice_have_one_prediction_on_both_rows():
     edges = payments().edges
     doubled = pd.concat([edges, edges.rename(columns={"source": "target", "target": "source"})], ignore_index=True)
     data = Tables(payments().nodes, doubled[edges.columns])
     run = train(data, "edge:fraud", settings=quick())
-    answer = run.predict(data)
-    assert len(answer) == 2 * len(edges)
-    np.testing.assert_array_equal(answer["fraud_p_1"][: len(edges)], answer["fraud_p_1"][len(edges) :])
+    prediction = run.predict(data)
+    assert len(prediction) == 2 * len(edges)
+    np.testing.assert_array_equal(prediction["fraud_p_1"][: len(edges)], prediction["fraud_p_1"][len(edges) :])
     parts = run.predictions["edge"]["split"]
     assert (parts[: len(edges)].to_numpy() == parts[len(edges) :].to_numpy()).all(), "one edge, one part"
 
     far = data.edges.iloc[:1].assign(source="a0", target="a29")
     more = run.predict(Tables(data.nodes, pd.concat([data.edges, far], ignore_index=True)))
-    np.testing.assert_array_equal(more["fraud_p_1"].iloc[:-1], answer["fraud_p_1"])
+    np.testing.assert_array_equal(more["fraud_p_1"].iloc[:-1], prediction["fraud_p_1"])
     assert "no row goes back from 'a29' to 'a0'" in more["error"].iloc[-1]
     other = run.predict(Tables(data.nodes, data.edges.assign(fraud=[1, *data.edges["fraud"][1:]])))
-    np.testing.assert_array_equal(other["fraud_p_1"], answer["fraud_p_1"])
+    np.testing.assert_array_equal(other["fraud_p_1"], prediction["fraud_p_1"])
 
 
-def test_an_edge_that_is_there_twice_is_learnt_from_whichever_row_has_the_label():
+def test_an_edge_that_is_there_twice_is_learned_from_whichever_row_has_the_label():
     edges = payments().edges
     back = edges.rename(columns={"source": "target", "target": "source"})[edges.columns]
     odd = edges.index % 2 == 1
@@ -306,14 +306,14 @@ def test_an_edge_that_is_there_twice_is_learnt_from_whichever_row_has_the_label(
 
 @pytest.mark.parametrize("preset", ["strong", "paper", "released"])
 @pytest.mark.parametrize("target", ["node:vip", "edge:sort", "graph:ring", "link"])
-def test_every_preset_has_an_answer_to_every_task(preset, target):
+def test_every_preset_has_an_prediction_to_every_task(preset, target):
     data = shapes(12) if target.startswith("graph") else payments()
     run = train(data, target, preset=preset, settings={"training.epochs": 2, "model.hidden": 16, "model.heads": 1})
     assert np.isfinite(run.history["loss"]).all()
     assert run.metrics
 
 
-def test_a_step_without_a_labelled_row_learns_from_the_rest():
+def test_a_step_without_a_labeled_row_learns_from_the_rest():
     """Few labels of edges: a mask hides them all, a batch of graphs has none, and so has a part of a graph."""
     data = payments()
     fees = data.edges["fee"].where(data.edges.index < 4)
@@ -376,9 +376,9 @@ def test_average_precision_and_f1_are_of_the_class_that_is_asked_for():
     for run in runs.values():
         frame = run.predict(data)
         positive = run.config.targets[0].classes[1]
-        truth, answer = frame["sign"] == positive, frame["sign_predicted"] == positive
+        truth, prediction = frame["sign"] == positive, frame["sign_predicted"] == positive
         scores = run.evaluate(replace(data, edges=data.edges.iloc[::-1].reset_index(drop=True)))["all"]["edge"]
-        assert scores["f1"] == pytest.approx(f1_score(truth, answer, zero_division=0))
+        assert scores["f1"] == pytest.approx(f1_score(truth, prediction, zero_division=0))
         assert scores["ap"] == pytest.approx(average_precision_score(truth, frame[f"sign_p_{positive}"]))
     assert [run.config.targets[0].classes[1] for run in runs.values()] == ["neg", "pos", "neg"]
     assert runs["rare"].metrics == runs["neg"].metrics
@@ -394,15 +394,15 @@ def test_a_star_is_every_column_left_and_is_said(caplog):
     by_fee = quick(training__epochs=1, data__split="time", data__split_column="fee")
     others = {"amount": "number", "way": "drop"}
     again = train(data, ["edge:*", "edge:fraud=regression"], settings=by_fee, overrides=others)
-    assert [(t.column, t.kind) for t in again.config.targets] == [("sort", "classes"), ("fraud", "number")]
+    assert [(t.column, t.kind) for t in again.config.targets] == [("sort", "multiclass"), ("fraud", "regression")]
     assert again.config.target_specs == ["edge:*", "edge:fraud=regression"]
 
 
-def test_a_column_of_a_star_that_cannot_be_learnt_says_how_to_leave_it_out():
+def test_a_column_of_a_star_that_cannot_be_learned_says_how_to_leave_it_out():
     data = payments()
     edges = data.edges.assign(memo=[f"word {row // 2} {row}" if row % 3 else "word" for row in range(len(data.edges))])
     with pytest.raises(
-        DataError, match=r"column memo: has .* ask for memo=classes; --column memo=drop leaves it out of"
+        DataError, match=r"column memo: has .* ask for memo=multiclass; --column memo=drop leaves it out of"
     ):
         train(replace(data, edges=edges), "edge:*", settings=quick())
 

@@ -42,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(home: Path, tmp_path: Path) -> Path:
-    """A run that may be spoilt."""
+    """A run that may be spoiled."""
     return Path(shutil.copytree(home / "a", tmp_path / "run"))
 
 

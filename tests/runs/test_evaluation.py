@@ -51,7 +51,7 @@ def test_rows_in_another_order_are_known_by_what_they_are(town, caplog):
             assert value == pytest.approx(test[level][name], abs=1e-5)
 
 
-def test_new_rows_are_told_from_known_ones(town, caplog):
+def test_new_rows_are_distinguished_from_known_ones(town, caplog):
     data, other = payments(), payments(seed=5)
     with caplog.at_level(logging.WARNING, "censnet"):
         assert counts(town, other, "node") == (30, 0, 0)

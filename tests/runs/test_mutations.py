@@ -315,7 +315,7 @@ def test_nothing_large_is_made_for_a_network_that_is_only_claimed(home, tmp_path
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # of the 14 GB that it would take
 
 
-# -- numbers that would spoil every answer -----------------------------------------------------------------------------
+# -- numbers that would spoil every prediction -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Predict, embed, evaluate: the same answer for the same row, wherever it stands, and every row in its place."""
+"""Predict, embed, evaluate: the same prediction for the same row, wherever it stands, and every row in its place."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def acids() -> Run:
 
 
 def numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """The answers alone."""
+    """The predictions alone."""
     names = [name for name in frame if "_p_" in name or name.endswith("_predicted") or name.startswith("e")]
     return frame[names].select_dtypes("number").reset_index(drop=True)
 
@@ -53,7 +53,7 @@ def assert_same(one: pd.DataFrame, other: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 37, 10**9])
-def test_the_size_of_a_batch_changes_no_answer(rows, beads, acids, monkeypatch):
+def test_the_size_of_a_batch_changes_no_prediction(rows, beads, acids, monkeypatch):
     expected = [beads.predict(shapes(), level) for level in ("graph", "node", "edge")]
     molecules, embedded = acids.predict(smiles()), acids.embed(smiles())
     monkeypatch.setattr(infer_module, "BATCH_ROWS", rows)
@@ -64,7 +64,7 @@ def test_the_size_of_a_batch_changes_no_answer(rows, beads, acids, monkeypatch):
         np.testing.assert_allclose(table.filter(regex=r"^e\d"), before.filter(regex=r"^e\d"), atol=1e-5)
 
 
-def test_the_order_of_rows_changes_no_answer(town, beads, acids):
+def test_the_order_of_rows_changes_no_prediction(town, beads, acids):
     rng = np.random.default_rng(1)
     data, many, frame = payments(), shapes(), smiles()
 
@@ -91,7 +91,7 @@ def test_the_two_ends_of_an_edge_may_be_swapped(town):
     assert_same(town.predict(Tables(data.nodes, swapped), "edge"), town.predict(data, "edge"))
 
 
-def test_some_molecules_have_the_answers_they_have_among_all(acids):
+def test_some_molecules_have_the_predictions_they_have_among_all(acids):
     frame = smiles()
     assert_same(acids.predict(frame.iloc[[7, 3]].reset_index(drop=True)), acids.predict(frame).iloc[[7, 3]])
     texts = frame["smiles"].tolist()
@@ -101,34 +101,34 @@ def test_some_molecules_have_the_answers_they_have_among_all(acids):
 # -- new data -------------------------------------------------------------------------------------------------------
 
 
-def test_new_rows_of_the_same_graph_have_answers_and_leave_far_ones_alone(town):
+def test_new_rows_of_the_same_graph_have_predictions_and_leave_far_ones_alone(town):
     data = payments()
     far = pd.DataFrame([{"id": "new1", "age": 33.0, "country": "fr"}, {"id": "new2", "age": 71.0, "country": "it"}])
     between = pd.DataFrame([{"source": "new1", "target": "new2", "amount": 12.0, "way": "card", "sort": "small"}])
     between["fee"] = 1.5
     more = Tables(pd.concat([data.nodes, far], ignore_index=True), pd.concat([data.edges, between], ignore_index=True))
-    answer = town.predict(more, "edge")
-    assert answer["source"].iloc[-1] == "new1"
-    assert 0 <= answer["fraud_p_1"].iloc[-1] <= 1
-    assert_same(answer.iloc[:-1], town.predict(data, "edge"))  # the new part touches no old account
+    prediction = town.predict(more, "edge")
+    assert prediction["source"].iloc[-1] == "new1"
+    assert 0 <= prediction["fraud_p_1"].iloc[-1] <= 1
+    assert_same(prediction.iloc[:-1], town.predict(data, "edge"))  # the new part touches no old account
 
 
-def test_a_graph_of_other_accounts_is_answered_and_judged(town):
+def test_a_graph_of_other_accounts_is_predicted_and_scored(town):
     other = payments(accounts=12, rows=25, seed=5)
-    answer = town.predict(other, "node")
-    assert answer["id"].tolist() == other.nodes["id"].tolist()
+    prediction = town.predict(other, "node")
+    assert prediction["id"].tolist() == other.nodes["id"].tolist()
     scores = town.evaluate(other)
     assert set(scores) == {"all"}
-    right = (answer["tier_predicted"] == other.nodes["tier"]).mean()
+    right = (prediction["tier_predicted"] == other.nodes["tier"]).mean()
     assert scores["all"]["node"]["accuracy"] == pytest.approx(right)
 
 
-def test_new_categories_and_missing_values_are_answered(town):
+def test_new_categories_and_missing_values_are_predicted(town):
     data = payments(accounts=12, rows=25, seed=5)
     nodes = data.nodes.assign(country=["xx"] * 6 + [None] * 6)
-    answer = town.predict(Tables(nodes, data.edges), "node")
-    assert answer["tier_p_gold"].between(0, 1).all()
-    assert "error" not in answer
+    prediction = town.predict(Tables(nodes, data.edges), "node")
+    assert prediction["tier_p_gold"].between(0, 1).all()
+    assert "error" not in prediction
 
 
 def test_data_to_predict_need_no_labels(town, acids):
@@ -141,16 +141,16 @@ def test_data_to_predict_need_no_labels(town, acids):
 
 
 def test_a_row_that_cannot_be_used_keeps_its_place(town, acids):
-    answer = acids.predict(["CCO", "not a molecule", "CCN"])
-    assert answer["error"].isna().tolist() == [True, False, True]
-    assert answer["acid_p_1"].isna().tolist() == [False, True, False]
-    assert_same(answer.iloc[[0, 2]], acids.predict(["CCO", "CCN"]))
+    prediction = acids.predict(["CCO", "not a molecule", "CCN"])
+    assert prediction["error"].isna().tolist() == [True, False, True]
+    assert prediction["acid_p_1"].isna().tolist() == [False, True, False]
+    assert_same(prediction.iloc[[0, 2]], acids.predict(["CCO", "CCN"]))
     data = payments()
     edges = data.edges.copy()
     edges.loc[4, "target"] = "nobody"
-    answer = town.predict(Tables(data.nodes, edges), "edge")
-    assert np.flatnonzero(answer["error"].notna()).tolist() == [4]
-    assert np.flatnonzero(answer["fraud_p_1"].isna()).tolist() == [4]
+    prediction = town.predict(Tables(data.nodes, edges), "edge")
+    assert np.flatnonzero(prediction["error"].notna()).tolist() == [4]
+    assert np.flatnonzero(prediction["fraud_p_1"].isna()).tolist() == [4]
     with pytest.raises(ValueError, match=r"row 5, column target: no node has the id 'nobody'"):
         town.predict(Tables(data.nodes, edges), "edge", strict=True)
 
@@ -173,22 +173,22 @@ def test_data_of_another_shape_are_refused(town, acids):
 def test_an_ensemble_gives_the_mean_and_the_deviation_of_its_members(target, data):
     run = train(data(), target, settings=quick(training__epochs=3), ensemble=3)
     assert len(run.models) == 3
-    answer = run.predict(data())
+    prediction = run.predict(data())
     dataset = run.read(data())
-    (level, targets) = next(iter(run.models[0].targets.items()))
+    level, targets = run.levels[0], run.config.targets
     with torch.no_grad():
         graph = dataset.graph if level == "edge" else dataset.graph.batch(torch.arange(len(dataset.graph)))
         each = torch.stack([model(graph).by_level[level] for model in run.models])[:, dataset.rows(level)]
     if target == "edge:sort":
         p = each.softmax(2)
         for code, name in enumerate(targets[0].classes):
-            np.testing.assert_allclose(answer[f"sort_p_{name}"], p[..., code].mean(0), atol=1e-6)
-            np.testing.assert_allclose(answer[f"sort_std_{name}"], p[..., code].std(0), atol=1e-6)
+            np.testing.assert_allclose(prediction[f"sort_p_{name}"], p[..., code].mean(0), atol=1e-6)
+            np.testing.assert_allclose(prediction[f"sort_std_{name}"], p[..., code].std(0), atol=1e-6)
     else:
-        np.testing.assert_allclose(answer["ring_p_1"], each[..., 0].sigmoid().mean(0), atol=1e-6)
+        np.testing.assert_allclose(prediction["ring_p_1"], each[..., 0].sigmoid().mean(0), atol=1e-6)
         weight = each[..., 1] * targets[1].scale + targets[1].mean
-        np.testing.assert_allclose(answer["weight_predicted"], weight.mean(0), rtol=1e-5)
-        np.testing.assert_allclose(answer["weight_std"], weight.std(0), rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(prediction["weight_predicted"], weight.mean(0), rtol=1e-5)
+        np.testing.assert_allclose(prediction["weight_std"], weight.std(0), rtol=1e-3, atol=1e-6)
     assert not torch.equal(each[0], each[1]), "members start from seeds of their own"
 
 
@@ -236,7 +236,7 @@ def test_the_metrics_are_those_of_the_stored_predictions():
         (smiles, "graph:size,acid"),
     ],
 )
-def test_stored_predictions_have_every_observed_value_before_its_answers(data, target, tmp_path):
+def test_stored_predictions_have_every_observed_value_before_its_predictions(data, target, tmp_path):
     tables = data()
     tables = tables if isinstance(tables, Tables) else Tables(graphs=tables)
     run = train(tables, target, tmp_path / "run", settings=quick(training__epochs=1))
@@ -398,7 +398,7 @@ def test_without_a_head_for_graphs_they_are_the_means_of_both_sides():
 # -- links ----------------------------------------------------------------------------------------------------------
 
 
-def test_given_pairs_are_judged_and_unknown_ones_keep_their_place():
+def test_given_pairs_are_scored_and_unknown_ones_keep_their_place():
     data = payments()
     run = train(data, "link", settings=quick(training__epochs=3, model__latent=4))
     pairs = pd.DataFrame({"source": ["a0", "a1", "zz"], "target": ["a1", "a0", "a2"]})
@@ -435,9 +435,9 @@ def test_numbers_stay_within_the_training_labels_if_asked(ensemble):
         settings = quick(training__epochs=2, training__learning_rate=0.3, model__clip_to_label_range=within)
         run = train(data, ["edge:fee", "edge:fraud"], settings=settings, ensemble=ensemble)
         (fee,) = (target for target in run.config.targets if target.column == "fee")
-        answers = run.predict(data)
-        found[within] = answers["fee_predicted"]
-        assert answers["fraud_p_1"].between(0, 1).all()
+        predictions = run.predict(data)
+        found[within] = predictions["fee_predicted"]
+        assert predictions["fraud_p_1"].between(0, 1).all()
     labels = data.edges["fee"]
     assert labels.min() <= fee.low < fee.high <= labels.max()
     assert found[True].between(fee.low - 1e-4, fee.high + 1e-4).all()
@@ -474,7 +474,7 @@ def test_ids_come_back_from_a_run_as_they_were_written(tmp_path):
 # -- the graph at hand ------------------------------------------------------------------------------------------------
 
 
-def test_the_graph_at_hand_is_told_beside_what_was_trained_on(town, beads, tmp_path, caplog):
+def test_the_size_of_the_graph_is_logged_beside_that_of_training(town, beads, tmp_path, caplog):
     with caplog.at_level("INFO", "censnet"):
         town.predict(payments(), "node")
     assert "the graph has 30 nodes, 90 edges, mean degree 6.0, as in training" in caplog.text
@@ -495,7 +495,7 @@ def test_the_graph_at_hand_is_told_beside_what_was_trained_on(town, beads, tmp_p
     assert any(note.startswith("there are 12 graphs of ") for note in beads.read(shapes(12)).notes)
 
 
-def test_an_answer_that_is_clipped_says_so_and_its_spread_is_that_of_the_members(tmp_path):
+def test_a_clipped_prediction_is_marked_and_its_deviation_is_that_of_the_members(tmp_path):
     data = shapes()
     data = Tables(data.nodes.assign(grams=np.arange(len(data.nodes)) % 7 / 7), data.edges, data.graphs)
     settings = quick(training__epochs=2, model__norm=None, model__pool_norm=None, model__clip_to_label_range=True)
@@ -516,7 +516,7 @@ def test_an_answer_that_is_clipped_says_so_and_its_spread_is_that_of_the_members
     assert not [name for name in free.predict(data) if name.endswith(("_clipped", "_raw"))]
 
 
-def test_answers_that_are_no_numbers_are_refused_and_not_given_out():
+def test_predictions_that_are_not_finite_are_refused():
     run = train(payments(), "edge:fee", settings=quick(training__epochs=1))
     with torch.no_grad():
         for weight in run.models[0].parameters():

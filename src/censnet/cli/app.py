@@ -35,7 +35,9 @@ class Commands(TyperGroup):
     """The group of commands: placeholders in the help, `--debug` anywhere, errors in one line."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command whose help shows placeholders rather than Python types."""
+        """A command whose help shows placeholders rather than Python types; one of old names its successor."""
+        if cmd_name in RENAMED:
+            ctx.fail(f"censnet {cmd_name} is now {RENAMED[cmd_name]}")
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _set_placeholders(command.get_params(ctx), ctx)
@@ -45,11 +47,6 @@ class Commands(TyperGroup):
         found = super().get_params(ctx)
         _set_placeholders(found, ctx)
         return found
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] in RENAMED:
-            ctx.fail(f"censnet {args[0]} is now {RENAMED[args[0]]}")
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it raises is reported in one line."""

@@ -126,7 +126,7 @@ def _describe(error: Exception) -> str:
     if isinstance(error, CensNetError):
         return str(error)  # a line feed is part of a name
     text = " ".join(str(error).split("\n"))
-    if isinstance(error, OSError) or (isinstance(error, ValueError | ImportError) and _is_ours(error)):
+    if isinstance(error, OSError):
         return text
     if isinstance(error, MemoryError | RuntimeError):
         from censnet.training.interrupt import is_out_of_memory, out_of_memory
@@ -134,12 +134,6 @@ def _describe(error: Exception) -> str:
         if is_out_of_memory(error):
             return str(out_of_memory(error, "give fewer rows at a time, or use a machine with more memory"))
     return f"{type(error).__name__}: {text} (this is a bug: run again with --debug to see where, and report it)"
-
-
-def _is_ours(error: Exception) -> bool:
-    """Whether an error was raised in a file of this library."""
-    last = list(traceback.walk_tb(error.__traceback__))[-1][0]
-    return str(last.f_globals.get("__name__")).startswith("censnet")
 
 
 def _warn(

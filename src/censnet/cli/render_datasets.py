@@ -16,9 +16,9 @@ from censnet.text import count, format_bytes
 def datasets_table(rows: Sequence[tuple[DatasetInfo, str]]) -> RenderableType:
     """The built-in sets, one line each: their counts, size, license and location."""
     grid = Table.grid(padding=(0, 2))
-    for name in ("name", "numbers", "size", "licence", "found"):
+    for name in ("name", "holds", "size", "license", "found"):
         grid.add_column(header=name, overflow="fold", no_wrap=name in ("name", "size"))
-    grid.add_row(*(Text(name, "bold") for name in ("name", "holds", "size", "licence", "found")))
+    grid.add_row(*(Text(name, "bold") for name in ("name", "holds", "size", "license", "found")))
     for info, path in rows:
         grid.add_row(
             Text(info.name, "cyan"),
@@ -40,7 +40,7 @@ def dataset_card(info: DatasetInfo, path: str) -> RenderableType:
         ("holds", _counts(info)),
         ("targets", targets),
         ("size", format_bytes(info.size)),
-        ("licence", info.licence),
+        ("license", info.licence),
         ("source", info.source),
         ("found", path),
     ):

@@ -52,7 +52,7 @@ class ReportScreen:
             facts.add_row(
                 "training",
                 f"about {_seconds(cost.seconds)} an epoch{batches} on this CPU and {format_bytes(cost.bytes)}: "
-                f"an estimate for one network, {cost.network}",
+                f"an estimate for one model, {cost.network}",
             )
         for table_name, sizes in report.splits.items():
             parts = ", ".join(f"{count:,} {part}" for part, count in sizes.items())

@@ -20,7 +20,7 @@ from censnet.data.tables.column_notes import clipping_notes, column_notes
 from censnet.data.tables.default_features import count_degree, encode_degree
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
-from censnet.data.tables.notes import Note
+from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.data.tables.targets import Rows, find_training_rows
@@ -57,7 +57,7 @@ class IndexedData:
     node_rows: Tensor
     edge_rows: Tensor
     graph_rows: Tensor
-    problems: dict[str, dict[int, str]]
+    problems: dict[str, dict[int, RowError]]
     notes: list[Note]
 
     def rows(self, level: str) -> Tensor:
@@ -84,11 +84,8 @@ class IndexedData:
         return [column for column in frame.columns if column in named] or list(frame.columns[:1])
 
     def count(self, level: str) -> int:
-        """How many nodes, edges or graphs the tensors hold."""
-        graph = self.graph
-        num_graphs = len(graph) if isinstance(graph, GraphSet) else graph.num_graphs
-        sizes = {Level.NODE: len(graph.nodes), Level.EDGE: len(graph.edges), Level.GRAPH: num_graphs}
-        return sizes[Level.of_column(level)]
+        """The number of nodes, edges or graphs in the tensors."""
+        return self.graph.count(Level.of_column(level))
 
 
 @dataclass(frozen=True, eq=False)

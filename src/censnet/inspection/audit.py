@@ -32,7 +32,6 @@ from censnet.inspection.structure import pair_ends
 from censnet.levels import Level
 from censnet.ops.colors import hash_graphs
 from censnet.ops.graph_set import GraphSet
-from censnet.ops.pairs import global_ends
 from censnet.text import count, plural
 
 Array = np.ndarray[Any, Any]
@@ -129,7 +128,7 @@ def _bad_rows(data: Dataset) -> list[Finding]:
         if problems:
             file, total = data.tables.name(table), len(data.tables.frames()[table])
             rows = f"{len(problems):,} of {count(total, 'row')} of {file} cannot be used"
-            found.append(Finding(level="problem", what=rows + summarize_errors(problems, file)))
+            found.append(Finding(level="problem", what=rows + summarize_errors(problems)))
     return found
 
 
@@ -279,7 +278,7 @@ def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
     found = _duplicates_across_splits(row, split, f"{file}: ", "the same edge")
     part = split.codes(len(row))
     good = np.flatnonzero((row >= 0) & (part >= 0))
-    ends = global_ends(data.graph)[:, row[good]]
+    ends = data.graph.global_ends.cpu().numpy()[:, row[good]]
     group = pd.factorize(low[row[good]] * data.count("node") + high[row[good]])[0]
     back, proper = ends[0] > ends[1], ends[0] != ends[1]
     for number in (1, 2):

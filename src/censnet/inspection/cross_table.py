@@ -33,7 +33,6 @@ from censnet.inspection.leakage import (
     sample_rows,
 )
 from censnet.ops.graph_set import GraphSet
-from censnet.ops.pairs import global_ends
 
 Array = np.ndarray[Any, Any]
 
@@ -96,7 +95,7 @@ def edge_ends(data: Dataset) -> tuple[Array, Array]:
     first = _first_rows(data.node_rows.numpy(), data.count("node"))
     ends = np.full((2, len(place)), -1)
     good = place >= 0
-    ends[:, good] = first[global_ends(data.graph)[:, place[good]]]
+    ends[:, good] = first[data.graph.global_ends.cpu().numpy()[:, place[good]]]
     name, source = data.schema.nodes.keys.get("id"), data.schema.edges.keys.get("source")
     if name in frames["nodes"] and source in frames["edges"]:  # the tensors do not say which end is the source
         ids, start = as_arrow(frames["nodes"][name]).cast(pa.string()), as_arrow(frames["edges"][source])

@@ -56,7 +56,7 @@ class LabelReport(BaseModel):
     num_classes: int
     quantity: dict[str, float] = Field(description="least, mean, most and deviation; empty for classes")
     censored: int = Field(0, description="labels that are limits, such as >10; what is above leaves them out")
-    kind: str = Field("", description="what training takes it for: binary, classes or number")
+    kind: str = Field("", description="the task type that training infers: binary, multiclass or regression")
     reason: str = Field("", description="why, and how to have it otherwise")
 
 
@@ -153,7 +153,7 @@ def _columns(dataset: Dataset) -> list[ColumnReport]:
             )
     for column in schema.graphs.columns:
         parts = "nodes and edges" if schema.smiles is None else "atoms and bonds"
-        chosen = column.name in schema.chosen
+        chosen = column.name in schema.graph_columns
         reason = column.reason if chosen else f"a graph is described by its {parts} alone"
         features = column.width if chosen else 0
         found.append(ColumnReport(table="graphs", name=column.name, kind=column.kind, reason=reason, features=features))

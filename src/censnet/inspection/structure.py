@@ -9,9 +9,9 @@ import scipy.sparse
 from pydantic import BaseModel, Field
 from scipy.sparse.csgraph import connected_components
 
+from censnet.ops.arrays import unique_inverse
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.ops.pairs import global_ends, unique_inverse
 
 Array = np.ndarray[Any, Any]
 
@@ -107,5 +107,5 @@ def _degrees(degree: np.ndarray[Any, Any]) -> Degrees:
 
 def pair_ends(graph: Graph | GraphSet) -> tuple[Array, Array]:
     """The lower and the higher end node of each edge, numbered over all graphs of a set."""
-    ends = global_ends(graph)
+    ends = graph.global_ends.cpu().numpy()
     return ends.min(0), ends.max(0)

@@ -46,7 +46,7 @@ class Kernel(nn.Module):
     steps: int = 1  # multiplications by the operator, one after the other: the hops it reaches
 
     def forward(self, operator: Operator, x: Tensor) -> Tensor:
-        """f(S) x."""
+        """Compute f(S) x."""
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
@@ -54,14 +54,14 @@ class Kernel(nn.Module):
 
 
 class Hop(Kernel):
-    """S x: one hop, the kernel of the paper."""
+    """One hop, :math:`S x`: the kernel of the paper."""
 
     def forward(self, operator: Operator, x: Tensor) -> Tensor:
         return operator(x)
 
 
 class Power(Kernel):
-    """S^K x: K hops at once, as in SGC (Wu et al. 2019)."""
+    """K hops at once, :math:`S^K x`, as in SGC (Wu et al. 2019)."""
 
     def __init__(self, steps: int = 2) -> None:
         super().__init__()
@@ -77,7 +77,10 @@ class Power(Kernel):
 
 
 class PageRank(Kernel):
-    """K steps of h <- (1 - a) S h + a x from h = x: personalized PageRank, as in APPNP (Gasteiger et al. 2019)."""
+    r"""Personalized PageRank, as in APPNP (Gasteiger et al. 2019).
+
+    K steps of :math:`h \leftarrow (1 - a) S h + a x` from :math:`h = x`, with the teleport probability :math:`a`.
+    """
 
     def __init__(self, steps: int = 10, teleport: float = 0.1) -> None:
         super().__init__()
@@ -97,7 +100,7 @@ class PageRank(Kernel):
 
 
 class Chebyshev(Kernel):
-    """sum over k of c_k T_k(S) x, with the Chebyshev polynomials T_k and learned c_k (Defferrard et al. 2016).
+    r"""Chebyshev polynomials, :math:`\sum_k c_k T_k(S)\, x`, with learned :math:`c_k` (Defferrard et al. 2016).
 
     It starts as one hop: c_1 = 1 and the others 0.
     """
@@ -126,7 +129,7 @@ class Chebyshev(Kernel):
 
 
 class Lanczos(Kernel):
-    r"""sum over p of c_p S^p x for a few far-apart powers p, from K multiplications by S, with learned c_p.
+    r"""Far-apart powers, :math:`\sum_p c_p S^p x`, from K multiplications by S, with learned :math:`c_p`.
 
     As in LNet (Liao et al. 2019), K steps of the Lanczos iteration give :math:`S \approx Q R Q^\top` with :math:`R`
     tridiagonal, K x K, and :math:`S^p` becomes :math:`Q R^p Q^\top`. Here the iteration starts, for each graph and

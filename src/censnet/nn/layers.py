@@ -23,6 +23,12 @@ SelfWeight = Literal["incident", "one", "learned", "one_plus_learned"]
 Gate = Literal["linear", "bounded"]
 Variant = Literal["paper", "released"]
 GateInit = Literal["signed", "positive"]
+DIAGONAL: dict[SelfWeight, Literal["incident", "one"] | float] = {  # of the gate matrix, beside a learned root weight
+    "incident": "incident",
+    "one": "one",
+    "learned": 0.0,
+    "one_plus_learned": "one",
+}
 
 
 @dataclass(frozen=True)
@@ -197,12 +203,6 @@ class IncidenceLayer(nn.Module):
             if rows.dtype != self.weight.dtype and not torch.is_autocast_enabled(rows.device.type):
                 check_same_dtype(name, rows, "the layer", self.weight)
 
-    @property
-    def _diagonal(self) -> Literal["incident", "one"] | float:
-        if self.self_weight == "learned":
-            return 0.0
-        return "one" if self.self_weight == "one_plus_learned" else self.self_weight
-
 
 class NodeLayer(IncidenceLayer):
     r"""Update the nodes of a graph, each edge deciding how much passes along it.
@@ -250,13 +250,13 @@ class NodeLayer(IncidenceLayer):
         check_rows("nodes", nodes, incidence.num_nodes, self.in_width, self.members, "(N, node_width)")
         check_rows("edges", edges, incidence.num_edges, self.read_width, self.members, "(E, edge_width)")
         self._check_dtypes(nodes, edges)
-        w = self.gates(edges)
+        w, diagonal = self.gates(edges), DIAGONAL[self.self_weight]
         if edge_scale is not None:
             check_shape("edge_scale", edge_scale, (incidence.num_edges,), "(E,)")
             w = w * edge_scale.unsqueeze(1)
         return self._update(
             nodes,
-            lambda x: propagate_nodes(x, w, incidence, self._diagonal, self.normalization),
+            lambda x: propagate_nodes(x, w, incidence, diagonal, self.normalization),
             incidence.owner,
             incidence.num_graphs,
         )
@@ -307,14 +307,17 @@ class EdgeLayer(IncidenceLayer):
         check_rows("nodes", nodes, incidence.num_nodes, self.read_width, self.members, "(N, node_width)")
         check_rows("edges", edges, incidence.num_edges, self.in_width, self.members, "(E, edge_width)")
         self._check_dtypes(nodes, edges)
-        u = self.gates(nodes)
-
-        def multiply(z: Tensor) -> Tensor:
-            if self.variant == "released":
-                return propagate_edges_released(z, u, incidence)
-            return propagate_edges(z, u, incidence, self._diagonal, self.normalization)
-
-        return self._update(edges, multiply, incidence.edge_owner, incidence.num_graphs)
+        u, diagonal = self.gates(nodes), DIAGONAL[self.self_weight]
+        return self._update(
+            edges,
+            lambda z: (
+                propagate_edges_released(z, u, incidence)
+                if self.variant == "released"
+                else propagate_edges(z, u, incidence, diagonal, self.normalization)
+            ),
+            incidence.edge_owner,
+            incidence.num_graphs,
+        )
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

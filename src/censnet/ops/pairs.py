@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.ops.arrays import Array
+from censnet.ops.arrays import Array, sorted_unique
 from censnet.ops.graph import Graph
-from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
 from censnet.ops.segments import offsets
 
@@ -126,27 +125,6 @@ def _rank(u: Array, v: Array, n: Any) -> Array:
     return np.asarray(np.where(arc <= half, u * half + arc - 1, n * half + u))
 
 
-def sorted_unique(numbers: Array) -> Array:
-    """The distinct numbers, sorted. (numpy's `unique` hashes integers, which is 50 times slower on many.)"""
-    numbers = np.sort(numbers)
-    return numbers[_changes(numbers)]
-
-
-def unique_inverse(numbers: Array) -> tuple[Array, Array]:
-    """The distinct numbers, sorted, and for each number its position among them."""
-    order = np.argsort(numbers, kind="stable")
-    new = _changes(numbers[order])
-    position = np.empty(len(numbers), dtype=np.int64)
-    position[order] = np.cumsum(new) - 1
-    return numbers[order[new]], position
-
-
-def _changes(numbers: Array) -> Array:
-    new = np.ones(len(numbers), dtype=bool)
-    new[1:] = numbers[1:] != numbers[:-1]
-    return new
-
-
 def sample_non_edges(space: NodePairs, pairs: Array, count: int, rng: np.random.Generator) -> Array:
     """Negative sampling: `count` different numbers of pairs that are not among `pairs` (sorted), in random order.
 
@@ -211,11 +189,3 @@ def has_edge(incidence: Incidence, first: Tensor, second: Tensor) -> Tensor:
     sought = torch.minimum(first, second) * incidence.num_nodes + torch.maximum(first, second)
     position = torch.searchsorted(known, sought).clamp(max=len(known) - 1)
     return (known[position] == sought) | (first == second)
-
-
-def global_ends(graph: Graph | GraphSet) -> Array:
-    """The two end nodes of each edge, numbered over all graphs of a set. (2, E)"""
-    ends = graph.ends.cpu()
-    if isinstance(graph, GraphSet):
-        ends = ends + graph.node_offset[:-1].cpu().repeat_interleave(graph.edge_offset.diff().cpu())
-    return ends.numpy()

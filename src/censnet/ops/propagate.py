@@ -42,16 +42,19 @@ def propagate_nodes(
     self_weight: SelfWeight = "incident",
     normalization: Normalization = "symmetric",
 ) -> Tensor:
-    """(T diag(w) T^t * A~_v) x in O(E d). See `NodeLayer` for the identity used.
+    r"""Node propagation in :math:`O(E d)`. See `censnet.nn.NodeLayer` for the identity used.
+
+    .. math::
+        (T \operatorname{diag}(w)\, T^\top \odot \tilde A_v)\, x
 
     Args:
         nodes: the features x.
         edge_weight: w, one number for each edge, or one for each edge and head: then each head weighs its own share of
             the channels, in order.
         incidence: the matrix T.
-        self_weight: what stands on the diagonal of T diag(w) T^t: "incident" as printed (the sum of the incident
-            weights), "one", or any number.
-        normalization: A~_v = D^-1/2 (A + I) D^-1/2 ("symmetric") or D^-1 (A + I) ("row").
+        self_weight: the diagonal of :math:`T \operatorname{diag}(w)\, T^\top`: "incident" as printed (the sum of the
+            incident weights), "one", or any number.
+        normalization: :math:`\tilde A_v = D^{-1/2} (A + I) D^{-1/2}` ("symmetric") or :math:`D^{-1} (A + I)` ("row").
 
     Shape:
         nodes (N, d), edge_weight (E,) or (E, heads) with heads dividing d -> (N, d).
@@ -75,15 +78,18 @@ def propagate_edges(
     self_weight: SelfWeight = "incident",
     normalization: Normalization = "symmetric",
 ) -> Tensor:
-    """(T^t diag(u) T * A~_e) z in O(E d), without the line graph. See `EdgeLayer` for the identity used.
+    r"""Edge propagation in :math:`O(E d)`, without the line graph. See `censnet.nn.EdgeLayer` for the identity used.
+
+    .. math::
+        (T^\top \operatorname{diag}(u)\, T \odot \tilde A_e)\, z
 
     Args:
         edges: the features z.
         node_weight: u, one number for each node, or one for each node and head.
         incidence: the matrix T.
-        self_weight: what stands on the diagonal of T^t diag(u) T: "incident" as printed (the sum over the edge's ends),
-            "one", or any number.
-        normalization: A~_e = D^-1/2 (A + I) D^-1/2 ("symmetric") or D^-1 (A + I) ("row").
+        self_weight: the diagonal of :math:`T^\top \operatorname{diag}(u)\, T`: "incident" as printed (the sum over the
+            edge's ends), "one", or any number.
+        normalization: :math:`\tilde A_e = D^{-1/2} (A + I) D^{-1/2}` ("symmetric") or :math:`D^{-1} (A + I)` ("row").
 
     Shape:
         edges (E, d), node_weight (N,) or (N, heads) with heads dividing d -> (E, d).

@@ -11,10 +11,14 @@ from censnet.ops.propagate import check_weight, edge_product
 
 
 def propagate_edges_released(edges: Tensor, node_weight: Tensor, incidence: Incidence) -> Tensor:
-    """M C^-1 z, where M = (T^t diag(u) T, 1 on its diagonal) * D^-1 (A_e + 2 I), and C has the column maxima of M.
+    r"""Edge propagation of the released code, :math:`M C^{-1} z`, in :math:`O(E d)`.
 
-    D is then D_e + 1. M C^-1 z is one edge propagation of z / c with row factors 1 / D and 2 on the diagonal, so only
-    the maximum c_f of each column is left to find: see `column_maximum`.
+    .. math::
+        M = \bigl( T^\top \operatorname{diag}(u)\, T \text{ with 1 on its diagonal} \bigr) \odot D^{-1} (A_e + 2 I)
+
+    and C has the column maxima of M. D is then :math:`D_e + 1`. :math:`M C^{-1} z` is one edge propagation of z / c
+    with row factors 1 / D and 2 on the diagonal, so only the maximum :math:`c_f` of each column is left to find: see
+    `column_maximum`.
 
     Shape:
         edges (E, d), node_weight (N,) or (N, heads) -> (E, d).

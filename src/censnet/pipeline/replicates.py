@@ -87,10 +87,10 @@ def replicate(
     target = as_specs(target)
     specs, link = read_targets(data, target)
     given, preset, seed = read_settings(settings, target, preset, seed)
-    split_seed = make_settings(preset, section_of(specs), given, seed, link).data.split_seed
+    asked = make_settings(preset, section_of(specs), given, seed, link)
     folder, resume = None if out is None else run_dir(out), if_exists == "resume"
     seeds = [seed if vary == "split" else seed + number for number in range(replicates)]
-    first_split = seed if split_seed is None else split_seed
+    first_split = seed if asked.data.split_seed is None else asked.data.split_seed
     changes = [
         {**given, "data.split_seed": first_split + (0 if vary == "init" else number)} for number in range(replicates)
     ]
@@ -109,7 +109,7 @@ def replicate(
         )  # fmt: skip
 
     with ExitStack() as held:
-        accelerator = make_accelerator(device=device)
+        accelerator = make_accelerator(asked.training.precision, device)
         if folder is not None and accelerator.is_main_process:
             held.enter_context(locked(folder))
         one_by_one = resume and any(where is not None and has_checkpoint(where) for where in folders)
@@ -123,7 +123,7 @@ def replicate(
             every = _with_findings(every)
             has_name = isinstance(data, str | os.PathLike)
             begin = None if folder is None else partial(make_start, ensemble=1, overrides=overrides, has_name=has_name)
-            runs = _fit_batched(every, make_accelerator(every[0].settings.training.precision, device), progress, begin)
+            runs = _fit_batched(every, accelerator, progress, begin)
             for where, run in zip(folders, runs, strict=True):
                 if where is not None:
                     run.save(where)
@@ -176,7 +176,7 @@ def _can_share(every: Sequence[Prepared]) -> bool:
         one.settings.training != first.settings.training for one in every
     ):  # pseudo-labels need labels to be selected by
         return False
-    if any(len(one.networks) != len(first.networks) for one in every):  # there may be too few labels in some
+    if any(len(one.recipes) != len(first.recipes) for one in every):  # there may be too few labels in some
         return False
     if first.settings.training.imbalance == "weights":  # which are counted on training rows
         return False
@@ -212,12 +212,12 @@ def _fit_batched(
     started, first = time.monotonic(), every[0]
     task_data = make_task_data(first.data, first.targets, [one.splits for one in every], None)
     callbacks = [show()] if progress else []
-    found = fit_recipes(task_data, first.networks, len(every), accelerator=accelerator, callbacks=callbacks)
+    found = fit_recipes(task_data, first.recipes, len(every), accelerator=accelerator, callbacks=callbacks)
     seconds = (time.monotonic() - started) / len(every)
     runs = []
     for number, one in enumerate(every):
-        selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.networks)
+        selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
-        own = replace(one, data=first.data, networks=[selected])
+        own = replace(one, data=first.data, recipes=[selected])
         runs.append(make_run(own, members, seconds, accelerator.device, start))
     return runs

@@ -72,8 +72,7 @@ class GraphSize(BaseModel):
     @classmethod
     def of(cls, graph: Graph | GraphSet) -> GraphSize:
         """The size of a graph, or of all graphs of a set together."""
-        graphs = len(graph) if isinstance(graph, GraphSet) else graph.num_graphs
-        return cls(nodes=len(graph.nodes), edges=len(graph.edges), graphs=graphs)
+        return cls(nodes=graph.num_nodes, edges=graph.num_edges, graphs=graph.num_graphs)
 
     @property
     def mean_degree(self) -> float:
@@ -187,7 +186,7 @@ class RunConfig(BaseModel):
         split: level -> the source of its split, and how many rows are in each part.
         node_width, edge_width, graph_width: channels of the features.
         node_features: whether the nodes have features of their own, rather than default ones.
-        members: networks whose predictions are averaged.
+        members: models whose predictions are averaged.
         monitor: the validation metric of early stopping; None if there was nothing to validate on.
         best_epoch: member -> the epoch whose weights were kept, the best by `monitor`, or else the last.
         selection: the candidates and the selected one of each member, if there were several.

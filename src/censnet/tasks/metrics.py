@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn import metrics as sklearn_metrics
 
+from censnet.errors import ArgumentError, RunError
+from censnet.ops.arrays import Array
 from censnet.tasks.targets import Target, output_slices
-
-Array = NDArray[Any]
 
 METRICS: dict[str, tuple[str, ...]] = {
     "binary": ("auc", "ap", "accuracy", "f1", "log_loss"),
@@ -36,7 +34,7 @@ def higher_is_better(metric: str) -> bool:
         return name in CENSORED[:2]
     if name not in {name for names in METRICS.values() for name in names}:
         known = sorted({name for names in METRICS.values() for name in names} | set(_LOWER))
-        raise ValueError(f"metric is {metric!r}, expected one of {', '.join(known)}")
+        raise ArgumentError(f"metric is {metric!r}, expected one of {', '.join(known)}")
     return True
 
 
@@ -175,7 +173,7 @@ def _check_finite(column: str, x: Array) -> None:
         total = x.sum(dtype=np.float64)  # nearly always finite, and then so are all
     if not np.isfinite(total) and not np.isfinite(x).all():
         row = int(np.argwhere(~np.isfinite(x))[0][0])
-        raise ValueError(f"the outputs for {column} are not finite in row {row}, expected numbers: training diverged")
+        raise RunError(f"the outputs for {column} are not finite in row {row}, expected numbers: training diverged")
 
 
 def _accuracy(x: Array, y: Array) -> float:

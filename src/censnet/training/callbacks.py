@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from censnet.errors import MissingDependencyError
 from censnet.training.history import Row
 
 
@@ -45,7 +46,7 @@ class TensorBoardCallback(Callback):
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise ImportError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
+            raise MissingDependencyError("tensorboard is not installed: pip install 'censnet[tensorboard]'") from None
         self.writer: Any = SummaryWriter(str(folder))
         self.first = self.after = 0  # numbers of the models that are trained now
 

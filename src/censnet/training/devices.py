@@ -12,7 +12,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 
-from censnet.errors import SettingsError, quote
+from censnet.errors import ArgumentError, SettingsError, quote
 from censnet.isolated import isolated_python
 from censnet.ops.graph import Graph
 from censnet.settings.schema import TrainingSettings
@@ -26,7 +26,7 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
 
     >>> make_accelerator(device="gpu")
     Traceback (most recent call last):
-    ValueError: device is 'gpu', expected cpu, cuda or another that torch knows
+    censnet.errors.ArgumentError: device is 'gpu', expected cpu, cuda or another that torch knows
     """
     asked = _parse_device(device)
     AcceleratorState._reset_state(reset_partial_state=True)
@@ -61,15 +61,15 @@ def _parse_device(device: str | None) -> torch.device | None:
     try:
         return None if device is None else torch.device(device)
     except (RuntimeError, TypeError, ValueError):
-        raise ValueError(f"device is {quote(device)}, expected cpu, cuda or another that torch knows") from None
+        raise ArgumentError(f"device is {quote(device)}, expected cpu, cuda or another that torch knows") from None
 
 
 def _check_available(asked: torch.device | None, found: torch.device) -> None:
     """Raise unless the device found is the one asked for."""
     if asked is not None and asked.type != found.type:
-        raise ValueError(f"device is '{asked}', but what is there is {found}: leave it out, or ask for {found.type}")
+        raise ArgumentError(f"device is '{asked}', but what is there is {found}: leave it out, or ask for {found.type}")
     if asked is not None and asked.index not in (None, found.index or 0):
-        raise ValueError(f"device is '{asked}', but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
+        raise ArgumentError(f"device is '{asked}', but {found} is in use: choose another by CUDA_VISIBLE_DEVICES")
 
 
 @cache

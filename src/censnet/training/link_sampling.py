@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from censnet.ops.arrays import unique_inverse
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import NodePairs, sample_non_edges, unique_inverse
+from censnet.ops.pairs import NodePairs, sample_non_edges
 
 
 class LinkBatch(NamedTuple):

@@ -159,19 +159,13 @@ def mlp(width: int, hidden: int, out_width: int, depth: int) -> nn.Sequential:
     return nn.Sequential(*parts, nn.Linear(width, out_width))
 
 
-class LNet(nn.Module):
-    r"""Two multi-scale layers whose long scales are learned filters of the Ritz values.
-
-    K steps of the Lanczos iteration on :math:`S = D^{-1/2} (A + I) D^{-1/2}` give Ritz values r and vectors V. The long
-    scale l is :math:`V \operatorname{diag}(f_l(r^{l_1}, r^{l_2}, \dots))\, V^\top`, where the perceptron f of each
-    layer sees all long powers of one Ritz value and gives one number for each scale.
+class LanczosNet(nn.Module):
+    """Two multi-scale layers; a subclass has the long scales.
 
     Args:
         graph, out_width: as for every classifier here.
         hidden: channels between the layers.
         short, long: the powers of S. Those of the citation graphs are not in the authors' code, which has no such task.
-        steps: K.
-        filter_width: units of the perceptrons.
         dropout: before each layer.
     """
 
@@ -182,15 +176,33 @@ class LNet(nn.Module):
         hidden: int = 32,
         short: Sequence[int] = (1, 2, 3, 5),
         long: Sequence[int] = (10, 20, 30),
-        steps: int = 20,
-        filter_width: int = 128,
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
-        self.long, self.steps, self.dropout = tuple(long), steps, dropout
+        self.long, self.dropout = tuple(long), dropout
         self.first = MultiScale(graph.node_width, hidden, short, len(long))
         self.second = MultiScale(hidden, out_width, short, len(long))
-        self.filters = nn.ModuleList(mlp(len(long), filter_width, len(long), depth=3) for _ in range(2))
+
+
+class LNet(LanczosNet):
+    r"""Two multi-scale layers whose long scales are learned filters of the Ritz values.
+
+    K steps of the Lanczos iteration on :math:`S = D^{-1/2} (A + I) D^{-1/2}` give Ritz values r and vectors V. The long
+    scale l is :math:`V \operatorname{diag}(f_l(r^{l_1}, r^{l_2}, \dots))\, V^\top`, where the perceptron f of each
+    layer sees all long powers of one Ritz value and gives one number for each scale.
+
+    Args:
+        steps: K.
+        filter_width: units of the perceptrons.
+        options: of `LanczosNet`.
+    """
+
+    options_of = LanczosNet
+
+    def __init__(self, graph: Graph, out_width: int, steps: int = 20, filter_width: int = 128, **options: Any) -> None:
+        super().__init__(graph, out_width, **options)
+        self.steps, num_long = steps, len(self.long)
+        self.filters = nn.ModuleList(mlp(num_long, filter_width, num_long, depth=3) for _ in range(2))
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
         """The features, S, and its Ritz values and vectors."""
@@ -214,7 +226,7 @@ class LNet(nn.Module):
         return nodes
 
 
-class AdaLNet(nn.Module):
+class AdaLNet(LanczosNet):
     r"""LNet with a learned affinity, a function of the distance of neighbors after a linear map f.
 
     .. math::
@@ -230,29 +242,27 @@ class AdaLNet(nn.Module):
     make the long scales larger than all others, while Q still turns with every change of the affinity.
 
     Args:
+        steps, filter_width: as in `LNet`.
         embedding: channels of f.
-        others: as in `LNet`.
+        options: of `LanczosNet`.
     """
+
+    options_of = LanczosNet
 
     def __init__(
         self,
         graph: Graph,
         out_width: int,
-        hidden: int = 32,
-        short: Sequence[int] = (1, 2, 3, 5),
-        long: Sequence[int] = (10, 20, 30),
         steps: int = 10,
         filter_width: int = 128,
         embedding: int = 32,
-        dropout: float = 0.5,
+        **options: Any,
     ) -> None:
-        super().__init__()
-        self.long, self.steps, self.dropout = tuple(long), min(steps, graph.num_nodes), dropout
-        self.first = MultiScale(graph.node_width, hidden, short, len(long))
-        self.second = MultiScale(hidden, out_width, short, len(long))
+        super().__init__(graph, out_width, **options)
+        self.steps = min(steps, graph.num_nodes)
         self.embed = nn.Linear(graph.node_width, embedding, bias=False)
         nn.init.xavier_uniform_(self.embed.weight)
-        self.filters = nn.ModuleList(mlp(self.steps**2, filter_width, self.steps**2, depth=1) for _ in long)
+        self.filters = nn.ModuleList(mlp(self.steps**2, filter_width, self.steps**2, depth=1) for _ in self.long)
         for learned in self.filters:  # a long scale is 0 at initialization
             for parameter in cast(nn.Sequential, learned)[-1].parameters():
                 nn.init.zeros_(parameter)

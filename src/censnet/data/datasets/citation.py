@@ -22,6 +22,7 @@ from torch import Tensor
 
 from censnet.data.datasets.download import find
 from censnet.data.datasets.planetoid import Papers, read_planetoid
+from censnet.errors import ArgumentError
 from censnet.ops.graph import Graph
 
 CLASSES = {
@@ -73,7 +74,7 @@ def read_citation(name: str) -> Citation:
     where that library puts class 0. A cosine with such a paper is 0.
     """
     if name not in CLASSES:
-        raise ValueError(f"no citation graph is called {name!r}, expected one of {', '.join(CLASSES)}")
+        raise ArgumentError(f"no citation graph is called {name!r}, expected one of {', '.join(CLASSES)}")
     files = find(name)
     papers = read_planetoid(files, name) if f"ind.{name}.graph" in files else _read_linqs(files)
     return assemble(name, papers)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from censnet.data.interop.pandas_tables import to_pandas
 from censnet.data.tables.files import Tables
+from censnet.errors import DataError, MissingDependencyError
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
@@ -60,9 +61,9 @@ def from_networkx(graph: Any) -> FromNetworkx:
     note says so: `source` and `target` keep the direction.
     """
     if nx is None:
-        raise ImportError("networkx is not installed: pip install networkx")
+        raise MissingDependencyError("networkx is not installed: pip install networkx")
     if not is_networkx(graph):
-        raise ValueError(f"graph is a {type(graph).__name__}, expected a networkx graph")
+        raise DataError(f"graph is a {type(graph).__name__}, expected a networkx graph")
     names = list(graph)
     nodes = {"id": _column(names), **_attributes([graph.nodes[name] for name in names])}
     triples = list(graph.edges(keys=True, data=True)) if graph.is_multigraph() else list(graph.edges(data=True))
@@ -88,11 +89,11 @@ def to_networkx(source: Graph | GraphSet | Tables, directed: bool = False) -> An
         directed: whether each edge runs from `source` to `target`.
     """
     if nx is None:
-        raise ImportError("networkx is not installed: pip install networkx")
+        raise MissingDependencyError("networkx is not installed: pip install networkx")
     tables = source if isinstance(source, Tables) else to_pandas(source)
     frame = tables.edges
     if frame is None:
-        raise ValueError("the tables have no edges, expected a table with source and target")
+        raise DataError("the tables have no edges, expected a table with source and target")
     first, second = (_names(frame, key) for key in ("source", "target"))
     kind: Any = nx.DiGraph if directed else nx.Graph
     if "key" in frame or _parallel(first, second, directed):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from censnet.errors import ArgumentError
+
 Codes = NDArray[np.int16]
 Columns = NDArray[np.float32]
 
@@ -188,7 +190,7 @@ def encode_kinds(kinds: NDArray[np.int64], vocabulary: Sequence[str]) -> Columns
     unknown = sorted(set(vocabulary) - set(names))
     if unknown or len(set(vocabulary)) < len(vocabulary):
         found = f"{unknown[0]!r}" if unknown else "one bond type twice"
-        raise ValueError(f"vocabulary has {found}, expected distinct bond types such as 'C-C', 'C=O', 'C:N', '?-O'")
+        raise ArgumentError(f"vocabulary has {found}, expected distinct bond types such as 'C-C', 'C=O', 'C:N', '?-O'")
     place = np.full(len(names), len(vocabulary), dtype=np.int64)
     place[[names.index(name) for name in vocabulary]] = np.arange(len(vocabulary))
     out = np.zeros((len(kinds), len(vocabulary) + 1), dtype=np.float32)

@@ -28,7 +28,7 @@ from censnet.data.molecules.atoms import (
     learn_vocabulary,
     names_of,
 )
-from censnet.data.molecules.parallel import spread
+from censnet.data.molecules.parallel import parallel_map
 from censnet.data.molecules.rdkit_reader import (
     PLAIN,
     Read,
@@ -37,8 +37,9 @@ from censnet.data.molecules.rdkit_reader import (
     read_molecules,
     read_positions,
 )
+from censnet.data.tables.notes import RowError
 from censnet.data.tables.schema import MoleculeReading
-from censnet.errors import quote
+from censnet.errors import ArgumentError, quote
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph_set import GraphSet
 
@@ -62,7 +63,7 @@ class Molecules:
 
     graphs: GraphSet | None
     rows: Tensor
-    problems: dict[int, str]
+    problems: dict[int, RowError]
     vocabulary: list[str]
     node_names: list[str]
     edge_names: list[str]
@@ -115,7 +116,7 @@ def featurize(
         ['C:C', 'C:N', 'C-C', 'C-O']
     """
     if features not in ("rich", "paper"):
-        raise ValueError(f"features is {features!r}, expected 'rich' or 'paper'")
+        raise ArgumentError(f"features is {features!r}, expected 'rich' or 'paper'")
     read = read_smiles(smiles, reading, processes=processes, progress="molecules" if progress else None)
     kinds = None if features == "rich" else kinds_of_bonds(read)
     learned = [] if kinds is None else learn_vocabulary(kinds) if vocabulary is None else list(vocabulary)
@@ -212,8 +213,8 @@ def map_smiles(
     """`work` of each chunk of the texts, in as many processes as there are cores."""
     check_installed()
     if isinstance(smiles, str):
-        raise ValueError(f"smiles is the text {quote(smiles)}, expected a list of texts")
-    return spread(work, list(smiles), processes, progress)
+        raise ArgumentError(f"smiles is the text {quote(smiles)}, expected a list of texts")
+    return parallel_map(work, list(smiles), processes, progress)
 
 
 def _join(parts: Sequence[Read]) -> Read:

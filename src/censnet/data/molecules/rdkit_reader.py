@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from censnet.data.molecules.atoms import Codes
 from censnet.data.molecules.parsing import MOST_ATOMS, Parser, describe_refusal, quiet_rdkit
 from censnet.data.molecules.spelling import MoleculeError
+from censnet.data.tables.notes import RowError
 from censnet.data.tables.schema import MoleculeReading
-from censnet.errors import quote
+from censnet.errors import DataError, MissingDependencyError, quote
 
 try:
     from rdkit import Chem, rdBase
@@ -38,7 +39,7 @@ class Read:
     num_atoms: NDArray[np.int64]  # (G,)
     num_bonds: NDArray[np.int64]  # (G,)
     rows: NDArray[np.int64]  # (G,) positions in the input
-    problems: dict[int, str]  # position in the input -> why it is no molecule
+    problems: dict[int, RowError]  # position in the input -> why it is no molecule
     remarks: dict[str, list[int]]  # what is worth saying of a molecule (`assemble.REMARKS`) -> positions in the input
     descriptors: NDArray[np.float64]  # (length, D), those asked for; NaN where there is no molecule or no value
     scaffolds: list[str | None]  # of each text, if asked for; '' where there is no ring, None where no molecule
@@ -48,7 +49,7 @@ class Read:
 def check_installed() -> None:
     """Raise unless rdkit is there."""
     if Chem is None:
-        raise ValueError("reading SMILES needs rdkit, which is not installed: pip install 'censnet[chem]'")
+        raise MissingDependencyError("reading SMILES needs rdkit, which is not installed: pip install 'censnet[chem]'")
 
 
 def read_molecules(
@@ -66,7 +67,7 @@ def read_molecules(
         scaffolds: whether the Bemis-Murcko scaffolds are computed.
     """
     rows: list[int] = []
-    problems: dict[int, str] = {}
+    problems: dict[int, RowError] = {}
     remarks: dict[str, list[int]] = defaultdict(list)
     num_atoms: list[int] = []
     num_bonds: list[int] = []
@@ -81,7 +82,7 @@ def read_molecules(
             try:
                 molecule, found_of = parse(text)
             except MoleculeError as problem:
-                problems[row] = str(problem)
+                problems[row] = RowError(problem.cause, str(problem))
                 continue
             for remark in found_of:
                 remarks[remark].append(row)
@@ -169,7 +170,7 @@ def descriptor_names(names: Sequence[str] | None = None) -> list[str]:
     known = _descriptors()
     for name in names or ():
         if name not in known:
-            raise ValueError(f"rdkit {rdBase.rdkitVersion} has no descriptor {quote(name)}, expected it as in training")
+            raise DataError(f"rdkit {rdBase.rdkitVersion} has no descriptor {quote(name)}, expected it as in training")
     return list(known if names is None else names)
 
 

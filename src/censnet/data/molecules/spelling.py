@@ -20,7 +20,11 @@ _CAS_NUMBER = re.compile(r"\d{2,7}-\d\d-\d")
 
 
 class MoleculeError(ValueError):
-    """Why a text became no molecule."""
+    """A text that is no molecule; its cause is the same for texts with the same mistake."""
+
+    def __init__(self, message: str, cause: str | None = None) -> None:
+        super().__init__(message)
+        self.cause = message if cause is None else cause
 
 
 class Spelling(NamedTuple):
@@ -65,7 +69,7 @@ def read_spelling(text: object, isotopes: bool) -> Spelling:
 
 def refusal(text: str, why: str, what: str = "not a molecule") -> MoleculeError:
     """The error of a text: what it is, the text, and why or what to do."""
-    return MoleculeError(f"{what}: {quote(text)} ({why})")
+    return MoleculeError(f"{what}: {quote(text)} ({why})", what)
 
 
 def other_notation(text: str) -> str | None:

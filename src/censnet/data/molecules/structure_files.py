@@ -18,7 +18,7 @@ from censnet.data.molecules.rdkit_reader import read_blocks
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.files import STRUCTURES, Tables, to_frame
 from censnet.data.tables.keys import ROLES, names_smiles
-from censnet.data.tables.notes import Note
+from censnet.data.tables.notes import Note, RowError
 from censnet.errors import DataError, quote
 
 SMILES, NAME = "smiles", "name"
@@ -58,7 +58,7 @@ def read_structures(path: Path) -> Tables:
     if spatial:
         what = "coordinates are not read, but for stereochemistry: a molecule is its atoms and bonds"
         notes.append(Note("molecule", f"{path.name}: {spatial:,} of {len(read):,} molecules are in 3-D; {what}"))
-    bad = {row: found.problem for row, found in enumerate(read) if found.problem}
+    bad = {row: RowError("no molecule in the record", found.problem) for row, found in enumerate(read) if found.problem}
     return Tables(graphs=_typed(names, rows, path), names={"graphs": path.name}, unreadable=bad, notes=notes)
 
 

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from censnet.data.splits.split import PARTS, Split, file_name, read_split_rows, split_rows
 from censnet.errors import DataError
+from censnet.ops.arrays import Array, unique_inverse
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import NodePairs, sample_non_edges, unique_inverse
+from censnet.ops.pairs import NodePairs, sample_non_edges
 
 __all__ = ["LinkSplit", "link_rows", "links", "read_links"]
 
-Array = np.ndarray[Any, Any]
 NODE_ROWS = ("source_row", "target_row")  # of the nodes of a pair, in splits.csv
 
 
@@ -46,7 +46,7 @@ class LinkSplit:
         for name in ("validation_links", "validation_negatives", "test_links", "test_negatives"):
             pairs: Tensor = getattr(self, name)
             if pairs.dim() != 2 or pairs.shape[0] != 2:
-                raise ValueError(f"{name} has shape {tuple(pairs.shape)}, expected (2, n), one column for each pair")
+                raise DataError(f"{name} has shape {tuple(pairs.shape)}, expected (2, n), one column for each pair")
 
     def __repr__(self) -> str:
         edges = f"{len(self.rows.train)} edges seen"
@@ -86,7 +86,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
     """
     shares = np.asarray(fractions, dtype=np.float64)
     if shares.shape != (3,) or not np.isfinite(shares).all() or shares.min() <= 0:
-        raise ValueError(
+        raise DataError(
             f"fractions is {fractions!r}, expected three numbers above 0: training, validation and test links"
         )
     shares = shares / shares.sum()
@@ -96,7 +96,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
     pairs, pair_of = unique_inverse(space.rank(ends[0][proper], ends[1][proper]))
     num_validation, num_test = (max(1, int(share * len(pairs) + 1e-9)) for share in shares[1:])
     if len(pairs) < num_validation + num_test + 1:
-        raise ValueError(
+        raise DataError(
             f"the graph has {len(pairs)} linked pairs, expected at least 3: one each to train, choose and judge on"
         )
     rng = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
 def link_rows(
     split: LinkSplit, graph: Graph, edge_rows: Tensor | None = None, node_ids: pd.Series[Any] | None = None
 ) -> pd.DataFrame:
-    """What `write_splits` adds to splits.csv for links: the tables `links` and `non-links`.
+    """The rows of splits.csv for links: the tables `links` and `non-links`.
 
     Args:
         split: of the edges of the graph.
@@ -141,7 +141,7 @@ def link_rows(
 
 
 def read_links(source: str | os.PathLike[str] | pd.DataFrame, edge_rows: Tensor | None = None) -> LinkSplit:
-    """Read the link split that `write_splits` wrote with `link_rows`.
+    """Read the link split of a splits.csv, as `link_rows` gives it.
 
     Args:
         source: the file, or its content.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from censnet.data.splits.split import SPELLINGS, Split
 from censnet.data.tables.columns import as_arrow, as_text, is_missing, is_number, read_dates, read_numbers
 from censnet.errors import DataError, quote
-from censnet.ops.pairs import unique_inverse
+from censnet.ops.arrays import unique_inverse
 
 __all__ = ["Split", "by_column", "by_time", "label_rate", "ratio", "scaffold", "stratified"]
 
@@ -32,14 +32,14 @@ def label_rate(labels: Any, rate: float, seed: int = 0) -> Split:
     codes, classes = pd.factorize(pd.Series(labels), sort=False)
     labelled = np.flatnonzero(codes >= 0)
     if not 0 < rate < 0.5:
-        raise ValueError(
+        raise DataError(
             f"rate is {rate}, expected more than 0 and less than 0.5: validation takes (0.5 - rate) of rows"
         )
     if len(labelled) == 0:
-        raise ValueError("no row has a label, expected some: a label rate needs labels")
+        raise DataError("no row has a label, expected some: a label rate needs labels")
     each, num_validation = round(rate * len(labelled) / len(classes)), round((0.5 - rate) * len(labelled))
     if each == 0:
-        raise ValueError(
+        raise DataError(
             f"rate {rate} of {len(labelled):,} labelled rows in {len(classes)} classes is less than one row for each: "
             "ask for a higher rate"
         )
@@ -48,7 +48,7 @@ def label_rate(labels: Any, rate: float, seed: int = 0) -> Split:
     count = np.bincount(codes[labelled], minlength=len(classes))
     if count.min() < each:
         poor = int(count.argmin())
-        raise ValueError(
+        raise DataError(
             f"class {classes[poor]!r} has {count[poor]} labelled rows, expected {each} for training at rate {rate}: "
             "use a lower rate, or a stratified split"
         )
@@ -221,7 +221,7 @@ def by_time(
 def _shares(fractions: Fractions) -> np.ndarray[Any, Any]:
     shares = np.asarray(fractions, dtype=np.float64)
     if shares.shape != (3,) or not np.isfinite(shares).all() or shares.min() < 0 or shares[0] == 0:
-        raise ValueError(
+        raise DataError(
             f"fractions is {fractions!r}, expected three numbers for training, validation and test, the first above 0"
         )
     return np.asarray(shares / shares.sum())
@@ -238,12 +238,12 @@ def _groups(num_rows: int, rows: Any, groups: Any) -> np.ndarray[Any, Any]:
     else:
         number = np.asarray(groups)
         if number.shape != (num_rows,):
-            raise ValueError(f"groups has shape {number.shape}, expected ({num_rows},): one number for each row")
+            raise DataError(f"groups has shape {number.shape}, expected ({num_rows},): one number for each row")
         keep &= number >= 0
     group = np.full(num_rows, -1)
     group[keep] = unique_inverse(number[keep])[1]
     if not keep.any():
-        raise ValueError("there is no row to split, expected some: every row is bad or without a label")
+        raise DataError("there is no row to split, expected some: every row is bad or without a label")
     return group
 
 
@@ -257,7 +257,7 @@ def _cut(total: np.ndarray[Any, Any], shares: np.ndarray[Any, Any], what: str) -
     """Where to cut a sequence with these running totals so that each part is nearest to its share and none empty."""
     room = (shares > 0).astype(int)
     if len(total) < room.sum():
-        raise ValueError(f"there are {len(total)} {what}, expected at least {room.sum()}: one for each part")
+        raise DataError(f"there are {len(total)} {what}, expected at least {room.sum()}: one for each part")
     before = np.concatenate([[0], total])
     first, second = (int(np.abs(before - share * total[-1]).argmin()) for share in np.cumsum(shares)[:2])
     first = min(max(first, room[0]), len(total) - room[1] - room[2])

@@ -16,7 +16,7 @@ import pyarrow.csv
 import torch
 from torch import Tensor
 
-from censnet.data.tables.files import check_file, write_table
+from censnet.data.tables.files import check_file
 from censnet.errors import DataError
 from censnet.text import count
 
@@ -56,19 +56,17 @@ class Split:
         for name in PARTS:
             rows: Tensor = getattr(self, name)
             if rows.dim() != 1 or rows.is_floating_point() or rows.dtype == torch.bool:
-                raise ValueError(
-                    f"{name} has shape {tuple(rows.shape)} and dtype {rows.dtype}, expected a list of rows"
-                )
+                raise DataError(f"{name} has shape {tuple(rows.shape)} and dtype {rows.dtype}, expected a list of rows")
             rows = rows.long()
             rising = bool((rows[1:] > rows[:-1]).all())
             object.__setattr__(self, name, rows if rising else rows.sort().values)
         every = torch.cat([self.train, self.validation, self.test])
         if len(every) and int(every.min()) < 0:
-            raise ValueError(f"a split has the row {int(every.min())}, expected rows from 0")
+            raise DataError(f"a split has the row {int(every.min())}, expected rows from 0")
         if _has_twice(every):
             every = every.sort().values
             twice = every[1:][every[1:] == every[:-1]]
-            raise ValueError(f"row {int(twice[0])} is in a split twice, expected once at most")
+            raise DataError(f"row {int(twice[0])} is in a split twice, expected once at most")
 
     def __repr__(self) -> str:
         return f"Split({', '.join(f'{len(rows)} {name}' for name, rows in self.parts.items())})"
@@ -89,7 +87,7 @@ class Split:
         part = np.full(num_rows, -1, dtype=np.int8)
         for number, (name, rows) in enumerate(self.parts.items()):
             if len(rows) and int(rows[-1]) >= num_rows:
-                raise ValueError(
+                raise DataError(
                     f"the {name} part has row {int(rows[-1]) + 1}, but the table has {count(num_rows, 'row')}"
                 )
             part[rows.numpy()] = number
@@ -114,36 +112,11 @@ class Split:
         if len(astray):
             one, found = int(astray[0]), part[astray[0]]
             other = int(good[(row[good] == row[one]) & (part[good] == codes[row[one]])][0])
-            raise ValueError(
+            raise DataError(
                 f"row {one + 1} is in {PARTS[found]} and row {other + 1}, the same edge, in {PARTS[codes[row[one]]]}: "
                 "give both the same part"
             )
         return Split.of(codes)
-
-
-def write_splits(
-    splits: Mapping[str, Split],
-    path: str | os.PathLike[str],
-    ids: Mapping[str, pd.DataFrame] | None = None,
-    more: Sequence[pd.DataFrame] = (),
-) -> None:
-    """Write splits of tables as `table, row, split`, rows counted from 1, with the user's id columns beside them.
-
-    Args:
-        splits: for each table (nodes, edges, graphs), its split.
-        path: the file, as splits.csv.
-        ids: for some of the tables, the columns that name its rows, such as `id`, or `source` and `target`.
-        more: further rows of this form, such as those of `link_rows`.
-    """
-    frames = []
-    for table, split in splits.items():
-        frame = split_rows(table, split)
-        if ids is not None and table in ids:
-            names = ids[table].rename(columns={name: f"{name}_" for name in RESERVED})
-            names = names.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
-            frame = pd.concat([frame, names], axis=1)
-        frames.append(frame)
-    write_table(pd.concat([*frames, *more], ignore_index=True), Path(path))
 
 
 def split_rows(table: str, split: Split) -> pd.DataFrame:
@@ -157,7 +130,7 @@ def split_rows(table: str, split: Split) -> pd.DataFrame:
 def read_splits(
     source: str | os.PathLike[str] | pd.DataFrame, ids: Mapping[str, pd.DataFrame] | None = None
 ) -> dict[str, Split]:
-    """Read what `write_splits` wrote, or a user's own file of that form.
+    """Read the splits.csv of a run, or a user's own file of that form.
 
     Args:
         source: the file, or its content.

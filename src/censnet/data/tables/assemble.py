@@ -19,17 +19,18 @@ from censnet.data.tables.default_features import add_default_features, count_deg
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
-from censnet.data.tables.notes import Note
-from censnet.data.tables.packing import global_ends, inverse_permutation, invert_rows, order_by_end, pack, take_rows
+from censnet.data.tables.notes import Note, RowError
+from censnet.data.tables.packing import inverse_permutation, invert_rows, order_by_end, pack, take_rows
 from censnet.data.tables.resolve_ids import Keys, ResolvedIds, resolve_ids
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable, chosen_columns
-from censnet.data.tables.suggest_keys import tell_ends
+from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable, find_graph_columns
+from censnet.data.tables.suggest_keys import ends_hint
 from censnet.errors import DataError, name_columns
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
+EMPTY = "no node is in this graph"
 TrainRows = Mapping[str, IntArray]  # table -> the rows that statistics come from; all rows of a table that is absent
 
 
@@ -105,7 +106,7 @@ class TableEncoder:
         schema = add_default_features(self.schema.model_copy(update=fitted))
         if schema.nodes.structure != "degree":
             return schema
-        ends, nodes = global_ends(graph), None
+        ends, nodes = graph.global_ends.cpu().numpy(), None
         if "nodes" in rows:
             nodes = self.node_rows[rows["nodes"]]
             nodes = nodes[nodes >= 0]
@@ -114,7 +115,7 @@ class TableEncoder:
 
     def encode(self, graph: Graph | GraphSet, schema: Schema) -> Graph | GraphSet:
         if schema.nodes.structure == "degree":
-            nodes = encode_degree(schema, count_degree(global_ends(graph), len(self.node_source)))
+            nodes = encode_degree(schema, count_degree(graph.global_ends.cpu().numpy(), len(self.node_source)))
         else:
             nodes = take_rows(self.tables["nodes"].encode(schema.nodes), self.node_source)
         if schema.edges.structure == "constant":
@@ -144,7 +145,7 @@ def assemble(
         tables = replace(tables, edges=pd.DataFrame({"source": [], "target": []}))
     typed = _type_tables(tables, keys, targets, decided, features) if schema is None else _read_tables(tables, schema)
     edge_errors, node_errors = typed["edges"].errors, typed["nodes"].errors
-    problems.add_placed("edges", edge_errors)
+    problems.add_located("edges", edge_errors)
     good = np.asarray((ids.ends[0] >= 0) & (ids.ends[1] >= 0))
     good[list(edge_errors)] = False
     usable = np.flatnonzero(good)
@@ -164,7 +165,7 @@ def assemble(
         problems,
         notes,
     )
-    problems.add_placed("nodes", node_errors)
+    problems.add_located("nodes", node_errors)
     if schema is None:
         tables = replace(tables, edges=pairing.frame)
         many = ids.graph is not None
@@ -177,7 +178,7 @@ def assemble(
                 edges=typed["edges"].schema,
                 graphs=graphs,
                 features=features,
-                chosen=chosen_columns(graphs, decided.get("graphs", {})) if many else [],
+                graph_columns=find_graph_columns(graphs, decided.get("graphs", {})) if many else [],
             )
         )
     return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems)
@@ -199,7 +200,7 @@ def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str,
         if table == "edges" and not {"source", "target"} <= keys[table].keys():
             columns = name_columns(frame.columns)
             ids = None if tables.nodes is None or "id" not in keys["nodes"] else tables.nodes[keys["nodes"]["id"]]
-            hint = tell_ends(frame, keys[table], ids)
+            hint = ends_hint(frame, keys[table], ids)
             raise DataError(f"has the columns {columns}, expected source and target {hint}", tables.name(table))
     return keys
 
@@ -218,9 +219,9 @@ def _type_tables(
         table_keys = dict(keys.get(table) or made[table])
         if table not in keys and table == "nodes" and "graph" in frame.columns:
             table_keys["graph"] = "graph"
-        shares = features != "rich" and table == "nodes"
+        row_normalized = features != "rich" and table == "nodes"
         named, file = targets.get(table, ()), tables.name(table)
-        typed[table] = TypedTable.find(frame, table_keys, named, decided.get(table), shares, file)
+        typed[table] = TypedTable.find(frame, table_keys, named, decided.get(table), row_normalized, file)
     return typed
 
 
@@ -232,7 +233,7 @@ def _read_tables(tables: Tables, schema: Schema) -> dict[str, TypedTable]:
         no_edges = table == "edges" and len(frame) == 0 and "source" in frame.columns and len(frame.columns) == 2
         if no_edges:
             typed[table] = TypedTable(fitted, [], 0, tables.name(table))
-        elif table != "graphs" or schema.chosen:
+        elif table != "graphs" or schema.graph_columns:
             typed[table] = TypedTable.read(fitted, frame, tables.name(table))
     return typed
 
@@ -281,13 +282,13 @@ def _lay_out(
         known = problems.found.get("graphs", {})
         without = [row for row in np.flatnonzero(graph_rows < 0).tolist() if row not in known]
         column = schema.graphs.keys.get("graph", "graph")
-        problems.add("graphs", column, dict.fromkeys(without, "no node is in this graph"))
+        problems.add("graphs", column, dict.fromkeys(without, RowError(EMPTY, EMPTY)))
         node_rows = _follow(node_rows, inverse_permutation(node_order))
         edge_rows = _follow(edge_rows, inverse_permutation(edge_order))
         node_source, source = node_source[node_order], source[edge_order]
     encoder = TableEncoder(schema, typed, node_rows, node_source, source)
     ways = torch.from_numpy(node_rows), torch.from_numpy(edge_rows), torch.from_numpy(graph_rows)
-    graph_table = typed["graphs"].select(schema.chosen) if schema.chosen else None
+    graph_table = typed["graphs"].select(schema.graph_columns) if schema.graph_columns else None
     return Assembled(graph, tables, schema, *ways, encoder, present, graph_table)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.ids import IdIndex
-from censnet.data.tables.notes import Note
+from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import EdgeForm, TableSchema, TypedTable
 from censnet.data.tables.undirected import match_reverses, share_with_reverse
@@ -158,7 +158,7 @@ def _merge_pairs(pairing: Pairing, edges: EdgeRows, problems: RowErrors, notes: 
     return Pairing("twice", first, pairing.frame)
 
 
-def _explain(edges: EdgeRows, alone: IntArray) -> dict[int, str]:
+def _explain(edges: EdgeRows, alone: IntArray) -> dict[int, RowError]:
     """Row of the table -> why it has no reverse."""
     wanted = edges.ends[1][alone] * edges.num_nodes + edges.ends[0][alone]
     key = np.where(edges.all_ends.min(axis=0) < 0, -1, edges.all_ends[0] * edges.num_nodes + edges.all_ends[1])
@@ -178,7 +178,7 @@ def _explain(edges: EdgeRows, alone: IntArray) -> dict[int, str]:
             what = f"row {there + 1} goes back from {other} to {one}, but "
             what += "cannot be used" if usable[there] < 0 else _differences(edges, row, int(usable[there]))
             remedy = "give both rows the same data"
-        found[int(edges.rows[row])] = f"{what}, {how}: {remedy}"
+        found[int(edges.rows[row])] = RowError("no reverse edge with the same data", f"{what}, {how}: {remedy}")
     return found
 
 
@@ -221,7 +221,8 @@ def _without_labels(
         for one, other in ((here, there), (there, here)):
             row, back = int(edges.rows[one]), int(edges.rows[other])
             what = f"{quote(labels.iloc[row])} here, but {quote(labels.iloc[back])} in row {back + 1}, its reverse"
-            messages[row] = f"{what}: give both rows of an edge the same label"
+            text = f"{what}: give both rows of an edge the same label"
+            messages[row] = RowError("another label than its reverse", text)
     problems.add("edges", column, dict(sorted(messages.items())))
     values = as_arrow(labels)
     hidden = np.zeros(len(frame), bool)

@@ -21,7 +21,8 @@ from censnet.data.tables.columns import (
     read_vectors,
 )
 from censnet.data.tables.notations import Notation
-from censnet.data.tables.statistics import to_shares
+from censnet.data.tables.notes import RowError
+from censnet.data.tables.statistics import normalize_rows
 from censnet.errors import quote
 from censnet.ops.arrays import Array, BoolArray, FloatArray
 
@@ -52,7 +53,7 @@ class Column(BaseModel):
         missing: whether training rows lacked it, so that an indicator follows its features.
         marked: the entries of a vector that training rows lacked, each with an indicator behind it.
         statistics: the rows that mean, scale and categories come from: all where those for training say nothing.
-        shares: whether a vector, of words that are counted, is divided by its sum in each row.
+        row_normalized: whether a vector, of words that are counted, is divided by its sum in each row.
         notation: of numbers in text: what commas and points in it mean.
     """
 
@@ -69,7 +70,7 @@ class Column(BaseModel):
     missing: bool = False
     marked: list[int] = Field(default_factory=list)
     statistics: Literal["training", "all"] = "training"
-    shares: bool = False
+    row_normalized: bool = False
     notation: Notation = "point"
 
     @model_validator(mode="after")
@@ -133,7 +134,7 @@ class Column(BaseModel):
         numbers = parsed.matrix
         absent = np.isnan(numbers)
         absent[parsed.bad] = False
-        self._scale(to_shares(numbers) if self.shares else numbers, absent, out)
+        self._scale(normalize_rows(numbers) if self.row_normalized else numbers, absent, out)
         if self.missing:
             out[:, -1] = absent.all(axis=1)
 
@@ -188,16 +189,17 @@ class Column(BaseModel):
             return text.slice(0, 0)
         return text.filter(pc.invert(pc.is_in(text, value_set=pa.array([*self.categories, None], pa.string()))))
 
-    def error_messages(self, values: pa.ChunkedArray, parsed: Parsed) -> dict[int, str]:
+    def error_messages(self, values: pa.ChunkedArray, parsed: Parsed) -> dict[int, RowError]:
         """Row -> the value that cannot be read, and what was expected."""
         if len(parsed.bad) == 0:
             return {}
         found = values.take(pa.array(parsed.bad)).to_pylist()
         expected = EXPECTED.get(self.kind, f"is not a list of {len(self.mean)} numbers")
         limit = "is a limit (censored), expected a finite number: a feature has to be known"
+        causes = [limit if self.kind == "number" and is_limit(value) else expected for value in found]
         return {
-            int(row): f"{quote(value)} {limit if self.kind == 'number' and is_limit(value) else expected}"
-            for row, value in zip(parsed.bad, found, strict=True)
+            int(row): RowError(cause, f"{quote(value)} {cause}")
+            for row, value, cause in zip(parsed.bad, found, causes, strict=True)
         }
 
 

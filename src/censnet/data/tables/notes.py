@@ -1,4 +1,4 @@
-"""Notes on how data were read, each of a kind."""
+"""Notes on how data were read, each of a kind, and errors of rows, each of a cause."""
 
 from __future__ import annotations
 
@@ -47,3 +47,22 @@ class Note(str):
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
         return self.kind, str(self)
+
+
+class RowError(str):
+    """Why a row cannot be used. Its `cause` is the same for rows with the same mistake, whatever value they have.
+
+    >>> error = RowError("is not a finite number", "'a lot' is not a finite number")
+    >>> error.cause
+    'is not a finite number'
+    """
+
+    cause: str
+
+    def __new__(cls, cause: str, text: str) -> Self:
+        error = super().__new__(cls, text)
+        error.cause = cause
+        return error
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return self.cause, str(self)

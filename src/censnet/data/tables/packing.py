@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.ops.arrays import Array, IntArray
-from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
 _BLOCK = 1 << 18
@@ -104,12 +103,3 @@ def invert_rows(source: IntArray, count: int) -> IntArray:
     position = np.full(count, -1, np.int64)
     position[source] = np.arange(len(source))
     return position
-
-
-def global_ends(graph: Graph | GraphSet) -> IntArray:
-    """The two nodes of each edge; in a set of graphs, numbered over all of them. (2, E)"""
-    ends: IntArray = graph.ends.numpy()
-    if isinstance(graph, Graph):
-        return ends
-    first: IntArray = np.repeat(graph.node_offset[:-1].numpy(), graph.edge_offset.diff().numpy())
-    return ends + first

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from censnet.data.tables.columns import as_text
 from censnet.data.tables.files import Tables
 from censnet.data.tables.ids import IdIndex, find_alike, pair_up, read_ids, similar_id_notes
-from censnet.data.tables.notes import Note
+from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.suggest_keys import suggest_id, tell_option
+from censnet.data.tables.suggest_keys import option_hint, suggest_id
 from censnet.errors import DataError, quote
 from censnet.ops.arrays import IntArray
 from censnet.text import count
@@ -99,11 +99,11 @@ def resolve_ids(tables: Tables, keys: Keys, problems: RowErrors, notes: list[Not
                 found = f"none of its ids is in {name}: the first is {quote(first)}, and {name} has "
                 hint = "" if alike[0] is None else " (ids are compared as they are written, so write both alike)"
                 if id_column is None:
-                    option = tell_option({"id": suggest_id(nodes, edges[column]) or "COLUMN"})
+                    option = option_hint({"id": suggest_id(nodes, edges[column]) or "COLUMN"})
                     hint = f", the number of a row, for it has no id (if one has another name: {option})"
                 raise DataError(found + quote(alike[0] or known_first) + hint, tables.name("edges"), column=column)
             where = f"{name} has {count(len(known), 'id')}" if edge_graph is None else f"in {name}, in the same graph"
-            problems.add_ids("edges", edges, column, rows, f"no node has the id {{id}} ({where})", alike)
+            problems.add_ids("edges", edges, column, rows, "no node has the id {id}", alike, where)
     if graph is not None and edge_graph is None:
         _check_one_graph(edges, ends, graph, keys, problems)
     return ResolvedIds(tables, known.rows, node_rows, ends, graph)
@@ -142,8 +142,8 @@ def _find_graphs(table: str, frame: pd.DataFrame, keys: Keys, graphs: _Graphs, p
     found = graphs.known.find(given)
     if len(found) and found.min() < 0:
         rows = np.flatnonzero(found < 0)
-        unknown = f"no graph has the id {{id}} (there are {len(graphs.rows):,})"
-        problems.add_ids(table, frame, column, rows, unknown, find_alike(given.take(pa.array(rows)), graphs.known))
+        alike, known = find_alike(given.take(pa.array(rows)), graphs.known), f"there are {len(graphs.rows):,}"
+        problems.add_ids(table, frame, column, rows, "no graph has the id {id}", alike, known)
     return np.where(found >= 0, graphs.rows[found], -1) if len(graphs.rows) else found
 
 
@@ -190,9 +190,9 @@ def _explain(frame: pd.DataFrame, table: str, column: str, known: IdIndex, probl
     again = np.flatnonzero(~first & (known.codes >= 0))
     earlier = known.rows[known.codes[again]]
     problems.add_ids(table, frame, column, np.flatnonzero(known.codes < 0), "the graph of {id} is not known")
-    values = frame[column].iloc[again].tolist()
+    values, twice = frame[column].iloc[again].tolist(), "the id ... is in row ... already"
     problems.add(table, column, {
-        int(row): f"the id {quote(value)} is in row {int(before) + 1} already"
+        int(row): RowError(twice, f"the id {quote(value)} is in row {int(before) + 1} already")
         for row, before, value in zip(again, earlier, values, strict=True)
     })  # fmt: skip
 
@@ -201,6 +201,6 @@ def _check_one_graph(edges: pd.DataFrame, ends: IntArray, graph: IntArray, keys:
     """Without a column `graph` in edges, the two ends say which graph it is, and must agree."""
     apart = (ends.min(axis=0) >= 0) & (graph[ends[0]] != graph[ends[1]]) if ends.shape[1] else np.zeros(0, bool)
     if apart.any():
-        rows = np.flatnonzero(apart)
+        rows, two_graphs = np.flatnonzero(apart), "joins nodes of two graphs"
         ends[:, rows] = -1
-        problems.add("edges", keys["edges"]["target"], {int(row): "joins nodes of two graphs" for row in rows})
+        problems.add("edges", keys["edges"]["target"], dict.fromkeys(rows.tolist(), RowError(two_graphs, two_graphs)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,37 +10,33 @@ import pandas as pd
 
 from censnet.data.tables.columns import is_missing
 from censnet.data.tables.files import Tables
-from censnet.data.tables.notes import Note
+from censnet.data.tables.notes import Note, RowError
 from censnet.errors import DataError, location, quote
 from censnet.text import count, plural
 
 logger = logging.getLogger(__name__)
 
 MOST_CAUSES = 3
-_VALUE = re.compile(  # in quotes, or a number
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w-])-?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|inf)(?![\w-])"""
-)
-_ASIDE = re.compile(r" \([^()]*\)$")
 
 
 class RowErrors:
-    """What is wrong with which row of which table. The first message of a row stays."""
+    """Errors by table and row. The first error of a row stays."""
 
     def __init__(self, tables: Tables, strict: bool) -> None:
-        self.found: dict[str, dict[int, str]] = {}
+        self.found: dict[str, dict[int, RowError]] = {}
         self._tables, self._strict = tables, strict
 
     def name(self, table: str) -> str:
         """The file of a table."""
         return self._tables.name(table)
 
-    def add(self, table: str, column: str, messages: Mapping[int, str]) -> None:
-        """Note what was found in a column, by row."""
+    def add(self, table: str, column: str, messages: Mapping[int, RowError]) -> None:
+        """Note errors in a column, by row."""
         file = self._tables.name(table)
-        self.add_placed(table, {row: location(file, row, column) + message for row, message in messages.items()})
+        self.add_located(table, {row: locate(error, file, row, column) for row, error in messages.items()})
 
-    def add_placed(self, table: str, messages: Mapping[int, str]) -> None:
-        """Note messages that name file, row and column already."""
+    def add_located(self, table: str, messages: Mapping[int, RowError]) -> None:
+        """Note errors that name file, row and column already."""
         if not messages:
             return
         if self._strict:
@@ -58,22 +53,26 @@ class RowErrors:
         rows: Iterable[int],
         unknown: str,
         alike: Sequence[str | None] | None = None,
+        known: str = "",
     ) -> None:
-        """Note ids that are missing, or that are not known; `unknown` may hold `{id}`.
+        """Note ids that are missing, or that are not known.
 
-        `alike` has for each row a known id that is written otherwise, if there is one.
+        Args:
+            table, frame, column, rows: where they are.
+            unknown: the message on an id that is not known, with `{id}` for it.
+            alike: for each row a known id that is written otherwise, if there is one.
+            known: an aside on the ids that are known, where none is alike.
         """
         rows = [int(row) for row in rows]
-        values = frame[column].iloc[rows].tolist()
-        hints = [unknown if other is None else _tell_alike(unknown, other) for other in alike or [None] * len(rows)]
-        self.add(
-            table,
-            column,
-            {
-                row: "the id is missing" if is_missing(value) else message.replace("{id}", quote(value))
-                for row, value, message in zip(rows, values, hints, strict=True)
-            },
-        )
+        missing, cause = RowError("the id is missing", "the id is missing"), unknown.replace("{id}", "...")
+        errors = {}
+        for row, value, other in zip(rows, frame[column].iloc[rows].tolist(), alike or [None] * len(rows), strict=True):
+            aside = known
+            if other is not None:
+                aside = f"there is {quote(other)}: ids are compared as they are written, so write both alike"
+            text = unknown.replace("{id}", quote(value)) + (f" ({aside})" if aside else "")
+            errors[row] = missing if is_missing(value) else RowError(cause, text)
+        self.add(table, column, errors)
 
     def notes(self, tables: Tables) -> list[Note]:
         """A note on each table with bad rows: how many, why, and the first. It is logged as a warning, too."""
@@ -83,37 +82,30 @@ class RowErrors:
             if messages and frame is not None:
                 file, rows = tables.name(table), f"{len(messages):,} of {count(len(frame), 'row')}"
                 lost = f"{rows} cannot be used and {plural(len(messages), 'gets')} no result"
-                said.append(Note("row error", f"{file}: {lost}{summarize_errors(messages, file)}"))
+                said.append(Note("row error", f"{file}: {lost}{summarize_errors(messages)}"))
                 logger.warning("%s", said[-1])
         return said
 
 
-def _tell_alike(unknown: str, other: str) -> str:
-    """The message on an unknown id, naming what may have been meant instead of how many there are."""
-    hint = f"there is {quote(other)}: ids are compared as they are written, so write both alike"
-    return f"{_ASIDE.sub('', unknown)} ({hint})"
+def locate(error: RowError, file: str, row: int, column: str) -> RowError:
+    """The error with its location; its cause is then of that column."""
+    return RowError(f"column {column} ({error.cause})", location(file, row, column) + error)
 
 
-def summarize_errors(messages: Mapping[int, str], file: str) -> str:
+def summarize_errors(errors: Mapping[int, RowError]) -> str:
     """The end of a sentence on bad rows: the first of them, behind the most frequent causes if there are several.
 
     >>> found = {3: "'a lot' is not a finite number", 8: "'?' is not a finite number"}
-    >>> rows = {row: location("loans.csv", row, "amount") + message for row, message in found.items()}
-    >>> summarize_errors(rows, "loans.csv")
+    >>> number = {row: RowError("is not a finite number", text) for row, text in found.items()}
+    >>> rows = {row: locate(error, "loans.csv", row, "amount") for row, error in number.items()}
+    >>> summarize_errors(rows)
     "; the first: loans.csv, row 4, column amount: 'a lot' is not a finite number"
-    >>> summarize_errors({**rows, 9: location("loans.csv", 9, "from") + "the id is missing"}, "loans.csv")
+    >>> missing = RowError("the id is missing", "the id is missing")
+    >>> summarize_errors({**rows, 9: locate(missing, "loans.csv", 9, "from")})
     ": 2 by column amount (is not a finite number), 1 by column from (the id is missing); the first: loans.csv..."
     """
-    causes = Counter(_cause(message, location(file, row)[:-2]) for row, message in messages.items())
-    most = [f"{count:,} by {cause}" for cause, count in causes.most_common(MOST_CAUSES)]
-    others = causes.total() - sum(count for _, count in causes.most_common(MOST_CAUSES))
+    causes = Counter(error.cause for error in errors.values())
+    most = [f"{number:,} by {cause}" for cause, number in causes.most_common(MOST_CAUSES)]
+    others = causes.total() - sum(number for _, number in causes.most_common(MOST_CAUSES))
     most += [f"{others:,} by others"] if others else []
-    return (f": {', '.join(most)}" if len(causes) > 1 else "") + f"; the first: {messages[min(messages)]}"
-
-
-def _cause(message: str, where: str) -> str:
-    """What a message says without its row and the values that are there; the first, if a row has several."""
-    first = message.removeprefix(where).removeprefix(", ").split(f"; {where}", 1)[0]
-    column, colon, what = first.partition(": ")
-    what = _VALUE.sub("...", _ASIDE.sub("", what)).removeprefix("... ")
-    return f"{column} ({what})" if colon else column
+    return (f": {', '.join(most)}" if len(causes) > 1 else "") + f"; the first: {errors[min(errors)]}"
