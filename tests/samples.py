@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.data.tables.files import Tables
+from censnet.data.splits.split import RESERVED, Split, split_rows
+from censnet.data.tables.files import Tables, write_table
 from censnet.nn.ensemble import stack_members
 from censnet.nn.model import Model
 from censnet.pipeline import replicates
@@ -166,3 +169,28 @@ class RecordWeights(Callback):
 
     def on_train_end(self) -> None:
         self.ended = True
+
+
+def write_splits(
+    splits: Mapping[str, Split],
+    path: str | os.PathLike[str],
+    ids: Mapping[str, pd.DataFrame] | None = None,
+    more: Sequence[pd.DataFrame] = (),
+) -> None:
+    """Write splits of tables as a user would: `table, row, split`, rows counted from 1, and the id columns.
+
+    Args:
+        splits: for each table (nodes, edges, graphs), its split.
+        path: the file, as splits.csv.
+        ids: for some of the tables, the columns that name its rows, such as `id`, or `source` and `target`.
+        more: further rows of this form, such as those of `link_rows`.
+    """
+    frames = []
+    for table, split in splits.items():
+        frame = split_rows(table, split)
+        if ids is not None and table in ids:
+            names = ids[table].rename(columns={name: f"{name}_" for name in RESERVED})
+            names = names.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
+            frame = pd.concat([frame, names], axis=1)
+        frames.append(frame)
+    write_table(pd.concat([*frames, *more], ignore_index=True), Path(path))

@@ -65,7 +65,7 @@ def test_processes_that_read_molecules_import_nothing_from_the_working_directory
     trapped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "START", "spawn")  # as on a Mac and on Windows
-    assert workers.spread(sum, range(600), processes=2) == [sum(part) for part in _chunks(600, 2)]
+    assert workers.parallel_map(sum, range(600), processes=2) == [sum(part) for part in _chunks(600, 2)]
     assert list(trapped.iterdir()) == []
     assert "PYTHONSAFEPATH" not in os.environ
 

@@ -11,7 +11,6 @@ from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset, Tempo
 from torch_geometric.transforms import ToSparseTensor
 
 from censnet.data import load_data
-from censnet.data.interop.convert import from_pyg
 from censnet.errors import DataError
 
 ENDS = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 4, 2]])
@@ -23,7 +22,6 @@ def path(**attributes: object) -> Data:
     return Data(**{name: value for name, value in (found | attributes).items() if value is not None})
 
 
-@pytest.mark.parametrize("read", [load_data, from_pyg])
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
@@ -48,9 +46,9 @@ def path(**attributes: object) -> Data:
         ),
     ],
 )
-def test_a_wrong_shape_or_type_is_an_error_that_states_it(read, attributes, message):
+def test_a_wrong_shape_or_type_is_an_error_that_states_it(attributes, message):
     with pytest.raises(DataError, match=message):
-        read(path(**attributes))
+        load_data(path(**attributes))
 
 
 def test_labels_that_fit_no_table_are_an_error():
@@ -68,7 +66,6 @@ def test_arrays_and_lists_are_read_as_tensors_are(form):
     torch.testing.assert_close(found.graph.nodes, expected.graph.nodes)
     torch.testing.assert_close(found.graph.edges, expected.graph.edges)
     assert found.graph.ends.tolist() == expected.graph.ends.tolist()
-    torch.testing.assert_close(from_pyg(other).graph.nodes, path().x)
     several = load_data([other, other])
     assert several.graph.node_width == 2
 

@@ -20,8 +20,8 @@ def arrow(values: list[object]) -> pa.ChunkedArray:
     return as_arrow(pd.Series(values))
 
 
-def fit(name: str, values: pa.ChunkedArray, kind: str | None = None, shares: bool = False) -> Column:
-    return type_column(name, values, kind, shares).fit()
+def fit(name: str, values: pa.ChunkedArray, kind: str | None = None, row_normalized: bool = False) -> Column:
+    return type_column(name, values, kind, row_normalized).fit()
 
 
 def refit(column: Column, values: pa.ChunkedArray) -> Column:
@@ -264,16 +264,16 @@ def test_a_list_that_arrow_cannot_hold_is_text() -> None:
 
 
 def test_vectors_of_counts_become_shares_of_their_row() -> None:
-    column = fit("words", arrow([[1, 3], [0, 0], None, [2, 2]]), shares=True)
+    column = fit("words", arrow([[1, 3], [0, 0], None, [2, 2]]), row_normalized=True)
     out, bad = encode(column, [[30, 10], [0, 0], None, [5]])
-    assert (column.kind, column.shares, column.names[-1]) == ("vector", True, "words is missing")
+    assert (column.kind, column.row_normalized, column.names[-1]) == ("vector", True, "words is missing")
     np.testing.assert_allclose(out[:2], [[0.75, 0.25, 0], [0, 0, 0]])
     np.testing.assert_allclose(out[2], [*column.mean, 1])
     assert list(bad) == [3]
     again = Column.model_validate_json(column.model_dump_json())
-    assert refit(again, arrow([[1, 1]])) == fit("words", arrow([[1, 1]]), shares=True)
+    assert refit(again, arrow([[1, 1]])) == fit("words", arrow([[1, 1]]), row_normalized=True)
 
 
 def test_vectors_with_a_minus_and_plain_numbers_are_no_counts() -> None:
-    assert not fit("x", arrow([[1, -3], [0, 0]]), shares=True).shares
-    assert fit("age", arrow([1, 3, 4]), shares=True) == fit("age", arrow([1, 3, 4]))
+    assert not fit("x", arrow([[1, -3], [0, 0]]), row_normalized=True).row_normalized
+    assert fit("age", arrow([1, 3, 4]), row_normalized=True) == fit("age", arrow([1, 3, 4]))

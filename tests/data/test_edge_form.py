@@ -17,7 +17,7 @@ from censnet.data.dataset import Dataset
 from censnet.data.load import load_data
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.undirected import find_reverse_duplicates, match_reverses
+from censnet.data.tables.undirected import match_reverses
 from censnet.errors import DataError
 
 
@@ -273,5 +273,3 @@ def test_a_reverse_is_mutual_and_none_is_left_that_could_be_matched(rows: list, 
         assert tuple(table[row]) == (table[other][1], table[other][0], table[other][2])
         assert (row == other) == (table[row][0] == table[row][1])
     assert not {(target, source, value) for source, target, value in alone} & set(alone)
-    doubled = find_reverse_duplicates(ends, 5, features)
-    assert (doubled is not None) == (not alone and bool((ends[0] != ends[1]).any()))

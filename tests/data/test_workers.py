@@ -14,7 +14,7 @@ import pytest
 
 from censnet.data import DataError
 from censnet.data.molecules import parallel as workers
-from censnet.data.molecules.parallel import spread
+from censnet.data.molecules.parallel import parallel_map
 
 
 def squares(items: Sequence[int]) -> list[int]:
@@ -35,30 +35,30 @@ def fail(items: Sequence[int]) -> list[int]:
 
 
 def inner(_: object) -> list[list[int]]:
-    return spread(squares, range(3000))
+    return parallel_map(squares, range(3000))
 
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 5, 999])
 def test_chunks_come_back_in_order(processes: int, count: int) -> None:
-    found = spread(squares, range(count), processes)
+    found = parallel_map(squares, range(count), processes)
     assert [number for chunk in found for number in chunk] == [number * number for number in range(count)]
 
 
 def test_every_process_has_several_chunks_to_even_out_their_times() -> None:
-    assert len(spread(squares, range(1000), 4)) >= 4 * workers.EACH
-    assert len(spread(squares, range(1000), 1)) == 4
+    assert len(parallel_map(squares, range(1000), 4)) >= 4 * workers.EACH
+    assert len(parallel_map(squares, range(1000), 1)) == 4
 
 
 def test_an_ended_process_is_said_in_one_line() -> None:
     with pytest.raises(DataError, match="a process that read a part of the rows was ended"):
-        spread(die, range(1000), 2)
+        parallel_map(die, range(1000), 2)
 
 
 def test_an_error_in_a_process_ends_the_work_soon() -> None:
     start = time.perf_counter()
     with pytest.raises(ValueError, match="the first chunk is bad"):
-        spread(fail, range(16 * 40), 2)
+        parallel_map(fail, range(16 * 40), 2)
     assert time.perf_counter() - start < 2.5  # and not the 3.2 s of all chunks
 
 
@@ -80,7 +80,7 @@ def test_a_child_or_one_of_several_on_the_machine_takes_its_share(monkeypatch: p
 SCRIPT = """
 from censnet.data.molecules import parallel as workers
 workers.START = {start!r}
-print("read", sum(workers.spread(len, range(3000), processes=2)))
+print("read", sum(workers.parallel_map(len, range(3000), processes=2)))
 """
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from censnet.arguments import check_arguments
@@ -16,6 +17,7 @@ from censnet.data.datasets import download as sources
 from censnet.data.datasets.builtin import from_tensors, read_builtin
 from censnet.data.graph_features import GraphFeatures
 from censnet.data.molecules.assemble import assemble_molecules, find_molecule_keys
+from censnet.data.molecules.featurize import featurize
 from censnet.data.molecules.structure_files import is_structure_file, read_structures
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
@@ -28,7 +30,7 @@ from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
 from censnet.data.tables.targets import Rows, expand_targets, target_columns
-from censnet.errors import DataError, shorten
+from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -243,3 +245,34 @@ def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
         if not isinstance(frame, pd.DataFrame):
             raise DataError(f"is a {type(frame).__name__}, expected a frame", table)
     return tables
+
+
+def given_smiles(data: object, schema: Schema) -> list[object] | None:
+    """The texts where data are a SMILES or several; None where they are something else, as a file that is there.
+
+    Args:
+        data: what the user gave. One text is a file, a folder or a built-in set if there is one of that name.
+        schema: of the run that is to read it.
+    """
+    if isinstance(data, str):
+        if sources.is_built_in(data) or schema.smiles is None or _exists(data):
+            return None
+        (problem,) = featurize([data], reading=schema.reading).problems.values() or ("",)
+        if problem:
+            what = "there is no such file, folder or data set, and it is no SMILES either"
+            raise DataError(f"{quote(data)}: {what}: {problem}")
+        return [data]
+    if isinstance(data, pd.Series | np.ndarray) and data.ndim == 1 and data.dtype.kind in "OTU":
+        data = data.tolist()
+    if not isinstance(data, list | tuple) or not data or not all(isinstance(item, str) for item in data):
+        return None
+    if schema.smiles is None:
+        raise DataError("data is a list of texts, expected tables: this run was not trained on SMILES")
+    return list(data)
+
+
+def _exists(text: str) -> bool:
+    try:
+        return text != "" and Path(text).exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False

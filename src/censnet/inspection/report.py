@@ -153,7 +153,7 @@ def _columns(dataset: Dataset) -> list[ColumnReport]:
             )
     for column in schema.graphs.columns:
         parts = "nodes and edges" if schema.smiles is None else "atoms and bonds"
-        chosen = column.name in schema.chosen
+        chosen = column.name in schema.graph_columns
         reason = column.reason if chosen else f"a graph is described by its {parts} alone"
         features = column.width if chosen else 0
         found.append(ColumnReport(table="graphs", name=column.name, kind=column.kind, reason=reason, features=features))

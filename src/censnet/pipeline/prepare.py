@@ -31,7 +31,7 @@ from censnet.tasks.targets import Target
 from censnet.text import count, printable
 from censnet.training.task_data import TaskData, make_task_data
 
-logger = logging.getLogger("censnet")
+logger = logging.getLogger(__name__)
 
 MOST_FINDINGS = 8
 LEAST_MEASURED = 20  # training nodes from which on their columns give means and scales
@@ -43,9 +43,9 @@ class Prepared:
 
     Args:
         data: the user's data, its statistics from training rows.
-        networks: the settings of the training, or of several of which validation rows keep the best.
+        recipes: the settings of the training, or of several from which validation selects.
         changed: the settings that the user, rather than a preset, asked for.
-        asked: the target as the user wrote it.
+        target_specs: the targets as the user wrote them.
         targets: what is predicted.
         splits: level -> the parts of its INPUT rows.
         links: the links to be found, if any are.
@@ -54,9 +54,9 @@ class Prepared:
     """
 
     data: Dataset
-    networks: list[Settings]
+    recipes: list[Settings]
     changed: list[str]
-    asked: list[str]
+    target_specs: list[str]
     targets: list[Target]
     splits: dict[str, Split]
     links: LinkSplit | None
@@ -66,7 +66,7 @@ class Prepared:
     @property
     def settings(self) -> Settings:
         """The settings of the network that was kept, or is trained first: of the data all say the same."""
-        return self.networks[0]
+        return self.recipes[0]
 
     @property
     def split_sources(self) -> dict[str, str]:
@@ -191,13 +191,13 @@ def prepare_typed(
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
     task_data = make_task_data(dataset, targets, [splits], links)
-    networks = resolve_recipes(task_data, settings, changed, dataset, splits.values())
-    settings = networks[0]
+    recipes = resolve_recipes(task_data, settings, changed, dataset, splits.values())
+    settings = recipes[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:
         logger.info("no node is both a source and a target: links are told between these two sides alone")
     if link and settings.model.decoder != "inner_product" and settings.model.diffusion_steps:
         logger.info("links are told by where walks of %s steps lead, beside the rest", settings.model.diffusion_steps)
-    return Prepared(dataset, networks, sorted(changed), list(names), targets, splits, links, task_data)
+    return Prepared(dataset, recipes, sorted(changed), list(names), targets, splits, links, task_data)
 
 
 def find_leaks(prepared: Prepared) -> list[str]:

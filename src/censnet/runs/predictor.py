@@ -14,8 +14,7 @@ from torch import Tensor
 
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset
-from censnet.data.load import load_data
-from censnet.data.molecules.smiles_input import given_smiles
+from censnet.data.load import given_smiles, load_data
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import ArgumentError, DataError, RunError, quote

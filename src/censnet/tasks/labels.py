@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from censnet.data.tables.columns import as_arrow, as_text, is_number
 from censnet.data.tables.integers import MISSING
 
-Form = Literal["text", "integer", "float", "boolean"]
+LabelDtype = Literal["text", "integer", "float", "boolean"]
 
 _TRUTH = {"true": 1, "t": 1, "yes": 1, "y": 1, "1": 1, "false": 0, "f": 0, "no": 0, "n": 0, "0": 0}
 _SIGNS = {
@@ -70,16 +70,16 @@ def _merge_truths(codes: NDArray[np.int64], words: list[str]) -> tuple[NDArray[n
     return np.array([*merged, -1])[codes], [words[first] for first in firsts]
 
 
-def label_dtype(labels: pd.Series[Any], words: Sequence[str]) -> Form:
+def label_dtype(labels: pd.Series[Any], words: Sequence[str]) -> LabelDtype:
     """What the user's values are, so that answers can be given as the same."""
     kind = as_arrow(labels).type
     if pa.types.is_boolean(kind):
         return "boolean"
-    forms: tuple[Form, ...] = ("integer", "float") if is_number(kind) and not pa.types.is_decimal(kind) else ()
+    forms: tuple[LabelDtype, ...] = ("integer", "float") if is_number(kind) and not pa.types.is_decimal(kind) else ()
     return next((form for form in forms if fits(form, words)), "text")
 
 
-def fits(form: Form, words: Sequence[str]) -> bool:
+def fits(form: LabelDtype, words: Sequence[str]) -> bool:
     """Whether words can be given back in a form without loss."""
     if form == "boolean":
         return set(words) <= {"False", "True"}

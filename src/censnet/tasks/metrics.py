@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn import metrics as sklearn_metrics
 
 from censnet.errors import ArgumentError, RunError
+from censnet.ops.arrays import Array
 from censnet.tasks.targets import Target, output_slices
-
-Array = NDArray[Any]
 
 METRICS: dict[str, tuple[str, ...]] = {
     "binary": ("auc", "ap", "accuracy", "f1", "log_loss"),

@@ -11,10 +11,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from censnet.ops.arrays import Array
 from censnet.ops.checks import check_shape
 from censnet.tasks.targets import Target, output_slices
 
-Array = np.ndarray[Any, Any]
 _NONE: frozenset[str] = frozenset()
 # Of very many classes, what is told: the name of the column of a class, and how those of its probability begin.
 RANKS = (("predicted", ""), ("2nd", "2nd_"), ("3rd", "3rd_"), ("4th", "4th_"), ("5th", "5th_"))

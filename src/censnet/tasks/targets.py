@@ -18,7 +18,7 @@ from censnet.data.tables.target_spec import TargetKind, TargetSpec, as_kind
 from censnet.errors import DataError, quote
 from censnet.levels import Level
 from censnet.tasks.labels import (
-    Form,
+    LabelDtype,
     encode_labels,
     fits,
     infer_positive_class,
@@ -62,7 +62,7 @@ class Target(BaseModel):
     column: str = Field(min_length=1)
     kind: TargetKind
     classes: list[str] = []
-    form: Form = "text"
+    form: LabelDtype = "text"
     mean: float = Field(default=0.0, allow_inf_nan=False)
     scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     low: float | None = Field(default=None, allow_inf_nan=False)

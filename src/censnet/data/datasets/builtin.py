@@ -20,10 +20,12 @@ from censnet.ops.graph_set import GraphSet
 ENDS = {"source": "source", "target": "target"}
 
 
-def given_vector(name: str, width: int, shares: bool = False) -> Column:
+def given_vector(name: str, width: int, row_normalized: bool = False) -> Column:
     """A column for features that are tensors already, and stay as they are."""
     reason = "given as a tensor"
-    return Column(name=name, kind="vector", reason=reason, mean=[0.0] * width, scale=[1.0] * width, shares=shares)
+    return Column(
+        name=name, kind="vector", reason=reason, mean=[0.0] * width, scale=[1.0] * width, row_normalized=row_normalized
+    )
 
 
 def read_builtin(name: str, features: Features = "rich") -> Tables | Assembled:
@@ -57,7 +59,7 @@ def _from_citation(citation: Citation, features: Features) -> Assembled:
     ends = pd.DataFrame(graph.ends.t().numpy(), columns=list(ENDS))
     edges = pd.concat([ends, pd.DataFrame(graph.edges.numpy(), columns=list(edge_names))], axis=1)
     names = {"nodes": f"{citation.name} nodes", "edges": f"{citation.name} edges"}
-    words = given_vector("words", graph.node_width, shares=features != "rich")
+    words = given_vector("words", graph.node_width, row_normalized=features != "rich")
     given = [Column(name=name, kind="number", reason=reason, mean=[0.0], scale=[1.0]) for name in edge_names]
     schema = Schema(
         nodes=TableSchema(keys={"id": "id"}, targets=["label"], columns=[words]),
@@ -94,7 +96,7 @@ def from_tensors(graph: Graph | GraphSet) -> Assembled:
         nodes=TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
         edges=TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),
         graphs=TableSchema(keys=in_graph, columns=whole),
-        chosen=[column.name for column in whole],
+        graph_columns=[column.name for column in whole],
     )
     sizes = len(graph.nodes), len(graph.edges), 0 if graphs is None else len(graphs)
     node_rows, edge_rows, graph_rows = (torch.arange(size) for size in sizes)

@@ -1,9 +1,9 @@
-"""Other libraries' graphs: PyTorch Geometric, networkx and pandas, there and back."""
+"""Graphs of other libraries, PyTorch Geometric and networkx, as tables."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch, Data, HeteroData
 from torch_geometric.data.data import BaseData
 
 from censnet.data.interop.check_pyg_data import (
@@ -23,24 +23,10 @@ from censnet.data.interop.check_pyg_data import (
     refuse_other_objects,
     refuse_unused,
 )
-from censnet.data.interop.networkx_graphs import FromNetworkx, from_networkx, is_networkx, to_networkx
-from censnet.data.interop.pandas_tables import from_pandas, to_pandas
-from censnet.data.interop.pyg_data import Imported, as_one, from_pyg, to_pyg
+from censnet.data.interop.networkx_graphs import from_networkx, is_networkx
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import mask_part
 from censnet.errors import DataError
-
-__all__ = [
-    "FromNetworkx",
-    "Imported",
-    "from_networkx",
-    "from_pandas",
-    "from_pyg",
-    "to_networkx",
-    "to_pandas",
-    "to_pyg",
-    "to_tables",
-]
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +47,7 @@ def to_tables(data: object) -> Tables | None:
         return _plain_names(found.tables)
     refuse_other_objects(data)
     if isinstance(data, list | tuple) and any(isinstance(item, BaseData) for item in data):
-        data = as_one([_check_item(item, number) for number, item in enumerate(data)])
+        data = _as_batch([_check_item(item, number) for number, item in enumerate(data)])
     if not isinstance(data, Data):
         return None
     graph: Any = check_pyg(data)
@@ -95,6 +81,26 @@ def to_tables(data: object) -> Tables | None:
         logger.warning(describe_unused(unused, count))
     graphs = pd.DataFrame(tables["graphs"]) if "graphs" in tables else None
     return Tables(pd.DataFrame(tables["nodes"]), pd.DataFrame(tables["edges"]), graphs)
+
+
+def _as_batch(graphs: Sequence[Data]) -> Batch:
+    """A list of graphs as a batch."""
+    if len(graphs) == 0:
+        raise ValueError("the list of graphs is empty, expected at least one")
+    for number, graph in enumerate(graphs):
+        if isinstance(graph, HeteroData) or not isinstance(graph, Data):
+            raise ValueError(f"item {number} of the list is a {type(graph).__name__}, expected Data")
+        if set(graph.keys()) != set(graphs[0].keys()):
+            odd = ", ".join(sorted(set(graph.keys()) ^ set(graphs[0].keys())))
+            raise ValueError(f"graph {number} and graph 0 do not have the same attributes ({odd}), expected all to")
+        for name in graph.keys():  # noqa: SIM118
+            widths = [value.shape[1:] for value in (graph[name], graphs[0][name]) if isinstance(value, Tensor)]
+            if name != "edge_index" and len(widths) == 2 and widths[0] != widths[1]:
+                raise ValueError(
+                    f"{name} of graph {number} has shape {tuple(graph[name].shape)}, expected as many columns as in "
+                    f"graph 0, which has {tuple(graphs[0][name].shape)}"
+                )
+    return Batch.from_data_list(list(graphs))
 
 
 def _check_item(item: object, number: int) -> Data:

@@ -22,7 +22,7 @@ from censnet.data.tables.keys import find_keys, names_smiles
 from censnet.data.tables.notes import Note
 from censnet.data.tables.packing import invert_rows
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TypedTable, chosen_columns
+from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TypedTable, find_graph_columns
 from censnet.errors import DataError, location, name_columns, quote
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
@@ -126,7 +126,7 @@ def assemble_molecules(
             smiles=column,
             features="rich" if features == "rich" else "paper",  # the released code has no molecules
             reading=reading,
-            chosen=chosen_columns(table.schema, decided.get("graphs", {})),
+            graph_columns=find_graph_columns(table.schema, decided.get("graphs", {})),
         )
     else:
         fitted = schema.graphs.model_copy(update={"keys": dict(keys)})
@@ -134,7 +134,7 @@ def assemble_molecules(
         table = TypedTable.read(schema.of_graphs, frame, file)
     none = torch.zeros(0, dtype=torch.long)
     graph_rows = torch.from_numpy(invert_rows(read.rows, len(frame)))
-    chosen = table.select(schema.chosen) if schema.chosen else None
+    chosen = table.select(schema.graph_columns) if schema.graph_columns else None
     encoder = MoleculeEncoder(schema, read, table)
     described = pd.DataFrame(read.descriptors, columns=names) if names else None
     ways = none, none, graph_rows

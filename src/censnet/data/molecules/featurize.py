@@ -28,7 +28,7 @@ from censnet.data.molecules.atoms import (
     learn_vocabulary,
     names_of,
 )
-from censnet.data.molecules.parallel import spread
+from censnet.data.molecules.parallel import parallel_map
 from censnet.data.molecules.rdkit_reader import (
     PLAIN,
     Read,
@@ -214,7 +214,7 @@ def map_smiles(
     check_installed()
     if isinstance(smiles, str):
         raise ArgumentError(f"smiles is the text {quote(smiles)}, expected a list of texts")
-    return spread(work, list(smiles), processes, progress)
+    return parallel_map(work, list(smiles), processes, progress)
 
 
 def _join(parts: Sequence[Read]) -> Read:

@@ -27,10 +27,10 @@ SMALL = 2_000  # fewer items than this are done before a second process has star
 # numpy alone. Elsewhere than on Linux it is not safe, and the platform's own way is taken.
 START = "fork" if sys.platform == "linux" else None
 
-logger = logging.getLogger("censnet")
+logger = logging.getLogger(__name__)
 
 
-def spread(
+def parallel_map(
     work: Callable[[Sequence[Item]], Result],
     items: Sequence[Item],
     processes: int | None = None,
@@ -44,7 +44,7 @@ def spread(
         processes: how many; None is one for a short list and one for each core for a long one.
         progress: what to call the progress bar; None shows none.
 
-    >>> spread(sum, list(range(1000)), processes=1)
+    >>> parallel_map(sum, list(range(1000)), processes=1)
     [32640, 98176, 163712, 204972]
     """
     if processes is not None and processes < 1:

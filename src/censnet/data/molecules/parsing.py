@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from censnet.data.molecules.spelling import MoleculeError, other_notation, query, read_spelling, refusal
-from censnet.data.molecules.standardize import Standardizer
-from censnet.data.tables.schema import MoleculeReading
+from censnet.data.tables.schema import MoleculeReading, Standardize
 
 try:
     from rdkit import Chem, rdBase
@@ -23,6 +22,8 @@ LONG = 2_000  # characters from which the size is looked at before rdkit's slowe
 MOST_ATOMS = 3_000
 MOST_RINGS = 500  # finding rings takes the cube of their number
 DUMMY = "an R-group or dummy atom, not a molecule"
+WITH_TAUTOMERS = 150  # atoms; what is larger keeps the tautomer that was given
+MOST_TAUTOMERS = 200  # that are looked at
 POSITION = "censnet_position"  # of an atom in its text, as a property of rdkit's atom
 
 
@@ -42,6 +43,34 @@ def quiet_rdkit() -> Iterator[None]:
         if collecting:
             gc.enable()
         Chem.SetUseLegacyStereoPerception(legacy)
+
+
+class Standardizer:
+    """Bring a molecule to a standard form.
+
+    Args:
+        how: ``"fragment"`` keeps the largest fragment, an organic one if there is one; ``"parent"`` removes its charges
+            too, by adding and removing protons; ``"tautomer"`` takes rdkit's canonical tautomer of that.
+    """
+
+    def __init__(self, how: Standardize) -> None:
+        from rdkit.Chem.MolStandardize import rdMolStandardize  # a moment, for those who ask for it
+
+        self._fragments = rdMolStandardize.LargestFragmentChooser(preferOrganic=True)
+        self._charges = rdMolStandardize.Uncharger() if how in ("parent", "tautomer") else None
+        self._tautomers = None
+        if how == "tautomer":
+            self._tautomers = rdMolStandardize.TautomerEnumerator()
+            self._tautomers.SetMaxTautomers(MOST_TAUTOMERS)
+
+    def apply(self, molecule: Any) -> Any:
+        """The standard form of a molecule, as a new molecule."""
+        found = self._fragments.choose(molecule)
+        if self._charges is not None:
+            found = self._charges.uncharge(found)
+        if self._tautomers is not None and found.GetNumAtoms() <= WITH_TAUTOMERS:
+            found = self._tautomers.Canonicalize(found)
+        return found
 
 
 class Parser:

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from censnet.data.splits.split import PARTS, Split, file_name, read_split_rows, split_rows
 from censnet.errors import DataError
-from censnet.ops.arrays import unique_inverse
+from censnet.ops.arrays import Array, unique_inverse
 from censnet.ops.graph import Graph
 from censnet.ops.pairs import NodePairs, sample_non_edges
 
 __all__ = ["LinkSplit", "link_rows", "links", "read_links"]
 
-Array = np.ndarray[Any, Any]
 NODE_ROWS = ("source_row", "target_row")  # of the nodes of a pair, in splits.csv
 
 
@@ -119,7 +118,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
 def link_rows(
     split: LinkSplit, graph: Graph, edge_rows: Tensor | None = None, node_ids: pd.Series[Any] | None = None
 ) -> pd.DataFrame:
-    """What `write_splits` adds to splits.csv for links: the tables `links` and `non-links`.
+    """The rows of splits.csv for links: the tables `links` and `non-links`.
 
     Args:
         split: of the edges of the graph.
@@ -142,7 +141,7 @@ def link_rows(
 
 
 def read_links(source: str | os.PathLike[str] | pd.DataFrame, edge_rows: Tensor | None = None) -> LinkSplit:
-    """Read the link split that `write_splits` wrote with `link_rows`.
+    """Read the link split of a splits.csv, as `link_rows` gives it.
 
     Args:
         source: the file, or its content.

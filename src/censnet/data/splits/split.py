@@ -16,7 +16,7 @@ import pyarrow.csv
 import torch
 from torch import Tensor
 
-from censnet.data.tables.files import check_file, write_table
+from censnet.data.tables.files import check_file
 from censnet.errors import DataError
 from censnet.text import count
 
@@ -119,31 +119,6 @@ class Split:
         return Split.of(codes)
 
 
-def write_splits(
-    splits: Mapping[str, Split],
-    path: str | os.PathLike[str],
-    ids: Mapping[str, pd.DataFrame] | None = None,
-    more: Sequence[pd.DataFrame] = (),
-) -> None:
-    """Write splits of tables as `table, row, split`, rows counted from 1, with the user's id columns beside them.
-
-    Args:
-        splits: for each table (nodes, edges, graphs), its split.
-        path: the file, as splits.csv.
-        ids: for some of the tables, the columns that name its rows, such as `id`, or `source` and `target`.
-        more: further rows of this form, such as those of `link_rows`.
-    """
-    frames = []
-    for table, split in splits.items():
-        frame = split_rows(table, split)
-        if ids is not None and table in ids:
-            names = ids[table].rename(columns={name: f"{name}_" for name in RESERVED})
-            names = names.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)
-            frame = pd.concat([frame, names], axis=1)
-        frames.append(frame)
-    write_table(pd.concat([*frames, *more], ignore_index=True), Path(path))
-
-
 def split_rows(table: str, split: Split) -> pd.DataFrame:
     """The rows of one table as they stand in a split file, in rising order; those in no part are left out."""
     rows = np.concatenate([part.numpy() for part in split.parts.values()])
@@ -155,7 +130,7 @@ def split_rows(table: str, split: Split) -> pd.DataFrame:
 def read_splits(
     source: str | os.PathLike[str] | pd.DataFrame, ids: Mapping[str, pd.DataFrame] | None = None
 ) -> dict[str, Split]:
-    """Read what `write_splits` wrote, or a user's own file of that form.
+    """Read the splits.csv of a run, or a user's own file of that form.
 
     Args:
         source: the file, or its content.

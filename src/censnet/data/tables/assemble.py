@@ -23,8 +23,8 @@ from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.packing import inverse_permutation, invert_rows, order_by_end, pack, take_rows
 from censnet.data.tables.resolve_ids import Keys, ResolvedIds, resolve_ids
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable, chosen_columns
-from censnet.data.tables.suggest_keys import tell_ends
+from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable, find_graph_columns
+from censnet.data.tables.suggest_keys import ends_hint
 from censnet.errors import DataError, name_columns
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
@@ -178,7 +178,7 @@ def assemble(
                 edges=typed["edges"].schema,
                 graphs=graphs,
                 features=features,
-                chosen=chosen_columns(graphs, decided.get("graphs", {})) if many else [],
+                graph_columns=find_graph_columns(graphs, decided.get("graphs", {})) if many else [],
             )
         )
     return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems)
@@ -200,7 +200,7 @@ def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str,
         if table == "edges" and not {"source", "target"} <= keys[table].keys():
             columns = name_columns(frame.columns)
             ids = None if tables.nodes is None or "id" not in keys["nodes"] else tables.nodes[keys["nodes"]["id"]]
-            hint = tell_ends(frame, keys[table], ids)
+            hint = ends_hint(frame, keys[table], ids)
             raise DataError(f"has the columns {columns}, expected source and target {hint}", tables.name(table))
     return keys
 
@@ -219,9 +219,9 @@ def _type_tables(
         table_keys = dict(keys.get(table) or made[table])
         if table not in keys and table == "nodes" and "graph" in frame.columns:
             table_keys["graph"] = "graph"
-        shares = features != "rich" and table == "nodes"
+        row_normalized = features != "rich" and table == "nodes"
         named, file = targets.get(table, ()), tables.name(table)
-        typed[table] = TypedTable.find(frame, table_keys, named, decided.get(table), shares, file)
+        typed[table] = TypedTable.find(frame, table_keys, named, decided.get(table), row_normalized, file)
     return typed
 
 
@@ -233,7 +233,7 @@ def _read_tables(tables: Tables, schema: Schema) -> dict[str, TypedTable]:
         no_edges = table == "edges" and len(frame) == 0 and "source" in frame.columns and len(frame.columns) == 2
         if no_edges:
             typed[table] = TypedTable(fitted, [], 0, tables.name(table))
-        elif table != "graphs" or schema.chosen:
+        elif table != "graphs" or schema.graph_columns:
             typed[table] = TypedTable.read(fitted, frame, tables.name(table))
     return typed
 
@@ -288,7 +288,7 @@ def _lay_out(
         node_source, source = node_source[node_order], source[edge_order]
     encoder = TableEncoder(schema, typed, node_rows, node_source, source)
     ways = torch.from_numpy(node_rows), torch.from_numpy(edge_rows), torch.from_numpy(graph_rows)
-    graph_table = typed["graphs"].select(schema.chosen) if schema.chosen else None
+    graph_table = typed["graphs"].select(schema.graph_columns) if schema.graph_columns else None
     return Assembled(graph, tables, schema, *ways, encoder, present, graph_table)
 
 

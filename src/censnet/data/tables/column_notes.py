@@ -42,14 +42,14 @@ def column_notes(tables: Tables, schema: Schema) -> list[Note]:
     unused = [
         column.name
         for column in schema.graphs.columns
-        if column.name not in schema.chosen and not (column.kind == "drop" or _may_be_split(column))
+        if column.name not in schema.graph_columns and not (column.kind == "drop" or _may_be_split(column))
     ]
     if unused:
         columns = first_few(unused)
         whole = "a graph is described by its nodes and edges"
         if schema.smiles is not None:
             whole = "a molecule is described by its atoms and bonds"
-        alone = "and the columns that were chosen" if schema.chosen else "alone"
+        alone = "and the columns that were chosen" if schema.graph_columns else "alone"
         notes.append(Note("column", f"{tables.name('graphs')}: {columns} not used: {whole} {alone}"))
     return notes + [Note("values", f"{tables.name('graphs')}: {told}") for told in _of_values(schema.of_graphs.columns)]
 

@@ -75,8 +75,8 @@ def _number(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
 
 def _text(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
     count = len(values)
-    spread = np.linspace(0, count - 1, _SAMPLE).astype(np.int64) if count > _SAMPLE else None
-    sample = values if spread is None else values.take(pa.array(spread))
+    evenly = np.linspace(0, count - 1, _SAMPLE).astype(np.int64) if count > _SAMPLE else None
+    sample = values if evenly is None else values.take(pa.array(evenly))
     distinct = pc.count_distinct(sample).as_py()
     if distinct == 1 and pc.count_distinct(values).as_py() == 1:
         return _CONSTANT
@@ -105,7 +105,7 @@ def _text(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
         return "id", "every value is different"
     if distinct > 0.5 * len(sample) and distinct > 10:
         return "text", f"{distinct:,} different values in {len(sample):,} rows"
-    distinct = distinct if spread is None else pc.count_distinct(values).as_py()
+    distinct = distinct if evenly is None else pc.count_distinct(values).as_py()
     if distinct > MOST_CATEGORIES:
         return "category", f"{distinct:,} categories, of which the {MOST_CATEGORIES} most frequent"
     return "category", f"{distinct} categories"

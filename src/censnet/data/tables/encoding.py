@@ -22,7 +22,7 @@ from censnet.data.tables.columns import (
 )
 from censnet.data.tables.notations import Notation
 from censnet.data.tables.notes import RowError
-from censnet.data.tables.statistics import to_shares
+from censnet.data.tables.statistics import normalize_rows
 from censnet.errors import quote
 from censnet.ops.arrays import Array, BoolArray, FloatArray
 
@@ -53,7 +53,7 @@ class Column(BaseModel):
         missing: whether training rows lacked it, so that an indicator follows its features.
         marked: the entries of a vector that training rows lacked, each with an indicator behind it.
         statistics: the rows that mean, scale and categories come from: all where those for training say nothing.
-        shares: whether a vector, of words that are counted, is divided by its sum in each row.
+        row_normalized: whether a vector, of words that are counted, is divided by its sum in each row.
         notation: of numbers in text: what commas and points in it mean.
     """
 
@@ -70,7 +70,7 @@ class Column(BaseModel):
     missing: bool = False
     marked: list[int] = Field(default_factory=list)
     statistics: Literal["training", "all"] = "training"
-    shares: bool = False
+    row_normalized: bool = False
     notation: Notation = "point"
 
     @model_validator(mode="after")
@@ -134,7 +134,7 @@ class Column(BaseModel):
         numbers = parsed.matrix
         absent = np.isnan(numbers)
         absent[parsed.bad] = False
-        self._scale(to_shares(numbers) if self.shares else numbers, absent, out)
+        self._scale(normalize_rows(numbers) if self.row_normalized else numbers, absent, out)
         if self.missing:
             out[:, -1] = absent.all(axis=1)
 

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.keys import TABLES, find_key
 from censnet.data.tables.notes import Note, RowError
-from censnet.data.tables.suggest_keys import tell_ends
+from censnet.data.tables.suggest_keys import ends_hint
 from censnet.errors import DataError, name_columns, quote
 from censnet.files import atomic_file
 
@@ -217,7 +217,7 @@ def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = 
     else:
         columns = name_columns(frame.columns)
         known = {role: column for role in ("source", "target") if (column := _played(frame, role, roles)) is not None}
-        hint = tell_ends(frame, known)
+        hint = ends_hint(frame, known)
         raise DataError(f"has the columns {columns}, expected source and target, or smiles {hint}", name)
     names = {table: name}
     return Tables(edges=frame, names=names) if table == "edges" else Tables(graphs=frame, names=names)

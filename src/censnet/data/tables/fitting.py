@@ -17,7 +17,7 @@ from censnet.data.tables.columns import DECIMAL_COMMA, USED, Kind, Parsed, as_te
 from censnet.data.tables.encoding import CHOSEN, EXPECTED, Column, parse_values
 from censnet.data.tables.notations import Notation
 from censnet.data.tables.notes import RowError
-from censnet.data.tables.statistics import Summary, different_columns, summarize, summarize_each, to_shares
+from censnet.data.tables.statistics import Summary, different_columns, normalize_rows, summarize, summarize_each
 from censnet.errors import DataError, quote
 from censnet.ops.arrays import Array, IntArray
 
@@ -58,13 +58,13 @@ class TypedColumn:
         if self.parsed is None:
             return _fit_category(self.column, self.values, rows, only)
         column, parsed = self.column, self.parsed
-        every = to_shares(parsed.matrix) if column.shares else parsed.matrix
+        every = normalize_rows(parsed.matrix) if column.row_normalized else parsed.matrix
         training = every if rows is None else every[rows]
         absent = np.isnan(training)
         absent[np.isin(np.arange(len(every)) if rows is None else rows, parsed.bad)] = False
         mean, scale, statistics = list[float](), list[float](), "training"
         features = set(column.entries)
-        fixed = column.kind == "boolean" or column.shares  # truth values and shares are in scale already
+        fixed = column.kind == "boolean" or column.row_normalized  # truth values and shares are in scale already
         for entry, (found, centered) in enumerate(zip(summarize_each(training), column.is_centered, strict=True)):
             silent = found is None or (found.scale(centered) == 0 and not fixed)
             if silent and rows is not None and not only and (entry in features or not features):
@@ -75,7 +75,7 @@ class TypedColumn:
             mean.append(0.0 if found is None else found.mean)
             scale.append(1.0 if found is None or fixed else found.scale(centered) or 1.0)
         marks: dict[str, object] = {"missing": bool(absent.all(axis=1).any())}
-        if column.kind == "vector" and not column.shares:
+        if column.kind == "vector" and not column.row_normalized:
             marks = {"marked": different_columns(absent, column.entries or range(absent.shape[1]))}
         return column.model_copy(update={"mean": mean, "scale": scale, "statistics": statistics, **marks})
 
@@ -91,7 +91,7 @@ class TypedColumn:
 
 
 def type_column(
-    name: str, values: pa.ChunkedArray, kind: str | None = None, shares: bool = False, file: str | None = None
+    name: str, values: pa.ChunkedArray, kind: str | None = None, row_normalized: bool = False, file: str | None = None
 ) -> TypedColumn:
     """Find the kind of a column by all of its values, unless it is given, and read them.
 
@@ -99,7 +99,7 @@ def type_column(
         name: of the column.
         values: all of them.
         kind: as the user says; it is an error if no value can be read so.
-        shares: whether a vector of counts is divided by its sum in each row.
+        row_normalized: whether a vector of counts is divided by its sum in each row.
         file: of the column, for messages.
     """
     reason, notation = CHOSEN, cast(Notation | None, None)
@@ -124,8 +124,10 @@ def type_column(
         if column.chosen:
             _refuse(column, values, parsed, width, file)
         return TypedColumn(Column(name=name, kind="constant", reason="holds no value that can be read"), values)
-    shares = shares and column.kind == "vector" and not bool((numbers < 0).any())
-    column = _find_scaling(column.model_copy(update={"shares": shares, "notation": parsed.notation}), numbers)
+    row_normalized = row_normalized and column.kind == "vector" and not bool((numbers < 0).any())
+    column = _find_scaling(
+        column.model_copy(update={"row_normalized": row_normalized, "notation": parsed.notation}), numbers
+    )
     return TypedColumn(column, values, parsed if column.kind in USED else None)
 
 
@@ -144,7 +146,7 @@ def _find_scaling(column: Column, numbers: Array) -> Column:
     """The column with the entries that are features, and those that are centered, by all rows; or a constant."""
     width = numbers.shape[1]
     column = column.model_copy(update={"mean": [0.0] * width, "scale": [1.0] * width})
-    if column.shares:
+    if column.row_normalized:
         return column
     found = summarize_each(numbers)
     entries = [entry for entry, summary in enumerate(found) if summary is not None and summary.deviation > 0]

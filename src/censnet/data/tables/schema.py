@@ -101,7 +101,7 @@ class TypedTable:
         keys: Mapping[str, str] | None = None,
         targets: Sequence[str] = (),
         overrides: Mapping[str, str] | None = None,
-        shares: bool = False,
+        row_normalized: bool = False,
         file: str = "the table",
     ) -> TypedTable:
         """Type the columns of a table by all of its rows, and read them.
@@ -111,13 +111,13 @@ class TypedTable:
             keys: role -> column.
             targets: the columns to predict.
             overrides: column -> kind, as the user says.
-            shares: whether vectors of counts are divided by their sum in each row.
+            row_normalized: whether vectors of counts are divided by their sum in each row.
             file: named in messages.
         """
         keys, overrides = dict(keys or {}), dict(overrides or {})
         taken = {*keys.values(), *targets}
         columns = [
-            type_column(name, as_arrow(frame[name]), overrides.get(name), shares, file)
+            type_column(name, as_arrow(frame[name]), overrides.get(name), row_normalized, file)
             for name in frame.columns
             if name not in taken
         ]
@@ -203,7 +203,7 @@ def _share_indicators(columns: Sequence[tuple[TypedColumn, Column]], rows: IntAr
     return found
 
 
-def chosen_columns(graphs: TableSchema, decided: Mapping[str, str]) -> list[str]:
+def find_graph_columns(graphs: TableSchema, decided: Mapping[str, str]) -> list[str]:
     """The columns of `graphs` that are features: those alone that the user gave a kind of feature.
 
     Beside a molecule stand its other measurements as often as what is known of it, so nothing is taken by itself.
@@ -240,7 +240,7 @@ class Schema(BaseModel):
         features: the set of features.
         vocabulary: of the `paper` features of molecules.
         reading: how SMILES become molecules.
-        chosen: the columns of `graphs` that are features of each graph.
+        graph_columns: the columns of `graphs` that are features of each graph.
         descriptors: the descriptors of molecules that are, each as a column.
 
     Example:
@@ -264,13 +264,13 @@ class Schema(BaseModel):
     features: Features = "rich"
     vocabulary: list[str] = Field(default_factory=list)
     reading: MoleculeReading = MoleculeReading()
-    chosen: list[str] = Field(default_factory=list)
+    graph_columns: list[str] = Field(default_factory=list)
     descriptors: TableSchema = Field(default_factory=TableSchema)
 
     @property
     def of_graphs(self) -> TableSchema:
         """The columns of `graphs` that are features."""
-        columns = [column for column in self.graphs.columns if column.name in self.chosen]
+        columns = [column for column in self.graphs.columns if column.name in self.graph_columns]
         return self.graphs.model_copy(update={"columns": columns})
 
     @property

@@ -9,12 +9,13 @@ so a matrix gives the same features as one vector in each row and as a column fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from censnet.ops.arrays import Array
+
 _BLOCK = 1 << 15  # rows that fit a core's cache
 _CELLS = 1 << 24  # of a matrix that is laid out by columns at a time
 
@@ -71,7 +72,7 @@ def different_columns(marks: NDArray[np.bool_], columns: Sequence[int]) -> list[
     return found
 
 
-def to_shares(vectors: Array) -> Array:
+def normalize_rows(vectors: Array) -> Array:
     """Each row divided by its sum; one without a positive sum stays as it is."""
     total = np.nansum(vectors, axis=1, keepdims=True)
     divided: Array = np.divide(vectors, total, out=np.array(vectors, np.float64), where=total > 0)

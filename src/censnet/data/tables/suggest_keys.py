@@ -69,20 +69,20 @@ def suggest_id(frame: pd.DataFrame, ids: pd.Series) -> str | None:
     return best if best is not None and shared[best] >= 0.5 else None
 
 
-def tell_ends(frame: pd.DataFrame, known: Mapping[str, str], ids: pd.Series | None = None) -> str:
+def ends_hint(frame: pd.DataFrame, known: Mapping[str, str], ids: pd.Series | None = None) -> str:
     """The end of a sentence on a table whose ends are not known: the option that says which they are."""
     found = suggest_ends(frame, known, ids)
     smiles = next((column for column in frame.columns if "smiles" in column.lower()), None)
     if not found and smiles is not None and not known and find_key(frame.columns, "smiles") is None:
         found = {"smiles": smiles}
     missing = {role: "COLUMN" for role in ("source", "target") if role not in known}
-    return f"(if they have other names: {tell_option(found or missing)})"
+    return f"(if they have other names: {option_hint(found or missing)})"
 
 
-def tell_option(roles: Mapping[str, str]) -> str:
+def option_hint(roles: Mapping[str, str]) -> str:
     """The option that gives columns these roles.
 
-    >>> tell_option({"source": "paid by", "target": "payee"})
+    >>> option_hint({"source": "paid by", "target": "payee"})
     "--column 'paid by=source' --column payee=target; in Python, overrides"
     """
     return (

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-Labels = Callable[[], NDArray[np.uint64]]
+from censnet.ops.arrays import IntArray
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SAMPLE = 256
-
-
-def find_reverse_duplicates(
-    ends: IntArray, num_nodes: int, features: NDArray[np.float32], labels: Labels | None = None
-) -> IntArray | None:
-    """For each edge, the first row of the two that say the same; None unless EVERY edge but a loop is there twice.
-
-    Args:
-        ends: the two nodes of each edge.
-        num_nodes: N.
-        features: what each edge is described by.
-        labels: gives a number for each edge, equal where its labels are; called only when all else agrees.
-
-    Shape:
-        ends (2, E), features (E, d), labels (E,) -> (E,).
-    """
-    source, target = ends
-    num_up = int(np.count_nonzero(source < target))
-    if num_up == 0 or num_up != int(np.count_nonzero(source > target)) or share_with_reverse(ends, num_nodes) < 1:
-        return None
-    codes = None if labels is None else labels()
-    reverse = match_reverses(ends, num_nodes, features, codes)
-    if reverse.min() < 0 or (codes is not None and not np.array_equal(codes, codes[reverse])):
-        return None
-    return np.minimum(reverse, np.arange(len(reverse)))
 
 
 def share_with_reverse(ends: IntArray, num_nodes: int) -> float:
@@ -64,7 +37,9 @@ def match_reverses(
     goes with the first of the other, and those with the same labels go together where labels are given.
 
     Args:
-        ends, num_nodes, features: as in `find_reverse_duplicates`.
+        ends: the two nodes of each edge.
+        num_nodes: N.
+        features: of each edge.
         labels: a number for each edge; it decides among rows that are equal otherwise, and nothing else.
 
     Example:
