@@ -17,6 +17,7 @@ from censnet.data.molecules import rdkit_reader as chemistry
 from censnet.data.molecules.atoms import ATOM_CODES, PAPER_ATOM, RICH_ATOM, RICH_BOND, encode, names_of
 from censnet.data.molecules.featurize import Molecules, canonical, featurize, scaffolds
 from censnet.data.tables.schema import MoleculeReading
+from censnet.errors import MissingDependencyError
 from censnet.ops.graph_set import GraphSet
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
@@ -219,7 +220,7 @@ def test_wrong_settings_are_refused():
 
 def test_without_rdkit_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(chemistry, "Chem", None)
-    with pytest.raises(ValueError, match=r"needs rdkit.*pip install 'censnet\[chem\]'"):
+    with pytest.raises(MissingDependencyError, match=r"needs rdkit.*pip install 'censnet\[chem\]'"):
         featurize(["C"])
 
 

@@ -63,7 +63,7 @@ def test_label_rate_leaves_rows_without_a_label_out():
     [
         (["a", "b"] * 50, 0.5, "rate is 0.5"),
         (["a", "b"] * 50, 0.001, "less than one row for each"),
-        (["a"] * 99 + ["b"], 0.1, "class 'b' has 1 labelled rows, expected 5"),
+        (["a"] * 99 + ["b"], 0.1, "class 'b' has 1 labeled rows, expected 5"),
         ([None, None], 0.1, "no row has a label"),
     ],
 )

@@ -14,6 +14,7 @@ from rdkit.Chem import AllChem
 from censnet.data import DataError, load_data
 from censnet.data.molecules import rdkit_reader as chemistry
 from censnet.data.molecules.featurize import canonical
+from censnet.errors import MissingDependencyError
 
 
 def block(smiles: str, title: str = "", spatial: bool = False) -> str:
@@ -152,5 +153,5 @@ def test_a_damaged_gzip_and_text_that_is_not_utf8_are_one_line(tmp_path):
 def test_without_rdkit_an_sdf_file_says_what_to_install(tmp_path, monkeypatch):
     write(tmp_path / "set.sdf", record(block("CCO")))
     monkeypatch.setattr(chemistry, "Chem", None)
-    with pytest.raises(ValueError, match=r"needs rdkit.*pip install 'censnet\[chem\]'"):
+    with pytest.raises(MissingDependencyError, match=r"needs rdkit.*pip install 'censnet\[chem\]'"):
         load_data(tmp_path / "set.sdf")

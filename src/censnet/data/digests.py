@@ -1,4 +1,4 @@
-"""Digests of rows, by which rows that a network was trained on are recognized when they are read again.
+"""Digests of rows, by which rows that a model was trained on are recognized when they are read again.
 
 A node is its id and its features, an edge its two ends and its features. A graph is its structure with all features,
 whatever the order of its nodes: another spelling of the same SMILES has the same digest.
@@ -58,7 +58,7 @@ def spell_digests(digests: Digests) -> list[str]:
 
 
 def read_digests(texts: pd.Series[Any]) -> Digests:
-    """What `spell_digests` wrote; texts of any other form are left out.
+    """Read digests as `spell_digests` writes them; texts of any other form are left out.
 
     >>> read_digests(pd.Series(spell_digests(np.array([7, 8], np.uint64)) + [None, "?"]))
     array([7, 8], dtype=uint64)

@@ -194,7 +194,7 @@ def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> di
 
 
 def suggest_targets(data: object, column: str) -> list[str]:
-    """What a column without a level may mean: `edge:amount` for `amount`, if the table of edges has it.
+    """Targets that a column without a level may mean: `edge:amount` for `amount`, if the table of edges has it.
 
     >>> suggest_targets("karate", "faction"), suggest_targets("karate", "age")
     (['node:faction'], [])

@@ -1,4 +1,4 @@
-"""From a user's data and targets to a lesson: read, split, take statistics from training rows, encode the labels."""
+"""From a user's data and targets to the tensors of a training: read, split, fit on training rows, encode."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Prepared:
         targets: what is predicted.
         splits: level -> the parts of its INPUT rows.
         links: the links to be found, if any are.
-        lesson: the same as tensors.
+        task_data: the same as tensors.
         findings: what may make the scores look better than they are; see `find_leaks`.
     """
 
@@ -95,7 +95,7 @@ def prepare(
     strict: bool = False,
     overrides: Mapping[str, str] | None = None,
 ) -> Prepared:
-    """Read data and make the lesson.
+    """Read data, split them, and encode features and labels.
 
     Args:
         data, strict, overrides: as in `load_data`.
@@ -129,7 +129,7 @@ def prepare(
 def _without_split_column(
     overrides: Mapping[str, str] | None, settings: Settings, asked: Sequence[TargetSpec]
 ) -> Mapping[str, str] | None:
-    """What the user says of columns, and that the one that states the split is no feature."""
+    """The overrides of the user, and that the column that states the split is no feature."""
     name = settings.data.split_column
     if settings.data.split != "column" or name is None or any(item.column == name for item in asked):
         return overrides
@@ -139,7 +139,7 @@ def _without_split_column(
 def _rows_to_measure(data: TypedData, splits: Mapping[str, Split]) -> dict[str, Tensor]:
     """Level -> the input rows whose columns give means and scales: training rows, unless these are too few.
 
-    A network sees the columns of every node of its graph, so that few nodes with labels need not speak for all.
+    A model sees the features of every node of its graph, so a few labeled nodes need not represent all.
     """
     rows = {level: split.train for level, split in splits.items()}
     if isinstance(data.graph, Graph) and len(rows.get("node", ())) < LEAST_MEASURED and "node" in rows:
@@ -148,7 +148,7 @@ def _rows_to_measure(data: TypedData, splits: Mapping[str, Split]) -> dict[str, 
 
 
 def read_targets(data: object, target: Targets) -> tuple[list[TargetSpec], bool]:
-    """What is to be predicted; where a level was left out, the error says which the data suggest."""
+    """The targets; where a level was left out, the error says which the data suggest."""
     try:
         return parse_targets(target)
     except DataError as error:
@@ -167,7 +167,7 @@ def prepare_typed(
     names: Sequence[str],
     changed: Collection[str] = (),
 ) -> Prepared:
-    """The lesson of data that are read already, by the settings' own split.
+    """Prepare data that are read already, by the split of the settings.
 
     Args:
         data: read, its columns typed.
@@ -194,9 +194,11 @@ def prepare_typed(
     recipes = resolve_recipes(task_data, settings, changed, dataset, splits.values())
     settings = recipes[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:
-        logger.info("no node is both a source and a target: links are told between these two sides alone")
+        logger.info("the graph is bipartite (no node is both a source and a target): links join its two sides")
     if link and settings.model.decoder != "inner_product" and settings.model.diffusion_steps:
-        logger.info("links are told by where walks of %s steps lead, beside the rest", settings.model.diffusion_steps)
+        logger.info(
+            "link scores also use a %s-step diffusion embedding of the two nodes", settings.model.diffusion_steps
+        )
     return Prepared(dataset, recipes, sorted(changed), list(names), targets, splits, links, task_data)
 
 
@@ -214,7 +216,7 @@ def find_leaks(prepared: Prepared) -> list[str]:
 
 
 def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tensor) -> Target:
-    """What is learnt of a column; an error names its file."""
+    """The target of a column; an error names its file."""
     table = item.level.table
     notation = dataset.schema.table(table).notations.get(item.column)
     try:

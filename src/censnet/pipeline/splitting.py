@@ -1,4 +1,4 @@
-"""Which rows of a data set are learnt from, chosen on and judged on."""
+"""Split the rows and links of a data set into training, validation and test parts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def split_rows(
 
 
 def split_links(data: TypedData, settings: DataSettings, seed: int) -> LinkSplit:
-    """Which links are seen, chosen on and judged on."""
+    """Split links into those of message passing, validation and test."""
     if not isinstance(data.graph, Graph):
         raise DataError("there are many graphs, expected one: links are predicted within one graph")
     if settings.split == "file":
@@ -70,7 +70,7 @@ def split_links(data: TypedData, settings: DataSettings, seed: int) -> LinkSplit
 
 @dataclass(frozen=True, eq=False)
 class _Draw:
-    """What it takes to share out the rows of one level: their labels, which of them count, shares and a seed."""
+    """The inputs of a split of one level: its labels, the settings and a seed."""
 
     data: TypedData
     level: Level
@@ -84,12 +84,12 @@ class _Draw:
         return np.asarray(self.data.rows(self.level).numpy())
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which input rows can be used and have a label."""
+    def labeled(self) -> NDArray[np.bool_]:
+        """A mask of the input rows that can be used and have a label."""
         return np.asarray((self.rows >= 0) & self.labels.notna().any(axis=1).to_numpy())
 
     def _count_classes(self, column: str) -> int:
-        """How many different labels a column has."""
+        """The number of different labels of a column."""
         try:
             return int(self.labels[column].nunique())
         except TypeError:  # arrays, frames and the like
@@ -116,7 +116,7 @@ def _drawn(draw: _Draw) -> Split:
     """A split at random, or by the structure of the molecules."""
     data, settings, labels = draw.data, draw.settings, draw.labels
     where = data.tables.name(draw.level.table)
-    if not draw.labelled.any():
+    if not draw.labeled.any():
         raise DataError(f"no row has a label, expected some in {first_few(labels.columns)}", where)
     unread = _unread_columns(draw)
     if settings.split == "scaffold":
@@ -133,7 +133,7 @@ def _drawn(draw: _Draw) -> Split:
         split = label_rate(labels.iloc[:, 0].where(draw.rows >= 0), rate, draw.seed)
         return replace(split, source=f"drawn at random, label rate {rate:g}, seed {draw.seed}{unread}")
     else:
-        split, how = draw.at_random(draw.labelled, settings.fractions)
+        split, how = draw.at_random(draw.labeled, settings.fractions)
         how = f"drawn at random, {how}"
     return replace(split, source=f"{how}{unread}", by_fractions=True)
 
@@ -165,7 +165,7 @@ def _complete(stated: StatedSplit, draw: _Draw) -> Split:
     """
     codes, parts, source = stated.codes.copy(), stated.parts, stated.source
     shares = (draw.settings.fractions[0], draw.settings.fractions[1], 0.0)
-    free, drawn, drawn_from = draw.labelled & (codes < 0), "", ""
+    free, drawn, drawn_from = draw.labeled & (codes < 0), "", ""
     if 0 not in parts and free.any():
         codes[free] = 0
         source += "; all other rows train"
@@ -175,7 +175,7 @@ def _complete(stated: StatedSplit, draw: _Draw) -> Split:
         if parts == {0} and free.any():
             codes[free] = 2
             source += "; all other rows test"
-    training = draw.labelled & (codes == 0)
+    training = draw.labeled & (codes == 0)
     if not drawn or 1 in parts or shares[1] == 0 or training.sum() < 2:
         return replace(Split.of(codes), source=source)
     split, how = draw.at_random(training, shares)
@@ -246,7 +246,7 @@ def _split_file(settings: DataSettings) -> Path:
 
 
 def hidden_rows(split: LinkSplit, edge_rows: Tensor) -> Tensor:
-    """Which INPUT rows of edges the network may not see, because they are links to be found."""
+    """A mask of the INPUT rows of edges that the model may not see, because they are links to be predicted."""
     seen = torch.zeros(int(edge_rows.max()) + 1 if len(edge_rows) else 0, dtype=torch.bool)
     seen[split.rows.train] = True
     return (edge_rows >= 0) & ~seen[edge_rows.clamp(min=0)]

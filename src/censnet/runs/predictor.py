@@ -27,7 +27,7 @@ from censnet.progress import counting
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.links import check_exclusive, link_table
-from censnet.tasks.predictions import answer_table, answers
+from censnet.tasks.predictions import prediction_rows, prediction_table
 from censnet.tasks.targets import Target
 from censnet.text import count
 from censnet.training.devices import find_device
@@ -165,12 +165,12 @@ class Predictor:
         chunked = [rows for rows in members if isinstance(rows, ChunkedOutputs)]
         if len(chunked) == len(members):
             before = [rows for rows in raw if isinstance(rows, ChunkedOutputs)]
-            values = answer_table(
+            values = prediction_table(
                 targets, _computed(chunked), len(chunked[0]), taken, _computed(before) if before else None
             )
         else:
             clipped = torch.stack([dense(rows) for rows in raw]) if raw else None
-            values = answers(targets, torch.stack([dense(rows) for rows in members]), taken, clipped)
+            values = prediction_rows(targets, torch.stack([dense(rows) for rows in members]), taken, clipped)
         check_finite(values)
         return dataset.results(level, values, keep)
 

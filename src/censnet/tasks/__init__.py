@@ -1,1 +1,1 @@
-"""What is learnt and how it is judged: targets, losses, metrics, and the heads that answer."""
+"""Targets, their labels, losses, metrics and predictions."""

@@ -71,7 +71,7 @@ def _merge_truths(codes: NDArray[np.int64], words: list[str]) -> tuple[NDArray[n
 
 
 def label_dtype(labels: pd.Series[Any], words: Sequence[str]) -> LabelDtype:
-    """What the user's values are, so that answers can be given as the same."""
+    """The type of the user's labels, so that predictions have the same."""
     kind = as_arrow(labels).type
     if pa.types.is_boolean(kind):
         return "boolean"
@@ -99,7 +99,7 @@ def parse_boolean(word: str) -> int | None:
 
 
 def infer_positive_class(words: Sequence[str], counts: Sequence[int]) -> tuple[str, str]:
-    """Which of two words is the positive one, and why: the rarer, and by its meaning where both are as frequent.
+    """The positive one of two words, and the reason: the rarer, or by its meaning where both are as frequent.
 
     >>> infer_positive_class(["paid", "late"], [90, 10])
     ('late', 'the rarer')

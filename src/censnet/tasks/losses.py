@@ -1,4 +1,4 @@
-"""What training makes small: the loss of labelled rows and of guesses, class weights, and the l^p penalty."""
+"""Losses: of labeled rows and of pseudo-labels, class weights, and the l^p penalty."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def row_loss(
     class_weight: Sequence[Tensor | None] | None = None,
     censoring: Tensor | None = None,
 ) -> Tensor:
-    r"""The mean loss over all labelled entries of all columns, for each member. (n, M, w), (n, k) -> (M,)
+    r"""The mean loss over all labeled entries of all columns, for each member. (n, M, w), (n, k) -> (M,)
 
     .. math::
         L = \frac{\sum_{r, c} w_r\, a_{y_{rc}}\, \ell_c(o_{rc}, y_{rc})}{\sum_{r, c} w_r}
 
     over the rows r and columns c with a label: :math:`\ell` is the cross entropy of a sigmoid (binary) or of a softmax
-    (classes), or the squared error of the standardised number; of a censored number, which is known to lie on one side
-    of its label, an answer on that side costs nothing. Class weights a are not in the denominator; those of
-    `balanced_class_weights` have mean 1 there. Without any labelled entry it is 0, and so is its gradient.
+    (classes), or the squared error of the standardized number; of a censored number, which is known to lie on one side
+    of its label, a prediction on that side costs nothing. Class weights a are not in the denominator; those of
+    `balanced_class_weights` have mean 1 there. Without any labeled entry it is 0, and so is its gradient.
 
     Args:
         targets: one for each column of the labels.
-        outputs: of the network; the outputs of the targets stand side by side.
+        outputs: of the model; the outputs of the targets are concatenated.
         labels: as `Target.encode` gives them; NaN is no label.
         weight: (n, M), how much a row counts for a member, 0 not at all.
         class_weight: for each target, a weight for each class (two for binary), or None.
@@ -72,13 +72,13 @@ def row_loss(
 
 
 def label_count(labels: Tensor, weight: Tensor | None = None) -> Tensor:
-    """How many labels there are, or for each member the sum of the weights of their rows. (n, k) -> () or (M,)"""
+    """The number of labels, or for each member the sum of the weights of their rows. (n, k) -> () or (M,)"""
     known = ~labels.isnan()
     return known.sum() if weight is None else (known.sum(1, keepdim=True) * weight).sum(0)
 
 
 def soft_label_loss(target: Target, outputs: Tensor, soft_labels: Tensor, weight: Tensor) -> Tensor:
-    r"""The cross entropy of the answers against guessed classes, for each member. (n, M, w), (n, M, C), (n, M) -> (M,)
+    r"""The cross entropy against pseudo-labels, for each member. (n, M, w), (n, M, C), (n, M) -> (M,)
 
     .. math::
         L_m = \sum_i w_{im} \Bigl( -\sum_k q_{imk} \log p_{imk} \Bigr)
@@ -87,12 +87,12 @@ def soft_label_loss(target: Target, outputs: Tensor, soft_labels: Tensor, weight
 
     Args:
         target: of classes, or binary.
-        outputs: of the network, those of the target alone.
-        guesses: q, the probability of each class; two for a binary target.
+        outputs: of the model, those of the target alone.
+        soft_labels: q, the probability of each class; two for a binary target.
         weight: how much each row counts.
     """
     check_shape("outputs", outputs, (None, None, target.width), "(n, members, width)")
-    check_shape("guesses", soft_labels, (*outputs.shape[:2], len(target.classes)), "(n, members, classes)")
+    check_shape("soft_labels", soft_labels, (*outputs.shape[:2], len(target.classes)), "(n, members, classes)")
     check_shape("weight", weight, tuple(outputs.shape[:2]), "(n, members)")
     if target.kind == "binary":
         each = F.binary_cross_entropy_with_logits(outputs[..., 0], soft_labels[..., 1], reduction="none")
@@ -102,7 +102,7 @@ def soft_label_loss(target: Target, outputs: Tensor, soft_labels: Tensor, weight
 
 
 def _take(values: Tensor, columns: Sequence[int] | slice) -> Tensor:
-    """Some of the last channels; as a view where they stand side by side, which is nearly always."""
+    """Some of the last channels; as a view where they are contiguous, which is nearly always."""
     if not isinstance(columns, slice):
         run = list(columns) == list(range(columns[0], columns[0] + len(columns)))
         if not run:
@@ -138,7 +138,7 @@ def _binary_weights(class_weight: Sequence[Tensor | None], y: Tensor) -> Tensor 
 
 
 def balanced_class_weights(targets: Sequence[Target], labels: Tensor) -> list[Tensor | None]:
-    """Class weights inverse to the frequency of each class, of mean 1 over the labelled rows; None for numbers.
+    """Class weights inverse to the frequency of each class, of mean 1 over the labeled rows; None for numbers.
 
     With c classes there, a class with n_i of n labels weighs n / (c n_i). One without labels weighs 1.
 

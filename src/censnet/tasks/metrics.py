@@ -1,4 +1,4 @@
-"""How good answers are: scikit-learn's metrics on labelled rows, for each column and on average."""
+"""Metrics of predictions on labeled rows, for each column and on average; computed by scikit-learn."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def score(
     What the labels do not define is left out: a column without labels, the area under a curve where one class is
     missing, r2 of equal numbers. Very many classes (`Target.is_wide`) have no area under a curve. Numbers are judged in
     the user's units. Censored ones are judged apart, unless `quick` says what to compute: how many there are, the share
-    of answers on the side that the label says, and the mean of how far answers are on the other side.
+    of predictions on the side that the label says, and the mean distance of those on the other side.
 
     Args:
         targets: one for each column of the labels.
-        outputs: (n, width), of the network.
+        outputs: (n, width), of the model.
         labels: (n, targets), as `Target.encode` gives them; NaN is no label.
         quick: the only metrics that are computed; all by default.
         censoring: (n, targets), as `Target.encode_censoring` gives them; None if no label is censored.
@@ -73,12 +73,12 @@ def score(
 
 
 def condensed_width(target: Target) -> int:
-    """How many numbers for each row the metrics of a target are computed from."""
+    """The number of values for each row that the metrics of a target are computed from."""
     return 2 if target.is_wide else target.width
 
 
 def condense(targets: Sequence[Target], outputs: Array, labels: Array) -> Array:
-    """What the metrics are computed from: of very many classes the likeliest, and log p of the label; else the outputs.
+    """The inputs of the metrics: of very many classes the likeliest, and log p of the label; else the outputs.
 
     It is done row by row, so that rows can be condensed in chunks. (n, width), (n, targets) -> (n, condensed widths)
     """
@@ -160,7 +160,7 @@ def _score_column(target: Target, x: Array, y: Array, quick: Collection[str] | N
 
 
 def _score_limits(target: Target, x: Array, y: Array, side: Array) -> Iterator[tuple[str, float]]:
-    """How many numbers are known by a limit alone, the share of answers on its side, and the mean violation."""
+    """The number of censored labels, the share of predictions on the right side, and the mean violation."""
     there = (side != 0) & ~np.isnan(y)
     _check_finite(target.column, x[there])
     beyond = (y[there].astype(np.float64) - x[there, 0]) * side[there] * target.scale  # positive on the wrong side
@@ -181,14 +181,14 @@ def _accuracy(x: Array, y: Array) -> float:
 
 
 def _f1(x: Array, y: Array) -> float:
-    """Of the positive class, or the mean over the classes that are there or answered."""
+    """Of the positive class, or the mean over the classes that occur or are predicted."""
     if x.ndim == 1:
         return float(sklearn_metrics.f1_score(y, x > 0, zero_division=0))
     return float(sklearn_metrics.f1_score(y, x.argmax(1), average="macro", zero_division=0))
 
 
 def _log_loss(x: Array, y: Array) -> float:
-    """From logits, so that a sure answer costs what it should rather than what is left after rounding to 0 or 1."""
+    """From logits, so that a confident prediction costs what it should, without rounding to 0 or 1."""
     x = x.astype(np.float64)
     if x.ndim == 1:
         return float(np.mean(np.logaddexp(0, np.where(y, -x, x))))

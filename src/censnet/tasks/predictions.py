@@ -20,28 +20,28 @@ _NONE: frozenset[str] = frozenset()
 RANKS = (("predicted", ""), ("2nd", "2nd_"), ("3rd", "3rd_"), ("4th", "4th_"), ("5th", "5th_"))
 
 
-def answers(
+def prediction_rows(
     targets: Sequence[Target], outputs: Tensor, taken: Collection[str] = _NONE, raw: Tensor | None = None
 ) -> pd.DataFrame:
-    """A row of answers for each row of outputs. (members, n, width) -> n rows
+    """Predictions for each row of outputs. (members, n, width) -> n rows
 
     For classes, `COLUMN_predicted` and a probability `COLUMN_p_CLASS` for each, the positive one of two last; for a
     number, `COLUMN_predicted`. Of several members the mean is given, of probabilities or of numbers, and their standard
     deviation: `COLUMN_std_CLASS` for each class, `COLUMN_std` for a number. Of very many classes (`Target.is_wide`) the
     likeliest alone are given: `COLUMN_predicted` with `COLUMN_p`, and the next four as `COLUMN_2nd` with `COLUMN_2nd_p`
     to `COLUMN_5th`. Where numbers are clipped to the range of training labels, `COLUMN_clipped` says whether that
-    changed the answer of any member, `COLUMN_raw` is the answer without it, and the deviation is that of answers
+    changed the prediction of any member, `COLUMN_raw` is that without clipping, and the deviation is that of those
     without it. A name that is there already gets a number at its end.
 
     Args:
-        targets: what the outputs are of; they stand side by side.
+        targets: of the outputs, which are concatenated.
         outputs: of each member.
         taken: names that no column may have, such as those of the user's ids.
         raw: the outputs before they were clipped, if they were.
 
     Example:
         >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
-        >>> answers([sick], torch.tensor([[[0.0986], [-3.0]]])).round(3)
+        >>> prediction_rows([sick], torch.tensor([[[0.0986], [-3.0]]])).round(3)
           sick_predicted  sick_p_no  sick_p_yes
         0            yes      0.475       0.525
         1             no      0.953       0.047
@@ -49,22 +49,22 @@ def answers(
     check_shape("outputs", outputs, (None, None, sum(target.width for target in targets)), "(members, n, width)")
     if len(outputs) == 0:
         raise ValueError("outputs has no members, expected at least one")
-    return answer_table(targets, [outputs], outputs.shape[1], taken, None if raw is None else [raw])
+    return prediction_table(targets, [outputs], outputs.shape[1], taken, None if raw is None else [raw])
 
 
-def answer_table(
+def prediction_table(
     targets: Sequence[Target],
     chunks: Iterable[Tensor],
     num_rows: int,
     taken: Collection[str] = _NONE,
     raw: Iterable[Tensor] | None = None,
 ) -> pd.DataFrame:
-    """The same as `answers`, from outputs that come some rows at a time: (members, k, width) each."""
-    told: list[dict[str, Tensor]] = [{} for _ in targets]
+    """The same as `prediction_rows`, from outputs that come some rows at a time: (members, k, width) each."""
+    summaries: list[dict[str, Tensor]] = [{} for _ in targets]
     start = 0
     for outputs, before in zip(chunks, repeat(None)) if raw is None else zip(chunks, raw, strict=True):
         rows = slice(start, start + outputs.shape[1])
-        for target, part, found in zip(targets, output_slices(targets), told, strict=True):
+        for target, part, found in zip(targets, output_slices(targets), summaries, strict=True):
             free = None if before is None else before[..., part].detach().cpu()
             for name, values in _summarize(target, outputs[..., part].detach().cpu(), free).items():
                 if rows == slice(0, num_rows):
@@ -81,18 +81,18 @@ def answer_table(
             free, number = f"{name}_{number}", number + 1
         table[free] = values
 
-    for target, found in zip(targets, told, strict=True):
+    for target, found in zip(targets, summaries, strict=True):
         for name, column in _columns(target, {name: values.numpy() for name, values in found.items()}):
             add(f"{target.column}_{name}", column)
     return pd.DataFrame(table)
 
 
 def _summarize(target: Target, outputs: Tensor, raw: Tensor | None) -> dict[str, Tensor]:
-    """What is told of each row: `mean` over the members and `std`, and of very many classes the `classes` they are of.
+    """Summary of the outputs of each row: `mean` over the members and `std`, and of very many classes their `classes`.
 
-    Of numbers that were clipped, the deviation is that of the `raw` ones, whose mean is told, too, and which `clipped`.
+    Of numbers that were clipped, the deviation is that of the `raw` ones, with their mean and the share `clipped`.
 
-    (members, n, target.width) -> (n,) for a number, (n, classes told) otherwise
+    (members, n, target.width) -> (n,) for a number, (n, classes shown) otherwise
     """
     if target.kind == "regression":
         x = outputs.double()[..., 0] * target.scale + target.mean
@@ -110,19 +110,19 @@ def _summarize(target: Target, outputs: Tensor, raw: Tensor | None) -> dict[str,
     return found
 
 
-def _columns(target: Target, told: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+def _columns(target: Target, summary: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
     """The columns of one target: the end of each name, and its values."""
-    mean, std = told["mean"], told.get("std")
+    mean, std = summary["mean"], summary.get("std")
     if target.kind == "regression":
         yield "predicted", mean
         for name in ("std", "clipped", "raw"):
-            if name in told:
-                yield name, told[name]
+            if name in summary:
+                yield name, summary[name]
         return
     names = class_names(target)
     if target.is_wide:
         for rank, (name, prefix) in enumerate(RANKS):
-            yield name, names[told["classes"][:, rank]]
+            yield name, names[summary["classes"][:, rank]]
             yield f"{prefix}p", mean[:, rank]
             if std is not None:
                 yield f"{prefix}std", std[:, rank]
@@ -134,7 +134,7 @@ def _columns(target: Target, told: Mapping[str, Array]) -> Iterator[tuple[str, A
 
 
 def probabilities(target: Target, outputs: Tensor) -> Tensor:
-    """How likely each class is: (..., target.width) -> (..., classes).
+    """Probability of each class: (..., target.width) -> (..., classes).
 
     >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
     >>> probabilities(sick, torch.tensor([[0.0], [2.0]])).round(decimals=3)

@@ -1,4 +1,4 @@
-"""Which kind of answer a column of labels asks for, and why; the reason is shown to the user."""
+"""The type of a target by its labels (binary, multiclass, regression), and the reason, which is shown to the user."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from censnet.errors import DataError
 from censnet.tasks.labels import encode_labels
 
 MOST_INTEGERS = 20  # different whole numbers that are still taken for classes
-MOST_INFERRED = 1_000  # classes that are learnt without being asked for
-ROWS_FOR_EACH = 3  # labelled rows for each whole number that is taken for a class
+MOST_INFERRED = 1_000  # classes that are learned without being asked for
+ROWS_FOR_EACH = 3  # labeled rows for each whole number that is taken for a class
 MOST_ODD = 0.1  # share of words among numbers in text
 
 _PADDED = re.compile(r"[+-]?0[0-9]")
@@ -31,7 +31,7 @@ _DATES = "holds dates or times, expected numbers or classes: count the days from
 def infer_kind(
     labels: pd.Series[Any], table: str, column: str, notation: Notation | None = None
 ) -> tuple[TargetKind, str]:
-    """The kind of a column of labels, by its labelled rows; the `notation` of numbers in text is found if None.
+    """The kind of a column of labels, by its labeled rows; the `notation` of numbers in text is found if None.
 
     >>> infer_kind(pd.Series([0.0, 1.0, None, 1.0]), "nodes", "sick")
     ('binary', '0 or 1')
@@ -64,23 +64,23 @@ def _of_numbers(numbers: np.ndarray[Any, Any], what: str) -> tuple[TargetKind, s
 
 def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation | None) -> tuple[TargetKind, str]:
     codes, words = encode_labels(labels)
-    labelled = codes[codes >= 0]
-    count, distinct = len(labelled), len(words)
+    labeled = codes[codes >= 0]
+    count, distinct = len(labeled), len(words)
     if distinct == 0:
         raise DataError(_NO_LABEL, table, column=column)
     limits, censoring = split_limits(pa.chunked_array([pa.array(words, pa.string())]))
     parsed = read_numbers(limits, notation)
     padded = [number for number, word in enumerate(words) if _PADDED.match(word)]  # 007 is a code
-    odd = np.isin(labelled, [*parsed.bad, *padded])
+    odd = np.isin(labeled, [*parsed.bad, *padded])
     if censoring is not None:
-        censored = np.isin(labelled, np.flatnonzero(censoring))
+        censored = np.isin(labeled, np.flatnonzero(censoring))
         if odd.mean() <= MOST_ODD and not (odd | censored).all():  # limits alone are words: <5 or >=5
             return "regression", "numbers and limits in text"
         parsed = read_numbers(pa.chunked_array([pa.array(words, pa.string())]), notation)
-        odd = np.isin(labelled, [*parsed.bad, *padded])
+        odd = np.isin(labeled, [*parsed.bad, *padded])
     if odd.mean() <= MOST_ODD:
         comma = ", with a comma before decimals" if parsed.notation == "comma" else ""
-        found = _of_numbers(parsed.numbers[labelled], f"numbers in text{comma}")
+        found = _of_numbers(parsed.numbers[labeled], f"numbers in text{comma}")
         if found[0] == "regression" or not odd.any():  # among classes, an odd word is one more
             return found
     if distinct <= 2:
@@ -90,7 +90,7 @@ def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation
         raise DataError(_DATES, table, column=column)
     if crowded:
         raise DataError(
-            f"has {distinct:,} different words in {count:,} labelled rows, expected numbers, or classes that come "
+            f"has {distinct:,} different words in {count:,} labeled rows, expected numbers, or classes that come "
             f"again: if these are classes, ask for {column}=multiclass",
             table,
             column=column,
@@ -116,6 +116,6 @@ def read_finite(
 
 
 def notation_of(labels: pd.Series[Any]) -> Notation | None:
-    """What commas and points in text mean, by all labels; None where the labels are no text."""
+    """The notation of numbers in text, by all labels; None where the labels are no text."""
     values = split_limits(as_arrow(labels))[0]
     return find_notation(values) if pa.types.is_string(values.type) else None

@@ -1,4 +1,4 @@
-"""A target: a column to predict, the kind of answer it takes, and its labels as numbers to learn from."""
+"""A target: a column to predict, its type, and its labels as numbers."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Target(BaseModel):
         column: its name.
         kind: `binary`, `multiclass` or `regression`.
         classes: the names of the classes; of two, the positive one is the last.
-        form: what the user's classes are, so that answers are the same.
-        mean, scale: of the training labels of a number, which is learnt as (y - mean) / scale.
+        form: the type of the user's labels, so that predictions have the same.
+        mean, scale: of the training labels of a number, which is learned as (y - mean) / scale.
         low, high: the least and the greatest of those; None where a label says that there is more beyond.
         notation: of a number in text: what its commas and points mean.
         reason: why it is of this kind, for the user.
@@ -100,7 +100,7 @@ class Target(BaseModel):
 
     @property
     def width(self) -> int:
-        """How many outputs the network has for it."""
+        """The number of outputs of the model for it."""
         return len(self.classes) if self.kind == "multiclass" else 1
 
     @property
@@ -145,7 +145,7 @@ class Target(BaseModel):
         if len(words) == 0:
             raise DataError("has no label in any row, expected some to learn from", table, column=column)
         if len(words) == 1:
-            raise DataError(f"is {quote(words[0])} in each labelled row, expected two or more classes to tell apart",
+            raise DataError(f"is {quote(words[0])} in each labeled row, expected two or more classes to tell apart",
                             table, column=column)  # fmt: skip
         _check_some(codes[chosen] >= 0, table, column)
         if kind == "binary":
@@ -188,9 +188,9 @@ class Target(BaseModel):
         known = numbers[present]
         if len(known) == 0:
             found = f"none is a number, the first is {quote(labels.iloc[bad[0]])}" if len(bad) else "all are missing"
-            raise DataError(f"has no label that can be learnt: {found}", table, column=column)
+            raise DataError(f"has no label that can be learned: {found}", table, column=column)
         if known.min() == known.max() and (censoring is None or np.ptp(censoring[present]) == 0):
-            raise DataError(f"is {known[0]:g} in each labelled row, expected numbers that differ", table, column=column)
+            raise DataError(f"is {known[0]:g} in each labeled row, expected numbers that differ", table, column=column)
         if len(bad):
             left = f"{count(len(bad), 'label')} {plural(len(bad), 'is')} no number and left out"
             reason = f"{reason}; {left}, the first {quote(labels.iloc[bad[0]])}"
@@ -198,11 +198,11 @@ class Target(BaseModel):
             below, above = int((censoring < 0).sum()), int((censoring > 0).sum())
             limits = f"{below + above:,} of {count(len(known), 'label')} {plural(below + above, 'is')} censored"
             reason = f"{reason}; {limits} ({below:,} <, {above:,} >), where only the wrong side costs"
-        labelled = rows[present[rows]]
+        labeled = rows[present[rows]]
         _check_some(present[rows], table, column)
-        measured = labelled[exact[labelled]]
+        measured = labeled[exact[labeled]]
         if len(measured) == 0:
-            measured, reason = labelled, f"{reason}; no training row has a number that is none"
+            measured, reason = labeled, f"{reason}; no training row has a number that is none"
         train = numbers[measured]
         with np.errstate(over="ignore", invalid="ignore"):
             mean, scale = float(train.mean()), float(train.std())
@@ -211,7 +211,7 @@ class Target(BaseModel):
                             "divide them first", table, column=column)  # fmt: skip
         if scale < 1e-12 * max(abs(mean), np.finfo(np.float64).tiny):  # all the same, but for rounding
             scale, reason = 1.0, f"{reason}; all training rows have the same number"
-        low, high = _range(train, numbers[labelled], None if censoring is None else censoring[labelled])
+        low, high = _range(train, numbers[labeled], None if censoring is None else censoring[labeled])
         return cls(
             level=level,
             column=column,
@@ -225,7 +225,7 @@ class Target(BaseModel):
         )
 
     def encode(self, labels: pd.Series[Any]) -> Tensor:
-        """What is learnt, for each row: 0 or 1, the number of the class, or the standardised number; NaN if unknown.
+        """Encoded labels, for each row: 0 or 1, the number of the class, or the standardized number; NaN if unknown.
 
         A class that was never seen is unknown too. Of a censored number it is the limit.
         """
@@ -243,7 +243,7 @@ class Target(BaseModel):
         codes, words = encode_labels(labels)
         number = {name: float(code) for code, name in enumerate(self.classes)}
         truths = [parse_boolean(name) for name in self.classes]
-        if None not in truths and len(set(truths)) == len(truths):  # True, yes and 1 are one answer
+        if None not in truths and len(set(truths)) == len(truths):  # True, yes and 1 are one class
             number = {word: float(truths.index(parse_boolean(word))) for word in words if parse_boolean(word) in truths}
         lookup = np.array([*(number.get(word, np.nan) for word in words), np.nan], dtype=np.float32)
         return torch.from_numpy(lookup[codes])
@@ -271,7 +271,7 @@ def describe_target(labels: pd.Series[Any], spec: TargetSpec) -> tuple[str, str]
 
 
 def output_slices(targets: Sequence[Target]) -> list[slice]:
-    """Which outputs belong to each target: they stand side by side."""
+    """The slice of the outputs that belongs to each target."""
     ends = accumulate(target.width for target in targets)
     return [slice(end - target.width, end) for target, end in zip(targets, ends, strict=True)]
 
@@ -289,14 +289,14 @@ def target_range(targets: Sequence[Target]) -> Tensor | None:
         columns += [[(end - target.mean) / target.scale for end in ends]] * target.width
     limits = (
         torch.tensor(columns, dtype=torch.float32, device="cpu").t().contiguous()
-    )  # also where networks have no memory
+    )  # also where models are built without memory
     return limits if bool(limits.isfinite().any()) else None
 
 
 def _choose_positive(
     words: Sequence[str], counts: Sequence[int], asked: str | None, table: str, column: str
 ) -> tuple[str, str]:
-    """Which of two classes is the positive one, and why."""
+    """The positive one of two classes, and the reason."""
     if asked is None:
         return infer_positive_class(words, counts)
     found = match_word(asked, words)

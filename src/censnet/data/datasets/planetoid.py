@@ -17,7 +17,7 @@ from censnet.errors import DataError
 
 
 def _empty_array(kind: object, shape: object, dtype: object) -> NDArray[Any]:
-    """What numpy's `_reconstruct` does; the contents come afterwards."""
+    """Stand in for numpy's `_reconstruct`; the contents come afterwards."""
     return np.ndarray(0, np.int8)
 
 
@@ -61,7 +61,7 @@ def unpickle(content: bytes, file: str) -> Any:
 
 
 class Papers(NamedTuple):
-    """Words (N, words), labels (N,) with -1 for none, and the neighbours of each paper."""
+    """Words (N, words), labels (N,) with -1 for none, and the neighbors of each paper."""
 
     words: sp.csr_matrix
     labels: NDArray[np.int64]

@@ -87,7 +87,7 @@ def check_within(data: Data, name: str) -> None:
 
 
 def num_nodes(data: Data) -> int:
-    """How many nodes a graph has: as it says, or by its features, or by the largest number in `edge_index`."""
+    """The number of nodes of a graph: as it says, or by its features, or by the largest number in `edge_index`."""
     if "num_nodes" in data and data["num_nodes"] is not None:
         return int(data["num_nodes"])
     for key in ("x", "pos", "batch"):
@@ -104,7 +104,7 @@ def num_nodes(data: Data) -> int:
 
 
 def num_edges(data: Data) -> int:
-    """How many columns `edge_index` has."""
+    """The number of columns of `edge_index`."""
     ends = data.get("edge_index")
     return 0 if ends is None else int(ends.shape[1])
 
@@ -151,7 +151,7 @@ def _as_tensor(value: Any, key: str) -> Any:
 
 
 def _rows(value: Any) -> int | None:
-    """How many rows an attribute has; None if it has none at all."""
+    """The number of rows of an attribute; None if it has none at all."""
     if isinstance(value, Tensor):
         return int(value.shape[0]) if value.dim() else None
     return len(value) if isinstance(value, list) else None

@@ -26,7 +26,7 @@ KEYS = ("id", "source", "target", "key", "graph")
 
 @dataclass(frozen=True, eq=False)
 class FromNetworkx:
-    """What a networkx graph became: `tables`, and what no table holds.
+    """A networkx graph as `tables`, and what no table holds.
 
     Args:
         tables: `nodes` with `id` and a column for each attribute, `edges` with `source`, `target`, for a multigraph

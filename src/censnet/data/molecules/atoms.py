@@ -1,4 +1,4 @@
-"""What is said of an atom and of a bond: integer codes, looked up in bulk as columns of numbers.
+"""Features of atoms and bonds: integer codes, looked up in bulk as columns of numbers.
 
 A reader writes one row of small integers for each atom (`ATOM_CODES`) and each bond (`BOND_CODES`); here a whole set's
 rows become features at once. There are few distinct atoms (76 in all of Lipophilicity), so no list is built per atom.
@@ -114,7 +114,7 @@ PAPER_ATOM: tuple[Block, ...] = (  # 9 + 6 + 5 + 4 + 1 = 25
 
 
 def names_of(blocks: Sequence[Block]) -> list[str]:
-    """What each column says."""
+    """The name of each column."""
     return [name for block in blocks for name in block.names]
 
 

@@ -48,7 +48,7 @@ def describe(
 
 
 def fit_descriptors(described: pd.DataFrame, rows: IntArray) -> TableSchema:
-    """What each descriptor becomes, with statistics of these rows alone; one that never changes becomes nothing.
+    """The schema of descriptors, with statistics of these rows alone; one that never changes is no feature.
 
     None is marked as missing: a dozen descriptors are missing together, for a metal that the atoms tell.
     """

@@ -93,7 +93,7 @@ def _safe_path() -> Iterator[None]:
 
 
 def _num_cores() -> int:
-    """What this process may use, which may be less than what there is; one in a child, which is one of several."""
+    """The number of cores that this process may use; one in a child, which is one of several."""
     if multiprocessing.parent_process() is not None:
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -192,7 +192,7 @@ def _refuse(text: str) -> MoleculeError:
 
 
 def describe_refusal(molecule: Any) -> str:
-    """What rdkit finds wrong with a molecule whose text it can read."""
+    """rdkit's objection to a molecule whose text it can read."""
     try:
         problems = Chem.DetectChemistryProblems(molecule)
     except RuntimeError:

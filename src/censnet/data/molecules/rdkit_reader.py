@@ -144,7 +144,7 @@ def read_canonical(smiles: Sequence[object], reading: MoleculeReading = PLAIN) -
 
 @dataclass(frozen=True)
 class Block:
-    """What became of a connection table: its SMILES, or why it has none; and whether its coordinates are in 3-D."""
+    """A connection table that was read: its SMILES, or why it has none; and whether its coordinates are in 3-D."""
 
     smiles: str = ""
     problem: str = ""

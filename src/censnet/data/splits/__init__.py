@@ -1,1 +1,1 @@
-"""Which rows and links are trained on, chosen on and judged on."""
+"""Splits of rows and of links into training, validation and test parts."""

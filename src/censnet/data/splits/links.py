@@ -1,4 +1,4 @@
-"""Which links of a graph are seen, chosen on and judged on, and how that is kept in splits.csv."""
+"""Splits of the links of a graph, with negative pairs, and their rows in splits.csv."""
 
 from __future__ import annotations
 

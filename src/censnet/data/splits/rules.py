@@ -1,4 +1,4 @@
-"""Which rows are learnt from, chosen on and judged on. Each split has its own seed and touches no global state."""
+"""Rules that split rows into training, validation and test parts. A split has its own seed and no global state."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Fractions = tuple[float, float, float]
 
 
 def label_rate(labels: Any, rate: float, seed: int = 0) -> Split:
-    """The released rule for few labels: the same number of rows of each class, chosen at random, is learnt from.
+    """The released rule for few labels: the same number of rows of each class, chosen at random, is learned from.
 
-    Of N labelled rows in C classes, round(rate * N / C) of each class are for training, round((0.5 - rate) * N) of the
+    Of N labeled rows in C classes, round(rate * N / C) of each class are for training, round((0.5 - rate) * N) of the
     others for validation, and the rest for testing. Rows without a label are in no part.
 
     Example:
@@ -30,26 +30,26 @@ def label_rate(labels: Any, rate: float, seed: int = 0) -> Split:
         Split(10 train, 40 validation, 50 test)
     """
     codes, classes = pd.factorize(pd.Series(labels), sort=False)
-    labelled = np.flatnonzero(codes >= 0)
+    labeled = np.flatnonzero(codes >= 0)
     if not 0 < rate < 0.5:
         raise DataError(
             f"rate is {rate}, expected more than 0 and less than 0.5: validation takes (0.5 - rate) of rows"
         )
-    if len(labelled) == 0:
+    if len(labeled) == 0:
         raise DataError("no row has a label, expected some: a label rate needs labels")
-    each, num_validation = round(rate * len(labelled) / len(classes)), round((0.5 - rate) * len(labelled))
+    each, num_validation = round(rate * len(labeled) / len(classes)), round((0.5 - rate) * len(labeled))
     if each == 0:
         raise DataError(
-            f"rate {rate} of {len(labelled):,} labelled rows in {len(classes)} classes is less than one row for each: "
+            f"rate {rate} of {len(labeled):,} labeled rows in {len(classes)} classes is less than one row for each: "
             "ask for a higher rate"
         )
-    order = np.random.default_rng(seed).permutation(labelled)
+    order = np.random.default_rng(seed).permutation(labeled)
     by_class = order[np.argsort(codes[order], kind="stable")]
-    count = np.bincount(codes[labelled], minlength=len(classes))
+    count = np.bincount(codes[labeled], minlength=len(classes))
     if count.min() < each:
         poor = int(count.argmin())
         raise DataError(
-            f"class {classes[poor]!r} has {count[poor]} labelled rows, expected {each} for training at rate {rate}: "
+            f"class {classes[poor]!r} has {count[poor]} labeled rows, expected {each} for training at rate {rate}: "
             "use a lower rate, or a stratified split"
         )
     rank = np.arange(len(by_class)) - np.repeat(np.cumsum(count) - count, count)
@@ -254,7 +254,7 @@ def _shuffled_groups(group: np.ndarray[Any, Any], seed: int) -> tuple[np.ndarray
 
 
 def _cut(total: np.ndarray[Any, Any], shares: np.ndarray[Any, Any], what: str) -> tuple[int, int]:
-    """Where to cut a sequence with these running totals so that each part is nearest to its share and none empty."""
+    """Cut a sequence with these running totals so that each part is nearest to its share and none empty."""
     room = (shares > 0).astype(int)
     if len(total) < room.sum():
         raise DataError(f"there are {len(total)} {what}, expected at least {room.sum()}: one for each part")

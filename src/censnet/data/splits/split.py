@@ -102,7 +102,7 @@ class Split:
     def to_graph(self, rows: Tensor) -> Split:
         """The split of a graph's rows, given the split of an input table whose row r became the row rows[r].
 
-        Input rows that became one row must be in one part, or the same edge would be learnt from and judged on.
+        Input rows that became one row must be in one part, or the same edge would be learned from and judged on.
         """
         part, row = self.codes(len(rows)), rows.numpy()
         good = np.flatnonzero((row >= 0) & (part >= 0))

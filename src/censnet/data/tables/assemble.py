@@ -54,7 +54,7 @@ class FeatureEncoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """What tables became: a structure without features, and the way from its rows to those of the tables.
+    """Tables as a structure without features, and the way from its rows to those of the tables.
 
     Args:
         graph: the structure.

@@ -35,7 +35,7 @@ def column_notes(tables: Tables, schema: Schema) -> list[Note]:
         left_out = [column for column in fitted.left_out if not _may_be_split(column)]
         if left_out:
             notes.append(Note("column", f"{file}: left out {_by_reason(left_out)}"))
-        notes += [Note("values", f"{file}: {told}") for told in _of_values(fitted.columns)]
+        notes += [Note("values", f"{file}: {sentence}") for sentence in _of_values(fitted.columns)]
         if fitted.structure != "none":
             default = "node has its degree and a constant" if fitted.structure == "degree" else "edge has a constant"
             notes.append(Note("column", f"{file}: no column gives a feature, so each {default}"))
@@ -51,11 +51,13 @@ def column_notes(tables: Tables, schema: Schema) -> list[Note]:
             whole = "a molecule is described by its atoms and bonds"
         alone = "and the columns that were chosen" if schema.graph_columns else "alone"
         notes.append(Note("column", f"{tables.name('graphs')}: {columns} not used: {whole} {alone}"))
-    return notes + [Note("values", f"{tables.name('graphs')}: {told}") for told in _of_values(schema.of_graphs.columns)]
+    return notes + [
+        Note("values", f"{tables.name('graphs')}: {sentence}") for sentence in _of_values(schema.of_graphs.columns)
+    ]
 
 
 def _by_reason(columns: Sequence[Column]) -> str:
-    """How many columns if there are many, and for each reason the first few of them."""
+    """The number of columns if there are many, and for each reason the first few of them."""
     reasons: dict[str, list[str]] = {}
     for column in columns:
         reasons.setdefault(column.reason, []).append(column.name)
@@ -67,12 +69,14 @@ def _of_values(columns: Sequence[Column]) -> list[str]:
     """Sentences on columns with decimal commas, and on those with statistics of all rows."""
     commas = [column.name for column in columns if column.notation == "comma" and column.width]
     silent = [column.name for column in columns if column.statistics == "all"]
-    told = []
+    sentences = []
     if commas:
-        told.append(f"{_count(commas)}: a comma stands before decimals, so 1.175,36 is 1175.36")
+        sentences.append(f"{_count(commas)}: a comma stands before decimals, so 1.175,36 is 1175.36")
     if silent:
-        told.append(f"{_count(silent)}: no two different values in training rows, so statistics are those of all rows")
-    return told
+        sentences.append(
+            f"{_count(silent)}: no two different values in training rows, so statistics are those of all rows"
+        )
+    return sentences
 
 
 def _count(names: Sequence[str]) -> str:
@@ -111,7 +115,7 @@ def _text_columns(tables: Tables, schema: Schema) -> Iterator[tuple[str, str, Co
 
 
 def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | None:
-    """What may be otherwise than it is read, and what to do about it; None where nothing may."""
+    """A doubt on how a column is read, and what to do about it; None where there is none."""
     number = f"--column {name}=number"
     if column is not None and column.kind == "vector":
         listed = find_doubtful_list(values, len(column.mean))

@@ -1,4 +1,4 @@
-"""What kind of column this is, and why; the reason is shown to the user."""
+"""The kind of a column, and the reason, which is shown to the user."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def list_width(values: pa.ChunkedArray) -> int:
 
 
 def share_of_lists(values: pa.ChunkedArray) -> float:
-    """Which part of a column of text is written as lists of numbers."""
+    """The share of a column of text that is written as lists of numbers."""
     listed = pc.match_substring_regex(pc.utf8_trim_whitespace(values), _LIST)
     return float(pc.mean(listed).as_py() or 0.0)
 

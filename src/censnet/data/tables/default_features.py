@@ -25,7 +25,7 @@ def add_default_features(schema: Schema) -> Schema:
 
 
 def count_degree(ends: IntArray, num_nodes: int) -> IntArray:
-    """How many ends of edges are at each node; a loop has two. (2, E) -> (N,)"""
+    """The number of ends of edges at each node; a loop has two. (2, E) -> (N,)"""
     return np.bincount(ends.reshape(-1), minlength=num_nodes)
 
 

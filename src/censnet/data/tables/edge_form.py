@@ -110,9 +110,9 @@ def _find_form(edges: EdgeRows, problems: RowErrors, notes: list[Note]) -> Pairi
         notes.extend(_single_row_notes(edges, reverse))
         return once
     contradictions = {column: _contradictions(values, reverse) for column, values in codes.items()}
-    for column, (apart, labelled) in contradictions.items():
-        if 2 * len(apart) > labelled:
-            differing = f"{len(apart):,} of {labelled:,} pairs have two labels in {column}"
+    for column, (apart, labeled) in contradictions.items():
+        if 2 * len(apart) > labeled:
+            differing = f"{len(apart):,} of {labeled:,} pairs have two labels in {column}"
             what = f"each row has its reverse with the same data, but {differing}"
             own = "the labels are those of directions, so each row is an edge of its own"
             notes.append(Note("edge", f"{edges.file}: {what}: {own}"))

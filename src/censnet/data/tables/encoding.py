@@ -85,7 +85,7 @@ class Column(BaseModel):
 
     @property
     def width(self) -> int:
-        """How many features it gives."""
+        """The number of features."""
         if self.kind not in USED:
             return 0
         if self.kind == "category":
@@ -94,7 +94,7 @@ class Column(BaseModel):
 
     @property
     def names(self) -> list[str]:
-        """What each feature says."""
+        """The name of each feature."""
         if self.kind not in USED:
             return []
         if self.kind == "category":
@@ -143,7 +143,7 @@ class Column(BaseModel):
         return parse_values(self.kind, values, len(self.mean), self.notation)
 
     def _scale(self, numbers: Array, absent: BoolArray, out: FloatArray) -> None:
-        """Write each entry, and whether it is missing where that is told."""
+        """Write each entry, and its missing-value indicator, if it has one."""
         mean, scale = np.array(self.mean), np.array(self.scale)
         offset = np.where(self.is_centered, mean, 0.0)
         entries = np.array(self.entries or range(len(mean)))
@@ -183,7 +183,7 @@ class Column(BaseModel):
             out[:, -1] = absent
 
     def find_unseen(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
-        """The words that training rows did not have, once for each row with one; none where that cannot be told."""
+        """The words that training rows did not have, once for each row with one; none where that is not known."""
         text = as_text(values)
         if not self.categories_complete:
             return text.slice(0, 0)

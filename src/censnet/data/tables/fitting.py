@@ -80,7 +80,7 @@ class TypedColumn:
         return column.model_copy(update={"mean": mean, "scale": scale, "statistics": statistics, **marks})
 
     def missing_patterns(self, fitted: Column, rows: IntArray | None) -> dict[int, bytes]:
-        """Which training rows lack a value, for each entry with a missing-value indicator, or for `WHOLE_COLUMN`."""
+        """The training rows that lack a value, for each entry with a missing-value indicator, or for `WHOLE_COLUMN`."""
         if self.parsed is None or not (fitted.missing or fitted.marked):
             return {}
         absent = np.isnan(self.parsed.matrix)

@@ -80,7 +80,7 @@ def _has_digits_alone(text: pa.Array) -> bool:
 
 
 def _buffers(text: pa.Array) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """Where each value begins, and where the last ends, in the bytes of all of them."""
+    """The first byte of each value, the end of the last one, and the bytes of all values."""
     _, places, content = text.buffers()
     if len(text) == 0 or content is None:
         return np.zeros(len(text) + 1, np.int32), np.zeros(0, np.uint8)

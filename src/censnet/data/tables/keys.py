@@ -1,4 +1,4 @@
-"""Which columns say who a row is: the id of a node, the two ends of an edge, the graph, the SMILES."""
+"""Key columns, which identify a row: the id of a node, the two ends of an edge, the graph, the SMILES."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def check_keys(table: str, keys: Mapping[str, str], columns: Iterable[str], file
 def table_overrides(
     overrides: Mapping[str, str] | None, columns: Mapping[str, Iterable[str]], kinds: Iterable[str]
 ) -> dict[str, dict[str, str]]:
-    """What the user decided, by table: `COLUMN` for every table that has it, `TABLE.COLUMN` for one.
+    """The overrides of the user by table: `COLUMN` for every table that has it, `TABLE.COLUMN` for one.
 
     >>> table_overrides({"edges.kind": "category", "memo": "drop"}, {"nodes": ["kind"], "edges": ["kind", "memo"]}, [])
     {'nodes': {}, 'edges': {'kind': 'category', 'memo': 'drop'}}

@@ -1,4 +1,4 @@
-"""How numbers are written in text: 1,175.36 or 1.175,36, and what looks like a number in yet another notation."""
+"""Notations of numbers in text: 1,175.36 or 1.175,36, and text that looks like a number in yet another notation."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def is_ambiguous(text: pa.ChunkedArray) -> bool:
 
 
 def to_plain(text: pa.ChunkedArray, notation: Notation) -> tuple[NDArray[np.bool_], pa.ChunkedArray]:
-    """Which values are numbers by their commas and points, and those as plain numbers; trimmed text is given."""
+    """A mask of the values that are numbers by their commas and points, and those as plain numbers; text is trimmed."""
     if notation == "comma":
         chosen = _matches(text, _DECIMAL_COMMA) | _matches(text, _DOTTED)
         return chosen, pc.replace_substring(pc.replace_substring(text.filter(pa.array(chosen)), ".", ""), ",", ".")
@@ -78,7 +78,7 @@ def to_plain(text: pa.ChunkedArray, notation: Notation) -> tuple[NDArray[np.bool
 
 
 def find_other_notation(text: pa.ChunkedArray) -> tuple[str, str, float] | None:
-    """What looks like numbers but cannot be read as such: in what way, one of them, and the share of such values.
+    """Values that look like numbers but cannot be read as such: in what way, one of them, and their share.
 
     >>> find_other_notation(pa.chunked_array([["12 %", "3.5 %", "8 %"]]))
     ('a percent sign', '12 %', 1.0)

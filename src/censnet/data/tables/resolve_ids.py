@@ -1,4 +1,4 @@
-"""Who is who: which node each row of `nodes` is, which nodes each row of `edges` joins, and in which graph."""
+"""Ids to numbers: the node of each row of `nodes`, the two nodes of each row of `edges`, and their graph."""
 
 from __future__ import annotations
 

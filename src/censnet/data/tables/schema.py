@@ -1,4 +1,4 @@
-"""What each column became, with which statistics: fitted on training rows, stored as JSON, applied to later tables."""
+"""The schema of tables: the kind and statistics of each column, fitted on training rows, stored as JSON."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class TableSchema(BaseModel):
 
     @property
     def width(self) -> int:
-        """How many features a row has."""
+        """The number of features of a row."""
         return len(self.names)
 
     @property
     def names(self) -> list[str]:
-        """What each feature says, in order."""
+        """The name of each feature, in order."""
         if self.structure == "degree":
             return ["degree", "constant"]
         if self.structure == "constant":
@@ -212,12 +212,12 @@ def find_graph_columns(graphs: TableSchema, decided: Mapping[str, str]) -> list[
 
 
 class MoleculeReading(BaseModel):
-    """How a text becomes a molecule.
+    """Options of reading a text as a molecule.
 
     Args:
         standardize: what rdkit's MolStandardize does to it; see `Standardizer`.
         dummies: whether dummy atoms (``*``) are atoms of no known element, as in polymers, or make a row a bad one.
-        isotopes: whether isotope labels are kept. Then a labelled hydrogen is an atom of the graph; without them it is
+        isotopes: whether isotope labels are kept. Then a labeled hydrogen is an atom of the graph; without them it is
             counted at its heavy atom like any other. The built-in sets keep them, as in the published results.
     """
 
@@ -229,7 +229,7 @@ class MoleculeReading(BaseModel):
 
 
 class Schema(BaseModel):
-    """How a data set is read: one `TableSchema` for each table, and what features are made of them.
+    """The way a data set is read: one `TableSchema` for each table, and the features made of them.
 
     Args:
         version: of this form.

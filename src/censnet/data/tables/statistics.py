@@ -21,7 +21,7 @@ _CELLS = 1 << 24  # of a matrix that is laid out by columns at a time
 
 
 class Summary(NamedTuple):
-    """What the values of one column are like.
+    """Statistics of the values of one column.
 
     Args:
         mean, deviation: over what is there; a deviation that rounding alone can make is 0.
@@ -37,12 +37,12 @@ class Summary(NamedTuple):
     indicator: bool
 
     def scale(self, centered: bool) -> float:
-        """What to divide by; 0 where these values do not tell."""
+        """The divisor of the values; 0 where they have no scale."""
         return self.deviation if centered else self.size
 
 
 def summarize(numbers: Array) -> Summary | None:
-    """What one column is like; None if nothing is there. NaN is missing."""
+    """Statistics of one column; None if it has no value. NaN is missing."""
     absent = np.isnan(numbers)
     there = numbers[~absent] if absent.any() else numbers
     if len(there) == 0:
@@ -54,7 +54,7 @@ def summarize(numbers: Array) -> Summary | None:
 
 
 def summarize_each(matrix: Array) -> list[Summary | None]:
-    """What each column of a matrix is like: to the bit what `summarize` finds in it alone."""
+    """Statistics of each column of a matrix, to the bit as `summarize` gives them for it alone."""
     step = max(1, _CELLS // max(len(matrix), 1))
     found = list[Summary | None]()
     for start in range(0, matrix.shape[1], step):

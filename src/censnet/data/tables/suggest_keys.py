@@ -109,7 +109,7 @@ def _values(series: pd.Series) -> set[str]:
 
 
 def _shared(one: set[str], other: set[str], nodes: set[str] | None) -> float:
-    """How much two columns have in common, or each of them with the ids of the nodes."""
+    """The share of values that two columns have in common, or each of them with the ids of the nodes."""
     few = min(len(one), len(other))
     if few < 3:
         return 0.0

@@ -1,4 +1,4 @@
-"""Which columns are to be predicted, and from which rows they are learnt."""
+"""The columns that targets stand for, and the rows that statistics come from."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def expand_targets(
 
 
 def _sort_out(frame: pd.DataFrame) -> tuple[list[str], dict[str, str]]:
-    """The columns that can be learnt, and those that cannot, with the reason."""
+    """The columns that can be learned, and those that cannot, with the reason."""
     kinds = {column: find_kind(str(column), as_arrow(frame[column])) for column in frame.columns}
     odd = {column: reason for column, (kind, reason) in kinds.items() if kind in ("id", "constant")}
     odd |= {column: "lists of numbers" for column, (kind, _) in kinds.items() if kind == "vector"}
@@ -96,7 +96,7 @@ def _sort_out(frame: pd.DataFrame) -> tuple[list[str], dict[str, str]]:
 
 
 def _near(spec: TargetSpec, columns: Sequence[str]) -> str:
-    """What may have been meant by a column that is not there."""
+    """A hint on a column that is not there: close names, or the columns there are."""
     split = [name for name in columns if "," in name and spec.column in [part.strip() for part in name.split(",")]]
     close = split or difflib.get_close_matches(spec.column, columns, n=3)
     if close:

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from censnet.tasks.predictions import answers
+from censnet.tasks.predictions import prediction_rows
 from censnet.tasks.targets import Target
 
 COLOUR = Target.fit(pd.Series(["red", "green", "blue"]), "node", "colour")
@@ -21,7 +21,7 @@ AGE = Target(level="node", column="age", kind="regression", mean=40.0, scale=10.
 
 def test_one_member_by_hand() -> None:
     outputs = torch.tensor([[[0.0, 0.0, np.log(2), 2.0, -0.5], [5.0, 0.0, 0.0, -2.0, 1.0]]])
-    found = answers([COLOUR, SICK, AGE], outputs)
+    found = prediction_rows([COLOUR, SICK, AGE], outputs)
     assert list(found) == [
         "colour_predicted",
         "colour_p_blue",
@@ -43,7 +43,7 @@ def test_one_member_by_hand() -> None:
 
 def test_members_are_averaged_and_their_deviation_is_given() -> None:
     outputs = torch.randn(4, 6, 5, generator=torch.Generator().manual_seed(0))
-    found = answers([COLOUR, SICK, AGE], outputs)
+    found = prediction_rows([COLOUR, SICK, AGE], outputs)
     p = outputs[..., :3].softmax(2)
     np.testing.assert_allclose(found[[f"colour_p_{name}" for name in COLOUR.classes]], p.mean(0), rtol=1e-5)
     np.testing.assert_allclose(found[[f"colour_std_{name}" for name in COLOUR.classes]], p.std(0), rtol=1e-4)
@@ -58,7 +58,7 @@ def test_members_are_averaged_and_their_deviation_is_given() -> None:
 @given(st.integers(1, 3), st.integers(0, 2**16))
 def test_probabilities_are_such_and_the_likeliest_is_named(members: int, seed: int) -> None:
     outputs = 20 * torch.randn(members, 5, 4, generator=torch.Generator().manual_seed(seed))
-    found = answers([COLOUR, SICK], outputs)
+    found = prediction_rows([COLOUR, SICK], outputs)
     for target in (COLOUR, SICK):
         p = found[[f"{target.column}_p_{name}" for name in target.classes]].to_numpy()
         assert ((p >= 0) & (p <= 1)).all()
@@ -83,7 +83,7 @@ def test_classes_come_back_as_what_the_user_has(labels: Any, names: list[str], k
     series = pd.Series(labels)
     target = Target.fit(series, "node", "y")
     outputs = torch.eye(len(names)) * 9 if target.kind == "multiclass" else torch.tensor([[-9.0], [9.0]])
-    found = answers([target], outputs.unsqueeze(0))
+    found = prediction_rows([target], outputs.unsqueeze(0))
     assert list(found)[1:] == [f"y_p_{name}" for name in names]
     values = found["y_predicted"]
     if kind == "O":
@@ -97,23 +97,23 @@ def test_classes_come_back_as_what_the_user_has(labels: Any, names: list[str], k
 def test_names_that_clash_get_a_number() -> None:
     odd = Target(level="node", column="a", kind="multiclass", classes=["predicted", "b", "c"])
     other = Target(level="node", column="a_p", kind="regression")
-    found = answers([odd, other, other], torch.zeros(1, 2, 5), taken=["a_p_b", "a_p_b_2"])
+    found = prediction_rows([odd, other, other], torch.zeros(1, 2, 5), taken=["a_p_b", "a_p_b_2"])
     assert list(found) == ["a_predicted", "a_p_predicted", "a_p_b_3", "a_p_c", "a_p_predicted_2", "a_p_predicted_3"]
 
 
 def test_no_rows_give_no_answers_but_their_columns() -> None:
-    found = answers([COLOUR, AGE], torch.zeros(1, 0, 4))
+    found = prediction_rows([COLOUR, AGE], torch.zeros(1, 0, 4))
     assert found.shape == (0, 5)
 
 
 def test_a_large_number_keeps_its_digits() -> None:
     big = Target(level="node", column="n", kind="regression", mean=123_456_789.0, scale=1.0)
-    assert answers([big], torch.tensor([[[0.25]]]))["n_predicted"].tolist() == [123_456_789.25]
+    assert prediction_rows([big], torch.tensor([[[0.25]]]))["n_predicted"].tolist() == [123_456_789.25]
 
 
 def test_outputs_of_a_network_in_training_and_in_low_precision_are_taken() -> None:
     outputs = torch.zeros(1, 2, 4, dtype=torch.bfloat16, requires_grad=True)
-    assert answers([COLOUR, AGE], outputs)["age_predicted"].tolist() == [40, 40]
+    assert prediction_rows([COLOUR, AGE], outputs)["age_predicted"].tolist() == [40, 40]
 
 
 @pytest.mark.parametrize(
@@ -126,19 +126,19 @@ def test_outputs_of_a_network_in_training_and_in_low_precision_are_taken() -> No
 )
 def test_outputs_that_do_not_fit_are_named(outputs: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        answers([COLOUR, AGE], outputs)
+        prediction_rows([COLOUR, AGE], outputs)
 
 
 def test_clipped_answers_carry_a_mark_and_the_deviation_is_taken_before_clipping() -> None:
     age = Target(level="node", column="age", kind="regression", mean=40.0, scale=10.0, low=20.0, high=70.0)
     raw = torch.tensor([[[0.0], [9.0], [4.0]], [[1.0], [5.0], [2.0]]])  # of two members
-    found = answers([age, SICK], torch.cat([raw.clamp(-2, 3), raw], 2), raw=torch.cat([raw, raw], 2))
+    found = prediction_rows([age, SICK], torch.cat([raw.clamp(-2, 3), raw], 2), raw=torch.cat([raw, raw], 2))
     assert list(found)[:4] == ["age_predicted", "age_std", "age_clipped", "age_raw"]
     assert found["age_predicted"].tolist() == [45, 70, 65]  # as the members say together, each within the range
     assert found["age_clipped"].tolist() == [False, True, True]  # of the last, one member alone
     assert found["age_raw"].tolist() == [45, 110, 70]
     np.testing.assert_allclose(found["age_std"], [50**0.5, 800**0.5, 200**0.5])
     assert not any(name.startswith(("sick_clipped", "sick_raw")) for name in found)
-    (alone,) = (answers([age], raw[:1].clamp(-2, 3), raw=raw[:1]),)
+    (alone,) = (prediction_rows([age], raw[:1].clamp(-2, 3), raw=raw[:1]),)
     assert list(alone) == ["age_predicted", "age_clipped", "age_raw"]
-    assert list(answers([age], raw)) == ["age_predicted", "age_std"]  # of a network that clips nothing
+    assert list(prediction_rows([age], raw)) == ["age_predicted", "age_std"]  # of a network that clips nothing
