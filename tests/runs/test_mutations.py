@@ -320,7 +320,7 @@ def test_nothing_large_is_made_for_a_network_that_is_only_claimed(home, tmp_path
 
 @pytest.fixture(scope="module")
 def rings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a batch norm, and with sums that are divided by the size of a usual graph."""
+    """A run with a batch norm, and with sums that are divided by the reference size of a graph."""
     place = tmp_path_factory.mktemp("rings") / "run"
     settings = quick(training__epochs=2, model__norm="batch", model__pool=["sum", "mean"])
     train(shapes(), "graph:ring", place, settings=settings)
@@ -334,7 +334,7 @@ def rings(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("bias", float("-inf"), r"values that are not finite, such as -inf, expected numbers"),
         ("running_mean", float("nan"), r"values that are not finite"),
         ("running_var", -1.0, r"has the value -1\.0, expected 0 or more, as it is a scale"),
-        ("usual", 0.0, r"has the value 0\.0, expected more than 0, as it is a scale"),
+        ("reference_size", 0.0, r"has the value 0\.0, expected more than 0, as it is a scale"),
     ],
 )
 def test_weights_that_are_not_finite_and_scales_of_0_are_refused_and_named(end, value, message, rings, tmp_path):
