@@ -91,12 +91,12 @@ def _put_data(data: Data, store: TensorStore) -> dict[str, Any]:
         found = {cell: [_put_task_data(one, store) for one in some] for cell, some in data.task_data.items()}
         return {"kind": "preset", "task_data": found}
     if isinstance(data, LinkData):
-        judged = {
+        held_out = {
             part: {seed: [store.put(tensor) for tensor in pairs] for seed, pairs in by_seed.items()}
             for part, by_seed in (("validation", data.validation), ("test", data.test))
         }
         train = {seed: store.put(edges) for seed, edges in data.train.items()}
-        return {"kind": "links", "graph": _put_graph(data.graph, store), "train": train, **judged}
+        return {"kind": "links", "graph": _put_graph(data.graph, store), "train": train, **held_out}
     parts = {cell: store.put(part) for cell, part in data.parts.items()}
     about = {"labels": store.put(data.labels), "parts": parts}
     if isinstance(data, NodeData):
