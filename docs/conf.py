@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 from censnet import __version__
@@ -22,6 +24,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "command_reference",
     "settings_tables",
 ]
 exclude_patterns = ["_build", "tables"]
@@ -30,7 +33,7 @@ default_role = "py:obj"  # single backticks in docstrings: a link where the name
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
-smartquotes_action = "D"  # dashes, no typographic quotes
+smartquotes = False  # options begin with two hyphens
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -54,6 +57,7 @@ CODE = re.compile(r":[\w:]+:`[^`]*`|``.*?``|`(?P<content>[^`]+)`", re.DOTALL)  #
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", _show_code)
+    app.connect("doctree-read", _set_dashes)
 
 
 def _show_code(app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:
@@ -64,3 +68,10 @@ def _show_code(app: Any, what: str, name: str, obj: object, options: Any, lines:
 def _as_code(found: re.Match[str]) -> str:
     content = found["content"]
     return found[0] if content is None or re.fullmatch(r"\w+(\.\w+)*", content) else f"``{content}``"
+
+
+def _set_dashes(app: Any, doctree: nodes.document) -> None:
+    """Set a dash between a parameter and its description, where Sphinx leaves two hyphens."""
+    for text in list(doctree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))

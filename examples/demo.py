@@ -27,10 +27,11 @@ from censnet.data.tables.files import Tables, write_table
 from censnet.errors import DataError
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.train import make_run
+from censnet.pipeline.results import make_run
 from censnet.runs import Run
 from censnet.runs.embedding import Embeddings
-from censnet.selection.recipes import fit_ensemble
+from censnet.selection.self_training import fit_ensemble
+from censnet.training.devices import make_accelerator
 from censnet_experiments.baselines.convolutions import GCN
 from censnet_experiments.baselines.encoders import baseline_encoder
 from censnet_experiments.records import read, record_path
@@ -127,10 +128,9 @@ def train_gcn_by_recipe(demo: DemoData, epochs: int = MAX_EPOCHS) -> Run:
     changes = {**find_spec("nodes", "gcn").recipe.changes, **make_changes(demo, epochs)}
     prepared = prepare(demo.data, demo.target, "strong", changes, SEED)
     start = time.perf_counter()
-    models, fit_results = fit_ensemble(
-        prepared.task_data, prepared.settings, None, False, None, [], 1, baseline_encoder("gcn")
-    )
-    return make_run(prepared, models, fit_results, time.perf_counter() - start, None)
+    accelerator, encoder = make_accelerator(prepared.settings.training.precision), baseline_encoder("gcn")
+    selections = fit_ensemble(prepared.task_data, prepared.settings, accelerator=accelerator, make_encoder=encoder)
+    return make_run(prepared, selections, time.perf_counter() - start, accelerator.device)
 
 
 def train_gcn(dataset: Dataset, labels: Tensor, split: Split, epochs: int = MAX_EPOCHS) -> MethodScores:
@@ -215,7 +215,7 @@ def describe_gates(run: Run) -> str:
     """One sentence on the edges that the selected CensNet uses."""
     if run.config.selection is None:
         return ""
-    selected = run.config.selection.candidates[run.config.selection.kept[0]]
+    selected = run.config.selection.candidates[run.config.selection.selected[0]]
     if selected.gates == "frozen":
         return "The selected CensNet has frozen gates: edge features are not used and do not explain the gap."
     return "The selected CensNet has learned gates: it uses edge features."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from censnet.ops import textbook
 from censnet.ops.graph import Graph
@@ -15,6 +16,7 @@ from censnet.ops.incidence import Incidence
 
 SELF_WEIGHTS = ("incident", "one", 0.0, 2.5)
 NORMALIZATIONS = ("symmetric", "row")
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,35 @@ def simple_graphs() -> st.SearchStrategy[Sample]:
 
 
 # -- the textbook -----------------------------------------------------------------------------------------------------
+
+
+def features(incidence: Incidence, node_width: int, edge_width: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Random features of the nodes and edges, in float64."""
+    generator = torch.Generator().manual_seed(seed)
+    nodes = torch.randn(incidence.num_nodes, node_width, generator=generator, dtype=torch.float64)
+    return nodes, torch.randn(incidence.num_edges, edge_width, generator=generator, dtype=torch.float64)
+
+
+def shaken(module: AnyModule, seed: int = 0, scale: float = 1.0) -> AnyModule:
+    """The module in float64, no parameter at a special value."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.double().parameters():
+            parameter.copy_(scale * torch.randn(parameter.shape, generator=generator))
+    return module
+
+
+def adjacency(incidence: Incidence) -> Tensor:
+    """A_v + I: 1 where two nodes are joined, and on the diagonal."""
+    T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
+    return textbook.node_adjacency(T) + torch.eye(incidence.num_nodes, dtype=torch.float64)
+
+
+def within(incidence: Incidence) -> Tensor:
+    """1 for pairs of nodes of one graph."""
+    if incidence.owner is None:
+        return torch.ones(incidence.num_nodes, incidence.num_nodes, dtype=torch.float64)
+    return (incidence.owner.unsqueeze(0) == incidence.owner.unsqueeze(1)).double()
 
 
 def by_textbook(

@@ -7,11 +7,14 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from pages import ROOT
 
 from censnet import errors
+from censnet.cli.app import app
 from censnet.settings import Settings
 
 pytest.importorskip("sphinx", reason="the extra `docs` is not installed")
@@ -54,6 +57,13 @@ def test_every_setting_is_on_the_page_of_settings(site: Path) -> None:
     }
     names = [f"{group}.{key}" for group, schema in groups.items() if schema is not None for key in schema.model_fields]
     assert [name for name in names if f">{name}<" not in page] == []
+
+
+def test_every_option_is_on_the_page_of_commands(site: Path) -> None:
+    page = (site / "cli.html").read_text("utf-8")
+    group: Any = typer.main.get_command(app)
+    options = {option for command in group.commands.values() for param in command.params for option in param.opts}
+    assert {option for option in options if option.startswith("--") and f">{option}<" not in page} == set()
 
 
 def test_formulas_of_docstrings_are_rendered(site: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from censnet.ops.graph import Graph
 from censnet_experiments.batched_trainer import Adam, BestEpoch, NodeSplits, batch_networks, train
 from censnet_experiments.data import NodeData
 from censnet_experiments.models import NODE_MODELS, build_node_model
@@ -130,15 +129,6 @@ def test_a_trained_classifier_beats_chance(citations: NodeData) -> None:
     rows = NodeSplits(citations.labels, citations.parts["cora-3"][:2])
     found: BestEpoch = train(models, citations.graph, rows, [0.02, 0.02], Recipe("censnet", epochs=40), batched=2)
     assert float(found.test.min()) > 0.5
-
-
-def test_released_edges_take_one_direction_for_papers_that_cite_each_other(citations: NodeData) -> None:
-    both = Graph(citations.graph.nodes, citations.graph.edges.clone(), citations.graph.ends)
-    both.edges[:, 1:] = 1
-    (model,) = make("censnet", citations, 1, released_edges=True)
-    _, edges, _ = model.inputs(both)
-    torch.testing.assert_close(edges.sum(1), torch.ones(both.num_edges))
-    assert bool((edges[:, 2] == 0).all())
 
 
 @pytest.mark.parametrize("kernel", ["power", "pagerank", "lanczos"])

@@ -18,3 +18,8 @@ def test_committed_pages_and_tables_are_those_of_the_records(tmp_path: Path) -> 
     assert {path.name for path in texts} == {"reproduction.md", "results.md", "table1.tex", "table2.tex", "table3.tex"}
     for path in texts:
         assert path.read_text() == (ROOT / "docs" / path.relative_to(tmp_path)).read_text()
+
+
+def test_no_records_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no records, expected some: run `censnet reproduce` first"):
+        write_pages(tmp_path / "results", tmp_path / "docs")

@@ -6,49 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from record_samples import make_records, tested
 
-from censnet_experiments.cells import TABLES
 from censnet_experiments.pages import write_pages
 from censnet_experiments.plots import depth_figure
-from censnet_experiments.records import Record, append, record_path
-from censnet_experiments.reference_scores import best_published, paper_best
+from censnet_experiments.records import append, record_path
 from censnet_experiments.results_page import page
 from censnet_experiments.spec import load_specs
 from censnet_experiments.summary import summarize
 
-BLANK = Record("nodes", "cora-1", "strong", 0, 0, {}, {}, 2, {}, 1.0, "cpu, 1 threads", {})
-
-
-def many(table: str, cell: str, method: str, metrics: list[dict[str, float]]) -> list[Record]:
-    made = replace(BLANK, table=table, cell=cell, method=method)
-    return [replace(made, seed=seed, split_seed=seed, metrics=row) for seed, row in enumerate(metrics)]
-
-
-def tested(*values: float) -> list[dict[str, float]]:
-    return [{"test": value} for value in values]
-
-
-def test_the_reference_is_the_best_of_the_papers_own_table() -> None:
-    assert (paper_best("nodes", "cora-1", "test").value, paper_best("nodes", "cora-1", "test").by) == (67.5, "AdaLNet")
-    assert paper_best("nodes", "cora-3", "test").value == 79.4
-    assert paper_best("links", "pubmed", "ap").value == 95.9
-    assert paper_best("molecules", "tox21-random", "test").value == 0.829
-
-
-@pytest.mark.parametrize("table", ["nodes", "molecules", "links"])
-def test_every_cell_has_a_number_that_was_published_since(table: str) -> None:
-    for cell, about in TABLES[table].items():
-        for metric in set(about.metrics) - {"validation"}:
-            since, least = best_published(table, cell, metric), paper_best(table, cell, metric)
-            assert since.value < least.value if about.lower else since.value > least.value
-            assert since.by
-
 
 def test_a_row_compares_with_the_paper_and_with_the_best_published_since() -> None:
-    records = many("nodes", "cora-1", "strong", tested(0.77, 0.772))
-    records += many("nodes", "cora-3", "strong", tested(0.82, 0.822))
-    records += many("nodes", "pubmed-0.1", "strong", tested(0.70, 0.71))
-    records += many("molecules", "lipophilicity-random", "strong", tested(0.57, 0.56))
+    records = make_records("nodes", "cora-1", "strong", tested(0.77, 0.772))
+    records += make_records("nodes", "cora-3", "strong", tested(0.82, 0.822))
+    records += make_records("nodes", "pubmed-0.1", "strong", tested(0.70, 0.71))
+    records += make_records("molecules", "lipophilicity-random", "strong", tested(0.57, 0.56))
     text = page(records, summarize(records), "depth.svg")
     rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("|")}
     assert "reaches the paper" in rows["cora-1"]
@@ -63,20 +35,20 @@ def test_a_row_compares_with_the_paper_and_with_the_best_published_since() -> No
 
 
 def test_fresh_splits_have_a_column_of_their_own() -> None:
-    records = many("nodes", "cora-1", "strong", tested(0.77, 0.772))
+    records = make_records("nodes", "cora-1", "strong", tested(0.77, 0.772))
     assert "fresh" not in page(records, summarize(records), "depth.svg").split("## Nodes")[1]
-    fresh = many("nodes", "cora-1", "strong-fresh", tested(0.76, 0.764))
+    fresh = make_records("nodes", "cora-1", "strong-fresh", tested(0.76, 0.764))
     text = page(records + fresh, summarize(records + fresh), "depth.svg")
     rows = {line.split("|")[1].strip(): line.split("|") for line in text.splitlines() if line.startswith("|")}
     assert rows["cora-1"][5].strip() == "76.2 ± 2.5"
     assert "| nodes | 1 of 9 | 0 of 8 | 0 of 1 |" in text
-    seen = many("nodes", "cora-1", "strong", tested(0.78, 0.782))
+    seen = make_records("nodes", "cora-1", "strong", tested(0.78, 0.782))
     text = page(seen + fresh, summarize(seen + fresh), "depth.svg")
     assert (
         "| reaches both, not on fresh splits |" in text
         or "the second within the interval, not on fresh splits |" in text
     )
-    better = many("nodes", "cora-3", "strong-fresh", tested(0.82, 0.822))
+    better = make_records("nodes", "cora-3", "strong-fresh", tested(0.82, 0.822))
     assert "| nodes | 1 of 9 | 0 of 8 | 1 of 2 |" in page(records, summarize(records + fresh + better), "depth.svg")
     assert len({len(row) for name, row in rows.items() if name.startswith(("cora", "pubmed"))}) == 1
     for table, seen in (("nodes", 26), ("molecules", 5), ("links", 16)):
@@ -86,20 +58,20 @@ def test_fresh_splits_have_a_column_of_their_own() -> None:
 
 
 def test_the_page_counts_selected_gates_and_rounds() -> None:
-    records = many("nodes", "cora-1", "strong", tested(0.7, 0.7, 0.7))
+    records = make_records("nodes", "cora-1", "strong", tested(0.7, 0.7, 0.7))
     assert "The selected network has" not in page(records, summarize(records), "depth.svg")
     chosen = [{"frozen_gates": 0.0, "round": 3}, {"frozen_gates": 1.0, "round": 1}, {"frozen_gates": 0.0, "round": 1}]
     records = [replace(record, chosen=one) for record, one in zip(records, chosen, strict=True)]
-    records += many("nodes", "cora-1", "strong-hop", tested(0.7))
+    records += make_records("nodes", "cora-1", "strong-hop", tested(0.7))
     text = page(records, summarize(records), "depth.svg")
     assert "has learned gates on 2 of 3 splits, and is of a later round on 1." in text
 
 
 def test_baselines_and_variants_are_paired_with_strong_on_the_same_splits() -> None:
     values = [0.70 + 0.01 * number for number in range(8)]
-    records = many("nodes", "cora-1", "strong", tested(*values))
-    records += many("nodes", "cora-1", "gcn", tested(*(value - 0.02 for value in values)))
-    records += many("nodes", "cora-1", "strong-no-stream", tested(*(value + 0.01 for value in values)))
+    records = make_records("nodes", "cora-1", "strong", tested(*values))
+    records += make_records("nodes", "cora-1", "gcn", tested(*(value - 0.02 for value in values)))
+    records += make_records("nodes", "cora-1", "strong-no-stream", tested(*(value + 0.01 for value in values)))
     text = page(records, summarize(records), "depth.svg")
     assert "71.5 (**+2.0, +2.0 to +2.0**)" in text
     assert "- **GCN**: `strong` is better in 1 of 1, significantly in 1; split by split, in 8 of 8." in text
@@ -109,25 +81,27 @@ def test_baselines_and_variants_are_paired_with_strong_on_the_same_splits() -> N
 
 def test_baselines_on_fresh_splits_are_paired_with_strong_on_those() -> None:
     values = [0.70 + 0.01 * number for number in range(8)]
-    records = many("nodes", "cora-1", "strong", tested(*values)) + many("nodes", "cora-1", "gcn", tested(*values))
-    records += many("nodes", "cora-1", "strong-fresh", tested(*(value + 0.03 for value in values)))
+    records = make_records("nodes", "cora-1", "strong", tested(*values)) + make_records(
+        "nodes", "cora-1", "gcn", tested(*values)
+    )
+    records += make_records("nodes", "cora-1", "strong-fresh", tested(*(value + 0.03 for value in values)))
     assert "### Baselines on fresh splits" not in page(records, summarize(records), "depth.svg")
-    records += many("nodes", "cora-1", "gcn-fresh", tested(*(value + 0.01 for value in values)))
+    records += make_records("nodes", "cora-1", "gcn-fresh", tested(*(value + 0.01 for value in values)))
     seen, fresh = page(records, summarize(records), "depth.svg").split("### Baselines on fresh splits")
     assert "| cora-1 | 73.5 | 73.5 (+0.0, +0.0 to +0.0) |" in seen
     assert "| cora-1 | 76.5 | 74.5 (**+2.0, +2.0 to +2.0**) |" in fresh
     doubt = load_specs("nodes")["gcn"].caveats[0]
     assert doubt in seen
     assert doubt not in fresh  # it is said once
-    for baseline_encoder in ("gcn", "appnp", "gat"):
-        usual, again = (load_specs("nodes")[f"{baseline_encoder}{suffix}"] for suffix in ("", "-fresh"))
+    for baseline in ("gcn", "appnp", "gat"):
+        usual, again = (load_specs("nodes")[f"{baseline}{suffix}"] for suffix in ("", "-fresh"))
         assert again.recipe == usual.recipe
         assert again.plan().seeds() == load_specs("nodes")["strong-fresh"].plan().seeds()
 
 
 def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> None:
     for depth in (2, 4, 8, 16):
-        records = many("nodes", "cora-1", f"strong-depth-{depth}", tested(0.7, 0.71))
+        records = make_records("nodes", "cora-1", f"strong-depth-{depth}", tested(0.7, 0.71))
         append(record_path(tmp_path / "results", "nodes", "cora-1", f"strong-depth-{depth}"), records)
     written = write_pages(tmp_path / "results", tmp_path / "docs")
     assert {path.name for path in written} >= {"results.md", "depth.svg"}
@@ -137,20 +111,20 @@ def test_the_report_writes_the_page_and_the_curve_of_depth(tmp_path: Path) -> No
 
 
 def test_depths_are_compared_on_splits_that_all_of_them_have() -> None:
-    deep = many("nodes", "cora-1", "strong-depth-16", tested(0.7, 0.71))
-    records = many("nodes", "cora-1", "strong-depth-2", tested(0.72, 0.73, 0.1)) + deep
+    deep = make_records("nodes", "cora-1", "strong-depth-16", tested(0.7, 0.71))
+    records = make_records("nodes", "cora-1", "strong-depth-2", tested(0.72, 0.73, 0.1)) + deep
     (panel,) = depth_figure(records).axes
     assert list(panel.containers[0].lines[0].get_ydata()) == pytest.approx([72.5, 70.5])
-    strong = many("nodes", "cora-1", "strong", tested(0.75, 0.75, 0.75, 0.75))
+    strong = make_records("nodes", "cora-1", "strong", tested(0.75, 0.75, 0.75, 0.75))
     text = page(strong + records, summarize(strong + records), "depth.svg")
     (row,) = [line for line in text.split("### Depth")[1].splitlines() if line.startswith("| cora-1")]
     assert "70.5 (+4.5, -1.9 to +10.9, 2 splits)" in row
 
 
 def test_links_are_compared_with_the_papers_methods_on_the_same_splits() -> None:
-    ours = many("links", "cora", "strong", [{"auc": 0.96, "ap": 0.95}, {"auc": 0.97, "ap": 0.97}])
-    theirs = many("table3", "cora", "vgae-splits", [{"auc": 0.92, "ap": 0.95}, {"auc": 0.92, "ap": 0.93}])
-    one_split = many("table3", "cora", "vgae", [{"auc": 0.5, "ap": 0.5}])
+    ours = make_records("links", "cora", "strong", [{"auc": 0.96, "ap": 0.95}, {"auc": 0.97, "ap": 0.97}])
+    theirs = make_records("table3", "cora", "vgae-splits", [{"auc": 0.92, "ap": 0.95}, {"auc": 0.92, "ap": 0.93}])
+    one_split = make_records("table3", "cora", "vgae", [{"auc": 0.5, "ap": 0.5}])
     records = ours + theirs + one_split
     text = page(records, summarize(records), "depth.svg")
     baselines = text.split("### Baselines on the same splits")[1]

@@ -137,7 +137,10 @@ def test_replicates_say_mean_and_spread(place: Path) -> None:
         (["{}/molecules.csv", "--target", "wet=binary", "--replicates", "2"], "did you mean graph:wet?"),
         (["karate", "--target", "faction"], "did you mean node:faction?"),
         (["karate", "--set", "model.hiden=3"], "unknown setting model.hiden: did you mean model.hidden?"),
-        (["karate", "--set", "model.heads=3", "--set", "model.hidden=8"], "expected all, or a divisor of hidden"),
+        (
+            ["karate", "--set", "model.heads=3", "--set", "model.hidden=8"],
+            "expected per_channel, or a divisor of hidden",
+        ),
         (["karate", "--preset", "weak"], "preset is 'weak', expected one of strong, paper, released"),
         (["karate", "--device", "tpu-9"], "device is 'tpu-9', expected cpu, cuda"),
         (["karate", "--out", "{}/links"], "holds a finished run"),

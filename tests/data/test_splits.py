@@ -341,19 +341,6 @@ def test_negatives_are_uniform():
     assert max(counts.values()) < 85
 
 
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
-@settings(max_examples=50, deadline=None)
-def test_every_pair_of_one_graph_has_one_number(owner):
-    space = NodePairs(len(owner), np.array(owner))
-    pairs = [(i, j) for j in range(len(owner)) for i in range(j) if owner[i] == owner[j]]
-    assert space.num_pairs == len(pairs)
-    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    numbers = space.rank(first, second)
-    assert sorted(numbers.tolist()) == list(range(len(pairs)))
-    np.testing.assert_array_equal(space.pair(numbers), [first, second])
-    np.testing.assert_array_equal(space.rank(second, first), numbers)
-
-
 def ratings(users: int = 12, items: int = 9) -> list[tuple[int, int]]:
     """Users with even numbers rate what has odd ones."""
     rng = np.random.default_rng(0)
@@ -387,19 +374,6 @@ def test_where_nodes_are_of_two_kinds_negatives_join_one_of_each():
 )
 def test_nodes_are_not_of_two_kinds_by_chance(edges):
     assert find_bipartition(graph_of(edges, 26)) is None
-
-
-@given(st.lists(st.integers(-1, 1), min_size=2, max_size=30))
-@settings(max_examples=50, deadline=None)
-def test_every_pair_of_two_sides_has_one_number(side):
-    space, side = NodePairs(len(side), bipartite=np.array(side)), np.array(side)
-    pairs = [(i, j) for j in range(len(side)) for i in range(j) if {side[i], side[j]} == {0, 1}]
-    assert space.num_pairs == len(pairs)
-    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    numbers = space.rank(first, second)
-    assert sorted(numbers.tolist()) == list(range(len(pairs)))
-    np.testing.assert_array_equal(space.pair(numbers), [first, second])
-    np.testing.assert_array_equal(space.rank(second, first), numbers)
 
 
 def test_a_million_edges_split_within_the_memory_of_a_few_edge_lists():

@@ -19,7 +19,7 @@ TRAIN: dict[str, tuple[str, ...]] = {
     "--set": ("", "x", "x=1", "model.hidden=x"),
 }  # fmt: skip
 SWITCHES = ("--resume", "--overwrite", "--strict", "--tensorboard", "--quiet", "--json", "--bf16")
-COMMANDS = ("train", "predict", "embed", "evaluate", "settings", "inspect", "datasets", "reproduce", "report")
+COMMANDS = ("train", "predict", "embed", "evaluate", "settings", "inspect", "datasets", "reproduce")
 
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
@@ -94,7 +94,7 @@ def _no_data(flags: tuple[str, ...], place: Place) -> None:
 
 def _usage(command: str, more: tuple[str, ...], place: Place) -> None:
     """Help, a usage line, or a result; no traceback, nothing written where nobody asked for it."""
-    if command in ("report", "reproduce") and more in ((), ("",)):
+    if command == "reproduce" and more in ((), ("",)):
         return  # these write to results and docs by default, which is their purpose
     screen = place.command(command, *more)
     if more == ("--help",):

@@ -49,7 +49,7 @@ def test_the_estimate_of_a_large_graph_grows_with_its_rows_and_is_measured_on_fe
 
 def test_many_graphs_are_measured_in_the_batches_that_are_trained() -> None:
     path = Graph(torch.ones(3, 1), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
-    target = Target(level="graph", column="mass", kind="number")
+    target = Target(level="graph", column="mass", kind="regression")
     parts = torch.zeros(500, 1, dtype=torch.long)
     task_data = TaskData(GraphSet.pack([path] * 500), [target], {"graph": torch.randn(500, 1)}, {"graph": parts})
     found = estimate_cost(task_data, make_settings("strong", "graph"))

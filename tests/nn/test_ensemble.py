@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 import torch
+from strategies import features
 from torch import Tensor, nn
 
 from censnet.nn import CensNet, Chebyshev, EdgeLayer, GraphHead, Lanczos, NodeLayer, PageRank, RowHead
@@ -28,12 +29,6 @@ RULES: list[dict[str, str]] = [
     {"variant": "released"},
 ]
 KERNELS = ("hop", "power", PageRank(3), Chebyshev(3), Lanczos(3, (0, 1, 3)))
-
-
-def features(incidence: Incidence, node_width: int, edge_width: int) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    nodes = torch.randn(incidence.num_nodes, node_width, generator=generator, dtype=torch.float64)
-    return nodes, torch.randn(incidence.num_edges, edge_width, generator=generator, dtype=torch.float64)
 
 
 def graph_of(incidence: Incidence, graph_features: Tensor | None = None) -> Graph:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import LAWS, Changed, Sample, assert_near, graphs, incidences
+from strategies import LAWS, Changed, Sample, assert_near, graphs, incidences, shaken
 from torch import Tensor
 
 from censnet.nn import Chebyshev, EdgeLayer, Hop, Kernel, Lanczos, NodeLayer, PageRank, Power
@@ -55,15 +55,6 @@ def function_of(kernel: Kernel, S: Tensor) -> Tensor:
             pairs = zip(kernel.scales, kernel.coefficients, strict=True)
             return sum(c * torch.linalg.matrix_power(S, p) for p, c in pairs)
     raise NotImplementedError(kernel)
-
-
-def shaken(layer: Layer, seed: int = 0) -> Layer:
-    """The layer in float64, no parameter at a special value."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in layer.double().parameters():
-            parameter.normal_(generator=generator)
-    return layer
 
 
 def features(incidence: Incidence, width: int, seed: int) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import LAWS, Changed, Sample, assert_near, graphs, incidences, simple_graphs
+from strategies import LAWS, Changed, Sample, assert_near, features, graphs, incidences, shaken, simple_graphs
 from torch import Tensor
 
 from censnet.nn import EdgeLayer, Hop, Lanczos, NodeLayer, PageRank
@@ -37,21 +37,6 @@ WIDTHS = ((3, 5), (5, 3))  # of nodes and edges: fewer and more than go out, and
 
 def multigraph(seed: int, num_nodes: int = 9, num_edges: int = 20) -> Incidence:
     return Incidence(torch.randint(num_nodes, (2, num_edges), generator=torch.Generator().manual_seed(seed)), num_nodes)
-
-
-def features(incidence: Incidence, node_width: int, edge_width: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    nodes = torch.randn(incidence.num_nodes, node_width, generator=generator, dtype=torch.float64)
-    return nodes, torch.randn(incidence.num_edges, edge_width, generator=generator, dtype=torch.float64)
-
-
-def shaken(layer: Layer, seed: int = 0) -> Layer:
-    """The layer in float64, no parameter at a special value."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in layer.double().parameters():
-            parameter.normal_(generator=generator)
-    return layer
 
 
 def dense(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import assert_near, incidences
+from strategies import adjacency, assert_near, features, incidences
 from torch import Tensor
 
 from censnet.nn import CensNetVAE, vae
@@ -17,18 +17,6 @@ from censnet.nn.vae import Latent, VariationalDecoder, reconstruction
 from censnet.ops import Incidence, textbook
 
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
-
-
-def features(incidence: Incidence, node_width: int, edge_width: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    nodes = torch.randn(incidence.num_nodes, node_width, generator=generator, dtype=torch.float64)
-    return nodes, torch.randn(incidence.num_edges, edge_width, generator=generator, dtype=torch.float64)
-
-
-def adjacency(incidence: Incidence) -> Tensor:
-    """A_v + I: 1 where two nodes are joined, and on the diagonal."""
-    T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
-    return textbook.node_adjacency(T) + torch.eye(incidence.num_nodes, dtype=torch.float64)
 
 
 def dense_reconstruction(M: Tensor, incidence: Incidence, positive_weight: float) -> Tensor:

@@ -9,32 +9,19 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import incidences
+from strategies import adjacency, incidences, within
 from torch import Tensor
 
 from censnet.nn import vae
 from censnet.nn.vae import CensNetVAE, Latent, VariationalDecoder, sampled_reconstruction
-from censnet.ops import Incidence, pairs, textbook
+from censnet.ops import Incidence, pairs
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import count_linked_pairs, count_ordered_pairs, has_edge, sample_ordered_pairs
+from censnet.ops.pairs import count_ordered_pairs, sample_ordered_pairs
 
 TANGLE = Incidence(torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]]), 5)  # parallel, loops, an isolated node
 EMPTY = torch.zeros(2, 0, dtype=torch.long)
 UNION = Incidence(torch.tensor([[0, 1, 3, 3, 4], [2, 1, 4, 5, 3]]), 7, torch.tensor([0, 0, 0, 1, 1, 1, 2]), 3)
 SHUFFLED = Incidence(torch.tensor([[0, 5, 2, 5], [2, 6, 4, 3]]), 7, torch.tensor([1, 0, 1, 2, 1, 2, 2]), 3)
-
-
-def adjacency(incidence: Incidence) -> Tensor:
-    """A_v + I: 1 where two nodes are joined, and on the diagonal."""
-    T = textbook.incidence_matrix(incidence.ends, incidence.num_nodes)
-    return textbook.node_adjacency(T) + torch.eye(incidence.num_nodes, dtype=torch.float64)
-
-
-def within(incidence: Incidence) -> Tensor:
-    """1 for pairs of nodes of one graph."""
-    if incidence.owner is None:
-        return torch.ones(incidence.num_nodes, incidence.num_nodes, dtype=torch.float64)
-    return (incidence.owner.unsqueeze(0) == incidence.owner.unsqueeze(1)).double()
 
 
 def dense_loss(M: Tensor, incidence: Incidence, weight: float) -> Tensor:
@@ -61,23 +48,6 @@ def frozen(M: Tensor) -> Latent:
 
 
 # -- the parts ---------------------------------------------------------------------------------------------------------
-
-
-@given(incidence=incidences())
-def test_linked_pairs_are_those_of_the_matrix(incidence: Incidence) -> None:
-    A, count = adjacency(incidence), count_ordered_pairs(incidence)
-    first, second = sample_ordered_pairs(incidence, count)
-    assert has_edge(incidence, first, second).double().equal(A[first, second])
-    assert count_linked_pairs(incidence) == int(A.sum())
-    assert count == int(within(incidence).sum())
-
-
-@pytest.mark.parametrize("incidence", [UNION, SHUFFLED], ids=["in order", "shuffled"])
-def test_pairs_of_a_batch_are_those_within_one_graph(incidence: Incidence) -> None:
-    found = sample_ordered_pairs(incidence, count_ordered_pairs(incidence))
-    expected = within(incidence).nonzero()
-    assert count_ordered_pairs(incidence) == len(expected)
-    assert sorted(found.t().tolist()) == expected.tolist()
 
 
 @given(incidence=incidences(), weight=st.sampled_from([1.0, 0.2, 7.5]), seed=st.integers(0, 2**16))

@@ -97,7 +97,7 @@ def test_what_is_there_is_kept_resumed_or_replaced(tmp_path: Path) -> None:
 
 
 def test_everything_that_a_user_can_get_wrong_is_an_error_of_ours() -> None:
-    for wrong in ({"ensemble": 0}, {"preset": "best"}, {"settings": 3}, {"target": "vip"}):
+    for wrong in ({"ensemble": 0}, {"preset": "best"}, {"settings": 3}, {"target": "vip"}, {"device": "moon"}):
         with pytest.raises(CensNetError):
             train(**{"data": payments(), "target": "node:vip", "settings": QUICK} | wrong)
     run = train(payments(), ["node:vip", "link"], settings=ONE)

@@ -57,7 +57,7 @@ def test_heterophilous_neighbors_are_learned_from():
 def test_with_few_labels_or_a_recipe_that_is_set_there_is_one_recipe(monkeypatch):
     def layers(nodes: int = 240, preset: str = "strong", **more: object) -> list[str]:
         changes = SHORT | {name.replace("__", "."): value for name, value in more.items()}
-        return [one.model.layers for one in prepare(opposites(nodes), "node:side", preset, changes).networks]
+        return [one.model.layers for one in prepare(opposites(nodes), "node:side", preset, changes).recipes]
 
     assert layers() == ["EN", "ENEN"]
     assert layers(100) == ["EN"], "80 labels"
@@ -72,7 +72,7 @@ def test_with_few_labels_or_a_recipe_that_is_set_there_is_one_recipe(monkeypatch
 
 def test_changes_hold_for_both_recipes():
     asked = SHORT | {"training.learning_rate": 0.5, "model.layers": "NN"}
-    one, other = prepare(opposites(), "node:side", "strong", asked).networks
+    one, other = prepare(opposites(), "node:side", "strong", asked).recipes
     for settings in (one, other):
         assert (settings.model.hidden, settings.model.layers, settings.training.learning_rate) == (8, "NN", 0.5)
     assert (one.model.kernel, other.model.kernel) == ("pagerank", "hop")
@@ -81,7 +81,7 @@ def test_changes_hold_for_both_recipes():
         "training.pseudo_label_weights": [0.5],
         "training.gates": ["frozen"],
     }
-    one, other = prepare(opposites(), "node:side", "strong", SHORT | candidates).networks
+    one, other = prepare(opposites(), "node:side", "strong", SHORT | candidates).recipes
     assert (one.training.self_training_rounds, one.training.pseudo_label_weights, one.training.gates) == (
         2,
         [0.5],
@@ -97,9 +97,9 @@ def test_changes_hold_for_both_recipes():
 @pytest.mark.parametrize(
     ("target", "preset", "why"),
     [
-        ("edge:fraud", "strong", "it is of nodes, and the first target is none of theirs"),
-        ("link", "strong", "it is of nodes, and the first target is none of theirs"),
-        ("node:vip", "paper", "preset paper has one network for nodes"),
+        ("edge:fraud", "strong", "it is of nodes, and the first target is of another level"),
+        ("link", "strong", "it is of nodes, and the first target is of another level"),
+        ("node:vip", "paper", "preset paper has one recipe for nodes"),
     ],
 )
 def test_a_recipe_that_a_preset_lacks_is_refused(target, preset, why):

@@ -56,7 +56,7 @@ class LabelReport(BaseModel):
     num_classes: int
     quantity: dict[str, float] = Field(description="least, mean, most and deviation; empty for classes")
     censored: int = Field(0, description="labels that are limits, such as >10; what is above leaves them out")
-    kind: str = Field("", description="what training takes it for: binary, classes or number")
+    kind: str = Field("", description="the task type that training infers: binary, multiclass or regression")
     reason: str = Field("", description="why, and how to have it otherwise")
 
 

@@ -122,7 +122,8 @@ class CensNet(nn.Module):
             self.layers.append(LAYERS[letter](width["node"], width["edge"], out, options=replace(options, heads=heads)))
             self.norms.append(make_norm(None if last else norm, out))
             width[side] = out
-        gains = sum(self._adds(depth) for depth in range(len(layers))) if residual == "rezero" else 0
+        self.has_residual = [self._adds(depth) for depth in range(len(layers))]
+        gains = sum(self.has_residual) if residual == "rezero" else 0
         self.rezero_gain = nn.Parameter(torch.zeros(gains)) if gains else None
         self.out_node_width, self.out_edge_width = width["node"], width["edge"]
 
@@ -147,7 +148,7 @@ class CensNet(nn.Module):
             old, new = features[layer.updates], layer(features["node"], features["edge"], incidence)
             if not self._is_head(depth):
                 new = self._finish(norm(new))
-                if self._adds(depth):
+                if self.has_residual[depth]:
                     new = new if gains is None else (by_head(new, self.members) * next(gains)).flatten(1)
                     new = _add(new, old, self.members)
                 if self.variant == "released":

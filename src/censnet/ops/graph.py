@@ -13,8 +13,45 @@ from censnet.ops.incidence import Incidence
 from censnet.text import plural
 
 
+class GraphSizes:
+    """Counts and feature widths, the same for a `Graph` and a `GraphSet`."""
+
+    nodes: Tensor
+    edges: Tensor
+    graph_features: Tensor | None
+    num_graphs: int
+
+    @property
+    def num_nodes(self) -> int:
+        return self.nodes.shape[0]
+
+    @property
+    def num_edges(self) -> int:
+        return self.edges.shape[0]
+
+    @property
+    def node_width(self) -> int:
+        return self.nodes.shape[1]
+
+    @property
+    def edge_width(self) -> int:
+        return self.edges.shape[1]
+
+    @property
+    def graph_width(self) -> int:
+        return 0 if self.graph_features is None else self.graph_features.shape[1]
+
+    def count(self, level: str) -> int:
+        """The number of nodes, edges or graphs."""
+        return {"node": self.num_nodes, "edge": self.num_edges, "graph": self.num_graphs}[level]
+
+    def _show(self, sparse: str = "") -> tuple[str, str]:
+        nodes = f"{self.num_nodes} {plural(self.num_nodes, 'node')} x {self.node_width}{sparse}"
+        return nodes, f"{self.num_edges} {plural(self.num_edges, 'edge')} x {self.edge_width}"
+
+
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(GraphSizes):
     """Nodes and edges with their features, each undirected edge once; or a batch of many such graphs.
 
     Args:
@@ -64,29 +101,8 @@ class Graph:
             if self.owner is not None
             else own and f", the graph{own}"
         )
-        nodes = f"{self.num_nodes} {plural(self.num_nodes, 'node')} x {self.node_width}"
-        edges = f"{self.num_edges} {plural(self.num_edges, 'edge')} x {self.edge_width}"
-        return f"Graph({nodes}{sparse}, {edges}{graphs})"
-
-    @property
-    def num_nodes(self) -> int:
-        return self.nodes.shape[0]
-
-    @property
-    def num_edges(self) -> int:
-        return self.ends.shape[1]
-
-    @property
-    def node_width(self) -> int:
-        return self.nodes.shape[1]
-
-    @property
-    def edge_width(self) -> int:
-        return self.edges.shape[1]
-
-    @property
-    def graph_width(self) -> int:
-        return 0 if self.graph_features is None else self.graph_features.shape[1]
+        nodes, edges = self._show(sparse)
+        return f"Graph({nodes}, {edges}{graphs})"
 
     @cached
     def incidence(self) -> Incidence:
@@ -97,10 +113,6 @@ class Graph:
     def global_ends(self) -> Tensor:
         """The two nodes of each edge, numbered over all graphs. (2, E)"""
         return self.ends
-
-    def count(self, level: str) -> int:
-        """The number of nodes, edges or graphs."""
-        return {"node": self.num_nodes, "edge": self.num_edges, "graph": self.num_graphs}[level]
 
     def to(self, device: torch.device | str) -> Graph:
         """The same graph on another device."""

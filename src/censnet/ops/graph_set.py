@@ -11,14 +11,14 @@ from torch import Tensor
 from censnet.ops.batching import PackedIncidence, batch_index
 from censnet.ops.caching import DictionaryRows, cached, store, stored
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
-from censnet.ops.graph import Graph, check_graph_features
+from censnet.ops.graph import Graph, GraphSizes, check_graph_features
 from censnet.ops.incidence import Incidence
 from censnet.ops.segments import offsets
 from censnet.text import plural
 
 
 @dataclass(frozen=True, eq=False)
-class GraphSet:
+class GraphSet(GraphSizes):
     """Many small graphs packed end to end, from which a batch is gathered without a loop over graphs, on any device.
 
     Each graph numbers its own nodes from 0 in `ends`. Graph g has the nodes `node_offset[g]:node_offset[g + 1]` and the
@@ -82,8 +82,7 @@ class GraphSet:
             )
 
     def __repr__(self) -> str:
-        nodes = f"{len(self.nodes)} {plural(len(self.nodes), 'node')} x {self.node_width}"
-        edges = f"{len(self.edges)} {plural(len(self.edges), 'edge')} x {self.edge_width}"
+        nodes, edges = self._show()
         graphs = f"{len(self)} {plural(len(self), 'graph')}" + (
             "" if self.graph_features is None else f" x {self.graph_width}"
         )
@@ -103,37 +102,13 @@ class GraphSet:
         return Graph(self.nodes[nodes], self.edges[edges], self.ends[:, edges], graph_features=own)
 
     @property
-    def num_graphs(self) -> int:
+    def num_graphs(self) -> int:  # type: ignore[override]
         return len(self)
-
-    @property
-    def num_nodes(self) -> int:
-        return self.nodes.shape[0]
-
-    @property
-    def num_edges(self) -> int:
-        return self.edges.shape[0]
-
-    @property
-    def node_width(self) -> int:
-        return self.nodes.shape[1]
-
-    @property
-    def edge_width(self) -> int:
-        return self.edges.shape[1]
-
-    @property
-    def graph_width(self) -> int:
-        return 0 if self.graph_features is None else self.graph_features.shape[1]
 
     @property
     def global_ends(self) -> Tensor:
         """The two nodes of each edge, numbered over all graphs. (2, E)"""
         return self.ends + torch.repeat_interleave(self.node_offset[:-1], self.edge_offset.diff())
-
-    def count(self, level: str) -> int:
-        """The number of nodes, edges or graphs."""
-        return {"node": self.num_nodes, "edge": self.num_edges, "graph": self.num_graphs}[level]
 
     def to(self, device: torch.device | str) -> GraphSet:
         """The same set on another device."""

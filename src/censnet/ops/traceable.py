@@ -5,11 +5,15 @@ An exported program then holds nothing of ours, and runs wherever torch does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import DegreePower, scale_of, scale_rows
+
+Sum = Callable[[Tensor, Incidence], Tensor]
 
 
 def _gather(x: Tensor, incidence: Incidence) -> Tensor:
@@ -26,18 +30,31 @@ def _scatter(z: Tensor, incidence: Incidence) -> Tensor:
 def traceable_nodes(
     x: Tensor, w: Tensor, incidence: Incidence, left: DegreePower, right: DegreePower, diagonal: float | None
 ) -> Tensor:
-    y = scale_rows(x, scale_of(incidence, "node", right, x.dtype))
-    out = _scatter(scale_rows(_gather(y, incidence), w), incidence)
-    if diagonal is not None:
-        out = out + scale_rows(y, diagonal - _scatter(w, incidence))
-    return scale_rows(out, scale_of(incidence, "node", left, x.dtype))
+    """L B R x for B = T diag(w) T^t with `diagonal` on its diagonal (None: its own)."""
+    before, after = (scale_of(incidence, "node", power, x.dtype) for power in (right, left))
+    return _product(x, w, incidence, _gather, _scatter, before, after, diagonal)
 
 
 def traceable_edges(
     z: Tensor, u: Tensor, incidence: Incidence, left: DegreePower, right: DegreePower, diagonal: float | None
 ) -> Tensor:
-    y = scale_rows(z, scale_of(incidence, "edge", right, z.dtype))
-    out = _gather(scale_rows(_scatter(y, incidence), u), incidence)
+    """L B R z for B = T^t diag(u) T with `diagonal` on its diagonal (None: its own)."""
+    before, after = (scale_of(incidence, "edge", power, z.dtype) for power in (right, left))
+    return _product(z, u, incidence, _scatter, _gather, before, after, diagonal)
+
+
+def _product(
+    x: Tensor,
+    w: Tensor,
+    incidence: Incidence,
+    there: Sum,
+    back: Sum,
+    before: Tensor | None,
+    after: Tensor | None,
+    diagonal: float | None,
+) -> Tensor:
+    y = scale_rows(x, before)
+    out = back(scale_rows(there(y, incidence), w), incidence)
     if diagonal is not None:
-        out = out + scale_rows(y, diagonal - _gather(u, incidence))
-    return scale_rows(out, scale_of(incidence, "edge", left, z.dtype))
+        out = out + scale_rows(y, diagonal - back(w, incidence))
+    return scale_rows(out, after)

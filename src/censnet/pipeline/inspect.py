@@ -79,7 +79,7 @@ def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool =
         return estimate_cost(task_data, make_settings("paper", "node"))
     settings = make_settings("strong", specs[0].level if specs else "link", link=link)
     prepared = prepare_typed(data, specs, link, settings, [])
-    return max((estimate_cost(prepared.task_data, each) for each in prepared.networks), key=lambda cost: cost.bytes)
+    return max((estimate_cost(prepared.task_data, each) for each in prepared.recipes), key=lambda cost: cost.bytes)
 
 
 def _read_splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple[dict[str, Split], LinkSplit | None]:

@@ -43,9 +43,9 @@ class Prepared:
 
     Args:
         data: the user's data, its statistics from training rows.
-        networks: the settings of the training, or of several of which validation rows keep the best.
+        recipes: the settings of the training, or of several from which validation selects.
         changed: the settings that the user, rather than a preset, asked for.
-        asked: the target as the user wrote it.
+        target_specs: the targets as the user wrote them.
         targets: what is predicted.
         splits: level -> the parts of its INPUT rows.
         links: the links to be found, if any are.
@@ -54,9 +54,9 @@ class Prepared:
     """
 
     data: Dataset
-    networks: list[Settings]
+    recipes: list[Settings]
     changed: list[str]
-    asked: list[str]
+    target_specs: list[str]
     targets: list[Target]
     splits: dict[str, Split]
     links: LinkSplit | None
@@ -66,7 +66,7 @@ class Prepared:
     @property
     def settings(self) -> Settings:
         """The settings of the network that was kept, or is trained first: of the data all say the same."""
-        return self.networks[0]
+        return self.recipes[0]
 
     @property
     def split_sources(self) -> dict[str, str]:
@@ -191,15 +191,15 @@ def prepare_typed(
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
     task_data = make_task_data(dataset, targets, [splits], links)
-    networks = resolve_recipes(task_data, settings, changed, dataset, splits.values())
-    settings = networks[0]
+    recipes = resolve_recipes(task_data, settings, changed, dataset, splits.values())
+    settings = recipes[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:
         logger.info("the graph is bipartite (no node is both a source and a target): links join its two sides")
     if link and settings.model.decoder != "inner_product" and settings.model.diffusion_steps:
         logger.info(
             "link scores also use a %s-step diffusion embedding of the two nodes", settings.model.diffusion_steps
         )
-    return Prepared(dataset, networks, sorted(changed), list(names), targets, splits, links, task_data)
+    return Prepared(dataset, recipes, sorted(changed), list(names), targets, splits, links, task_data)
 
 
 def find_leaks(prepared: Prepared) -> list[str]:

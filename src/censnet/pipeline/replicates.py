@@ -176,7 +176,7 @@ def _can_share(every: Sequence[Prepared]) -> bool:
         one.settings.training != first.settings.training for one in every
     ):  # pseudo-labels need labels to be selected by
         return False
-    if any(len(one.networks) != len(first.networks) for one in every):  # there may be too few labels in some
+    if any(len(one.recipes) != len(first.recipes) for one in every):  # there may be too few labels in some
         return False
     if first.settings.training.imbalance == "weights":  # which are counted on training rows
         return False
@@ -212,12 +212,12 @@ def _fit_batched(
     started, first = time.monotonic(), every[0]
     task_data = make_task_data(first.data, first.targets, [one.splits for one in every], None)
     callbacks = [show()] if progress else []
-    found = fit_recipes(task_data, first.networks, len(every), accelerator=accelerator, callbacks=callbacks)
+    found = fit_recipes(task_data, first.recipes, len(every), accelerator=accelerator, callbacks=callbacks)
     seconds = (time.monotonic() - started) / len(every)
     runs = []
     for number, one in enumerate(every):
-        selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.networks)
+        selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
-        own = replace(one, data=first.data, networks=[selected])
+        own = replace(one, data=first.data, recipes=[selected])
         runs.append(make_run(own, members, seconds, accelerator.device, start))
     return runs

@@ -53,7 +53,7 @@ def make_run(
     validated = any(f"validation_{monitor}" in row for row in rows)
     config = RunConfig(
         settings=prepared.settings,
-        target_specs=prepared.asked,
+        target_specs=prepared.target_specs,
         data=data.name,
         fingerprint=fingerprint(data.graph),
         graph_size=GraphSize.of(data.graph),

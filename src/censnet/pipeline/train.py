@@ -119,7 +119,7 @@ def train(
     prepared = prepare(data, specs, preset, changes, seed, strict=strict, overrides=overrides)
     accelerator = make_accelerator(prepared.settings.training.precision, device)
     _check_processes(accelerator, prepared)
-    for recipe in prepared.networks if not finish else ():
+    for recipe in prepared.recipes if not finish else ():
         check_memory(prepared.task_data, recipe, accelerator.device)
     start = None
     with ExitStack() as held:
@@ -229,7 +229,7 @@ def fit_run(
         callbacks: called after every step and epoch.
         start: the inputs of the training, to be stored in the run.
     """
-    task_data, recipes = prepared.task_data, prepared.networks
+    task_data, recipes = prepared.task_data, prepared.recipes
     if ensemble > 1:
         parts = {level: part.expand(-1, ensemble) for level, part in task_data.parts.items()}
         task_data = replace(task_data, parts=parts)
@@ -242,7 +242,7 @@ def fit_run(
         found = fit_recipes(task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks)
     selected, members = select_recipe(found, recipes)
     seconds = time.monotonic() - started
-    return make_run(replace(prepared, networks=[selected]), members, seconds, accelerator.device, start, finish)
+    return make_run(replace(prepared, recipes=[selected]), members, seconds, accelerator.device, start, finish)
 
 
 def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] | None, has_name: bool) -> TrainingStart:
@@ -254,9 +254,9 @@ def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] |
     """
     tables, parts = prepared.data.tables, prepared.task_data.parts
     return TrainingStart(
-        target_specs=prepared.asked,
+        target_specs=prepared.target_specs,
         settings=prepared.settings,
-        other_recipes=prepared.networks[1:],
+        other_recipes=prepared.recipes[1:],
         changed=prepared.changed,
         ensemble=ensemble,
         overrides=dict(overrides or {}),

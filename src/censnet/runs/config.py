@@ -186,7 +186,7 @@ class RunConfig(BaseModel):
         split: level -> the source of its split, and how many rows are in each part.
         node_width, edge_width, graph_width: channels of the features.
         node_features: whether the nodes have features of their own, rather than default ones.
-        members: networks whose predictions are averaged.
+        members: models whose predictions are averaged.
         monitor: the validation metric of early stopping; None if there was nothing to validate on.
         best_epoch: member -> the epoch whose weights were kept, the best by `monitor`, or else the last.
         selection: the candidates and the selected one of each member, if there were several.
