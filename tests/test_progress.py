@@ -12,12 +12,12 @@ from censnet.training.callbacks import Callback
 
 
 def _train(callback: Callback, last: int) -> None:
-    callback.begin(5, 0, 2, "auc")
+    callback.on_train_begin(5, 0, 2, "auc")
     for epoch in range(1, last + 1):
-        callback.step()
-        callback.step()
-        callback.epoch([{"epoch": epoch, "loss": 0.5, "validation_auc": epoch / 10}], [0.9])
-    callback.end()
+        callback.on_step_end()
+        callback.on_step_end()
+        callback.on_epoch_end([{"epoch": epoch, "loss": 0.5, "validation_auc": epoch / 10}], [0.9])
+    callback.on_train_end()
 
 
 def test_the_bar_shows_metric_and_time_on_one_line_of_a_narrow_terminal() -> None:

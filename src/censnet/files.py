@@ -13,7 +13,7 @@ from typing import BinaryIO
 import torch
 from torch import Tensor
 
-from censnet.errors import WriteError
+from censnet.errors import RunError, WriteError
 
 
 @contextmanager
@@ -78,3 +78,25 @@ def tensor_bytes(tensor: Tensor) -> memoryview | bytes:
     """The bytes of a dense tensor, without a copy where it is contiguous."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     return flat.view(torch.uint8).numpy().data if flat.numel() else b""
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """Read a regular file of at most so many bytes: a link may lead elsewhere, and a device may have no end."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise RunError(f"{path} has {size:,} bytes, expected at most {most:,}")
+        try:
+            return file.read(most + 1)
+        except OSError as error:
+            raise RunError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading; a link, a pipe or a device is refused."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise RunError(f"{path} is missing or is a link, expected the file that was written")
+        return path.open("rb")
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}") from None

@@ -25,7 +25,7 @@ def test_every_setting_is_listed_as_it_can_be_typed(preset: str, task: str) -> N
 
 def test_settings_are_shown_with_their_choices() -> None:
     shown = " ".join(succeed("settings", "graph").stdout.split())
-    assert "training.schedule warmup-cosine course of the learning rate: constant, cosine, warmup-cosine" in shown
+    assert "training.schedule warmup-cosine learning-rate schedule: constant, cosine, warmup-cosine" in shown
     assert [entry.value for entry in setting_rows(make_settings("paper", "node")) if entry.name == "model.hidden"] == [
         "32"
     ]

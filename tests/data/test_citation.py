@@ -43,9 +43,9 @@ def test_the_graph_is_that_of_pytorch_geometric(real_data: Path, tmp_path: Path,
     once = theirs.edge_index[:, theirs.edge_index[0] < theirs.edge_index[1]]
     assert_close(ours.graph.ends, once[:, (once[0] * theirs.num_nodes + once[1]).argsort()])
     assert_close(ours.graph.nodes.to_dense(), theirs.x, rtol=0, atol=0)
-    labelled = ours.labels >= 0
-    assert_close(ours.labels[labelled], theirs.y[labelled])
-    assert int(theirs.y[~labelled].sum()) == 0  # what it says of papers without a class
+    labeled = ours.labels >= 0
+    assert_close(ours.labels[labeled], theirs.y[labeled])
+    assert int(theirs.y[~labeled].sum()) == 0  # what it says of papers without a class
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -123,7 +123,7 @@ def test_without_nodes_the_ids_come_from_the_edges() -> None:
     assert data.results("node", pd.DataFrame({"y": [1, 2, 3]}))["y"].tolist() == [1, 2, 3]
 
 
-def test_without_features_degree_and_constants_stand_in_and_it_is_said() -> None:
+def test_without_columns_nodes_get_degree_and_constants_as_default_features_and_it_is_said() -> None:
     data = load_data(tables({"id": [1, 2, 3, 4]}, {"source": [1, 1, 1], "target": [2, 3, 1]}))
     degree = np.array([4.0, 1.0, 1.0, 0.0])
     expected = np.stack([(degree - degree.mean()) / degree.std(), np.ones(4)], 1)

@@ -77,7 +77,7 @@ def test_commas_that_may_mean_either_are_told_until_the_user_decides() -> None:
         assert prepared.targets[0].mean == pytest.approx(mean, rel=0.2)
 
 
-def test_two_notations_in_one_column_are_told_and_not_guessed() -> None:
+def test_two_notations_in_one_column_are_reported_and_not_chosen_between() -> None:
     mixed = [f"{number:.2f}" if row % 2 else comma(number) for row, number in enumerate(AMOUNTS)]
     data = load_data(as_tables(amount=mixed))
     assert data.schema.edges.columns[0].kind != "number"

@@ -54,16 +54,16 @@ def same_graph(data: Dataset, one: int, other: int) -> bool:
         ("O.[2H][2H]", "O.[H][H]"),
     ],
 )
-def test_isotopes_are_not_told_apart_and_labelled_hydrogens_are_no_atoms(labelled, plain):
-    data = read([plain, labelled, "c1ccncc1C(=O)O"], descriptors=True)
+def test_isotopes_are_not_told_apart_and_labeled_hydrogens_are_no_atoms(labeled, plain):
+    data = read([plain, labeled, "c1ccncc1C(=O)O"], descriptors=True)
     assert same_graph(data, 0, 1)
     whole = graphs(data).graph_features
     assert whole is not None
     assert torch.equal(whole[0], whole[1]), "its descriptors are those of the molecule without labels"
     said = note(data, "isotopes are not told apart")
     assert "1 of 3 rows" in said
-    assert f"row 2, '{labelled}'" in said
-    assert canonical([labelled], reading=USUAL) == canonical([plain], reading=USUAL)
+    assert f"row 2, '{labeled}'" in said
+    assert canonical([labeled], reading=USUAL) == canonical([plain], reading=USUAL)
 
 
 def test_molecules_of_hydrogen_alone_stay_molecules():
@@ -78,8 +78,8 @@ def test_a_hydrogen_with_two_bonds_is_a_bad_row_with_its_reason():
 
 
 def test_the_built_in_sets_keep_isotope_labels_as_in_the_published_results(monkeypatch):
-    labelled = "[2H]C([2H])([2H])[C@H](N)Cc1ccccc1"  # the one such molecule of tox21, half of it
-    tables = Tables(graphs=pd.DataFrame({"smiles": ["CCO", labelled], "NR-AR": [0, 1]}))
+    labeled = "[2H]C([2H])([2H])[C@H](N)Cc1ccccc1"  # the one such molecule of tox21, half of it
+    tables = Tables(graphs=pd.DataFrame({"smiles": ["CCO", labeled], "NR-AR": [0, 1]}))
     monkeypatch.setattr(load, "read_builtin", lambda *_: tables)
     data = load_data("tox21", target="graph:NR-AR")
     assert graphs(data)[1].num_nodes == 13

@@ -41,7 +41,7 @@ def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(rea
     assert {data.schema.vocabulary[number] for number in seen.nonzero().squeeze(1).tolist()} == kept
 
 
-def test_citeseer_by_name_keeps_its_isolated_and_unlabelled_papers(real_data: Path) -> None:
+def test_citeseer_by_name_keeps_its_isolated_and_unlabeled_papers(real_data: Path) -> None:
     typed = read_data("citeseer", target="node:label")
     data = typed.encode({"node": torch.arange(100)})
     assert (data.graph.num_nodes, data.graph.num_edges, data.graph.node_width, data.graph.edge_width) == (

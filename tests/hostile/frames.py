@@ -139,9 +139,9 @@ def _target(name: str, place: Place) -> None:
         assert not name.startswith(("numpy-", "bool", "category-", "masked-I", "arrow-int")), f"refused: {made}"
         return
     sound(made.data)
-    labelled = int(column.notna().sum())
+    labeled = int(column.notna().sum())
     rows = sum(len(part) for part in made.splits["node"].parts.values())
-    assert rows == labelled, f"{rows} rows are in the parts, {labelled} have a label"
+    assert rows == labeled, f"{rows} rows are in the parts, {labeled} have a label"
 
 
 def _id(name: str, place: Place) -> None:

@@ -160,9 +160,9 @@ def _target(name: str, gaps: bool, table: str, place: Place) -> None:
         assert name not in ("few-words", "few-numbers", "bool", "float64", "int64"), f"refused: {made}"
         return
     sound(made.data)
-    labelled = count - tables[table]["odd"].null_count
+    labeled = count - tables[table]["odd"].null_count
     rows = sum(len(part) for part in made.splits[level].parts.values())
-    assert rows == labelled, f"{rows} rows are in the parts, {labelled} have a label"
+    assert rows == labeled, f"{rows} rows are in the parts, {labeled} have a label"
 
 
 def _id(name: str, edges: str | None, place: Place) -> None:

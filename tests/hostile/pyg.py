@@ -240,9 +240,9 @@ def _labels(value: Any, place: Place) -> None:
     assert length == N, f"y of {length} rows is taken for {N} nodes"
     words = isinstance(value, list) and isinstance(value[0], str)
     labels = Y if words else value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
-    labelled = int((~labels.to_dense().float().reshape(N, -1).isnan()).any(1).sum())
+    labeled = int((~labels.to_dense().float().reshape(N, -1).isnan()).any(1).sum())
     rows = sum(len(part) for part in made.splits["node"].parts.values())
-    assert rows == labelled, f"{rows} rows are in the parts, {labelled} have a label"
+    assert rows == labeled, f"{rows} rows are in the parts, {labeled} have a label"
 
 
 def _several(**more: Any) -> list[Data]:

@@ -44,8 +44,8 @@ def test_places_are_independent(p: float) -> None:
     mask = zeros(p, count, 8) - p
     correlation = mask.t() @ mask / count / (p * (1 - p)) - torch.eye(8, dtype=torch.float64)
     assert float(correlation.fill_diagonal_(0).abs().max()) < 5.5 / count**0.5
-    neighbours = mask.flatten()
-    assert abs(float((neighbours[:-8] * neighbours[8:]).mean())) / (p * (1 - p)) < 5 / (8 * count) ** 0.5
+    neighbors = mask.flatten()
+    assert abs(float((neighbors[:-8] * neighbors[8:]).mean())) / (p * (1 - p)) < 5 / (8 * count) ** 0.5
 
 
 @pytest.mark.parametrize("p", RATES)

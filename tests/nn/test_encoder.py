@@ -352,7 +352,7 @@ def test_sixteen_alternations_with_norms_and_residuals_stay_finite(norm: str) ->
 
 
 def two_circles(seed: int) -> tuple[Tensor, Tensor, Incidence, Tensor]:
-    """34 nodes in two halves; the features say little, an edge says whether it joins one half, and 2 are labelled."""
+    """34 nodes in two halves; the features say little, an edge says whether it joins one half, and 2 are labeled."""
     generator = torch.Generator().manual_seed(seed)
     label = (torch.arange(34) >= 17).long()
     ends = torch.randint(34, (2, 110), generator=generator)

@@ -376,7 +376,7 @@ def test_embeddings_of_the_edges_of_many_graphs_have_the_graph_and_both_ends(bea
     assert found.edges[names].values.tolist() == data.edges[names].values.tolist()
 
 
-def test_embeddings_of_an_ensemble_stand_side_by_side():
+def test_embeddings_of_an_ensemble_are_concatenated():
     run = train(payments(), "node:vip", settings=quick(training__epochs=1), ensemble=2)
     both = run.embed(payments()).nodes.filter(regex=r"^e\d").to_numpy()
     dataset = run.read(payments())

@@ -566,4 +566,4 @@ def test_edge_embeddings_of_frozen_gates_come_with_a_warning(gates: str, caplog:
     with caplog.at_level("WARNING", "censnet"):
         run.embed(unscaled())
     assert run.config.gates_frozen == (gates == "frozen")
-    assert ("gates at rest" in caplog.text) == (gates == "frozen")
+    assert ("frozen gates" in caplog.text) == (gates == "frozen")

@@ -73,7 +73,7 @@ def draw(targets: list[Target], rows: int, members: int, seed: int, gaps: float)
     weighted=st.booleans(),
     balanced=st.booleans(),
 )
-def test_the_loss_is_the_mean_over_labelled_entries(
+def test_the_loss_is_the_mean_over_labeled_entries(
     targets: list[Target], rows: int, members: int, seed: int, gaps: float, weighted: bool, balanced: bool
 ) -> None:
     outputs, labels = draw(targets, rows, members, seed, gaps)
@@ -102,7 +102,7 @@ def test_a_mask_for_each_member_gives_each_its_own_rows() -> None:
 
 @pytest.mark.parametrize("rows", [0, 3])
 @pytest.mark.parametrize("weight", [None, "zeros"])
-def test_without_a_labelled_entry_loss_and_gradient_are_0(rows: int, weight: str | None) -> None:
+def test_without_a_labeled_entry_loss_and_gradient_are_0(rows: int, weight: str | None) -> None:
     outputs = torch.randn(rows, 2, 6, requires_grad=True)
     labels = torch.full((rows, 4), NONE) if weight is None else torch.zeros(rows, 4)
     loss = row_loss(MIXED, outputs, labels, None if weight is None else torch.zeros(rows, 2))

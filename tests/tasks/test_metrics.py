@@ -36,7 +36,7 @@ def test_every_score_is_that_of_scikit_learn(seed: int) -> None:
     known = ~np.isnan(labels)
     y, p = labels[known[:, 0], 0], expit(outputs[known[:, 0], 0].astype(float))
     codes, each = labels[known[:, 1], 1], softmax(outputs[known[:, 1], 1:4].astype(float), axis=1)
-    true, guess = labels[known[:, 2], 2] * 4.0 + 30, outputs[known[:, 2], 4] * 4.0 + 30
+    true, constant = labels[known[:, 2], 2] * 4.0 + 30, outputs[known[:, 2], 4] * 4.0 + 30
     expected = {
         "b/auc": sk.roc_auc_score(y, p),
         "b/ap": sk.average_precision_score(y, p),
@@ -47,9 +47,9 @@ def test_every_score_is_that_of_scikit_learn(seed: int) -> None:
         "c/f1": sk.f1_score(codes, each.argmax(1), average="macro"),
         "c/log_loss": sk.log_loss(codes, each),
         "c/auc": sk.roc_auc_score(codes, each, multi_class="ovr", average="macro"),
-        "n/rmse": np.sqrt(np.mean((true - guess) ** 2)),
-        "n/mae": np.mean(np.abs(true - guess)),
-        "n/r2": sk.r2_score(true, guess),
+        "n/rmse": np.sqrt(np.mean((true - constant) ** 2)),
+        "n/mae": np.mean(np.abs(true - constant)),
+        "n/r2": sk.r2_score(true, constant),
     }
     found = score([BINARY, CLASSES, NUMBER], outputs, labels)
     assert {name: value for name, value in found.items() if "/" in name} == pytest.approx(expected, rel=1e-5)

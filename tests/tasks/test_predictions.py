@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from censnet.tasks.predictions import prediction_rows
 from censnet.tasks.targets import Target
 
-COLOUR = Target.fit(pd.Series(["red", "green", "blue"]), "node", "colour")
+COLOR = Target.fit(pd.Series(["red", "green", "blue"]), "node", "colour")
 SICK = Target.fit(pd.Series(["no", "yes"]), "node", "sick")
 AGE = Target(level="node", column="age", kind="regression", mean=40.0, scale=10.0)
 
 
 def test_one_member_by_hand() -> None:
     outputs = torch.tensor([[[0.0, 0.0, np.log(2), 2.0, -0.5], [5.0, 0.0, 0.0, -2.0, 1.0]]])
-    found = prediction_rows([COLOUR, SICK, AGE], outputs)
+    found = prediction_rows([COLOR, SICK, AGE], outputs)
     assert list(found) == [
         "colour_predicted",
         "colour_p_blue",
@@ -43,11 +43,11 @@ def test_one_member_by_hand() -> None:
 
 def test_members_are_averaged_and_their_deviation_is_given() -> None:
     outputs = torch.randn(4, 6, 5, generator=torch.Generator().manual_seed(0))
-    found = prediction_rows([COLOUR, SICK, AGE], outputs)
+    found = prediction_rows([COLOR, SICK, AGE], outputs)
     p = outputs[..., :3].softmax(2)
-    np.testing.assert_allclose(found[[f"colour_p_{name}" for name in COLOUR.classes]], p.mean(0), rtol=1e-5)
-    np.testing.assert_allclose(found[[f"colour_std_{name}" for name in COLOUR.classes]], p.std(0), rtol=1e-4)
-    assert found["colour_predicted"].tolist() == [COLOUR.classes[code] for code in p.mean(0).argmax(1)]
+    np.testing.assert_allclose(found[[f"colour_p_{name}" for name in COLOR.classes]], p.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(found[[f"colour_std_{name}" for name in COLOR.classes]], p.std(0), rtol=1e-4)
+    assert found["colour_predicted"].tolist() == [COLOR.classes[code] for code in p.mean(0).argmax(1)]
     q = outputs[..., 3].sigmoid()
     np.testing.assert_allclose(found["sick_p_yes"], q.mean(0), rtol=1e-5)
     np.testing.assert_allclose(found["sick_std_no"], q.std(0), rtol=1e-4)
@@ -58,8 +58,8 @@ def test_members_are_averaged_and_their_deviation_is_given() -> None:
 @given(st.integers(1, 3), st.integers(0, 2**16))
 def test_probabilities_are_such_and_the_likeliest_is_named(members: int, seed: int) -> None:
     outputs = 20 * torch.randn(members, 5, 4, generator=torch.Generator().manual_seed(seed))
-    found = prediction_rows([COLOUR, SICK], outputs)
-    for target in (COLOUR, SICK):
+    found = prediction_rows([COLOR, SICK], outputs)
+    for target in (COLOR, SICK):
         p = found[[f"{target.column}_p_{name}" for name in target.classes]].to_numpy()
         assert ((p >= 0) & (p <= 1)).all()
         np.testing.assert_allclose(p.sum(1), 1, rtol=1e-5)
@@ -102,7 +102,7 @@ def test_names_that_clash_get_a_number() -> None:
 
 
 def test_no_rows_give_no_answers_but_their_columns() -> None:
-    found = prediction_rows([COLOUR, AGE], torch.zeros(1, 0, 4))
+    found = prediction_rows([COLOR, AGE], torch.zeros(1, 0, 4))
     assert found.shape == (0, 5)
 
 
@@ -113,7 +113,7 @@ def test_a_large_number_keeps_its_digits() -> None:
 
 def test_outputs_of_a_network_in_training_and_in_low_precision_are_taken() -> None:
     outputs = torch.zeros(1, 2, 4, dtype=torch.bfloat16, requires_grad=True)
-    assert prediction_rows([COLOUR, AGE], outputs)["age_predicted"].tolist() == [40, 40]
+    assert prediction_rows([COLOR, AGE], outputs)["age_predicted"].tolist() == [40, 40]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_outputs_of_a_network_in_training_and_in_low_precision_are_taken() -> No
 )
 def test_outputs_that_do_not_fit_are_named(outputs: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        prediction_rows([COLOUR, AGE], outputs)
+        prediction_rows([COLOR, AGE], outputs)
 
 
 def test_clipped_answers_carry_a_mark_and_the_deviation_is_taken_before_clipping() -> None:

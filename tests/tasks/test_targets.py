@@ -425,7 +425,7 @@ def test_a_target_cannot_be_changed_and_says_what_it_is() -> None:
     assert str(fit([1.0, 1.5, 2.0])) == "Target(node:y, regression: mean 1.5, scale 0.4082)"
 
 
-def test_outputs_stand_side_by_side() -> None:
+def test_outputs_of_targets_are_concatenated() -> None:
     targets = [fit(["a", "b", "c"]), fit([1.5, 2.5, 4.0]), fit([0, 1])]
     assert output_slices(targets) == [slice(0, 3), slice(3, 4), slice(4, 5)]
 

@@ -24,7 +24,7 @@ from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.settings.schema import Settings
-from censnet.training.batches import NUMBERS_KEPT, Batch, choose_sampling, make_batches
+from censnet.training.batches import SAVED_VALUES, Batch, choose_sampling, make_batches
 from censnet.training.devices import free_memory, total_memory
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
@@ -241,7 +241,7 @@ def _count_roughly(task_data: TaskData, settings: Settings) -> float:
         rows = int(rows / max(len(graph), 1) * settings.training.batch_size_for(len(graph)))
     depth = len(model.layers) + model.pre_layers
     weights = model.hidden * (graph.node_width + graph.edge_width + 4 * depth * model.hidden + sum(model.head))
-    return 4 * NUMBERS_KEPT * rows * model.hidden * depth / 2 + OF_A_WEIGHT * weights
+    return 4 * SAVED_VALUES * rows * model.hidden * depth / 2 + OF_A_WEIGHT * weights
 
 
 def what_to_lower(task_data: TaskData, settings: Settings) -> str:

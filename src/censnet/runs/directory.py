@@ -16,9 +16,8 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ValidationError
 
 from censnet.errors import RunError, quote, shorten
-from censnet.files import atomic_write
+from censnet.files import atomic_write, open_regular, read_regular
 from censnet.runs.config import FORMAT, RunConfig
-from censnet.training.checkpoint import open_plain, read_plain
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"
@@ -102,7 +101,7 @@ def config_digest(path: Path) -> str:
     """The SHA-256 of the `config.json` of a finished run, which identifies it; empty if there is none."""
     if not is_complete(path):
         return ""
-    return hashlib.sha256(read_plain(file_path(path, CONFIG), MOST_CONFIG)).hexdigest()
+    return hashlib.sha256(read_regular(file_path(path, CONFIG), MOST_CONFIG)).hexdigest()
 
 
 def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
@@ -135,7 +134,7 @@ def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
 def _has_checksum(path: Path) -> bool:
     """Whether a file ends in a checksum; it may still be damaged."""
     try:
-        return path.is_file() and _CHECKSUM.search(read_plain(path, MOST_CONFIG)) is not None
+        return path.is_file() and _CHECKSUM.search(read_regular(path, MOST_CONFIG)) is not None
     except RunError:
         return False
 
@@ -222,7 +221,7 @@ def read_file(path: Path, config: RunConfig, name: str, check: Check | None = No
         check: raises as soon as the bytes read so far show that the file is invalid.
     """
     found, content = hashlib.sha256(), bytearray()
-    with open_plain(file_path(path, name)) as file:
+    with open_regular(file_path(path, name)) as file:
         try:
             while part := file.read(PIECE):
                 found.update(part)
@@ -250,7 +249,7 @@ def _read_config(path: Path) -> RunConfig:
 
 def read_checked(kind: type[Kind], place: Path, what: str) -> Kind:
     """Read what `dump_with_checksum` wrote as a pydantic model; `what` names it in errors."""
-    raw = load_with_checksum(read_plain(place, MOST_CONFIG), place)
+    raw = load_with_checksum(read_regular(place, MOST_CONFIG), place)
     if raw.get("format", 1) == 1:  # runs of the first format, and start.json beside them, which had no number
         raise RunError(f"{place} has format 1, expected {FORMAT}: an earlier version wrote it: train again")
     try:

@@ -24,11 +24,11 @@ from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.integers import MISSING, as_integers
 from censnet.data.tables.schema import Schema
 from censnet.errors import RunError, quote
+from censnet.files import open_regular
 from censnet.nn.model import Model
 from censnet.runs.config import RunConfig
 from censnet.runs.directory import CONFIG, HISTORY, METRICS, MODEL, SCHEMA, SPLITS, file_path, read_file
 from censnet.settings.build import build_model
-from censnet.training.checkpoint import open_plain
 from censnet.training.evaluator import Scores
 
 MOST = {SCHEMA: 2**28, METRICS: 2**26}  # bytes
@@ -92,7 +92,7 @@ def _check_header(config: RunConfig, expected: Mapping[str, Tensor], path: Path)
     place = path / MODEL
     longest = config.members * sum(len(json.dumps(name)) + 200 + 20 * tensor.dim() for name, tensor in expected.items())
     data = config.members * sum(tensor.numel() * tensor.element_size() for tensor in expected.values())
-    with open_plain(file_path(path, MODEL)) as file:
+    with open_regular(file_path(path, MODEL)) as file:
         size, length = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
         if length > min(longest + 1000, size - 8):
             raise RunError(f"{place} cannot be read: its header is said to have {length:,} bytes, which is too much")
@@ -159,7 +159,7 @@ def read_schema(path: Path, config: RunConfig) -> Schema:
 
 
 def _read_bounded(path: Path, config: RunConfig, name: str) -> bytes:
-    with open_plain(file_path(path, name)) as file:
+    with open_regular(file_path(path, name)) as file:
         size = os.fstat(file.fileno()).st_size
     if size > MOST[name]:
         raise RunError(f"{path / name} has {size:,} bytes, expected at most {MOST[name]:,}")

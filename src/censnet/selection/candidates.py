@@ -160,8 +160,9 @@ def select_best(results: Mapping[int, tuple[Model, FitResult]], candidates: Sequ
 
 def best_of(scores: Mapping[int, ValidationScore | None], monitor: str) -> int:
     """The key of the best validation score; of equals, the first."""
-    best = next(iter(scores))
-    for number, score in scores.items():
+    best, *others = scores
+    for number in others:
+        score = scores[number]
         if score is not None and score.is_better(monitor, scores[best]):
             best = number
     return best

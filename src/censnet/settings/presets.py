@@ -193,7 +193,7 @@ def _read_preset(preset: str) -> dict[str, Any]:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    """What a user may have meant by an unknown name."""
+    """The hint for an unknown name: the new name of a renamed setting, or a similar one."""
     if name in RENAMED:
         return f"it is now {RENAMED[name]}"
     near = difflib.get_close_matches(name, known, 1, 0.6) or [one for one in known if one.endswith(f".{name}")]
@@ -228,7 +228,7 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _expected(message: str) -> str:
-    """What pydantic expects, in our words.
+    """The expectation of a pydantic message, in our words.
 
     >>> _expected("Input should be greater than or equal to 1")
     'at least 1'

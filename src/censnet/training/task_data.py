@@ -98,13 +98,13 @@ class TaskData:
         if not isinstance(self.graph, GraphSet):
             return self
         numbers = graphs_with(self.graph, self.parts, PARTS.index(part))
-        kept = {level: Level(level).rows_of(self.graph, numbers) for level in self.labels}
+        rows_of = {level: Level(level).rows_of(self.graph, numbers) for level in self.labels}
         return replace(
             self,
             graph=self.graph.subset(numbers),
-            labels={level: self.labels[level][rows] for level, rows in kept.items()},
-            parts={level: self.parts[level][rows] for level, rows in kept.items()},
-            censoring={level: censoring[kept[level]] for level, censoring in self.censoring.items()},
+            labels={level: self.labels[level][rows] for level, rows in rows_of.items()},
+            parts={level: self.parts[level][rows] for level, rows in rows_of.items()},
+            censoring={level: censoring[rows_of[level]] for level, censoring in self.censoring.items()},
         )
 
 

@@ -20,6 +20,7 @@ from censnet.nn.model import Model
 from censnet.settings.schema import TrainingSettings
 from censnet.training.batches import choose_sampling, make_batches
 from censnet.training.callbacks import Callback
+from censnet.training.checkpoint import Progress, Weights
 from censnet.training.devices import check_processes, make_accelerator, total_memory
 from censnet.training.early_stopping import EarlyStopping, ValidationScore
 from censnet.training.evaluator import Evaluator, Scores, choose_monitor, mean_over_levels
@@ -27,7 +28,6 @@ from censnet.training.history import HistoryFile, Row, history_columns
 from censnet.training.interrupt import diverged, interrupted_after, interruptible
 from censnet.training.objective import Objective
 from censnet.training.optim import clip_gradients, freeze, lr_factor, make_optimizer, seed_generators, step_seed
-from censnet.training.state import Progress, Weights
 from censnet.training.task_data import TaskData
 
 
