@@ -101,7 +101,7 @@ def _commas(table: str, column: str, dialect: Dialect, share: float, place: Plac
     if column in TARGETS:
         made = place.prepare(TARGETS[column])
         assert not isinstance(made, Refusal), f"decimal commas are refused: {made}"
-        assert made.targets[0].kind == "number", f"{column} is {made.targets[0].kind}"
+        assert made.targets[0].kind == "regression", f"{column} is {made.targets[0].kind}"
         assert "comma" in made.targets[0].reason, "nothing says that commas were read as decimal"
         level = TARGETS[column].partition(":")[0]
         values = made.targets[0].encode(made.data.labels(level, column)) if level == "node" else None
@@ -133,7 +133,7 @@ def _censored(table: str, column: str, sign: str, count: int, place: Place) -> N
     assert not isinstance(made, Refusal), f"censored labels are refused: {made}"
     same_ids(made.data, written)
     target = made.targets[0]
-    assert target.kind == "number", f"{column} is {target.kind}"
+    assert target.kind == "regression", f"{column} is {target.kind}"
     split = made.splits[target.level]
     rows = sum(len(part) for part in split.parts.values())
     assert rows == len(written[table][column]), f"{rows} rows are in the parts, of {len(written[table][column])}"

@@ -40,7 +40,7 @@ def same_graph(data: Dataset, one: int, other: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("labelled", "plain"),
+    ("labeled", "plain"),
     [
         ("[2H]O[2H]", "O"),
         ("[3H]O", "O"),
