@@ -192,7 +192,7 @@ def test_links_between_users_and_what_they_rate_are_suggested_between_these(capl
     edges = pd.DataFrame({"source": [f"u{u}" for u, _ in rated], "target": [f"i{i}" for _, i in rated]})
     with caplog.at_level("INFO", "censnet"):
         run = train(edges, "link", settings={"training.epochs": 20})
-    assert "links are scored between these two sides alone" in caplog.text
+    assert "links join its two sides" in caplog.text
     likely = run.predict(edges, top=40)
     sides = [frozenset((one[0], other[0])) for one, other in zip(likely["source"], likely["target"], strict=True)]
     assert set(sides) == {frozenset("ui")}

@@ -244,13 +244,13 @@ def test_pseudo_labels_help_where_labels_are_few():
 @pytest.mark.parametrize(
     ("data", "target", "more", "why"),
     [
-        (payments, "node:wealth", {}, "node:wealth is number"),
+        (payments, "node:wealth", {}, "node:wealth is regression"),
         (payments, "edge:fraud", {}, "edge:fraud is binary of edges"),
         (payments, ["node:vip", "node:tier"], {}, "there are 2 targets"),
         (payments, ["node:vip", "link"], {}, "links are predicted"),
         (shapes, "graph:ring", {}, "there are many graphs"),
         (shapes, "node:warm", {}, "there are many graphs"),
-        (payments, "node:vip", {"training__sampling": "neighbors"}, "training.sampling is neighbors, and guesses"),
+        (payments, "node:vip", {"training__sampling": "neighbors"}, "training.sampling is neighbors, and pseudo-labels"),
         (payments, "node:vip", {"data__fractions": (0.8, 0.0, 0.2)}, "no validation row has a label"),
     ],
 )
@@ -483,7 +483,7 @@ def test_gates_that_cannot_be_frozen_are_refused_when_asked_for_and_left_out_of_
 @pytest.mark.parametrize(
     ("target", "changes", "why"),
     [
-        ("node:wealth", {}, "as node:wealth is number"),
+        ("node:wealth", {}, "as node:wealth is regression"),
         ("edge:fraud", {"training__pseudo_label_weights": 0.0}, "training.pseudo_label_weights is 0"),
         ("node:vip", {"training__pseudo_label_weights": 0.0}, "training.pseudo_label_weights is 0"),
     ],

@@ -18,11 +18,11 @@ from censnet.runs import Run
 from censnet.settings import make_settings
 
 WRONG = [
-    ("target", 3, "target is 3, expected text, a TargetSpec, a tuple or a list, such as node:COLUMN"),
+    ("target", 3, "target is 3, expected text, a TargetSpec, a tuple, a list or a Target, such as node:COLUMN"),
     ("target", None, "target is None, expected text"),
     ("target", ["node:vip", 3], "target is 3, expected node:COLUMN, edge:COLUMN"),
-    ("settings", ["model.hidden=3"], "settings is .*, expected a dictionary or None, such as"),
-    ("settings", {3: 4}, "settings is {3: 4}, expected a dictionary"),
+    ("settings", ["model.hidden=3"], "settings is .*, expected a Settings, a dictionary or None, such as"),
+    ("settings", {3: 4}, "settings is {3: 4}, expected a Settings, a dictionary"),
     ("ensemble", 1.5, "ensemble is 1.5, expected a whole number"),
     ("ensemble", True, "ensemble is True, expected a whole number"),
     ("out", 5, "out is 5, expected a path or None"),
@@ -31,7 +31,8 @@ WRONG = [
     ("overrides", ["a"], "overrides is .*, expected a dictionary of text or None"),
     ("overrides", {"age": 3}, "overrides is .*, expected a dictionary of text or None"),
     ("strict", "no", "strict is 'no', expected True or False"),
-    ("resume", 1, "resume is 1, expected True or False"),
+    ("if_exists", "banana", "if_exists is 'banana', expected 'error', 'resume' or 'overwrite'"),
+    ("progress", 1, "progress is 1, expected True or False"),
 ]
 
 
@@ -70,7 +71,7 @@ def test_a_path_that_is_none_is_named(function, path):
         (lambda _: load_data("karate", schema=3), "schema is 3, expected a Schema or None"),
         (lambda _: replicate("karate", "node:faction", replicates=2, vary="banana"), "expected 'both', 'split' or"),
         (lambda _: replicate("karate", "node:faction", replicates=2.5), "replicates is 2.5, expected a whole number"),
-        (lambda _: make_settings("strong", "node", ["a"]), "changes is .*, expected a dictionary"),
+        (lambda _: make_settings("strong", "node", ["a"]), "changes is .*, expected a Settings, a dictionary"),
         (lambda _: load_data("karate").results("node", pd.DataFrame(), keep="banana"), "keep is 'banana', expected"),
     ],
 )
