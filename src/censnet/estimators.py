@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state
@@ -32,6 +31,7 @@ from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.errors import ArgumentError, DataError, name_columns, quote
 from censnet.levels import Level
 from censnet.nn.chunked import dense
+from censnet.ops.arrays import Array
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare_typed
@@ -46,7 +46,6 @@ from censnet.tasks.targets import output_slices
 from censnet.training.devices import find_device, make_accelerator
 from censnet.training.evaluator import average
 
-Array = NDArray[Any]
 SMILES = "smiles"
 PROMOTED = {  # parameters of the estimators -> the settings they are
     "hidden": "model.hidden",

@@ -30,11 +30,10 @@ from censnet.inspection.leakage import (
 )
 from censnet.inspection.structure import pair_ends
 from censnet.levels import Level
+from censnet.ops.arrays import Array
 from censnet.ops.colors import hash_graphs
 from censnet.ops.graph_set import GraphSet
 from censnet.text import count, plural
-
-Array = np.ndarray[Any, Any]
 
 
 class Finding(BaseModel):

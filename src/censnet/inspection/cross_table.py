@@ -32,9 +32,8 @@ from censnet.inspection.leakage import (
     label_gain,
     sample_rows,
 )
+from censnet.ops.arrays import Array
 from censnet.ops.graph_set import GraphSet
-
-Array = np.ndarray[Any, Any]
 
 MOST_OWNERS = 4_000  # rows that labels or columns are aggregated over
 MOST_VALUES = 20  # of a column of nodes, up to which the values at both ends of an edge are taken together

@@ -13,8 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow, read_numbers
-
-Array = np.ndarray[Any, Any]
+from censnet.ops.arrays import Array
 
 CORRELATION = 0.98
 GAIN = 0.95  # share of the labels beyond the majority class that a column predicts

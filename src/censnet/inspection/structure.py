@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 from pydantic import BaseModel, Field
 from scipy.sparse.csgraph import connected_components
 
-from censnet.ops.arrays import unique_inverse
+from censnet.ops.arrays import Array, unique_inverse
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-
-Array = np.ndarray[Any, Any]
 
 
 class Degrees(BaseModel):
@@ -93,7 +89,7 @@ def measure_structure(graph: Graph | GraphSet) -> tuple[Structure, LineGraph]:
     return structure, LineGraph(links=line_links, explicit_bytes=2 * line_links * 20, dense_bytes=dense)
 
 
-def _degrees(degree: np.ndarray[Any, Any]) -> Degrees:
+def _degrees(degree: Array) -> Degrees:
     counts = np.bincount(np.where(degree > 0, np.floor(np.log2(np.maximum(degree, 1))) + 1, 0).astype(np.int64))
     bins = [(0, 0)] + [(2**power, 2 ** (power + 1) - 1) for power in range(len(counts) - 1)]
     return Degrees(

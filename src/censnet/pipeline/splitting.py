@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.data.dataset import TypedData
@@ -20,6 +19,7 @@ from censnet.data.splits.stated import StatedSplit, find_stated, read_column
 from censnet.data.tables.keys import says_split
 from censnet.errors import DataError, first_few, name_columns, quote
 from censnet.levels import Level
+from censnet.ops.arrays import BoolArray, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings.schema import DataSettings
@@ -79,12 +79,12 @@ class _Draw:
     seed: int
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> IntArray:
         """For each input row its row in the tensors, or -1."""
         return np.asarray(self.data.rows(self.level).numpy())
 
     @property
-    def labeled(self) -> NDArray[np.bool_]:
+    def labeled(self) -> BoolArray:
         """A mask of the input rows that can be used and have a label."""
         return np.asarray((self.rows >= 0) & self.labels.notna().any(axis=1).to_numpy())
 
@@ -99,7 +99,7 @@ class _Draw:
                 f"holds {kind}, expected one number or one class in each row", file, column=column
             ) from None
 
-    def at_random(self, chosen: NDArray[np.bool_], fractions: Fractions) -> tuple[Split, str]:
+    def at_random(self, chosen: BoolArray, fractions: Fractions) -> tuple[Split, str]:
         """Some of the input rows, at random in these shares, and how it was done."""
         groups = self.rows if self.level is Level.EDGE else None
         few = all(self._count_classes(str(name)) <= 20 for name in self.labels)

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from censnet.data.tables.columns import as_arrow, as_text, is_number
 from censnet.data.tables.integers import MISSING
+from censnet.ops.arrays import IntArray
 
 LabelDtype = Literal["text", "integer", "float", "boolean"]
 
@@ -37,7 +37,7 @@ _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FRACTION = re.compile(r"-?[0-9]{1,17}(?:\.[0-9]{1,17})?(?:e[+-]?[0-9]{1,3})?")
 
 
-def encode_labels(labels: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
+def encode_labels(labels: pd.Series[Any]) -> tuple[IntArray, list[str]]:
     """For each row the number of its word, -1 where it is missing, and the words in the order they appear.
 
     >>> encode_labels(pd.Series([" yes", "no", None, "yes"]))
@@ -56,7 +56,7 @@ def encode_labels(labels: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]
     return _merge_truths(codes, list(number))
 
 
-def _merge_truths(codes: NDArray[np.int64], words: list[str]) -> tuple[NDArray[np.int64], list[str]]:
+def _merge_truths(codes: IntArray, words: list[str]) -> tuple[IntArray, list[str]]:
     """yes, Yes and YES are one word where all others are no, No and NO; the first way of writing it is kept."""
     if (
         len(words) < 3

@@ -146,7 +146,7 @@ def probabilities(target: Target, outputs: Tensor) -> Tensor:
     return outputs.softmax(-1)
 
 
-def class_names(target: Target) -> np.ndarray[Any, Any]:
+def class_names(target: Target) -> Array:
     """The classes as the user has them: text, whole numbers, fractions or truth values."""
     if target.form == "boolean":
         return np.array([name.lower() == "true" for name in target.classes])

@@ -16,6 +16,7 @@ from censnet.data.tables.columns import as_arrow, is_number, read_dates, read_nu
 from censnet.data.tables.notations import Notation, find_notation
 from censnet.data.tables.target_spec import TargetKind
 from censnet.errors import DataError
+from censnet.ops.arrays import Array, IntArray
 from censnet.tasks.labels import encode_labels
 
 MOST_INTEGERS = 20  # different whole numbers that are still taken for classes
@@ -51,7 +52,7 @@ def infer_kind(
     return _of_text(labels, table, column, notation)
 
 
-def _of_numbers(numbers: np.ndarray[Any, Any], what: str) -> tuple[TargetKind, str]:
+def _of_numbers(numbers: Array, what: str) -> tuple[TargetKind, str]:
     numbers = numbers[~np.isnan(numbers)]
     distinct = np.unique(numbers)
     few = ROWS_FOR_EACH * len(distinct) <= len(numbers)
@@ -100,7 +101,7 @@ def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation
 
 def read_finite(
     labels: pd.Series[Any], table: str, column: str, notation: Notation | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.int64], Censoring | None]:
+) -> tuple[NDArray[np.float64], IntArray, Censoring | None]:
     """Numbers and limits, NaN where there is none; the rows whose label is no number; and the side of each limit.
 
     The side is -1 for `<5`, 1 for `>5`, 0 for a number; None where no row has a limit. An infinite number is an error.

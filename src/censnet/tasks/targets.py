@@ -17,6 +17,7 @@ from censnet.data.tables.notations import Notation
 from censnet.data.tables.target_spec import TargetKind, TargetSpec, as_kind
 from censnet.errors import DataError, quote
 from censnet.levels import Level
+from censnet.ops.arrays import BoolArray, IntArray
 from censnet.tasks.labels import (
     LabelDtype,
     encode_labels,
@@ -177,7 +178,7 @@ class Target(BaseModel):
         labels: pd.Series[Any],
         level: Level,
         column: str,
-        rows: NDArray[np.int64],
+        rows: IntArray,
         reason: str,
         notation: Notation | None,
     ) -> Target:
@@ -322,7 +323,7 @@ def _range(
     )
 
 
-def _as_rows(rows: Tensor, count: int, table: str, column: str) -> NDArray[np.int64]:
+def _as_rows(rows: Tensor, count: int, table: str, column: str) -> IntArray:
     chosen = rows.cpu().numpy()
     if (
         chosen.ndim != 1
@@ -333,6 +334,6 @@ def _as_rows(rows: Tensor, count: int, table: str, column: str) -> NDArray[np.in
     return chosen
 
 
-def _check_some(known: NDArray[np.bool_], table: str, column: str) -> None:
+def _check_some(known: BoolArray, table: str, column: str) -> None:
     if not known.any():
         raise DataError("has no label in the training rows, expected some to learn from", table, column=column)

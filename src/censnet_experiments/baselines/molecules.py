@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -20,10 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
+from censnet.ops.arrays import Array
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-
-Array = NDArray[Any]
 
 
 class MoleculeGCN(nn.Module):

@@ -23,6 +23,7 @@ from torch import Tensor
 from censnet.data.datasets.download import find
 from censnet.data.datasets.planetoid import Papers, read_planetoid
 from censnet.errors import ArgumentError
+from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
 
 CLASSES = {
@@ -93,7 +94,7 @@ def assemble(name: str, papers: Papers) -> Citation:
     return Citation(name, graph, torch.from_numpy(papers.labels), list(CLASSES[name]))
 
 
-def cosine(words: sp.csr_matrix, ends: NDArray[np.int64]) -> NDArray[np.float64]:
+def cosine(words: sp.csr_matrix, ends: IntArray) -> NDArray[np.float64]:
     """The cosine similarity of the two ends of each link, from their common words alone: (2, E) -> (E,)."""
     words = words.astype(np.float64)
     length = np.sqrt(np.asarray(words.multiply(words).sum(1))).ravel()

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from censnet.errors import DataError
+from censnet.ops.arrays import Array, IntArray
 
 
-def _empty_array(kind: object, shape: object, dtype: object) -> NDArray[Any]:
+def _empty_array(kind: object, shape: object, dtype: object) -> Array:
     """Stand in for numpy's `_reconstruct`; the contents come afterwards."""
     return np.ndarray(0, np.int8)
 
@@ -24,9 +24,9 @@ def _empty_array(kind: object, shape: object, dtype: object) -> NDArray[Any]:
 class _Matrix:
     """A CSR matrix as it was pickled: a dictionary of three arrays and a shape."""
 
-    data: NDArray[Any]
-    indices: NDArray[Any]
-    indptr: NDArray[Any]
+    data: Array
+    indices: Array
+    indptr: Array
     _shape: tuple[int, int]
 
 
@@ -64,8 +64,8 @@ class Papers(NamedTuple):
     """Words (N, words), labels (N,) with -1 for none, and the neighbors of each paper."""
 
     words: sp.csr_matrix
-    labels: NDArray[np.int64]
-    pairs: NDArray[np.int64]  # (L, 2), each link in any order, as often as it is listed
+    labels: IntArray
+    pairs: IntArray  # (L, 2), each link in any order, as often as it is listed
 
 
 def read_planetoid(files: dict[str, Path], name: str) -> Papers:

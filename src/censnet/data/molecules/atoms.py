@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from censnet.errors import ArgumentError
+from censnet.ops.arrays import FloatArray, IntArray
 
 Codes = NDArray[np.int16]
-Columns = NDArray[np.float32]
 
 ATOM_CODES = (
     "element",  # atomic number, 0 for a dummy atom
@@ -50,7 +50,7 @@ class OneOf:
     def names(self) -> list[str]:
         return [f"{self.code}={value}" for value in (*self.values.values(), *((OTHER,) if self.other else ()))]
 
-    def fill(self, out: Columns, codes: Codes) -> None:
+    def fill(self, out: FloatArray, codes: Codes) -> None:
         low, high = min(self.values), max(self.values)
         table = np.full(high - low + 3, len(self.values), dtype=np.int64)  # both ends of the table are other values
         for column, value in enumerate(self.values):
@@ -72,7 +72,7 @@ class Number:
     def names(self) -> list[str]:
         return [self.code]
 
-    def fill(self, out: Columns, codes: Codes) -> None:
+    def fill(self, out: FloatArray, codes: Codes) -> None:
         out[:, 0] = np.minimum(codes, self.most) * self.scale
 
 
@@ -118,7 +118,7 @@ def names_of(blocks: Sequence[Block]) -> list[str]:
     return [name for block in blocks for name in block.names]
 
 
-def encode(codes: Codes, order: Sequence[str], blocks: Sequence[Block]) -> Columns:
+def encode(codes: Codes, order: Sequence[str], blocks: Sequence[Block]) -> FloatArray:
     """Rows of codes as rows of numbers: (n, codes) -> (n, columns).
 
     >>> codes = np.array([[1, 1, 0, 0], [3, 0, 1, 2]], dtype=np.int16)
@@ -130,7 +130,7 @@ def encode(codes: Codes, order: Sequence[str], blocks: Sequence[Block]) -> Colum
     return _encode(codes[first], order, blocks)[which]
 
 
-def _distinct(codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _distinct(codes: Codes) -> tuple[IntArray, IntArray]:
     """A row of each kind, and which kind each row is. A row is one number, with a digit for each code."""
     every = np.arange(len(codes))
     if len(codes) == 0:
@@ -146,7 +146,7 @@ def _distinct(codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return first, which
 
 
-def _encode(codes: Codes, order: Sequence[str], blocks: Sequence[Block]) -> Columns:
+def _encode(codes: Codes, order: Sequence[str], blocks: Sequence[Block]) -> FloatArray:
     widths = [len(block.names) for block in blocks]
     out = np.zeros((len(codes), sum(widths)), dtype=np.float32)
     first = 0
@@ -161,13 +161,13 @@ _TYPES = len(BOND_SIGNS)
 _PAIRS = len(_SYMBOL)
 
 
-def bond_kinds(atoms: Codes, bonds: Codes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+def bond_kinds(atoms: Codes, bonds: Codes, ends: IntArray) -> IntArray:
     """The kind of each bond in the paper set, as one number: its two elements, in either order, and its type."""
     place = np.full(256, len(COMMON), dtype=np.int64)
     place[list(COMMON)] = np.arange(len(COMMON))
     pair = place[np.clip(atoms[:, ATOM_CODES.index("element")], 0, 255)][ends]
     pair.sort(axis=0)
-    kinds: NDArray[np.int64] = (pair[0] * _PAIRS + pair[1]) * _TYPES + bonds[:, BOND_CODES.index("type")]
+    kinds: IntArray = (pair[0] * _PAIRS + pair[1]) * _TYPES + bonds[:, BOND_CODES.index("type")]
     return kinds
 
 
@@ -176,7 +176,7 @@ def kind_names() -> list[str]:
     return [f"{a}{sign}{b}" for a in _SYMBOL for b in _SYMBOL for sign in BOND_SIGNS]
 
 
-def learn_vocabulary(kinds: NDArray[np.int64]) -> list[str]:
+def learn_vocabulary(kinds: IntArray) -> list[str]:
     """The kinds that occur, the commonest first."""
     names = kind_names()
     count = np.bincount(kinds, minlength=len(names))
@@ -184,7 +184,7 @@ def learn_vocabulary(kinds: NDArray[np.int64]) -> list[str]:
     return [names[kind] for kind in order]
 
 
-def encode_kinds(kinds: NDArray[np.int64], vocabulary: Sequence[str]) -> Columns:
+def encode_kinds(kinds: IntArray, vocabulary: Sequence[str]) -> FloatArray:
     """A column for each kind of the vocabulary; a kind that is not in it is a row of zeros."""
     names = kind_names()
     unknown = sorted(set(vocabulary) - set(names))

@@ -17,6 +17,7 @@ from censnet.data.molecules.spelling import MoleculeError
 from censnet.data.tables.notes import RowError
 from censnet.data.tables.schema import MoleculeReading
 from censnet.errors import DataError, MissingDependencyError, quote
+from censnet.ops.arrays import IntArray
 
 try:
     from rdkit import Chem, rdBase
@@ -35,10 +36,10 @@ class Read:
 
     atoms: Codes  # (N, ATOM_CODES)
     bonds: Codes  # (E, BOND_CODES)
-    ends: NDArray[np.int64]  # (2, E)
-    num_atoms: NDArray[np.int64]  # (G,)
-    num_bonds: NDArray[np.int64]  # (G,)
-    rows: NDArray[np.int64]  # (G,) positions in the input
+    ends: IntArray  # (2, E)
+    num_atoms: IntArray  # (G,)
+    num_bonds: IntArray  # (G,)
+    rows: IntArray  # (G,) positions in the input
     problems: dict[int, RowError]  # position in the input -> why it is no molecule
     remarks: dict[str, list[int]]  # what is worth saying of a molecule (`assemble.REMARKS`) -> positions in the input
     descriptors: NDArray[np.float64]  # (length, D), those asked for; NaN where there is no molecule or no value

@@ -12,7 +12,7 @@ import pyarrow as pa
 from censnet.data.splits.split import SPELLINGS, Split
 from censnet.data.tables.columns import as_arrow, as_text, is_missing, is_number, read_dates, read_numbers
 from censnet.errors import DataError, quote
-from censnet.ops.arrays import unique_inverse
+from censnet.ops.arrays import Array, unique_inverse
 
 __all__ = ["Split", "by_column", "by_time", "label_rate", "ratio", "scaffold", "stratified"]
 
@@ -218,7 +218,7 @@ def by_time(
 # -- the pieces -------------------------------------------------------------------------------------------------------
 
 
-def _shares(fractions: Fractions) -> np.ndarray[Any, Any]:
+def _shares(fractions: Fractions) -> Array:
     shares = np.asarray(fractions, dtype=np.float64)
     if shares.shape != (3,) or not np.isfinite(shares).all() or shares.min() < 0 or shares[0] == 0:
         raise DataError(
@@ -227,7 +227,7 @@ def _shares(fractions: Fractions) -> np.ndarray[Any, Any]:
     return np.asarray(shares / shares.sum())
 
 
-def _groups(num_rows: int, rows: Any, groups: Any) -> np.ndarray[Any, Any]:
+def _groups(num_rows: int, rows: Any, groups: Any) -> Array:
     """A number from 0 for each row, the same within a group; -1 for a row that is in no part."""
     keep = np.ones(num_rows, dtype=bool)
     if rows is not None:
@@ -247,13 +247,13 @@ def _groups(num_rows: int, rows: Any, groups: Any) -> np.ndarray[Any, Any]:
     return group
 
 
-def _shuffled_groups(group: np.ndarray[Any, Any], seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _shuffled_groups(group: Array, seed: int) -> tuple[Array, Array]:
     """The groups in random order, and how many rows each has."""
     size = np.bincount(group[group >= 0])
     return np.random.default_rng(seed).permutation(len(size)), size
 
 
-def _cut(total: np.ndarray[Any, Any], shares: np.ndarray[Any, Any], what: str) -> tuple[int, int]:
+def _cut(total: Array, shares: Array, what: str) -> tuple[int, int]:
     """Cut a sequence with these running totals so that each part is nearest to its share and none empty."""
     room = (shares > 0).astype(int)
     if len(total) < room.sum():
@@ -264,7 +264,7 @@ def _cut(total: np.ndarray[Any, Any], shares: np.ndarray[Any, Any], what: str) -
     return first, min(max(second, first + room[1]), len(total) - room[2])
 
 
-def _whole(exact: np.ndarray[Any, Any], total: int) -> np.ndarray[Any, Any]:
+def _whole(exact: Array, total: int) -> Array:
     """Whole numbers that add up to `total`, nearest to `exact` (the largest remainders are rounded up)."""
     exact = np.maximum(exact, 0) * total / max(np.maximum(exact, 0).sum(), 1e-12)
     whole = np.floor(exact + 1e-9).astype(np.int64)
@@ -272,13 +272,13 @@ def _whole(exact: np.ndarray[Any, Any], total: int) -> np.ndarray[Any, Any]:
     return whole
 
 
-def _classes(labels: pd.Series[Any]) -> np.ndarray[Any, Any]:
+def _classes(labels: pd.Series[Any]) -> Array:
     """A class for each row, -1 where there is no label; many different numbers are cut into ten."""
     if pd.api.types.is_float_dtype(labels) and labels.nunique() > 20:
         labels = pd.qcut(labels.rank(), 10, labels=False)
     return np.asarray(pd.factorize(labels)[0], dtype=np.int64)
 
 
-def _spread(part: np.ndarray[Any, Any], group: np.ndarray[Any, Any]) -> Split:
+def _spread(part: Array, group: Array) -> Split:
     """The split of the rows whose groups are in these parts."""
     return Split.of(np.where(group >= 0, part[group], -1))

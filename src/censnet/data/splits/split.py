@@ -18,6 +18,7 @@ from torch import Tensor
 
 from censnet.data.tables.files import check_file
 from censnet.errors import DataError
+from censnet.ops.arrays import Array
 from censnet.text import count
 
 PARTS = ("train", "validation", "test")
@@ -77,12 +78,12 @@ class Split:
         return {"train": self.train, "validation": self.validation, "test": self.test}
 
     @staticmethod
-    def of(part: Sequence[int] | np.ndarray[Any, Any]) -> Split:
+    def of(part: Sequence[int] | Array) -> Split:
         """The split in which row r is in part[r]: 0 train, 1 validation, 2 test, anything else none."""
         numbers = np.asarray(part)
         return Split(*(torch.from_numpy(np.flatnonzero(numbers == number)) for number in range(3)))
 
-    def codes(self, num_rows: int) -> np.ndarray[Any, Any]:
+    def codes(self, num_rows: int) -> Array:
         """For each row of the table, its part as in `of`; -1 for none."""
         part = np.full(num_rows, -1, dtype=np.int8)
         for number, (name, rows) in enumerate(self.parts.items()):

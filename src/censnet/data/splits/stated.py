@@ -17,6 +17,7 @@ from censnet.data.tables.columns import as_arrow, is_list, read_booleans
 from censnet.data.tables.keys import is_split, mask_part
 from censnet.data.tables.schema import TableSchema
 from censnet.errors import DataError, quote
+from censnet.ops.arrays import BoolArray
 
 Codes = NDArray[np.int8]
 
@@ -114,7 +115,7 @@ def has_wide_masks(frame: pd.DataFrame) -> bool:
     return any(mask_part(str(name)) is not None and is_list(as_arrow(frame[name].head(1)).type) for name in frame)
 
 
-def _read_mask(values: pd.Series[Any], file: str, column: str) -> NDArray[np.bool_]:
+def _read_mask(values: pd.Series[Any], file: str, column: str) -> BoolArray:
     """A mask as (rows, splits)."""
     given, width = as_arrow(values), 1
     if is_list(given.type):

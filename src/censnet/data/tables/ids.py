@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from censnet.data.tables.columns import as_arrow, as_text, is_missing
 from censnet.data.tables.notes import Note
 from censnet.errors import DataError, quote
+from censnet.ops.arrays import Array, IntArray
 
-Rows = NDArray[np.int64]
 _DIGITS = {"float": 24, "float32": 24, "halffloat": 11, "float16": 11}  # bits of a whole number that a fraction holds
 
 
@@ -40,12 +38,12 @@ class IdIndex:
         if self._table is None:
             self._number_by_hash(ids if whole is None else _from_whole(whole, ids))
 
-    codes: NDArray[Any]
+    codes: Array
     """For each row, the number of its id; -1 where it is missing."""
-    rows: Rows
+    rows: IntArray
     """For each number, the first row with its id."""
     _known: pa.ChunkedArray | pa.Array
-    _table: NDArray[np.int64] | None
+    _table: IntArray | None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,7 +59,7 @@ class IdIndex:
         """The distinct ids, if they are text."""
         return self.text if pa.types.is_string(self._known.type) else None
 
-    def find(self, ids: pa.ChunkedArray) -> NDArray[np.int64]:
+    def find(self, ids: pa.ChunkedArray) -> IntArray:
         """The number of each id, -1 where it is missing or unknown. Ids of another type are compared as text."""
         whole = whole_numbers(ids)
         if self._table is not None and whole is not None:
@@ -72,7 +70,7 @@ class IdIndex:
             return _index_in(ids, self._known)
         return _index_in(as_text(ids), self.text)
 
-    def _number_densely(self, whole: NDArray[np.int64]) -> None:
+    def _number_densely(self, whole: IntArray) -> None:
         least, most = int(whole.min()), int(whole.max())
         if most - least > 8 * len(whole) + 1_000_000:
             return
@@ -101,9 +99,7 @@ class IdIndex:
             first = ~pd.Series(self.codes).duplicated().to_numpy() & (self.codes >= 0)
             self.rows = np.flatnonzero(first)
 
-    def _find_densely(
-        self, table: NDArray[np.int64], whole: NDArray[np.int64], ids: pa.ChunkedArray
-    ) -> NDArray[np.int64]:
+    def _find_densely(self, table: IntArray, whole: IntArray, ids: pa.ChunkedArray) -> IntArray:
         if len(whole) == 0:
             return np.zeros(0, np.int64)
         position = whole - self._least if self._least else whole
@@ -115,7 +111,7 @@ class IdIndex:
         return found if ids.null_count == 0 else np.where(pc.is_null(ids).to_numpy(), -1, found)
 
 
-def whole_numbers(ids: pa.ChunkedArray) -> NDArray[np.int64] | None:
+def whole_numbers(ids: pa.ChunkedArray) -> IntArray | None:
     """Ids as int64, 0 where missing; None when they are not whole numbers that fit."""
     if pa.types.is_floating(ids.type):  # what pandas makes of whole numbers with gaps
         numbers = pc.fill_null(pc.if_else(pc.is_finite(ids), ids, None), 0).to_numpy()
@@ -216,18 +212,18 @@ def _normalize(text: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.replace_substring_regex(pc.utf8_ltrim(text, "+"), r"^(-?)0+([0-9])", r"\1\2")
 
 
-def pair_up(first: NDArray[np.int64], second: NDArray[np.int64], many: int) -> pa.ChunkedArray:
+def pair_up(first: IntArray, second: IntArray, many: int) -> pa.ChunkedArray:
     """Two numbers as one id, missing where either is: a node is known by its graph and its id within."""
     absent = (first < 0) | (second < 0)
     return pa.chunked_array([pa.array(first * max(many, 1) + second, mask=absent)])
 
 
-def _from_whole(whole: NDArray[np.int64], ids: pa.ChunkedArray) -> pa.ChunkedArray:
+def _from_whole(whole: IntArray, ids: pa.ChunkedArray) -> pa.ChunkedArray:
     mask = pc.is_null(ids).to_numpy() if ids.null_count else None
     return pa.chunked_array([pa.array(whole, mask=mask)])
 
 
-def _index_in(ids: pa.ChunkedArray, known: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+def _index_in(ids: pa.ChunkedArray, known: pa.Array | pa.ChunkedArray) -> IntArray:
     if isinstance(known, pa.ChunkedArray):
         known = known.combine_chunks()
     found = pc.index_in(ids, value_set=known, skip_nulls=True)

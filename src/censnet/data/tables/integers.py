@@ -6,12 +6,13 @@ Only such a column is read as integers: it is written back as it was read.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from censnet.ops.arrays import Array
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "<NA>")
 CANONICAL = re.compile(r"0|-?[1-9][0-9]*")
@@ -79,7 +80,7 @@ def _has_digits_alone(text: pa.Array) -> bool:
     return not bool(((first == _ZERO) & (length > 1)).any())
 
 
-def _buffers(text: pa.Array) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+def _buffers(text: pa.Array) -> tuple[Array, NDArray[np.uint8]]:
     """The first byte of each value, the end of the last one, and the bytes of all values."""
     _, places, content = text.buffers()
     if len(text) == 0 or content is None:

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+
+from censnet.ops.arrays import BoolArray
 
 Notation = Literal["point", "comma", "mixed"]
 """Before decimals stands a point, and commas may group digits; or the other way round. In a `mixed` column, values with
@@ -68,7 +69,7 @@ def is_ambiguous(text: pa.ChunkedArray) -> bool:
     return not (_matches(commas, _TWICE_GROUPED).any() or find_notation(text) != "point")
 
 
-def to_plain(text: pa.ChunkedArray, notation: Notation) -> tuple[NDArray[np.bool_], pa.ChunkedArray]:
+def to_plain(text: pa.ChunkedArray, notation: Notation) -> tuple[BoolArray, pa.ChunkedArray]:
     """A mask of the values that are numbers by their commas and points, and those as plain numbers; text is trimmed."""
     if notation == "comma":
         chosen = _matches(text, _DECIMAL_COMMA) | _matches(text, _DOTTED)
@@ -114,5 +115,5 @@ def _has_points(text: pa.ChunkedArray) -> bool:
     return bool((_matches(points, f"^{NUMBER}$") & ~_matches(points, _DOTTED)).any())
 
 
-def _matches(text: pa.ChunkedArray, pattern: str) -> NDArray[np.bool_]:
+def _matches(text: pa.ChunkedArray, pattern: str) -> BoolArray:
     return np.asarray(pc.fill_null(pc.match_substring_regex(text, pattern), False).to_numpy(), dtype=bool)

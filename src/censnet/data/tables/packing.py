@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from censnet.ops.arrays import Array, IntArray
@@ -58,7 +57,7 @@ def pack(ends: IntArray, graph: IntArray, num_graphs: int) -> Packed:
     return Packed(structure, present, order, edge_order)
 
 
-def order_by_end(ends: IntArray, num_nodes: int) -> NDArray[Any] | None:
+def order_by_end(ends: IntArray, num_nodes: int) -> Array | None:
     """The order of edges by their lower end, equal ones as they were; None when they are in this order already.
 
     A stable counting sort, O(N + E): the entries of a matrix with a row for each edge, by column. A propagation then

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from censnet.ops.arrays import Array
+from censnet.ops.arrays import Array, BoolArray
 
 _BLOCK = 1 << 15  # rows that fit a core's cache
 _CELLS = 1 << 24  # of a matrix that is laid out by columns at a time
@@ -62,7 +61,7 @@ def summarize_each(matrix: Array) -> list[Summary | None]:
     return found
 
 
-def different_columns(marks: NDArray[np.bool_], columns: Sequence[int]) -> list[int]:
+def different_columns(marks: BoolArray, columns: Sequence[int]) -> list[int]:
     """Of these columns of a matrix, those with a mark in some row, and of equal ones the first."""
     some, known, found = np.asarray(marks.any(axis=0)), set[bytes](), list[int]()
     for column in columns:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,8 +20,9 @@ from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec, quote_name
 from censnet.errors import DataError, name_columns, quote
 from censnet.levels import COLUMN_LEVELS, Level
+from censnet.ops.arrays import Array
 
-Rows = Tensor | np.ndarray[Any, Any] | Sequence[int]
+Rows = Tensor | Array | Sequence[int]
 MOST_NAMED = 5  # columns that a note names one by one
 
 

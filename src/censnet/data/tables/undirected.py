@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from censnet.ops.arrays import IntArray
+from censnet.ops.arrays import FloatArray, IntArray
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SAMPLE = 256
@@ -29,7 +29,7 @@ def share_with_reverse(ends: IntArray, num_nodes: int) -> float:
 
 
 def match_reverses(
-    ends: IntArray, num_nodes: int, features: NDArray[np.float32], labels: NDArray[np.uint64] | None = None
+    ends: IntArray, num_nodes: int, features: FloatArray, labels: NDArray[np.uint64] | None = None
 ) -> IntArray:
     """For each edge, the row of its reverse with the same features: itself for a loop, -1 where there is none.
 
@@ -97,7 +97,7 @@ def _scramble(key: IntArray) -> NDArray[np.uint64]:
         return (mixed ^ (mixed >> np.uint64(32))) * _MIX
 
 
-def _hash_rows(features: NDArray[np.float32], start: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hash_rows(features: FloatArray, start: NDArray[np.uint64]) -> NDArray[np.uint64]:
     total = start
     for number in range(features.shape[1]):
         bits = np.ascontiguousarray(features[:, number] + np.float32(0)).view(np.uint32)  # -0 is 0
