@@ -250,7 +250,12 @@ def test_pseudo_labels_help_where_labels_are_few():
         (payments, ["node:vip", "link"], {}, "links are predicted"),
         (shapes, "graph:ring", {}, "there are many graphs"),
         (shapes, "node:warm", {}, "there are many graphs"),
-        (payments, "node:vip", {"training__sampling": "neighbors"}, "training.sampling is neighbors, and pseudo-labels"),
+        (
+            payments,
+            "node:vip",
+            {"training__sampling": "neighbors"},
+            "training.sampling is neighbors, and pseudo-labels",
+        ),
         (payments, "node:vip", {"data__fractions": (0.8, 0.0, 0.2)}, "no validation row has a label"),
     ],
 )
