@@ -46,7 +46,7 @@ SETTINGS: dict[str, object] = {
     "model.dropout": 0.3,
 }
 EXPECTED = ("is not finished", "there is no run", "has no config.json")  # what an early kill may leave
-MOST_KILLS = 4  # of one training
+MAX_KILLS = 4  # of one training
 AIMED = 0.3  # share of the kills that wait for a file that is half written
 console = Console(width=120)
 
@@ -192,7 +192,7 @@ def kill_many(kinds: list[str], kills: int, seed: int, home: Path) -> dict[str, 
     while (left := kills - sum(count.kills for count in counts.values())) > 0:
         kind = kinds[trial % len(kinds)]
         folder = home / f"{kind.replace(' ', '-')}-{trial}"
-        disturb(kind, folder, expected[kind], counts[kind], min(left, rng.randint(1, MOST_KILLS)), rng)
+        disturb(kind, folder, expected[kind], counts[kind], min(left, rng.randint(1, MAX_KILLS)), rng)
         shutil.rmtree(folder, ignore_errors=True)
         trial += 1
     return counts

@@ -22,7 +22,7 @@ from censnet.console import Console
 from censnet.data.dataset import Dataset
 from censnet.data.datasets.download import find
 from censnet.data.datasets.karate import read_karate
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.data.tables.files import Tables, write_table
 from censnet.errors import DataError
 from censnet.pipeline import train

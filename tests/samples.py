@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.data.splits.split import RESERVED, Split, split_rows
+from censnet.data.splits.split_file import RESERVED, Split, split_rows
 from censnet.data.tables.files import Tables, write_table
 from censnet.nn.ensemble import stack_members
 from censnet.nn.model import Model

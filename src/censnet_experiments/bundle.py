@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from censnet.data.splits.links import LinkSplit
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.files import tensor_digest
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet

@@ -16,7 +16,7 @@ from censnet.data.digests import fingerprint
 from censnet.data.load import read_data
 from censnet.data.molecules.featurize import featurize
 from censnet.data.splits.links import links
-from censnet.data.splits.rules import label_rate, ratio
+from censnet.data.splits.splitters import label_rate, ratio
 from censnet.data.tables.files import Tables
 from censnet.data.tables.target_spec import parse_targets
 from censnet.errors import DataError

@@ -14,7 +14,7 @@ from censnet.data import DataError, Dataset, Tables, load_data
 from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, links
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.data.tables import encoding, fitting
 from censnet.ops.graph_set import GraphSet
 

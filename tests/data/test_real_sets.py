@@ -12,7 +12,7 @@ import torch
 from censnet.data import load_data
 from censnet.data.datasets.citation import read_citation, released_links
 from censnet.data.load import read_data
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.pipeline import train
 from censnet.runs import load_run
 from censnet_experiments.data import prepare_link_data, prepare_node_data, prepare_preset_data

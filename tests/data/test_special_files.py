@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from censnet.data import DataError, load_data
-from censnet.data.splits.split import read_splits
+from censnet.data.splits.split_file import read_splits
 from censnet.data.tables.files import read_table
 
 

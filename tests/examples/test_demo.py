@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from censnet.data.load import load_data
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError
 from censnet.ops.graph import Graph

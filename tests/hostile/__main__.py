@@ -15,7 +15,7 @@ from rich.text import Text
 
 from hostile.corpus import KINDS, Outcome, cases, run_case
 
-MOST_MEMORY = 12 << 30
+MAX_MEMORY = 12 << 30
 
 
 def main() -> int:
@@ -28,7 +28,7 @@ def main() -> int:
     asked = parser.parse_args()
     console = Console(soft_wrap=True, highlight=False)
     torch.set_num_threads(1)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))  # a case that asks for more fails, and no other
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))  # a case that asks for more fails, and no other
     chosen = [case for kind in asked.only or KINDS for case in cases(kind) if not asked.case or case.name in asked.case]
     if not chosen:
         console.print(Text(f"there is no case {', '.join(asked.case)}: --list shows the names"))

@@ -14,7 +14,7 @@ from samples import write_splits
 from censnet.cli.render_report import ReportScreen
 from censnet.data import DataError, Tables, load_data, write_table
 from censnet.data.splits.links import link_rows, links
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.inspection.report import Report, make_report
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet

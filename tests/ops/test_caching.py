@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.ops.caching import FEWEST, MOST_DISTINCT, DictionaryRows
+from censnet.ops.caching import FEWEST, MAX_DISTINCT, DictionaryRows
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
@@ -45,7 +45,7 @@ def test_a_table_is_encoded_only_after_every_row_could_have_been_taken() -> None
 @pytest.mark.parametrize(
     "table",
     [
-        kinds(MOST_DISTINCT + 500),
+        kinds(MAX_DISTINCT + 500),
         kinds(3)[: FEWEST - 1],
         kinds(3).t().contiguous().t(),
         torch.ones(2 * FEWEST, 1),

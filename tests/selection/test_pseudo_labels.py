@@ -178,7 +178,7 @@ def test_wide_features_are_projected_and_angles_nearly_preserved(sparse, monkeyp
     wide = Graph(wide.to_sparse_csr() if sparse else wide, graph.edges, graph.ends)
     exact = propagate_features(wide)
     assert exact.shape == (60, 2000)
-    monkeypatch.setattr(pseudo_label_module, "MOST_VALUES", 60 * 512)
+    monkeypatch.setattr(pseudo_label_module, "MAX_VALUES", 60 * 512)
     projected = propagate_features(wide)
     assert projected.shape == (60, 512)
     assert projected.equal(propagate_features(wide))

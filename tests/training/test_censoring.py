@@ -198,7 +198,7 @@ def test_outputs_in_chunks_know_limits_and_clipping_as_those_at_once_do(monkeypa
     at_once = run.evaluate(other)["all"]["edge"], run.predict(other)
     assert at_once[0]["fee/censored_rows"] > 3
     assert "fee_clipped" in at_once[1]
-    monkeypatch.setattr(chunked, "MOST_AT_ONCE", 8)
+    monkeypatch.setattr(chunked, "MAX_AT_ONCE", 8)
     monkeypatch.setattr(chunked, "CHUNK", 64)
     assert run.evaluate(other)["all"]["edge"] == pytest.approx(at_once[0], rel=1e-5)
     pd.testing.assert_frame_equal(run.predict(other), at_once[1], rtol=1e-5)

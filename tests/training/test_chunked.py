@@ -33,7 +33,7 @@ def payments(rows: int, classes: int, nodes: int = 40) -> pd.DataFrame:
 
 @pytest.fixture
 def in_chunks(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    monkeypatch.setattr(chunked, "MOST_AT_ONCE", 0)
+    monkeypatch.setattr(chunked, "MAX_AT_ONCE", 0)
     monkeypatch.setattr(chunked, "CHUNK", 2**11)
     return monkeypatch
 

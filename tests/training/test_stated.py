@@ -13,7 +13,7 @@ from torch_geometric.data import Batch, Data
 
 from censnet.cli.render_run import run_screen
 from censnet.data import load_data
-from censnet.data.splits.split import PARTS
+from censnet.data.splits.split_file import PARTS
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError
 from censnet.pipeline import inspect_data, train

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from censnet.cli.heap import keep_heap
 from censnet.cli.messages import WRONG, echo, echo_json
 from censnet.cli.options import Column, Data, Json, Target, parse_overrides
 
@@ -20,9 +21,13 @@ def inspect(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a problem.")] = False,
 ) -> None:
     """Report on a data set: structure, column types, labels, the cost of training, and an audit for leakage."""
+    kept = keep_heap()
     from censnet.cli.render_report import ReportScreen
+    from censnet.inspection.cost import assume_heap_kept
     from censnet.pipeline import inspect_data
 
+    if kept:
+        assume_heap_kept()  # by `censnet train`
     report = inspect_data(data, target, splits, overrides=parse_overrides(column), estimate=True)
     if as_json:
         echo_json(report.model_dump())

@@ -12,11 +12,11 @@ from censnet.console import Text
 from censnet.inspection.report import LabelReport, Report
 from censnet.text import count, format_bytes
 
-MOST_COLUMNS = 12
-MOST_LABELS = 12
-MOST_REASONS = 6
-MOST_FINDINGS = 8
-MOST_NOTES = 4
+MAX_COLUMNS = 12
+MAX_LABELS = 12
+MAX_REASONS = 6
+MAX_FINDINGS = 8
+MAX_NOTES = 4
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -105,11 +105,11 @@ def _columns(report: Report, plain: bool) -> RenderableType:
             max_width=32 if style == "" else None,
         )
     shown = sorted(report.columns, key=lambda column: column.features == 0)
-    for column in shown[:MOST_COLUMNS]:
+    for column in shown[:MAX_COLUMNS]:
         made = count(column.features, "feature") if column.features else "left out"
         grid.add_row("  " + column.table, column.name, f"{column.kind}: {made}", column.reason)
-    if len(shown) > MOST_COLUMNS:
-        grid.add_row("", f"... and {len(shown) - MOST_COLUMNS:,} more", "", "")
+    if len(shown) > MAX_COLUMNS:
+        grid.add_row("", f"... and {len(shown) - MAX_COLUMNS:,} more", "", "")
     return grid
 
 
@@ -123,13 +123,13 @@ def _labels(report: Report, plain: bool) -> RenderableType:
     grid.add_column(no_wrap=True, style="cyan", overflow="crop" if plain else "ellipsis")
     grid.add_column(no_wrap=True, overflow="crop")
     grid.add_column(overflow="fold")
-    for label in labels[:MOST_LABELS]:
+    for label in labels[:MAX_LABELS]:
         missing = f", {label.missing:,} missing" if label.missing else ""
         grid.add_row("  " + label.target, f"{label.rows - label.missing:,} labeled{missing}", _balance(label))
-        if label.kind and len(labels) <= MOST_REASONS:
+        if label.kind and len(labels) <= MAX_REASONS:
             grid.add_row("", "", Text(f"{label.kind}: {label.reason}", "dim"))
-    if len(labels) > MOST_LABELS:
-        grid.add_row(f"  ... and {len(labels) - MOST_LABELS} more", "", "")
+    if len(labels) > MAX_LABELS:
+        grid.add_row(f"  ... and {len(labels) - MAX_LABELS} more", "", "")
     return grid
 
 
@@ -151,13 +151,13 @@ def _findings(report: Report, plain: bool) -> RenderableType:
     grid.add_column(overflow="fold")
     if not any(finding.level != "note" for finding in report.findings):
         grid.add_row(Text("  ok" if plain else "  ✓", "green"), Text("nothing wrong was found", "green"))
-    for finding in report.findings[:MOST_FINDINGS]:
+    for finding in report.findings[:MAX_FINDINGS]:
         mark, letter, style = MARKS[finding.level]
         grid.add_row(Text(f"  {letter if plain else mark}", style), Text(finding.what, style))
-    if len(report.findings) > MOST_FINDINGS:
-        grid.add_row("", f"... and {len(report.findings) - MOST_FINDINGS} more")
+    if len(report.findings) > MAX_FINDINGS:
+        grid.add_row("", f"... and {len(report.findings) - MAX_FINDINGS} more")
     notes = [note for note in report.notes if note.kind not in ("column", "row error")]  # those are above
-    for note in notes[:MOST_NOTES]:
+    for note in notes[:MAX_NOTES]:
         grid.add_row(Text("  -" if plain else "  ·", "dim"), Text(_short(note), "dim"))
     return grid
 

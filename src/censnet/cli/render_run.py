@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from censnet.console import Text
-from censnet.data.splits.split import PARTS
+from censnet.data.splits.split_file import PARTS
 from censnet.levels import Level
 from censnet.pipeline.replicates import Replicates
 from censnet.runs.evaluation import COUNTS
@@ -22,7 +22,7 @@ from censnet.selection.candidates import Candidate
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
 from censnet.text import count
 
-MOST_COLUMNS = 12
+MAX_COLUMNS = 12
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
@@ -74,8 +74,8 @@ def _positives(run: Run) -> Iterable[RenderableType]:
     """The positive class of each binary target."""
     found = [f"{target.column} {target.classes[1]}" for target in run.config.targets if target.kind == "binary"]
     if found:
-        more = f" and {len(found) - MOST_COLUMNS} more" if len(found) > MOST_COLUMNS else ""
-        yield Text(f"positive class: {', '.join(found[:MOST_COLUMNS])}{more}")
+        more = f" and {len(found) - MAX_COLUMNS} more" if len(found) > MAX_COLUMNS else ""
+        yield Text(f"positive class: {', '.join(found[:MAX_COLUMNS])}{more}")
 
 
 def score_tables(scores: Scores, monitor: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
@@ -104,12 +104,12 @@ def score_tables(scores: Scores, monitor: str, spell: Callable[[Any], str]) -> I
             shown = {column: next(name for name in plain if f"{column}/{name}" in every) for column in columns}
             alike = len(set(shown.values())) == 1
             grid = _grid(f"{shown[columns[0]]} of each column" if alike else "each column", parts)
-            for column in columns[:MOST_COLUMNS]:
+            for column in columns[:MAX_COLUMNS]:
                 name = f"{column}/{shown[column]}"
                 cells = [spell(found[name]) if name in found else "" for found in mine.values()]
                 grid.add_row(Text(f"  {column}" if alike else f"  {column}, {shown[column]}"), *cells)
-            if len(columns) > MOST_COLUMNS:
-                grid.add_row(f"  ... and {len(columns) - MOST_COLUMNS} more, which --json shows")
+            if len(columns) > MAX_COLUMNS:
+                grid.add_row(f"  ... and {len(columns) - MAX_COLUMNS} more, which --json shows")
             yield grid
 
 
@@ -136,11 +136,11 @@ def _title(place: Path, run: Run) -> RenderableType:
 def _add_targets(facts: Table, run: Run) -> None:
     """The task type of each target with the reason, the samples of each split, and the source of the split."""
     targets = run.config.targets
-    for target in targets[:MOST_COLUMNS]:
+    for target in targets[:MAX_COLUMNS]:
         kind = count(len(target.classes), "class") if target.kind == "multiclass" else target.kind
         facts.add_row("target", Text(f"{target.name} is {kind}: {target.reason}"))
-    if len(targets) > MOST_COLUMNS:
-        facts.add_row("", f"... and {len(targets) - MOST_COLUMNS} more")
+    if len(targets) > MAX_COLUMNS:
+        facts.add_row("", f"... and {len(targets) - MAX_COLUMNS} more")
     for level, frame in run.predictions.items():
         facts.add_row("samples", _samples(level, frame, run.config.split.get(level, "")))
     for level, source in run.config.split.items():

@@ -22,6 +22,7 @@ from censnet.data.molecules.structure_files import is_structure_file, read_struc
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
 from censnet.data.tables.columns import CHOICES
+from censnet.data.tables.expand_targets import Rows, expand_targets, target_columns
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
 from censnet.data.tables.list_targets import spread_list_targets, with_siblings
@@ -29,7 +30,6 @@ from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
-from censnet.data.tables.targets import Rows, expand_targets, target_columns
 from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS
 from censnet.ops.graph import Graph

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from censnet.data.dataset import Dataset
 from censnet.data.molecules.featurize import canonical
 from censnet.data.splits.links import LinkSplit
-from censnet.data.splits.split import PARTS, Split
+from censnet.data.splits.split_file import PARTS, Split
 from censnet.data.tables.row_errors import summarize_errors
 from censnet.inspection.cross_table import Grouping, find_groupings, leaks_across
 from censnet.inspection.leakage import (

@@ -32,14 +32,24 @@ from censnet.training.task_data import TaskData, build_model
 
 logger = logging.getLogger(__name__)
 
-MOST_EDGES = 8_000  # of one graph that a step is measured on
+MAX_EDGES = 8_000  # of one graph that a step is measured on
 PATIENCE = 2.0  # seconds, after which a step is not measured again
 OF_A_WEIGHT = 16  # bytes: the weight, its gradient, and what the optimizer keeps of both
 LOOP_BYTES = 100 * 2**20  # of the training loop itself: the optimizer's code, metrics, tables of results
 LOOP_SECONDS = 1.3  # times a step and a pass: the optimizer, metrics, checkpoints; fitted on trainings of each kind
 SLACK = 1.15  # of the memory that tensors take, what the allocator takes: fitted on trainings of each kind
+HEAP_KEPT_SLACK = 1.8  # the same where the process keeps what it has freed, which fragments: fitted on 200,000 edges
 UNSURE = 1.25  # factor by which an estimate may be too high: only more than that over the free memory is refused
 UNASKED = 1 / 8  # of the free memory: below that by a rough count, nothing is measured before a training
+
+
+_slack = SLACK
+
+
+def assume_heap_kept() -> None:
+    """Estimate from now on for a process that keeps the memory that it has freed, as the command does."""
+    global _slack
+    _slack = HEAP_KEPT_SLACK
 
 
 class Cost(BaseModel):
@@ -121,7 +131,7 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
     memory = max(memory, pass_memory)
     return Cost(
         network=f"{settings.model.layers} with {settings.model.hidden} units",
-        bytes=max(before, held + LOOP_BYTES + round(SLACK * memory) + own),
+        bytes=max(before, held + LOOP_BYTES + round(_slack * memory) + own),
         seconds=LOOP_SECONDS * (seconds + pass_seconds / training.validate_every),
         batches=len(plan),
         measured_edges=draw().graph.num_edges,
@@ -185,7 +195,7 @@ def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
     if not isinstance(graph, Graph):
         measured = min(len(graph), 64)
         return task_data, len(graph) / measured
-    share = min(1.0, MOST_EDGES / max(graph.num_edges, graph.num_nodes / 4, 1))
+    share = min(1.0, MAX_EDGES / max(graph.num_edges, graph.num_nodes / 4, 1))
     if share == 1.0:
         return task_data, 1.0
     num_nodes, num_edges = max(2, int(graph.num_nodes * share)), int(graph.num_edges * share)

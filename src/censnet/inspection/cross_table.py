@@ -36,10 +36,10 @@ from censnet.ops.graph_set import GraphSet
 
 Array = np.ndarray[Any, Any]
 
-MOST_OWNERS = 4_000  # rows that labels or columns are aggregated over
-MOST_VALUES = 20  # of a column of nodes, up to which the values at both ends of an edge are taken together
-MOST_CODES = 1_000  # of a column whose most common value on each owner is looked at
-MOST_CELLS = 20_000_000  # of features that are vectors
+MAX_OWNERS = 4_000  # rows that labels or columns are aggregated over
+MAX_VALUES = 20  # of a column of nodes, up to which the values at both ends of an edge are taken together
+MAX_CODES = 1_000  # of a column whose most common value on each owner is looked at
+MAX_CELLS = 20_000_000  # of features that are vectors
 PURE = 0.95
 
 
@@ -180,7 +180,7 @@ class OnColumns:
         codes, classes = pd.factorize(labels)
         number = _as_targets(labels, codes, classes)
         most = _aggregate(number[:, :1], member, owner, count)["highest"][:, 0]
-        self.rows = sample_rows(pd.Series(most), MOST_OWNERS)
+        self.rows = sample_rows(pd.Series(most), MAX_OWNERS)
         part = Grouping(grouping.members, grouping.owners, grouping.words, member, owner).of(self.rows, count)
         sums = _aggregate(number, part.member, part.owner, len(self.rows))
         self.targets = CorrelationTargets(np.concatenate(list(sums.values()), axis=1))
@@ -216,7 +216,7 @@ class OnLabels:
     def __init__(self, grouping: Grouping, labels: pd.Series[Any]) -> None:
         has = np.zeros(len(labels), bool)
         has[grouping.owner] = True
-        owners = sample_rows(labels.where(has), MOST_OWNERS)
+        owners = sample_rows(labels.where(has), MAX_OWNERS)
         part = grouping.of(owners, len(labels))
         labels = labels.iloc[owners].reset_index(drop=True)
         self.labels, self.owner, self.words = Labels(labels), part.owner, grouping.words
@@ -230,7 +230,7 @@ class OnLabels:
             return True, how
         codes = np.unique(mine.codes, return_inverse=True)[1]
         kinds = int(codes.max(initial=-1)) + 1
-        if self.labels.quantity or not 2 <= kinds <= MOST_CODES:
+        if self.labels.quantity or not 2 <= kinds <= MAX_CODES:
             return None
         mode, pure = _modes(codes[self.place], self.owner, len(self.labels.codes), kinds)
         gain = label_gain(mode + 1, self.labels.codes)[0] if pure > PURE else 0.0
@@ -258,7 +258,7 @@ class BothEnds:
         self.rows = np.zeros(0, int)
 
     def of(self, values: Values) -> tuple[bool, str] | None:
-        most = MOST_VALUES + 1
+        most = MAX_VALUES + 1
         if values.codes.max(initial=0) >= most:
             return None
         gain = label_gain(values.codes[self.source] * most + values.codes[self.target], self.labels.codes)[0]
@@ -272,12 +272,12 @@ def _vectors(data: Dataset, table: str, tests: list[Test]) -> Iterator[tuple[str
     """Entries of vector columns that leak the labels."""
     schema = data.schema.table(table)
     wide = [place for place, kind in enumerate(_feature_kinds(schema)) if kind == "vector"]
-    if table == "graphs" or not wide or getattr(data.graph, table).numel() > 10 * MOST_CELLS:
+    if table == "graphs" or not wide or getattr(data.graph, table).numel() > 10 * MAX_CELLS:
         return
     features, place = getattr(data.graph, table).to_dense()[:, torch.tensor(wide)], data.rows(table.removesuffix("s"))
     known = set[int]()
     for test in tests:
-        rows = test.rows[: MOST_CELLS // len(wide)]
+        rows = test.rows[: MAX_CELLS // len(wide)]
         if len(rows) < len(test.rows):
             continue
         mine = np.where(place[rows][:, None] >= 0, features[place[rows].clamp(min=0)].numpy(), np.nan)

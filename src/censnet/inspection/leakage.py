@@ -20,15 +20,15 @@ CORRELATION = 0.98
 GAIN = 0.95  # share of the labels beyond the majority class that a column predicts
 SEPARATION = 0.995  # ROC AUC of a column as the score of a binary target
 EXPLAINED = 0.98  # share of the variance of a regression target, or of its ranks, that values or bins explain
-MOST_ROWS = 10_000
-MOST_BINS = 50
-FEWEST_IN_BIN = 20
+MAX_ROWS = 10_000
+MAX_BINS = 50
+MIN_IN_BIN = 20
 FEWEST = 5  # rows of a class, below which anything may be chance
-MOST_ODD = 0.1  # share of words among numbers in text
+MAX_ODD = 0.1  # share of words among numbers in text
 _PADDED = r"^\s*[+-]?0[0-9]"
 
 
-def sample_rows(labels: pd.Series[Any], most: int = MOST_ROWS) -> Array:
+def sample_rows(labels: pd.Series[Any], most: int = MAX_ROWS) -> Array:
     """The labeled rows, or at most so many, drawn at random: all of a rare class, fewer of a common one."""
     rows = np.flatnonzero(labels.notna().to_numpy())
     if len(rows) <= most:
@@ -176,7 +176,7 @@ def as_labels(labels: pd.Series[Any]) -> pd.Series[Any]:
         return labels
     values, censoring = split_limits(values)
     parsed = read_numbers(values)
-    few = len(parsed.bad) <= MOST_ODD * (len(values) - values.null_count)
+    few = len(parsed.bad) <= MAX_ODD * (len(values) - values.null_count)
     numbers = parsed.numbers if censoring is None else np.where(censoring == 0, parsed.numbers, np.nan)
     few &= censoring is None or not bool(np.isnan(numbers).all())
     return pd.Series(numbers, labels.index, name=labels.name) if few else labels
@@ -195,7 +195,7 @@ def _correlation(number: Array, target: Array) -> float:
 def _bins(number: Array) -> Array | None:
     """Quantile bins of a column with many different numbers; None where there are too few rows or values."""
     good = np.isfinite(number)
-    bins = min(MOST_BINS, int(good.sum()) // FEWEST_IN_BIN)
+    bins = min(MAX_BINS, int(good.sum()) // MIN_IN_BIN)
     if bins < 4 or good.sum() < 0.5 * len(good) or len(np.unique(number[good])) <= bins:
         return None
     edges = np.quantile(number[good], np.linspace(0, 1, bins + 1)[1:-1])
@@ -206,7 +206,7 @@ def _explained(group: Array, target: Array) -> float:
     """The share of the variance of a target, or of its ranks, that groups of rows explain, corrected for chance."""
     size = np.bincount(group)
     groups = int((size > 0).sum())
-    if groups < 2 or groups > len(group) / FEWEST_IN_BIN or len(group) < 4 * FEWEST_IN_BIN or np.ptp(target) == 0:
+    if groups < 2 or groups > len(group) / MIN_IN_BIN or len(group) < 4 * MIN_IN_BIN or np.ptp(target) == 0:
         return 0.0
     shares = []
     for values in (target, np.asarray(rankdata(target))):

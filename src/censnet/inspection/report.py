@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.notes import Note
@@ -24,7 +24,7 @@ from censnet.inspection.leakage import as_labels, as_numbers, is_regression_targ
 from censnet.inspection.structure import LineGraph, Structure, measure_structure
 from censnet.tasks.targets import describe_target
 
-MOST_CLASSES = 50
+MAX_CLASSES = 50
 
 
 class TableReport(BaseModel):
@@ -209,7 +209,7 @@ def _summarize(present: pd.Series[Any], quantity: bool) -> _Summary:
         ends = {"least": float(values.min()), "mean": float(values.mean()), "most": float(values.max())}
         return {"classes": {}, "num_classes": 0, "quantity": ends | {"deviation": float(values.std())}}
     counts = present.map(_name).value_counts(sort=True) if len(present) else pd.Series(dtype=np.int64)
-    rows = {str(name): int(count) for name, count in counts.head(MOST_CLASSES).items()}
+    rows = {str(name): int(count) for name, count in counts.head(MAX_CLASSES).items()}
     return {"classes": rows, "num_classes": int(present.nunique()), "quantity": {}}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor, nn
 
-MOST_AT_ONCE = 2**25  # numbers in the outputs, from which on they are computed in chunks
+MAX_AT_ONCE = 2**25  # numbers in the outputs, from which on they are computed in chunks
 CHUNK = 2**22  # numbers in the outputs of a chunk: 16 MB, and a few times that with its gradient
 
 
@@ -92,7 +92,7 @@ RowOutputs = Tensor | LazyOutputs
 
 def is_too_large(num_rows: int, width: int) -> bool:
     """Whether outputs of this size are computed in chunks."""
-    return num_rows * width > MOST_AT_ONCE
+    return num_rows * width > MAX_AT_ONCE
 
 
 def chunk_rows(width: int) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 T = TypeVar("T")
 FEWEST = 4096  # rows, below which the whole table is in the cache anyway
-MOST_DISTINCT = 1024
+MAX_DISTINCT = 1024
 _BLOCK = 1 << 16
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -117,7 +117,7 @@ def _find_distinct(table: Tensor) -> tuple[Tensor, Tensor] | None:
     blocks = [slice(start, start + _BLOCK) for start in range(0, len(table), _BLOCK)]
     key = torch.cat([table[block].double() @ weights for block in blocks])
     values, code = torch.unique(key, return_inverse=True)
-    if len(values) > MOST_DISTINCT:
+    if len(values) > MAX_DISTINCT:
         return None
     first = torch.zeros_like(values, dtype=torch.int64)
     first[code] = torch.arange(len(table))  # any row with this key

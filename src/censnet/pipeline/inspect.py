@@ -13,7 +13,7 @@ from censnet.data.dataset import Dataset, TypedData
 from censnet.data.datasets.download import DATASETS, is_built_in
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, read_links
-from censnet.data.splits.split import Split, read_splits
+from censnet.data.splits.split_file import Split, read_splits
 from censnet.data.splits.stated import find_stated, has_wide_masks
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets

@@ -14,7 +14,7 @@ from censnet.data.dataset import Dataset, TypedData
 from censnet.data.digests import fingerprint
 from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
 from censnet.errors import DataError
 from censnet.files import tensor_digest
@@ -33,8 +33,8 @@ from censnet.training.task_data import TaskData, make_task_data
 
 logger = logging.getLogger(__name__)
 
-MOST_FINDINGS = 8
-LEAST_MEASURED = 20  # training nodes from which on their columns give means and scales
+MAX_FINDINGS = 8
+MIN_MEASURED = 20  # training nodes from which on their columns give means and scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ def _rows_to_measure(data: TypedData, splits: Mapping[str, Split]) -> dict[str, 
     A model sees the features of every node of its graph, so a few labeled nodes need not represent all.
     """
     rows = {level: split.train for level, split in splits.items()}
-    if isinstance(data.graph, Graph) and len(rows.get("node", ())) < LEAST_MEASURED and "node" in rows:
+    if isinstance(data.graph, Graph) and len(rows.get("node", ())) < MIN_MEASURED and "node" in rows:
         rows["node"] = (data.rows("node") >= 0).nonzero().squeeze(1)
     return rows
 
@@ -210,8 +210,8 @@ def find_leaks(prepared: Prepared) -> list[str]:
     splits = {Level(level).table: split for level, split in prepared.splits.items()}
     found = audit.find_leaks(prepared.data, targets, splits)
     lines = [one.what for one in found if one.kind in ("leak", "duplicate") and one.level != "note"]
-    more = len(lines) - MOST_FINDINGS
-    lines = [printable(line, longest=500) for line in lines[:MOST_FINDINGS]]
+    more = len(lines) - MAX_FINDINGS
+    lines = [printable(line, longest=500) for line in lines[:MAX_FINDINGS]]
     return lines + ([f"{count(more, 'more finding')} like these, which censnet inspect shows"] if more > 0 else [])
 
 

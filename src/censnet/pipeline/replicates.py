@@ -28,8 +28,8 @@ from censnet.pipeline.train import IfExists, make_start, train
 from censnet.progress import show
 from censnet.runs.config import TrainingStart
 from censnet.runs.directory import check_own, is_complete, locked, run_dir
-from censnet.runs.resume import close_directory, has_checkpoint, is_finished
 from censnet.runs.run import Run
+from censnet.runs.unfinished import close_directory, has_checkpoint, is_finished
 from censnet.selection.recipes import fit_recipes, select_recipe
 from censnet.selection.self_training import can_batch
 from censnet.settings.presets import Changes, make_settings

@@ -12,7 +12,7 @@ from typing import cast
 import torch
 
 from censnet.data.dataset import Dataset
-from censnet.data.splits.split import Split
+from censnet.data.splits.split_file import Split
 from censnet.data.splits.stated import has_wide_masks
 from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, parse_targets
 from censnet.errors import ArgumentError, SettingsError

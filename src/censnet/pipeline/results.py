@@ -11,7 +11,7 @@ import torch
 
 from censnet.data.digests import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
-from censnet.data.splits.split import DIGEST, PARTS, RESERVED, split_rows
+from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, split_rows
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from censnet.data.dataset import TypedData
 from censnet.data.splits.links import LinkSplit, links, read_links
-from censnet.data.splits.rules import Fractions, by_time, label_rate, ratio, scaffold, stratified
-from censnet.data.splits.split import Split, read_splits
+from censnet.data.splits.split_file import Split, read_splits
+from censnet.data.splits.splitters import Fractions, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.stated import StatedSplit, find_stated, read_column
 from censnet.data.tables.keys import says_split
 from censnet.errors import DataError, first_few, name_columns, quote

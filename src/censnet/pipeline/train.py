@@ -22,9 +22,10 @@ from censnet.pipeline.prepare import Prepared, find_leaks, prepare
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
 from censnet.progress import show
-from censnet.runs.config import MOST_MEMBERS, TrainingStart
+from censnet.runs.config import MAX_MEMBERS, TrainingStart
 from censnet.runs.directory import CHECKPOINT, commit, locked, read_config, run_dir
-from censnet.runs.resume import (
+from censnet.runs.run import Run, load_run
+from censnet.runs.unfinished import (
     asks_other_epochs,
     check_extends,
     close_directory,
@@ -34,7 +35,6 @@ from censnet.runs.resume import (
     read_start,
     table_content,
 )
-from censnet.runs.run import Run, load_run
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
 from censnet.settings.presets import Changes, values_of
 from censnet.training.batches import choose_sampling
@@ -48,7 +48,7 @@ from censnet.training.task_data import build_model
 logger = logging.getLogger(__name__)
 
 IfExists = Literal["error", "resume", "overwrite"]
-MOST_SHOWN = 12  # targets that are described one by one
+MAX_SHOWN = 12  # targets that are described one by one
 
 
 def train(
@@ -100,8 +100,8 @@ def train(
         Run(node:faction on karate)
     """
     check_arguments(train, locals())
-    if not 1 <= ensemble <= MOST_MEMBERS:
-        raise ArgumentError(f"ensemble is {quote(ensemble)}, expected 1 to {MOST_MEMBERS:,}")
+    if not 1 <= ensemble <= MAX_MEMBERS:
+        raise ArgumentError(f"ensemble is {quote(ensemble)}, expected 1 to {MAX_MEMBERS:,}")
     if out is None and (if_exists == "resume" or tensorboard or finish):
         raise ArgumentError("if_exists='resume', finish and tensorboard need a run directory: give out")
     started = time.monotonic()
@@ -283,10 +283,10 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
     for note in prepared.data.notes:
         if note.kind != "row error":  # a warning was logged when the rows were read
             logger.info("%s", note)
-    for target in prepared.targets[:MOST_SHOWN]:
+    for target in prepared.targets[:MAX_SHOWN]:
         logger.info("%s is %s: %s", target.name, target.kind, target.reason)
-    if len(prepared.targets) > MOST_SHOWN:
-        logger.info("... and %d more targets", len(prepared.targets) - MOST_SHOWN)
+    if len(prepared.targets) > MAX_SHOWN:
+        logger.info("... and %d more targets", len(prepared.targets) - MAX_SHOWN)
     for level, source in prepared.split_sources.items():
         logger.info("split of %s: %s", Level(level).table, source)
     for finding in prepared.findings:

@@ -20,7 +20,7 @@ from censnet.tasks.targets import Target
 from censnet.text import count
 
 FORMAT: Final = 2  # of the run directory
-MOST_MEMBERS = 10_000
+MAX_MEMBERS = 10_000
 DEGREE_RATIO = 2.0  # between mean degrees, from which a graph is unlike the training graph
 
 
@@ -149,7 +149,7 @@ class TrainingStart(BaseModel):
     settings: Settings
     other_recipes: list[Settings]
     changed: list[str]
-    ensemble: int = Field(ge=1, le=MOST_MEMBERS)
+    ensemble: int = Field(ge=1, le=MAX_MEMBERS)
     overrides: dict[str, str]
     data: str
     fingerprint: str
@@ -212,7 +212,7 @@ class RunConfig(BaseModel):
     edge_width: int = Field(ge=0, lt=2**31)
     graph_width: int = Field(0, ge=0, lt=2**31)
     node_features: bool
-    members: int = Field(ge=1, le=MOST_MEMBERS)
+    members: int = Field(ge=1, le=MAX_MEMBERS)
     monitor: str | None
     best_epoch: list[int]
     selection: SelectionRecord | None = None

@@ -28,12 +28,12 @@ LOCK = ".lock"  # held by the process that trains in the directory
 FILES = re.compile(
     r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|predictions(_node|_edge|_graph|_link)?\.csv"
 )
-STATES = re.compile(r"start\.json|history\.csv|(network-\d+-)?(round-\d+-)?(members|member-\d+)\.safetensors")
+STATES = re.compile(r"start\.json|history\.csv|(recipe-\d+-)?(round-\d+-)?(members|member-\d+)\.safetensors")
 LEFTOVERS = re.compile(  # of a killed training, or of no program in particular
     r"\.lock|\.saving|checkpoint|tensorboard|\..*\.part|\.DS_Store|\.git(keep|ignore)|lost\+found"
 )
 _CHECKSUM = re.compile(rb'"sha256": "([0-9a-f]{64})"\n}\n?\Z')
-MOST_CONFIG = 64 * 2**20
+MAX_CONFIG = 64 * 2**20
 PIECE = 2**20  # bytes of a file that are read, and checked, at a time
 Kind = TypeVar("Kind", bound=BaseModel)
 Check = Callable[[Path, bytes, bytearray], None]  # the file, the piece that was just read, all of it so far
@@ -101,7 +101,7 @@ def config_digest(path: Path) -> str:
     """The SHA-256 of the `config.json` of a finished run, which identifies it; empty if there is none."""
     if not is_complete(path):
         return ""
-    return hashlib.sha256(read_regular(file_path(path, CONFIG), MOST_CONFIG)).hexdigest()
+    return hashlib.sha256(read_regular(file_path(path, CONFIG), MAX_CONFIG)).hexdigest()
 
 
 def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
@@ -134,7 +134,7 @@ def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
 def _has_checksum(path: Path) -> bool:
     """Whether a file ends in a checksum; it may still be damaged."""
     try:
-        return path.is_file() and _CHECKSUM.search(read_regular(path, MOST_CONFIG)) is not None
+        return path.is_file() and _CHECKSUM.search(read_regular(path, MAX_CONFIG)) is not None
     except RunError:
         return False
 
@@ -249,7 +249,7 @@ def _read_config(path: Path) -> RunConfig:
 
 def read_checked(kind: type[Kind], place: Path, what: str) -> Kind:
     """Read what `dump_with_checksum` wrote as a pydantic model; `what` names it in errors."""
-    raw = load_with_checksum(read_regular(place, MOST_CONFIG), place)
+    raw = load_with_checksum(read_regular(place, MAX_CONFIG), place)
     if raw.get("format", 1) == 1:  # runs of the first format, and start.json beside them, which had no number
         raise RunError(f"{place} has format 1, expected {FORMAT}: an earlier version wrote it: train again")
     try:

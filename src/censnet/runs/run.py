@@ -13,7 +13,7 @@ from safetensors.torch import save
 from censnet.arguments import check_arguments
 from censnet.data.digests import fingerprint
 from censnet.data.splits.links import read_links
-from censnet.data.splits.split import Split, read_splits
+from censnet.data.splits.split_file import Split, read_splits
 from censnet.data.tables.files import to_csv
 from censnet.errors import ArgumentError, RunError, quote
 from censnet.levels import Level

@@ -17,7 +17,7 @@ from censnet.ops.sparse import map_values, matmul
 INVERSE_TEMPERATURES = (8.0, 12.0, 20.0, 30.0)  # tau
 POWERS, BISECTIONS = (-4.0, 8.0), 20  # gamma is found by bisection between these powers of 2
 PROJECTED_WIDTH = 512  # channels of the random projection of wide features
-MOST_VALUES = 50_000 * PROJECTED_WIDTH  # features with more values than this are projected
+MAX_VALUES = 50_000 * PROJECTED_WIDTH  # features with more values than this are projected
 PROJECTION_SEED = 0
 
 
@@ -136,14 +136,14 @@ def propagate_features(graph: Graph, steps: int = 10, teleport: float = 0.1) -> 
 
     Dense features x are used as they are. Sparse rows are normalized to length 1; if they are counts, each column w is
     first weighted by its inverse document frequency, :math:`\max(0, \log(N / (1 + N_w)))`, where :math:`N_w` nodes have
-    it. Features with more than `MOST_VALUES` values are projected at random to `PROJECTED_WIDTH` channels, which nearly
+    it. Features with more than `MAX_VALUES` values are projected at random to `PROJECTED_WIDTH` channels, which nearly
     preserves angles.
     """
     incidence, x = graph.incidence, graph.nodes
     sparse = x.layout == torch.sparse_csr
     if sparse:
         x = _weight_counts(x)
-    if graph.num_nodes * graph.node_width > MOST_VALUES and graph.node_width > PROJECTED_WIDTH:
+    if graph.num_nodes * graph.node_width > MAX_VALUES and graph.node_width > PROJECTED_WIDTH:
         generator = torch.Generator().manual_seed(PROJECTION_SEED)
         projection = torch.randn(graph.node_width, PROJECTED_WIDTH, generator=generator) / PROJECTED_WIDTH**0.5
         x = matmul(x, projection.to(x.device, x.dtype))

@@ -98,7 +98,7 @@ def select_recipe(
 
 def _prefix(number: int) -> str:
     """Prefix of the checkpoints of a recipe."""
-    return f"network-{number + 1}-" if number else ""
+    return f"recipe-{number + 1}-" if number else ""
 
 
 def _recipe(settings: Settings) -> Recipe:

@@ -15,7 +15,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from censnet.data.splits.split import PARTS
+from censnet.data.splits.split_file import PARTS
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph

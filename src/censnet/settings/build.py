@@ -17,7 +17,7 @@ from censnet.nn.vae import VariationalDecoder
 from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
 from censnet.tasks.targets import Target, target_range
 
-MOST_STEPS = 10_000  # of a kernel: a training would not come to its end
+MAX_STEPS = 10_000  # of a kernel: a training would not come to its end
 MakeEncoder = Callable[[int, int, ModelSettings], Encoder]  # from node_width, edge_width and settings
 
 
@@ -115,8 +115,8 @@ def layer_options(settings: ModelSettings) -> LayerOptions:
 def build_kernel(settings: ModelSettings) -> Kernel:
     """Build the graph kernel, and refuse options that do not fit it."""
     for name, value in settings.kernel_options.items():
-        if isinstance(value, int | float) and value > MOST_STEPS:
-            raise SettingsError(f"model.kernel_options has {name} {value}, expected at most {MOST_STEPS:,}")
+        if isinstance(value, int | float) and value > MAX_STEPS:
+            raise SettingsError(f"model.kernel_options has {name} {value}, expected at most {MAX_STEPS:,}")
     try:
         return KERNELS[settings.kernel](**settings.kernel_options)
     except (TypeError, ValueError) as error:

@@ -18,10 +18,10 @@ from censnet.data.tables.target_spec import TargetKind
 from censnet.errors import DataError
 from censnet.tasks.labels import encode_labels
 
-MOST_INTEGERS = 20  # different whole numbers that are still taken for classes
-MOST_INFERRED = 1_000  # classes that are learned without being asked for
+MAX_INTEGERS = 20  # different whole numbers that are still taken for classes
+MAX_INFERRED = 1_000  # classes that are learned without being asked for
 ROWS_FOR_EACH = 3  # labeled rows for each whole number that is taken for a class
-MOST_ODD = 0.1  # share of words among numbers in text
+MAX_ODD = 0.1  # share of words among numbers in text
 
 _PADDED = re.compile(r"[+-]?0[0-9]")
 _NO_LABEL = "has no label in any row, expected some to learn from"
@@ -57,9 +57,9 @@ def _of_numbers(numbers: np.ndarray[Any, Any], what: str) -> tuple[TargetKind, s
     few = ROWS_FOR_EACH * len(distinct) <= len(numbers)
     if len(distinct) == 2 and (few or distinct.tolist() == [0, 1]):
         return "binary", f"{distinct[0]:g} or {distinct[1]:g}"
-    if few and 2 < len(distinct) <= MOST_INTEGERS and bool((distinct == np.floor(distinct)).all()):
+    if few and 2 < len(distinct) <= MAX_INTEGERS and bool((distinct == np.floor(distinct)).all()):
         return "multiclass", f"{len(distinct)} different whole numbers"
-    return "regression", f"{len(distinct):,} different {what}" if len(distinct) <= MOST_INTEGERS else what
+    return "regression", f"{len(distinct):,} different {what}" if len(distinct) <= MAX_INTEGERS else what
 
 
 def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation | None) -> tuple[TargetKind, str]:
@@ -74,18 +74,18 @@ def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation
     odd = np.isin(labeled, [*parsed.bad, *padded])
     if censoring is not None:
         censored = np.isin(labeled, np.flatnonzero(censoring))
-        if odd.mean() <= MOST_ODD and not (odd | censored).all():  # limits alone are words: <5 or >=5
+        if odd.mean() <= MAX_ODD and not (odd | censored).all():  # limits alone are words: <5 or >=5
             return "regression", "numbers and limits in text"
         parsed = read_numbers(pa.chunked_array([pa.array(words, pa.string())]), notation)
         odd = np.isin(labeled, [*parsed.bad, *padded])
-    if odd.mean() <= MOST_ODD:
+    if odd.mean() <= MAX_ODD:
         comma = ", with a comma before decimals" if parsed.notation == "comma" else ""
         found = _of_numbers(parsed.numbers[labeled], f"numbers in text{comma}")
         if found[0] == "regression" or not odd.any():  # among classes, an odd word is one more
             return found
     if distinct <= 2:
         return "binary", "one of two words"
-    crowded = distinct > MOST_INFERRED or (distinct > 10 and 2 * distinct > count)
+    crowded = distinct > MAX_INFERRED or (distinct > 10 and 2 * distinct > count)
     if (crowded or distinct == count) and len(read_dates(pa.chunked_array([words])).bad) == 0:
         raise DataError(_DATES, table, column=column)
     if crowded:

@@ -30,7 +30,7 @@ from censnet.tasks.labels import (
 from censnet.tasks.target_type import infer_kind, notation_of, read_finite
 from censnet.text import count, plural
 
-MOST_CLASSES = 2**24  # codes are kept as float32, which counts no further
+MAX_CLASSES = 2**24  # codes are kept as float32, which counts no further
 WIDE = 200  # classes, from which on a row has the probabilities of the likeliest alone, and there is no AUC
 
 
@@ -78,7 +78,7 @@ class Target(BaseModel):
     @model_validator(mode="after")
     def _check_classes(self) -> Self:
         count, wanted = len(self.classes), {"binary": "2", "multiclass": "2 or more", "regression": "none"}[self.kind]
-        if not {"binary": count == 2, "multiclass": 2 <= count <= MOST_CLASSES, "regression": count == 0}[self.kind]:
+        if not {"binary": count == 2, "multiclass": 2 <= count <= MAX_CLASSES, "regression": count == 0}[self.kind]:
             raise ValueError(f"classes has {count} names, expected {wanted} for {self.kind}")
         if len(set(self.classes)) < count:
             raise ValueError("classes has a name twice, expected each once")
@@ -160,8 +160,8 @@ class Target(BaseModel):
             if positive is None:
                 reason += f", {TargetSpec(level, column, 'binary', other).text} makes it {other}"
         else:
-            if len(words) > MOST_CLASSES:
-                raise DataError(f"has {len(words):,} classes, expected at most {MOST_CLASSES:,}", table, column=column)
+            if len(words) > MAX_CLASSES:
+                raise DataError(f"has {len(words):,} classes, expected at most {MAX_CLASSES:,}", table, column=column)
             classes = sort_words(words)
         if inferred and fits("float", words) and set(words) != {"0", "1"}:
             reason = f"{reason}; {TargetSpec(level, column).name}=regression learns them as numbers"

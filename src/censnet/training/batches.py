@@ -25,7 +25,7 @@ from censnet.training.task_data import TaskData, graphs_with
 logger = logging.getLogger(__name__)
 
 SAVED_VALUES = 12  # values saved for the backward pass, for each node or edge and channel of a layer
-MOST_MEMORY = 0.6  # share of the memory that these may take
+MAX_MEMORY = 0.6  # share of the memory that these may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +239,7 @@ def choose_sampling(task_data: TaskData, settings: TrainingSettings, model: Mode
         encoder = model.encoder
         rows = sum(graph.count(LAYERS[letter].updates) for letter in encoder.layer_order)
         width = max(encoder.out_node_width, encoder.out_edge_width)
-        too_large = rows * width * SAVED_VALUES * 4 > memory * MOST_MEMORY
+        too_large = rows * width * SAVED_VALUES * 4 > memory * MAX_MEMORY
     if too_large:
         logger.info("the graph is too large for full-batch training, so neighbors are sampled (training.sampling)")
     return settings.model_copy(update={"sampling": "neighbors" if too_large else "full"})

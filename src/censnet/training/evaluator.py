@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from censnet.data.splits.split import PARTS
+from censnet.data.splits.split_file import PARTS
 from censnet.errors import SettingsError
 from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, LazyOutputs, RowOutputs, dense, join
 from censnet.nn.decoder import LinkInputs

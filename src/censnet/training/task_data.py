@@ -10,7 +10,7 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
-from censnet.data.splits.split import PARTS, Split
+from censnet.data.splits.split_file import PARTS, Split
 from censnet.levels import Level
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph

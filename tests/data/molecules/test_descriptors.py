@@ -11,7 +11,7 @@ from rdkit.Chem import Descriptors
 
 from censnet.data import DataError, Dataset, Tables, load_data
 from censnet.data.load import read_data
-from censnet.data.molecules import rdkit_reader as chemistry
+from censnet.data.molecules import atoms_and_bonds as chemistry
 from censnet.data.molecules.descriptors import FARTHEST, describe, encode_descriptors, fit_descriptors
 from censnet.data.tables.schema import Schema
 from censnet.ops.graph_set import GraphSet

@@ -12,8 +12,8 @@ from rdkit import Chem
 from torch.testing import assert_close
 from torch_geometric.utils import from_smiles
 
+from censnet.data.molecules import atoms_and_bonds as chemistry
 from censnet.data.molecules import parallel as workers
-from censnet.data.molecules import rdkit_reader as chemistry
 from censnet.data.molecules.atoms import ATOM_CODES, PAPER_ATOM, RICH_ATOM, RICH_BOND, encode, names_of
 from censnet.data.molecules.featurize import Molecules, canonical, featurize, scaffolds
 from censnet.data.tables.schema import MoleculeReading

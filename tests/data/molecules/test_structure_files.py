@@ -12,7 +12,7 @@ from rdkit import Chem
 from rdkit.Chem import AllChem
 
 from censnet.data import DataError, load_data
-from censnet.data.molecules import rdkit_reader as chemistry
+from censnet.data.molecules import atoms_and_bonds as chemistry
 from censnet.data.molecules.featurize import canonical
 from censnet.errors import MissingDependencyError
 

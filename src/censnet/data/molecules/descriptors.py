@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from censnet.data.molecules.atoms_and_bonds import PLAIN, descriptor_names
 from censnet.data.molecules.featurize import read_smiles
-from censnet.data.molecules.rdkit_reader import PLAIN, descriptor_names
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.fitting import standardize_column
 from censnet.data.tables.schema import MoleculeReading, TableSchema, TypedTable

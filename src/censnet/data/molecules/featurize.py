@@ -1,7 +1,7 @@
 """SMILES to packed graphs.
 
-Each atom and bond is read as a row of small integers (`rdkit_reader.py`), by as many processes as there are cores; the
-columns of numbers are made from those in bulk (`atoms.py`).
+Each atom and bond is read as a row of small integers (`atoms_and_bonds.py`), by as many processes as there are cores.
+Features are computed from those codes in bulk (`atoms.py`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from censnet.data.molecules.atoms import (
     learn_vocabulary,
     names_of,
 )
-from censnet.data.molecules.parallel import parallel_map
-from censnet.data.molecules.rdkit_reader import (
+from censnet.data.molecules.atoms_and_bonds import (
     PLAIN,
     Read,
     check_installed,
@@ -37,6 +36,7 @@ from censnet.data.molecules.rdkit_reader import (
     read_molecules,
     read_positions,
 )
+from censnet.data.molecules.parallel import parallel_map
 from censnet.data.tables.notes import RowError
 from censnet.data.tables.schema import MoleculeReading
 from censnet.errors import ArgumentError, quote

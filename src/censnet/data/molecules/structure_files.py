@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from censnet.data.molecules.atoms_and_bonds import read_blocks
 from censnet.data.molecules.featurize import map_smiles
-from censnet.data.molecules.rdkit_reader import read_blocks
 from censnet.data.tables.csv_files import read_csv
 from censnet.data.tables.files import STRUCTURES, Tables, to_frame
 from censnet.data.tables.keys import ROLES, names_smiles

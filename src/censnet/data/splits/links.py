@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.splits.split import PARTS, Split, file_name, read_split_rows, split_rows
+from censnet.data.splits.split_file import PARTS, Split, file_name, read_split_rows, split_rows
 from censnet.errors import DataError
 from censnet.ops.arrays import Array, unique_inverse
 from censnet.ops.graph import Graph

@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.splits.rules import by_column
-from censnet.data.splits.split import PARTS, SPELLINGS
+from censnet.data.splits.split_file import PARTS, SPELLINGS
+from censnet.data.splits.splitters import by_column
 from censnet.data.tables.columns import as_arrow, is_list, read_booleans
 from censnet.data.tables.keys import is_split, mask_part
 from censnet.data.tables.schema import TableSchema

@@ -22,7 +22,7 @@ from censnet.text import count, plural
 
 logger = logging.getLogger(__name__)
 
-MOST_COLUMNS = 5  # that are named one by one
+MAX_COLUMNS = 5  # that are named one by one
 NEARLY_ALL = 0.9  # of the values look like numbers, where those that are none are taken for a mistake
 _PLAIN = "write plain numbers such as -1234.5"
 
@@ -97,9 +97,9 @@ def notation_notes(tables: Tables, schema: Schema) -> list[Note]:
         if doubt is not None:
             found.append(Note("notation", location(tables.name(table), column=name) + doubt))
             names.append(name)
-    if len(found) > MOST_COLUMNS + 1:
-        others = f"{len(found) - MOST_COLUMNS:,} more columns have numbers in a doubtful notation"
-        return [*found[:MOST_COLUMNS], Note("notation", f"{others}: {first_few(names[MOST_COLUMNS:])}")]
+    if len(found) > MAX_COLUMNS + 1:
+        others = f"{len(found) - MAX_COLUMNS:,} more columns have numbers in a doubtful notation"
+        return [*found[:MAX_COLUMNS], Note("notation", f"{others}: {first_few(names[MAX_COLUMNS:])}")]
     return found
 
 
@@ -175,9 +175,9 @@ def clipping_notes(graph: Graph | GraphSet, tables: Tables, schema: Schema) -> l
         blocks = zip(columns, torch.split(features, widths, dim=1), strict=True)
         counts = {column.name: int((block.abs() >= FARTHEST).sum()) for column, block in blocks}
         found = [f"{name} ({count(number, 'row')})" for name, number in counts.items() if number]
-        more = f" and {len(found) - MOST_COLUMNS:,} more columns" if len(found) > MOST_COLUMNS else ""
+        more = f" and {len(found) - MAX_COLUMNS:,} more columns" if len(found) > MAX_COLUMNS else ""
         far = f"values beyond {FARTHEST:,.0f} standard deviations are clipped"
-        said.append(Note("clipped", f"{tables.name(table)}: {far}, in {', '.join(found[:MOST_COLUMNS])}{more}"))
+        said.append(Note("clipped", f"{tables.name(table)}: {far}, in {', '.join(found[:MAX_COLUMNS])}{more}"))
     return said
 
 
@@ -192,7 +192,7 @@ def warn_unseen_categories(tables: Tables, schema: Schema) -> list[Note]:
             if not column.categories_complete or column.name not in frame:
                 continue
             words = column.find_unseen(as_arrow(frame[column.name]))
-            if len(words) and len(said) >= MOST_COLUMNS:
+            if len(words) and len(said) >= MAX_COLUMNS:
                 others.append(column.name)
             elif len(words):
                 where = location(tables.name(table), column=column.name)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from censnet.data.tables.column_types import MOST_CATEGORIES, find_kind
+from censnet.data.tables.column_types import MAX_CATEGORIES, find_kind
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, Kind, Parsed, as_text, list_width, read_numbers
 from censnet.data.tables.encoding import CHOSEN, EXPECTED, Column, parse_values
 from censnet.data.tables.notations import Notation
@@ -186,7 +186,7 @@ def _fit_category(column: Column, values: pa.ChunkedArray, rows: IntArray | None
     counts = pc.value_counts(training.drop_null())
     words, times = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
     order = sorted(zip(words, times, strict=True), key=lambda pair: (-pair[1], pair[0]))
-    frequent, total = dict(sorted(order[:MOST_CATEGORIES])), sum(times)
+    frequent, total = dict(sorted(order[:MAX_CATEGORIES])), sum(times)
     others = total - sum(frequent.values())
     return column.model_copy(
         update={

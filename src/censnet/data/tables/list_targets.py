@@ -15,7 +15,7 @@ from censnet.data.tables.columns import as_arrow, is_list, is_missing
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError, quote
 
-MOST_ENTRIES = 1_000
+MAX_ENTRIES = 1_000
 _ENTRY = re.compile(r"(.+)\[[0-9]+\]", re.DOTALL)
 
 
@@ -87,10 +87,10 @@ def _spread(frame: pd.DataFrame, name: str, file: str) -> pd.DataFrame:
             )
         return frame
     length = pc.unique(pc.list_value_length(values).drop_null()).to_pylist()
-    if len(length) != 1 or not 0 < length[0] <= MOST_ENTRIES:
+    if len(length) != 1 or not 0 < length[0] <= MAX_ENTRIES:
         found = "no lists" if not length else f"lists of {min(length):,} to {max(length):,} numbers"
         raise DataError(
-            f"holds {found}, expected as many in each row, at most {MOST_ENTRIES:,}, or one: give each number to "
+            f"holds {found}, expected as many in each row, at most {MAX_ENTRIES:,}, or one: give each number to "
             "predict a column of its own",
             file,
             column=name,

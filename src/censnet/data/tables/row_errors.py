@@ -16,7 +16,7 @@ from censnet.text import count, plural
 
 logger = logging.getLogger(__name__)
 
-MOST_CAUSES = 3
+MAX_CAUSES = 3
 
 
 class RowErrors:
@@ -105,7 +105,7 @@ def summarize_errors(errors: Mapping[int, RowError]) -> str:
     ": 2 by column amount (is not a finite number), 1 by column from (the id is missing); the first: loans.csv..."
     """
     causes = Counter(error.cause for error in errors.values())
-    most = [f"{number:,} by {cause}" for cause, number in causes.most_common(MOST_CAUSES)]
-    others = causes.total() - sum(number for _, number in causes.most_common(MOST_CAUSES))
+    most = [f"{number:,} by {cause}" for cause, number in causes.most_common(MAX_CAUSES)]
+    others = causes.total() - sum(number for _, number in causes.most_common(MAX_CAUSES))
     most += [f"{others:,} by others"] if others else []
     return (f": {', '.join(most)}" if len(causes) > 1 else "") + f"; the first: {errors[min(errors)]}"

@@ -24,7 +24,7 @@ from censnet.ops.arrays import IntArray
 
 Structure = Literal["none", "degree", "constant"]
 Features = Literal["rich", "paper", "released"]
-_MOST_MESSAGES = 3  # on one row
+_MAX_MESSAGES = 3  # on one row
 EdgeForm = Literal["once", "twice"]
 Standardize = Literal["none", "fragment", "parent", "tautomer"]
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
@@ -179,8 +179,8 @@ class TypedTable:
 
 
 def _join_messages(messages: Sequence[RowError]) -> RowError:
-    more = len(messages) - _MOST_MESSAGES
-    text = "; ".join(messages[:_MOST_MESSAGES]) + (f"; and {more:,} more columns" if more > 0 else "")
+    more = len(messages) - _MAX_MESSAGES
+    text = "; ".join(messages[:_MAX_MESSAGES]) + (f"; and {more:,} more columns" if more > 0 else "")
     return RowError(messages[0].cause, text)
 
 

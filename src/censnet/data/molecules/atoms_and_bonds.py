@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from censnet.data.molecules.atoms import Codes
-from censnet.data.molecules.parsing import MOST_ATOMS, Parser, describe_refusal, quiet_rdkit
-from censnet.data.molecules.spelling import MoleculeError
+from censnet.data.molecules.smiles_text import MoleculeError
+from censnet.data.molecules.smiles_to_mol import MAX_ATOMS, Parser, describe_refusal, quiet_rdkit
 from censnet.data.tables.notes import RowError
 from censnet.data.tables.schema import MoleculeReading
 from censnet.errors import DataError, MissingDependencyError, quote
@@ -187,7 +187,7 @@ def _read_block(block: str) -> Block:
     if raw.GetNumAtoms() == 0:
         return Block(problem="a connection table without an atom")
     is_spatial = raw.GetNumConformers() > 0 and raw.GetConformer().Is3D()
-    if raw.GetNumAtoms() > 2 * MOST_ATOMS:
+    if raw.GetNumAtoms() > 2 * MAX_ATOMS:
         return Block(problem=f"{raw.GetNumAtoms():,} atoms, too many for a molecule", is_spatial=is_spatial)
     parts: list[Any] = [*raw.GetAtoms(), *raw.GetBonds()]
     if any(part.HasQuery() for part in parts if not _is_dummy(part)):

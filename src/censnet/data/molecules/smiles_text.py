@@ -8,7 +8,7 @@ from typing import NamedTuple
 from censnet.errors import quote
 
 LONGEST = 20_000  # characters of one SMILES
-MOST_PARTS = 100  # separate ones, as the ions of a salt; taking them apart takes the cube of their number
+MAX_PARTS = 100  # separate ones, as the ions of a salt; taking them apart takes the cube of their number
 
 _UNUSUAL = re.compile(r"[\s~>,;&!*]|\[#|\[\d|\$\(")  # what an ordinary SMILES has nothing of
 _ISOTOPE = re.compile(r"\[\d{1,3}(?=[A-Za-z])")
@@ -92,8 +92,8 @@ def other_notation(text: str) -> str | None:
 def _check_text(smiles: str) -> None:
     if len(smiles) > LONGEST:
         raise refusal(smiles, f"{len(smiles):,} characters, at most {LONGEST:,}")
-    if smiles.count(".") >= MOST_PARTS:
-        raise refusal(smiles, f"more than {MOST_PARTS} parts")
+    if smiles.count(".") >= MAX_PARTS:
+        raise refusal(smiles, f"more than {MAX_PARTS} parts")
     if not smiles.isascii() or not smiles.isprintable():
         raise refusal(smiles, "a character that SMILES does not have")
 

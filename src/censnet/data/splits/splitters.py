@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from censnet.data.splits.split import SPELLINGS, Split
+from censnet.data.splits.split_file import SPELLINGS, Split
 from censnet.data.tables.columns import as_arrow, as_text, is_missing, is_number, read_dates, read_numbers
 from censnet.errors import DataError, quote
 from censnet.ops.arrays import unique_inverse

@@ -49,7 +49,7 @@ FIXED = {  # inputs that may not -> their name in messages
     "ensemble": "ensemble",
     "overrides": "overrides",
 }
-MOST_SHOWN = 3  # changes of data that a message names
+MAX_SHOWN = 3  # changes of data that a message names
 ANEW = "--overwrite trains it anew"
 AGAIN = "give the same, or --overwrite to start anew"
 
@@ -162,7 +162,7 @@ def _check_epochs(folder: Path, before: TrainingStart, now: TrainingStart) -> No
         if was == epochs:
             continue
         changed = False  # whether a model of an earlier round is trained further
-        for paths in _rounds(folder / CHECKPOINT, f"network-{number}-" if number > 1 else ""):
+        for paths in _rounds(folder / CHECKPOINT, f"recipe-{number}-" if number > 1 else ""):
             if changed:
                 logger.info("later self-training rounds start anew: their pseudo-labels come from longer training")
                 for path in paths:
@@ -216,8 +216,8 @@ def data_changes(before: TrainingStart, now: TrainingStart) -> str:
         found = [f"the split of {level} rows is another" for level in levels]
     if not found:
         found = ["the tables are the same, but features or labels made of them are not, as by another version"]
-    more = f" and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
-    return ", ".join(found[:MOST_SHOWN]) + more
+    more = f" and {len(found) - MAX_SHOWN} more" if len(found) > MAX_SHOWN else ""
+    return ", ".join(found[:MAX_SHOWN]) + more
 
 
 def _table_changes(old: TableContent, new: TableContent) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from censnet.data.molecules.spelling import MoleculeError, other_notation, query, read_spelling, refusal
+from censnet.data.molecules.smiles_text import MoleculeError, other_notation, query, read_spelling, refusal
 from censnet.data.tables.schema import MoleculeReading, Standardize
 
 try:
@@ -19,11 +19,11 @@ except ImportError:  # the extra `chem` is not installed; `check_installed` says
     Chem = None  # type: ignore[assignment]
 
 LONG = 2_000  # characters from which the size is looked at before rdkit's slower steps
-MOST_ATOMS = 3_000
-MOST_RINGS = 500  # finding rings takes the cube of their number
+MAX_ATOMS = 3_000
+MAX_RINGS = 500  # finding rings takes the cube of their number
 DUMMY = "an R-group or dummy atom, not a molecule"
 WITH_TAUTOMERS = 150  # atoms; what is larger keeps the tautomer that was given
-MOST_TAUTOMERS = 200  # that are looked at
+MAX_TAUTOMERS = 200  # that are looked at
 POSITION = "censnet_position"  # of an atom in its text, as a property of rdkit's atom
 
 
@@ -61,7 +61,7 @@ class Standardizer:
         self._tautomers = None
         if how == "tautomer":
             self._tautomers = rdMolStandardize.TautomerEnumerator()
-            self._tautomers.SetMaxTautomers(MOST_TAUTOMERS)
+            self._tautomers.SetMaxTautomers(MAX_TAUTOMERS)
 
     def apply(self, molecule: Any) -> Any:
         """The standard form of a molecule, as a new molecule."""
@@ -81,7 +81,7 @@ class Parser:
         self._standard = None if reading.standardize == "none" else Standardizer(reading.standardize)
 
     def __call__(self, text: object) -> tuple[Any, list[str]]:
-        """A molecule, and what is worth saying of it: see `smiles.REMARKS`."""
+        """A molecule, and what is worth saying of it: see `assemble.REMARKS`."""
         spelling = read_spelling(text, self._reading.isotopes)
         molecule = _parse(spelling.smiles)
         has_dummies = "*" in spelling.smiles
@@ -161,8 +161,8 @@ def _check_size(text: str) -> None:
     if molecule is None:
         return
     atoms, rings = molecule.GetNumAtoms(), molecule.GetNumBonds() - molecule.GetNumAtoms() + text.count(".") + 1
-    if atoms > MOST_ATOMS or rings > MOST_RINGS:
-        found = f"{atoms:,} atoms, at most {MOST_ATOMS:,}" if atoms > MOST_ATOMS else f"more than {MOST_RINGS} rings"
+    if atoms > MAX_ATOMS or rings > MAX_RINGS:
+        found = f"{atoms:,} atoms, at most {MAX_ATOMS:,}" if atoms > MAX_ATOMS else f"more than {MAX_RINGS} rings"
         raise refusal(text, found)
 
 

@@ -23,7 +23,7 @@ from censnet.errors import DataError, name_columns, quote
 from censnet.levels import COLUMN_LEVELS, Level
 
 Rows = Tensor | np.ndarray[Any, Any] | Sequence[int]
-MOST_NAMED = 5  # columns that a note names one by one
+MAX_NAMED = 5  # columns that a note names one by one
 
 
 def target_columns(specs: Sequence[TargetSpec]) -> dict[str, list[str]]:
@@ -105,8 +105,8 @@ def _near(spec: TargetSpec, columns: Sequence[str]) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def find_training_rows(

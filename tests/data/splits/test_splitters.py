@@ -14,8 +14,8 @@ from samples import write_splits
 
 from censnet.data.molecules.featurize import read_smiles, scaffolds
 from censnet.data.splits.links import LinkSplit, link_rows, links, read_links
-from censnet.data.splits.rules import by_column, by_time, label_rate, ratio, scaffold, stratified
-from censnet.data.splits.split import Split, read_splits
+from censnet.data.splits.split_file import Split, read_splits
+from censnet.data.splits.splitters import by_column, by_time, label_rate, ratio, scaffold, stratified
 from censnet.errors import DataError
 from censnet.ops.arrays import sorted_unique
 from censnet.ops.graph import Graph
