@@ -79,11 +79,8 @@ EXCEPTIONS = frozenset({"add_node", "add_component"})
 TASKS: dict[str, Task] = {
     "node classes": Task(_payments, ("node:tier",)),
     "node numbers": Task(_payments, ("node:wealth",)),
-    "node classes, edges twice": Task(_twice, ("node:tier",)),
     "edge classes": Task(_payments, ("edge:sort",)),
-    "edge classes, edges twice": Task(_twice, ("edge:sort",)),
     "edge numbers": Task(_payments, ("edge:fee",)),
-    "edge numbers, edges twice": Task(_twice, ("edge:fee",)),
     "edge classes, no node table": Task(_bare, ("edge:sort",)),
     "graph classes": Task(_shapes, ("graph:ring",)),
     "graph numbers": Task(_shapes, ("graph:red,weight",)),
@@ -91,7 +88,6 @@ TASKS: dict[str, Task] = {
     "molecules": Task(_molecules, ("graph:size",)),
     "molecules, two classes": Task(_molecules, ("graph:acid",), {"data.descriptors": True}),
     "links": Task(_payments, ("link",)),
-    "links, edges twice": Task(_twice, ("link",)),
     "links by an inner product": Task(_payments, ("link",), {"model.decoder": "inner_product"}),
     "joint heads": Task(_payments, ("node:vip", "edge:fee")),
     "joint heads and links": Task(_payments, ("edge:sort", "link")),
@@ -103,6 +99,8 @@ TASKS: dict[str, Task] = {
         _payments, ("node:tier",), {"model.kernel": "lanczos", "model.kernel_options": {}}, except_=EXCEPTIONS
     ),
 }
+for _name in ("node classes", "edge classes", "edge numbers", "links"):
+    TASKS[f"{_name}, edges twice"] = replace(TASKS[_name], data=_twice)
 
 
 @cache

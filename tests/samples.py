@@ -18,10 +18,13 @@ from censnet.data.splits.split_file import RESERVED, Split, split_rows
 from censnet.data.tables.files import Tables, write_table
 from censnet.nn.ensemble import stack_members
 from censnet.nn.model import Model
-from censnet.pipeline import replicates
+from censnet.pipeline import replicate, replicates
 from censnet.pipeline.prepare import Prepared
+from censnet.pipeline.replicates import Replicates
 from censnet.training.callbacks import Callback
+from censnet.training.early_stopping import ValidationScore
 from censnet.training.task_data import build_model
+from censnet.training.trainer import FitResult
 
 QUICK: dict[str, object] = {
     "training.epochs": 6,
@@ -33,6 +36,17 @@ QUICK: dict[str, object] = {
     "training.weight_decay_by_name": {},
     "training.checkpoint_seconds": 1000,
 }
+
+
+RUN_FILES = (
+    "config.json",
+    "history.csv",
+    "metrics.json",
+    "model.safetensors",
+    "predictions.csv",
+    "schema.json",
+    "splits.csv",
+)
 
 
 def quick(**changes: object) -> dict[str, object]:
@@ -142,6 +156,27 @@ def batch_replicates(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
     """Whether replicates that can be trained as one batched ensemble are."""
     can_batch = replicates.can_batch
     monkeypatch.setattr(replicates, "can_batch", lambda *args: yes and can_batch(*args))
+
+
+def replicate_both_ways(monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]) -> dict[bool, Replicates]:
+    """Four replicates as one batched ensemble (True), and one by one (False)."""
+    found = {}
+    for yes in (True, False):
+        with monkeypatch.context() as patch:
+            batch_replicates(patch, yes)
+            found[yes] = replicate(unscaled(), "node:side", replicates=4, settings=settings)
+    return found
+
+
+def fit_result(values: Sequence[float], losses: Sequence[float], monitor: str = "accuracy") -> FitResult:
+    """The result of a batched ensemble whose best epoch was the second."""
+    rows = [
+        {"member": member, "epoch": epoch, "validation_loss": loss + epoch - 2, f"validation_{monitor}": value}
+        for epoch in (1, 2)
+        for member, (value, loss) in enumerate(zip(values, losses, strict=True))
+    ]
+    best = [ValidationScore(value, loss) for value, loss in zip(values, losses, strict=True)]
+    return FitResult(rows, monitor, best, [2] * len(values))
 
 
 def untrained_model(prepared: Prepared, members: int = 1, seed: int = 0) -> Model:

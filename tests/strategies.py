@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -167,6 +168,25 @@ def assert_near(found: Tensor, expected: Tensor, relative: float) -> None:
     """Apart by at most `relative` times the largest entry, or times 1 where all are to be 0."""
     scale = float(expected.abs().max()) if expected.numel() else 0.0
     torch.testing.assert_close(found.to(expected.dtype), expected, rtol=0, atol=relative * (scale or 1.0))
+
+
+def check_by_textbook(
+    fast: Callable[..., Tensor],
+    operator: Callable[..., Tensor],
+    rows: Tensor,
+    weight: Tensor,
+    sample: Sample,
+    *settings: object,
+) -> tuple[Tensor, ...]:
+    """Values and both gradients, which are those of a textbook's operator to 1e-10 in float64 and 1e-5 in float32."""
+    found = value_and_gradients(partial(fast, incidence=sample.incidence), rows, weight)
+    expected = value_and_gradients(
+        lambda x, w: by_textbook(operator, x, w, sample, *settings), rows.double(), weight.double()
+    )
+    for mine, theirs in zip(found, expected, strict=True):
+        assert mine.dtype == rows.dtype
+        assert_near(mine, theirs, 1e-10 if rows.dtype == torch.float64 else 1e-5)
+    return found
 
 
 # -- laws -------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -57,40 +57,27 @@ PROMOTED = {  # parameters of the estimators -> the settings they are
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
-    """The base of both estimators: parameters, graphs, training, and the outputs of the model."""
+    """The base of both estimators: parameters, graphs, training, and the outputs of the model.
 
-    run_: Run
-    n_outputs_: int
+    The parameters are fields, from which `__init__` is made; scikit-learn reads their names from its signature.
+    """
 
-    def __init__(
-        self,
-        *,
-        preset: str = "strong",
-        hidden: int | None = None,
-        layers: str | None = None,
-        dropout: float | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        batch_size: int | None = None,
-        settings: Changes | None = None,
-        ensemble: int = 1,
-        validation_fraction: float = 0.1,
-        random_state: int | np.random.RandomState | None = None,
-        device: str | None = None,
-    ) -> None:
-        self.preset = preset
-        self.hidden = hidden
-        self.layers = layers
-        self.dropout = dropout
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.settings = settings
-        self.ensemble = ensemble
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.device = device
+    preset: str = "strong"
+    hidden: int | None = None
+    layers: str | None = None
+    dropout: float | None = None
+    epochs: int | None = None
+    learning_rate: float | None = None
+    batch_size: int | None = None
+    settings: Changes | None = None
+    ensemble: int = 1
+    validation_fraction: float = 0.1
+    random_state: int | np.random.RandomState | None = None
+    device: str | None = None
+    run_: Run = field(init=False)
+    n_outputs_: int = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -160,6 +147,7 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
         return [mean[:, part] for part in output_slices(run.config.targets)]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
     """Classifier of molecules, or of other graphs.
 
@@ -197,40 +185,8 @@ class CensNetClassifier(ClassifierMixin, _GraphEstimator):  # type: ignore[misc]
         (1, 2)
     """
 
-    classes_: Array | list[Array]
-
-    def __init__(
-        self,
-        *,
-        preset: str = "strong",
-        hidden: int | None = None,
-        layers: str | None = None,
-        dropout: float | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        batch_size: int | None = None,
-        settings: Changes | None = None,
-        ensemble: int = 1,
-        validation_fraction: float = 0.1,
-        random_state: int | np.random.RandomState | None = None,
-        device: str | None = None,
-        pos_label: object = None,
-    ) -> None:
-        super().__init__(
-            preset=preset,
-            hidden=hidden,
-            layers=layers,
-            dropout=dropout,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            settings=settings,
-            ensemble=ensemble,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-            device=device,
-        )
-        self.pos_label = pos_label
+    pos_label: object = None
+    classes_: Array | list[Array] = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

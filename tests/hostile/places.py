@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from samples import RUN_FILES
+
 from censnet import load_run
 from hostile.place import Place, Refusal, says, snapshot
 from hostile.runs import QUICK, copied, data_of, trained
@@ -25,17 +27,7 @@ def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
         yield f"refused-{name}", partial(_refused, out)
     for name, out in FINE.items():
         yield f"fine-{name}", partial(_fine, out)
-    for file in (
-        "config.json",
-        "predictions.csv",
-        "splits.csv",
-        "history.csv",
-        "metrics.json",
-        "schema.json",
-        "model.safetensors",
-        "notes.txt",
-        "data.csv",
-    ):
+    for file in (*RUN_FILES, "notes.txt", "data.csv"):
         for overwrite in (False, True):
             yield f"own-{file}{'-overwrite' * overwrite}", partial(_own_file, file, overwrite)
     for link in (

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load, save
+from torch import Tensor
 
 from censnet import load_run
 from censnet.runs.directory import dump_with_checksum, load_with_checksum
@@ -138,21 +139,25 @@ def _field(file: str, number: int, value: Any, place: Place) -> None:
         raise AssertionError(f"{'.'.join(map(str, where))} is {what}: {error}") from None
 
 
-WEIGHTS = (
-    "nan",
-    "one-nan",
-    "infinite",
-    "zeros",
-    "double",
-    "half",
-    "int",
-    "empty",
-    "renamed",
-    "extra",
-    "transposed",
-    "flat",
-    "none",
-)
+def _one_nan(value: Tensor) -> Tensor:
+    one = value.clone()
+    one.view(-1)[0] = torch.nan
+    return one
+
+
+CHANGED: dict[str, Callable[[Tensor], Tensor]] = {  # a weight to what it is changed to
+    "nan": lambda value: value * torch.nan,
+    "one-nan": _one_nan,
+    "infinite": lambda value: value + torch.inf,
+    "zeros": lambda value: value * 0,
+    "double": Tensor.double,
+    "half": Tensor.half,
+    "int": Tensor.long,
+    "empty": lambda value: value[:0],
+    "transposed": lambda value: value.t().contiguous(),
+    "flat": lambda value: value.reshape(-1),
+}
+WEIGHTS = (*CHANGED, "renamed", "extra", "none")
 
 
 def _weights(name: str, place: Place) -> None:
@@ -161,16 +166,8 @@ def _weights(name: str, place: Place) -> None:
     tensors = load((run / "model.safetensors").read_bytes())
     first = next(key for key in sorted(tensors) if tensors[key].dim() == 2 and tensors[key].is_floating_point())
     value = tensors[first]
-    one = value.clone()
-    one.view(-1)[0] = torch.nan
-    made: dict[str, Any] = {
-        "nan": value * torch.nan, "one-nan": one, "infinite": value + torch.inf, "zeros": value * 0,
-        "double": value.double(), "half": value.half(), "int": value.long(),
-        "empty": value[:0],
-        "transposed": value.t().contiguous(), "flat": value.reshape(-1),
-    }  # fmt: skip
-    if name in made:
-        tensors[first] = made[name]
+    if name in CHANGED:
+        tensors[first] = CHANGED[name](value)
     elif name == "renamed":
         tensors["x"] = tensors.pop(first)
     elif name == "extra":

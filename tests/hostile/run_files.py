@@ -9,19 +9,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from samples import RUN_FILES
+
 from censnet import load_run
 from hostile.place import Place, Refusal, snapshot
 from hostile.runs import copied, data_of, trained
-
-FILES = (
-    "config.json",
-    "history.csv",
-    "metrics.json",
-    "model.safetensors",
-    "predictions.csv",
-    "schema.json",
-    "splits.csv",
-)
 
 
 def _cut(path: Path, rng: random.Random) -> None:
@@ -88,7 +80,7 @@ def _other(path: Path, rng: random.Random) -> None:
 
 
 def _swap(path: Path, rng: random.Random) -> None:
-    other = path.with_name(rng.choice([name for name in FILES if name != path.name]))
+    other = path.with_name(rng.choice([name for name in RUN_FILES if name != path.name]))
     first = path.read_bytes()
     path.write_bytes(other.read_bytes())
     other.write_bytes(first)
@@ -124,7 +116,7 @@ DAMAGES = (
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:
     """Each damage to each file; then the directory as a whole."""
-    for file in FILES:
+    for file in RUN_FILES:
         for damage in DAMAGES:
             yield f"{damage.__name__.strip('_')}-{file}", partial(_damaged, file, damage)
     for name in WHOLE:

@@ -11,21 +11,13 @@ from typing import Any
 
 import pandas as pd
 import torch
+from samples import quick
 
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
 from hostile.tables import world, write_all
 
-QUICK: dict[str, object] = {
-    "training.epochs": 2,
-    "model.hidden": 8,
-    "model.layers": "NEN",
-    "model.heads": 1,
-    "model.kernel": "hop",
-    "model.kernel_options": {},
-    "training.weight_decay_by_name": {},
-    "training.checkpoint_seconds": 1000,
-}
+QUICK = quick(training__epochs=2)
 IDS = [f"n{number}" for number in range(30)]
 TARGETS: dict[str, tuple[str, list[str]]] = {  # name of a run -> its data, and its targets
     "node": ("folder", ["node:label"]),

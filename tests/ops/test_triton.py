@@ -91,23 +91,18 @@ def weight_shape(count: int, heads: int) -> tuple[int, ...]:
 @pytest.mark.parametrize("dtype", RELATIVE, ids=str)
 @pytest.mark.parametrize(("width", "heads"), WIDTHS_AND_HEADS)
 @pytest.mark.parametrize("self_weight", ["incident", "one"])
-def test_nodes_are_those_of_float64(self_weight: str, width: int, heads: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("side", ["nodes", "edges"])
+def test_both_sides_are_those_of_float64(
+    side: str, self_weight: str, width: int, heads: int, dtype: torch.dtype
+) -> None:
+    propagate = propagate_nodes if side == "nodes" else propagate_edges
     for loops, in_order in ((False, False), (False, True), (True, False), (True, True)):
         incidence = Incidence(make_ends(loops, in_order), NUM_NODES)
-        nodes = numbers(NUM_NODES, width, dtype=dtype, seed=1)
-        weight = numbers(*weight_shape(incidence.num_edges, heads), dtype=dtype, seed=2)
-        check(partial(propagate_nodes, self_weight=self_weight), incidence, nodes, weight)
-
-
-@pytest.mark.parametrize("dtype", RELATIVE, ids=str)
-@pytest.mark.parametrize(("width", "heads"), WIDTHS_AND_HEADS)
-@pytest.mark.parametrize("self_weight", ["incident", "one"])
-def test_edges_are_those_of_float64(self_weight: str, width: int, heads: int, dtype: torch.dtype) -> None:
-    for loops, in_order in ((False, False), (False, True), (True, False), (True, True)):
-        incidence = Incidence(make_ends(loops, in_order), NUM_NODES)
-        edges = numbers(incidence.num_edges, width, dtype=dtype, seed=1)
-        weight = numbers(*weight_shape(NUM_NODES, heads), dtype=dtype, seed=2)
-        check(partial(propagate_edges, self_weight=self_weight), incidence, edges, weight)
+        counts = (NUM_NODES, incidence.num_edges)
+        num_rows, num_weights = counts if side == "nodes" else reversed(counts)
+        rows = numbers(num_rows, width, dtype=dtype, seed=1)
+        weight = numbers(*weight_shape(num_weights, heads), dtype=dtype, seed=2)
+        check(partial(propagate, self_weight=self_weight), incidence, rows, weight)
 
 
 @pytest.mark.parametrize("normalization", ["symmetric", "row"])

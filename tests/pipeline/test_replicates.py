@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 import pandas as pd
 import pytest
-from samples import batch_replicates, content, payments, quick, shapes, smiles, unscaled
+from samples import content, payments, quick, replicate_both_ways, shapes, smiles, unscaled
 
 from censnet.pipeline import replicate, train
 from censnet.pipeline import replicates as replicates_module
@@ -59,11 +59,7 @@ def test_batched_or_one_by_one_the_scores_are_alike_and_the_splits_the_same(monk
         training__epochs=25, training__learning_rate=0.04, model__dropout=0.0, training__monitor="loss",
         data__fractions=(0.5, 0.2, 0.3), model__self_weight="learned",
     )  # fmt: skip
-    found = {}
-    for yes in (True, False):
-        with monkeypatch.context() as patch:
-            batch_replicates(patch, yes)
-            found[yes] = replicate(unscaled(), "node:side", replicates=4, settings=settings)
+    found = replicate_both_ways(monkeypatch, settings)
     for one, other in zip(found[True].runs, found[False].runs, strict=True):
         pd.testing.assert_frame_equal(one.splits, other.splits)
         assert one.config.settings == other.config.settings

@@ -11,33 +11,13 @@ import pandas as pd
 import pytest
 import torch
 from crashes import CrashError, KillError, kill_after, stop_at
-from samples import content, payments, quick, shapes
+from samples import RUN_FILES, content, payments, quick, shapes
 
 from censnet.errors import RunError
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
 from censnet.runs.directory import MODEL, SAVING, dump_with_checksum, load_with_checksum
 from censnet.runs.loading import read_frame
-
-FILES = (
-    "config.json",
-    "history.csv",
-    "metrics.json",
-    "model.safetensors",
-    "predictions.csv",
-    "schema.json",
-    "splits.csv",
-)
-MUTATIONS = 500
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two finished runs."""
-    home = tmp_path_factory.mktemp("runs")
-    train(payments(), "node:vip", home / "a", settings=quick(training__epochs=2))
-    train(payments(), "node:vip", home / "b", settings=quick(training__epochs=3), seed=1)
-    return home
 
 
 @pytest.fixture
@@ -47,7 +27,7 @@ def folder(home: Path, tmp_path: Path) -> Path:
 
 
 def test_a_run_directory_holds_what_the_design_says_and_no_pickle(home):
-    assert sorted(path.name for path in (home / "a").iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in (home / "a").iterdir()) == sorted(RUN_FILES)
     for path in (home / "a").iterdir():
         with pytest.raises(Exception):  # noqa: B017, PT011 - whatever a pickle cannot be
             pickle.loads(path.read_bytes())
@@ -227,7 +207,7 @@ def test_a_run_is_replaced_only_if_asked(tmp_path):
         train(payments(), "node:vip", tmp_path / "run", settings=settings)
     run = train(payments(), "node:vip", tmp_path / "run", settings=settings, if_exists="overwrite")
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
-    assert names == sorted([*FILES, "my notes.txt"]), "nothing of the old run is left, and nothing else is touched"
+    assert names == sorted([*RUN_FILES, "my notes.txt"]), "nothing of the old run is left, and nothing else is touched"
     assert load_run(tmp_path / "run").metrics == run.metrics
 
 

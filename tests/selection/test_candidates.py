@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import pytest
 from pydantic import ValidationError
+from samples import fit_result
 
 from censnet.errors import SettingsError
 from censnet.selection.candidates import Candidate, SelectionRecord, candidate_grid, select_best
 from censnet.settings.presets import make_settings
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.ensemble import split_result
-from censnet.training.trainer import FitResult
-
-
-def fit_result(values: list[float], losses: list[float], monitor: str = "accuracy") -> FitResult:
-    """The result of a batched ensemble whose best epoch was the second."""
-    rows = [
-        {"member": member, "epoch": epoch, "validation_loss": loss + epoch - 2, f"validation_{monitor}": value}
-        for epoch in (1, 2)
-        for member, (value, loss) in enumerate(zip(values, losses, strict=True))
-    ]
-    best = [ValidationScore(value, loss) for value, loss in zip(values, losses, strict=True)]
-    return FitResult(rows, monitor, best, [2] * len(values))
 
 
 @pytest.mark.parametrize(

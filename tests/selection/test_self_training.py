@@ -13,7 +13,7 @@ import pytest
 import torch
 from crashes import CrashError, stop_at
 from rich.console import Console
-from samples import batch_replicates, content, payments, quick, shapes, unscaled
+from samples import content, fit_result, payments, quick, replicate_both_ways, shapes, unscaled
 
 from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
@@ -34,12 +34,10 @@ from censnet.settings.presets import make_settings
 from censnet.tasks.predictions import probabilities
 from censnet.training import ensemble
 from censnet.training.batches import FullBatch
-from censnet.training.early_stopping import ValidationScore
 from censnet.training.ensemble import split_result
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
 from censnet.training.task_data import TaskData, build_model
-from censnet.training.trainer import FitResult
 
 module = importlib.import_module("censnet.selection.self_training")
 ONCE = {"training__gates": "learned", "training__self_training_rounds": 1}
@@ -174,17 +172,6 @@ def test_the_selected_candidate_is_best_on_validation(batched, target, ensemble,
     pd.testing.assert_frame_equal(back.history, run.history, check_exact=True)
 
 
-def fit_result(values: list[float], losses: list[float], monitor: str = "accuracy") -> FitResult:
-    """The result of a batched ensemble whose best epoch was the second."""
-    rows = [
-        {"member": member, "epoch": epoch, "validation_loss": loss + epoch - 2, f"validation_{monitor}": value}
-        for epoch in (1, 2)
-        for member, (value, loss) in enumerate(zip(values, losses, strict=True))
-    ]
-    best = [ValidationScore(value, loss) for value, loss in zip(values, losses, strict=True)]
-    return FitResult(rows, monitor, best, [2] * len(values))
-
-
 def test_batched_or_one_by_one_the_same_candidate_is_selected(monkeypatch):
     """Without dropout, tries from one start take the same steps but for rounding."""
     settings = quick(**BOTH, model__dropout=0.0, training__epochs=12, training__monitor="loss")
@@ -203,11 +190,7 @@ def test_replicates_batched_or_one_by_one_reach_the_same_on_average(monkeypatch)
         **BOTH, training__epochs=25, training__learning_rate=0.04, model__dropout=0.0, training__monitor="loss",
         data__fractions=(0.2, 0.4, 0.4), model__self_weight="learned",
     )  # fmt: skip
-    found = {}
-    for yes in (True, False):
-        with monkeypatch.context() as patch:
-            batch_replicates(patch, yes)
-            found[yes] = replicate(unscaled(), "node:side", replicates=4, settings=settings)
+    found = replicate_both_ways(monkeypatch, settings)
     for one in (*found[True].runs, *found[False].runs):
         best, (kept,) = one.config.selection.best[0], one.config.selection.selected
         assert best[kept] == min(best)

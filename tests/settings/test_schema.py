@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from samples import payments, shapes
@@ -53,37 +55,48 @@ def test_a_text_is_parsed_to_its_value(name, text, value):
     assert getattr(getattr(settings, group), key) == value
 
 
+INVALID = {  # setting -> each value that it cannot have, and what is said after its name
+    "data.fractions": {
+        "0.9,0.9,0.1": r"has 0\.9, 0\.9, 0\.1, which add up to 1\.9, expected 1",
+        "0,0.5,0.5": r"has 0\.0, 0\.5, 0\.5, expected the first above 0",
+        "0.8,-0.1,0.3": "has .*, expected the first above 0 and none below",
+        "0.8,0.2": r"is \[0\.8, 0\.2\], expected",
+        "nan,0.1,0.1": "is 'nan', expected a finite number",
+    },
+    "data.link_fractions": {"0.9,0.1,0": "has .*, expected each above 0"},
+    "data.split_seed": {"-1": "is -1, expected at least 0", "1.5": r"is 1\.5, expected a whole number"},
+    "model.bias": {"maybe": "is 'maybe', expected true or false", "none": "is none, expected true or false"},
+    "model.head": {"[16, 0]": "is 0, expected at least 1"},
+    "model.hidden": {0: "is 0, expected at least 1", "many": "is 'many'", "true": "is true, expected a number"},
+    "model.kernel": {"foo": "is 'foo', expected one of hop"},
+    "model.layers": {"NXN": "is 'NXN', expected the letters N and E"},
+    "model.positive_weight": {"-1": "is -1, expected more than 0, or 'balanced'"},
+    "training.learning_rate": {"inf": "is 'inf', expected a finite number"},
+    "training.optimizer": {"sgd": "is 'sgd'"},
+    "training.weight_decay": {float("nan"): "is nan, expected a finite number"},
+}
+
+
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("name", "value", "message"),
+    [(name, value, message) for name, values in INVALID.items() for value, message in values.items()],
+)
+def test_an_invalid_setting_is_refused_by_name(name, value, message):
+    with pytest.raises(SettingsError, match=rf"{re.escape(name)} {message}"):
+        make_settings("strong", "node", {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
     [
-        ({"model.widht": 3}, r"unknown setting model\.widht"),
-        ({"model.hiden": 3}, r"unknown setting model\.hiden: did you mean model\.hidden\?"),
-        ({"hidden": 3}, r"unknown setting hidden: did you mean model\.hidden\?"),
-        ({"model.hidden": 0}, r"model\.hidden is 0, expected at least 1"),
-        ({"model.hidden": "many"}, r"model\.hidden is 'many'"),
-        ({"model.kernel": "foo"}, "kernel is 'foo', expected one of hop"),
-        ({"training.optimizer": "sgd"}, r"training\.optimizer is 'sgd'"),
-        ({"data.split_seed": "-1"}, r"data\.split_seed is -1, expected at least 0"),
-        ({"data.split_seed": "1.5"}, r"data\.split_seed is 1\.5, expected a whole number"),
-        ({"data.fractions": "0.9,0.9,0.1"}, r"data\.fractions has 0\.9, 0\.9, 0\.1, which add up to 1\.9, expected 1"),
-        ({"data.fractions": "0,0.5,0.5"}, r"data\.fractions has 0\.0, 0\.5, 0\.5, expected the first above 0"),
-        ({"data.fractions": "0.8,-0.1,0.3"}, r"data\.fractions has .*, expected the first above 0 and none below"),
-        ({"data.fractions": "0.8,0.2"}, r"data\.fractions is \[0\.8, 0\.2\], expected"),
-        ({"data.fractions": "nan,0.1,0.1"}, r"data\.fractions is 'nan', expected a finite number"),
-        ({"data.link_fractions": "0.9,0.1,0"}, r"data\.link_fractions has .*, expected each above 0"),
-        ({"training.learning_rate": "inf"}, r"training\.learning_rate is 'inf', expected a finite number"),
-        ({"training.weight_decay": float("nan")}, r"training\.weight_decay is nan, expected a finite number"),
-        ({"model.positive_weight": "-1"}, r"model\.positive_weight is -1, expected more than 0, or 'balanced'"),
-        ({"model.head": "[16, 0]"}, r"model\.head is 0, expected at least 1"),
-        ({"model.hidden": "true"}, r"model\.hidden is true, expected a number"),
-        ({"model.bias": "maybe"}, r"model\.bias is 'maybe', expected true or false"),
-        ({"model.bias": "none"}, r"model\.bias is none, expected true or false"),
-        ({"model.layers": "NXN"}, r"model\.layers is 'NXN', expected the letters N and E"),
+        ("model.widht", r"unknown setting model\.widht"),
+        ("model.hiden", r"unknown setting model\.hiden: did you mean model\.hidden\?"),
+        ("hidden", r"unknown setting hidden: did you mean model\.hidden\?"),
     ],
 )
-def test_an_invalid_setting_is_refused_by_name(changes, message):
+def test_an_unknown_setting_is_refused_with_a_suggestion(name, message):
     with pytest.raises(SettingsError, match=message):
-        make_settings("strong", "node", changes)
+        make_settings("strong", "node", {name: 3})
 
 
 def test_unknown_presets_and_odd_changes_are_refused():

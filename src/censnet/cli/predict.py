@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from censnet.cli.messages import echo, echo_json, echo_table, show_notes
 from censnet.cli.options import Data, DataOrSmiles, Device, Json, RunDir, Strict, named_path
 from censnet.errors import ArgumentError
 from censnet.text import count
+
+if TYPE_CHECKING:
+    from censnet.runs import Run
 
 
 class Keep(Enum):
@@ -46,13 +49,10 @@ def predict(
     device: Device = None,
 ) -> None:
     """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
-    show_notes()
-    keep_heap()
+    trained, source = _open_run(run), _one_or_smiles(data)
     from censnet.cli.outputs import check_outputs, predict_levels, prediction_files, write_tables
     from censnet.data.tables.files import to_csv
-    from censnet.runs import load_run
 
-    trained, source = load_run(run), _one_or_smiles(data)
     paths = prediction_files(trained, to, level, links=pairs is not None or top is not None)
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
@@ -82,13 +82,11 @@ def embed(
     device: Device = None,
 ) -> None:
     """Write the embeddings of nodes, edges and, for many graphs, graphs, beside their ids."""
-    show_notes()
-    keep_heap()
-    from censnet.cli.outputs import write_embeddings
-    from censnet.runs import load_run
-
     source = _one_or_smiles(data)
-    files = write_embeddings(load_run(run), source, to, form.value, strict=strict, device=device, progress=True)
+    trained = _open_run(run)
+    from censnet.cli.outputs import write_embeddings
+
+    files = write_embeddings(trained, source, to, form.value, strict=strict, device=device, progress=True)
     for path, frame in files.items():
         channels = sum(str(name)[1:].isdigit() for name in frame)
         echo(f"{path}: {count(len(frame), 'row')}, {count(channels, 'channel')}")
@@ -102,17 +100,23 @@ def evaluate(
     device: Device = None,
 ) -> None:
     """Score a run on the labels of the data; on the data it was trained on, split by split."""
-    show_notes()
-    keep_heap()
+    trained = _open_run(run)
     from censnet.cli.render_run import scores_screen
-    from censnet.runs import load_run
 
-    trained = load_run(run)
     scores = trained.evaluate(data, strict=strict, device=device, progress=True)
     if as_json:
         echo_json(scores)
     else:
         echo(scores_screen(trained, scores))
+
+
+def _open_run(run: Path) -> Run:
+    """The run to compute with, in a process that keeps its memory and shows the notes of the data."""
+    show_notes()
+    keep_heap()
+    from censnet.runs import load_run
+
+    return load_run(run)
 
 
 def _one_or_smiles(data: list[str]) -> str | list[str]:

@@ -15,14 +15,12 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.data.graph_features import GraphFeatures
 from censnet.data.splits.links import LinkSplit
-from censnet.data.tables.assemble import FeatureEncoder
+from censnet.data.tables.assemble import FeatureEncoder, TableGraph
 from censnet.data.tables.column_notes import clipping_notes, column_notes
 from censnet.data.tables.default_features import count_degree, encode_degree
 from censnet.data.tables.expand_targets import Rows, find_training_rows
-from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note, RowError
-from censnet.data.tables.schema import Schema
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import DataError, name_columns
 from censnet.levels import Level
@@ -35,28 +33,16 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class IndexedData:
-    """A graph, or many, and the way back to the rows of the tables it came from.
+class IndexedData(TableGraph):
+    """A graph, or many, with the rows it came from and what was found wrong with these.
 
     Args:
         name: as the user called it.
-        graph: the tensors.
-        tables: what was read.
-        schema: what each column became; `schema.to_json()` is all that a later table needs.
-        node_rows: for each row of `tables.nodes`, its row in the tensors; -1 for a row that cannot be used.
-        edge_rows: the same for edges, which are sorted by their lower end; rows that were merged share one.
-        graph_rows: the same for graphs.
         problems: table -> row, counted from 0 -> what is wrong with it.
         notes: what the user should know: columns left out, edges merged, features made, rows that cannot be used.
     """
 
     name: str
-    graph: Graph | GraphSet
-    tables: Tables
-    schema: Schema
-    node_rows: Tensor
-    edge_rows: Tensor
-    graph_rows: Tensor
     problems: dict[str, dict[int, RowError]]
     notes: list[Note]
 
@@ -141,7 +127,7 @@ class TypedData(IndexedData):
                 logger.warning("%s", note)
             notes = column_notes(self.tables, schema) + notes + clipped
         ways = self.node_rows, self.edge_rows, self.graph_rows
-        return Dataset(self.name, graph, self.tables, schema, *ways, self.problems, notes)
+        return Dataset(graph, self.tables, schema, *ways, self.name, self.problems, notes)
 
     def _training_rows(
         self, rows: Rows | Mapping[str, Rows] | None, links: LinkSplit | None

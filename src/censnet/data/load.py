@@ -171,7 +171,7 @@ def _from_assembled(
     whole = None
     if made.graph_table is not None or made.descriptors is not None:
         whole = GraphFeatures(made.graph_table, made.descriptors, made.graph_source)
-    read = name, made.graph, made.tables, made.schema, *ways, problems, notes
+    read = made.graph, made.tables, made.schema, *ways, name, problems, notes
     return TypedData(*read, made.encoder, whole, specs, made.scaffolds, fitted)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -58,6 +58,14 @@ class LabelReport(BaseModel):
     censored: int = Field(0, description="labels that are limits, such as >10; what is above leaves them out")
     kind: str = Field("", description="the task type that training infers: binary, multiclass or regression")
     reason: str = Field("", description="why, and how to have it otherwise")
+
+
+class _Summary(TypedDict):
+    """The fields of `LabelReport` that say what the labels are."""
+
+    classes: dict[str, int]
+    num_classes: int
+    quantity: dict[str, float]
 
 
 class Report(BaseModel):
@@ -183,32 +191,26 @@ def _labels(dataset: Dataset, spec: TargetSpec, findings: list[Finding]) -> Labe
         if kind == "regression" and not regression:
             present = pd.Series(as_numbers(written)).dropna()
         regression = kind == "regression"
-    classes, num_classes, quantity = _summarize(present, regression)
     return LabelReport(
         target=f"{spec.level}:{spec.column}",
         rows=len(labels),
         missing=missing,
-        classes=classes,
-        num_classes=num_classes,
-        quantity=quantity,
+        **_summarize(present, regression),
         censored=censored,
         kind=kind,
         reason=reason,
     )
 
 
-def _summarize(present: pd.Series[Any], quantity: bool) -> tuple[dict[str, int], int, dict[str, float]]:
+def _summarize(present: pd.Series[Any], quantity: bool) -> _Summary:
     """The rows of each class and the number of classes, or the range of a quantity."""
     if quantity and len(present):
         values = present.to_numpy(dtype=np.float64)
         ends = {"least": float(values.min()), "mean": float(values.mean()), "most": float(values.max())}
-        return {}, 0, ends | {"deviation": float(values.std())}
+        return {"classes": {}, "num_classes": 0, "quantity": ends | {"deviation": float(values.std())}}
     counts = present.map(_name).value_counts(sort=True) if len(present) else pd.Series(dtype=np.int64)
-    return (
-        {str(name): int(count) for name, count in counts.head(MAX_CLASSES).items()},
-        int(present.nunique()),
-        {},
-    )
+    rows = {str(name): int(count) for name, count in counts.head(MAX_CLASSES).items()}
+    return {"classes": rows, "num_classes": int(present.nunique()), "quantity": {}}
 
 
 def _name(label: object) -> str:

@@ -283,9 +283,8 @@ class EdgeLayer(IncidenceLayer):
 
     Args:
         node_width: channels of each node that is read, :math:`d_v`.
-        edge_width: channels of each edge that comes in, :math:`d_e`.
-        out_width: channels of each edge that goes out.
-        options, keywords: `LayerOptions`, whole or by the names of its fields.
+        edge_width, out_width: channels of each edge that comes in, :math:`d_e`, and of each that goes out.
+        options, keywords: as in `NodeLayer`.
 
     Shape:
         nodes :math:`(N, d_v)`, edges :math:`(E, d_e)` -> edges :math:`(E, d_\text{out})`.

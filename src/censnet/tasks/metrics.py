@@ -44,6 +44,8 @@ def score(
     labels: Array,
     quick: Collection[str] | None = None,
     censoring: Array | None = None,
+    *,
+    condensed: bool = False,
 ) -> dict[str, float]:
     """Metrics of each column, `COLUMN/METRIC`, and the mean over the columns that have it, `METRIC`.
 
@@ -54,22 +56,39 @@ def score(
 
     Args:
         targets: one for each column of the labels.
-        outputs: (n, width), of the model.
+        outputs: (n, width), of the model; or, if `condensed`, (n, condensed widths), as `condense` gives them.
         labels: (n, targets), as `Target.encode` gives them; NaN is no label.
         quick: the only metrics that are computed; all by default.
         censoring: (n, targets), as `Target.encode_censoring` gives them; None if no label is censored.
+        condensed: whether the outputs are condensed already.
 
     Example:
         >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
         >>> score([sick], np.array([[2.0], [-1.0], [0.5]]), np.array([[1.0], [0.0], [np.nan]]), quick={"auc"})
         {'sick/auc': 1.0, 'auc': 1.0}
     """
-    width = sum(target.width for target in targets)
+    width = sum(condensed_width(target) if condensed else target.width for target in targets)
     if outputs.ndim != 2 or outputs.shape[1] != width:
         raise ValueError(f"outputs has shape {outputs.shape}, expected (n, {width}): one column for each output")
     if labels.shape != (len(outputs), len(targets)):
         raise ValueError(f"labels has shape {labels.shape}, expected {(len(outputs), len(targets))}: (n, targets)")
-    return score_condensed(targets, condense(targets, outputs, labels), labels, quick, censoring)
+    inputs = outputs if condensed else condense(targets, outputs, labels)
+    ends = np.cumsum([condensed_width(target) for target in targets])[:-1]
+    found: dict[str, float] = {}
+    means: dict[str, list[float]] = {}
+    columns = zip(targets, np.split(inputs, ends, axis=1), labels.T, strict=True)
+    for number, (target, x, column) in enumerate(columns):
+        side = None if censoring is None else censoring[:, number]
+        if side is not None and side.any():
+            scores = [*_score_column(target, x[side == 0], column[side == 0], quick)]
+            scores += [] if quick is not None else _score_limits(target, x, column, side)
+        else:
+            scores = [*_score_column(target, x, column, quick)]
+        for metric, value in scores:
+            found[f"{target.column}/{metric}"] = value
+            means.setdefault(metric, []).append(value)
+    overall = {metric: float(np.mean(values)) for metric, values in means.items()}
+    return found | overall | {metric: float(sum(means[metric])) for metric in CENSORED[:1] if metric in means}
 
 
 def condensed_width(target: Target) -> int:
@@ -96,32 +115,6 @@ def condense(targets: Sequence[Target], outputs: Array, labels: Array) -> Array:
             x = np.stack([x.argmax(1), log_p], axis=1)
         found.append(x)
     return np.concatenate(found, axis=1)
-
-
-def score_condensed(
-    targets: Sequence[Target],
-    condensed: Array,
-    labels: Array,
-    quick: Collection[str] | None = None,
-    censoring: Array | None = None,
-) -> dict[str, float]:
-    """The same as `score`, from condensed outputs."""
-    ends = np.cumsum([condensed_width(target) for target in targets])[:-1]
-    found: dict[str, float] = {}
-    means: dict[str, list[float]] = {}
-    columns = zip(targets, np.split(condensed, ends, axis=1), labels.T, strict=True)
-    for number, (target, x, column) in enumerate(columns):
-        side = None if censoring is None else censoring[:, number]
-        if side is not None and side.any():
-            scores = [*_score_column(target, x[side == 0], column[side == 0], quick)]
-            scores += [] if quick is not None else _score_limits(target, x, column, side)
-        else:
-            scores = [*_score_column(target, x, column, quick)]
-        for metric, value in scores:
-            found[f"{target.column}/{metric}"] = value
-            means.setdefault(metric, []).append(value)
-    overall = {metric: float(np.mean(values)) for metric, values in means.items()}
-    return found | overall | {metric: float(sum(means[metric])) for metric in CENSORED[:1] if metric in means}
 
 
 def score_links(linked: Array, not_linked: Array) -> dict[str, float]:

@@ -25,7 +25,6 @@ from censnet.tasks.metrics import (
     condense,
     condensed_width,
     score,
-    score_condensed,
     score_links,
 )
 from censnet.tasks.targets import Target, output_slices
@@ -147,7 +146,7 @@ class Evaluator:
         for member, rows in enumerate(own):
             if len(rows):
                 sides = None if censoring is None else censoring[rows].numpy()
-                scores = score_condensed(targets, every[rows, member], labels[rows].numpy(), self.metrics, sides)
+                scores = score(targets, every[rows, member], labels[rows].numpy(), self.metrics, sides, condensed=True)
                 yield member, {**scores, "loss": float(loss[member])}
 
     def defines(self, metric: str) -> bool:
@@ -161,7 +160,8 @@ class Evaluator:
                 sides = self.censoring[level][own[member]].numpy() if level in self.censoring else None
                 zeros = np.zeros((len(labels), sum(map(condensed_width, targets))))
                 if len(labels):
-                    scores[level] = {**score_condensed(targets, zeros, labels, {metric}, sides), "loss": 0.0}
+                    found = score(targets, zeros, labels, {metric}, sides, condensed=True)
+                    scores[level] = {**found, "loss": 0.0}
             if mean_over_levels(scores, metric) is None:
                 return False
         return True
@@ -228,7 +228,7 @@ def score_rows(
     for chunk in outputs.select(rows).split():
         parts.append(condense(targets, chunk.compute().float().cpu().numpy(), chosen[start : start + len(chunk)]))
         start += len(chunk)
-    return score_condensed(targets, np.concatenate(parts), chosen, censoring=limits)
+    return score(targets, np.concatenate(parts), chosen, censoring=limits, condensed=True)
 
 
 def combine(targets: Sequence[Target], members: Sequence[RowOutputs]) -> RowOutputs:

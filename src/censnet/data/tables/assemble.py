@@ -53,19 +53,16 @@ class FeatureEncoder(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Assembled:
-    """Tables as a structure without features, and the way from its rows to those of the tables.
+class TableGraph:
+    """A graph, or many, and the way back to the rows of the tables it came from.
 
     Args:
-        graph: the structure.
-        tables: with those that were made, as nodes from the ends of the edges.
-        schema: keys and kinds of columns; its statistics are there only if the schema was given.
-        node_rows, edge_rows, graph_rows: for each row of a table, its row in the structure, or -1.
-        encoder: makes the features; None if the graph has them already.
-        graph_source: for each graph of a set, its row in `graphs`.
-        graph_table: the typed columns of `graphs` that are features of each graph.
-        descriptors: of molecules, for each row of `graphs`, if they are features of each graph.
-        scaffolds: of molecules, for each row of `graphs`, if they were asked for.
+        graph: the tensors.
+        tables: what was read, with those that were made, as nodes from the ends of the edges.
+        schema: what each column became; `schema.to_json()` is all that a later table needs.
+        node_rows: for each row of `tables.nodes`, its row in the tensors; -1 for a row that cannot be used.
+        edge_rows: the same for edges, which are sorted by their lower end; rows that were merged share one.
+        graph_rows: the same for graphs.
     """
 
     graph: Graph | GraphSet
@@ -74,6 +71,20 @@ class Assembled:
     node_rows: Tensor
     edge_rows: Tensor
     graph_rows: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled(TableGraph):
+    """Tables as a structure without features; the schema has statistics only if it was given.
+
+    Args:
+        encoder: makes the features; None if the graph has them already.
+        graph_source: for each graph of a set, its row in `graphs`.
+        graph_table: the typed columns of `graphs` that are features of each graph.
+        descriptors: of molecules, for each row of `graphs`, if they are features of each graph.
+        scaffolds: of molecules, for each row of `graphs`, if they were asked for.
+    """
+
     encoder: FeatureEncoder | None = None
     graph_source: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     graph_table: TypedTable | None = None
