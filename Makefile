@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: install demo test hostile bench lint docs clean
+.PHONY: install demo test test-fast hostile bench lint docs clean
 
 install: $(VENV)/.installed
 
@@ -17,6 +17,10 @@ demo: install
 
 test: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+
+# the fast ring: everything but trainings and other slow tests
+test-fast: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto -m "not slow and not gpu"
 
 # every case of the corpus; `make hostile ONLY=pyg` one kind, `make hostile CASE=pyg/x-complex` one case
 hostile: install

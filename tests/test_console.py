@@ -137,6 +137,7 @@ def trained(place: Path) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_every_command_shows_names_as_they_are_written_and_no_control_character(place: Path, trained: Path) -> None:
     target = ["--target", f"node:{EVIL}y"]
     for arguments in (
@@ -238,6 +239,7 @@ def test_cells_are_measured_as_they_are_shown() -> None:
     assert [line.rstrip() for line in out.getvalue().splitlines()] == [r"a\x1bb\nc end", r"\x07[b]   end"]
 
 
+@pytest.mark.slow
 def test_only_one_module_makes_consoles_and_texts() -> None:
     source, found = Path(censnet.__file__).parent, []
     for path in source.rglob("*.py"):

@@ -46,6 +46,7 @@ def test_what_the_tests_read_is_in_the_source_archive() -> None:
     assert needed <= set(targets["sdist"]["include"])
 
 
+@pytest.mark.slow
 def test_quickstart(tmp_path: Path) -> None:
     run_doc("quickstart", tmp_path)
     assert score(tmp_path, "fraud", "edge", "accuracy", "train") > 0.9
@@ -61,6 +62,7 @@ def test_settings(tmp_path: Path) -> None:
     run_doc("settings", tmp_path)
 
 
+@pytest.mark.slow
 def test_nodes(tmp_path: Path) -> None:
     run_doc("nodes", tmp_path)
     people, answers = pd.read_csv(tmp_path / "people" / "nodes.csv"), pd.read_csv(tmp_path / "clubs.csv")
@@ -72,6 +74,7 @@ def test_nodes(tmp_path: Path) -> None:
     assert score(tmp_path, "income", "node", "r2") > 0.3
 
 
+@pytest.mark.slow
 def test_edges(tmp_path: Path) -> None:
     run_doc("edges", tmp_path)
     assert score(tmp_path, "fraud", "edge", "auc") > 0.95
@@ -89,6 +92,7 @@ def test_molecules(tmp_path: Path) -> None:
     assert stored["error"].notna().sum() == 1
 
 
+@pytest.mark.slow
 def test_graphs(tmp_path: Path) -> None:
     run_doc("graphs", tmp_path)
     assert score(tmp_path, "boiling", "graph", "r2") > 0.5
@@ -101,6 +105,7 @@ def test_graphs(tmp_path: Path) -> None:
     assert answers["acid_p_1"].notna().tolist() == [True, True, False]
 
 
+@pytest.mark.slow
 def test_links(tmp_path: Path) -> None:
     run_doc("links", tmp_path)
     assert score(tmp_path, "mails", "link", "auc") > 0.7
@@ -110,6 +115,7 @@ def test_links(tmp_path: Path) -> None:
     assert likely["link_p"].is_monotonic_decreasing
 
 
+@pytest.mark.slow
 def test_data(tmp_path: Path) -> None:
     run_doc("data", tmp_path)
     splits = pd.read_csv(tmp_path / "runs" / "by_time" / "splits.csv")["split"]
@@ -119,6 +125,7 @@ def test_data(tmp_path: Path) -> None:
     assert pd.read_csv(tmp_path / "runs" / "again" / "splits.csv")["split"].equals(splits)
 
 
+@pytest.mark.slow
 def test_runs(tmp_path: Path) -> None:
     run_doc("runs", tmp_path)
     history = pd.read_csv(tmp_path / "runs" / "long" / "history.csv")
@@ -126,6 +133,7 @@ def test_runs(tmp_path: Path) -> None:
     assert not (tmp_path / "runs" / "long" / "checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_ensembles(tmp_path: Path) -> None:
     run_doc("ensembles", tmp_path)
     predictions = pd.read_csv(tmp_path / "predictions.csv")
@@ -136,6 +144,7 @@ def test_ensembles(tmp_path: Path) -> None:
     assert all(split.equals(splits[0]) for split in splits)
 
 
+@pytest.mark.slow
 def test_python(tmp_path: Path) -> None:
     names = run_doc("python", tmp_path)
     assert names["x"].shape == (3, 32)
@@ -143,6 +152,7 @@ def test_python(tmp_path: Path) -> None:
     assert float(names["loss"].detach()) < 0.69
 
 
+@pytest.mark.slow
 def test_scikit_learn(tmp_path: Path) -> None:
     names = run_doc("scikit-learn", tmp_path)
     assert len(names["scores"]) == 2

@@ -127,6 +127,7 @@ NOT_FOR_US = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks([RowClassifier(), RowRegressor()])
 def test_scikit_learn_finds_nothing_wrong(estimator: BaseEstimator, check: partial[None]) -> None:
     if check.func.__name__ in NOT_FOR_US:
@@ -230,6 +231,7 @@ def test_what_cannot_be_fitted_says_why(parameters: dict[str, Any], y: Any, mess
 # -- what comes out ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [["b", "a"], [7, -3], [True, False], ["nan", " x "], [1.0, 0.0]])
 def test_classes_are_the_users_own_in_the_order_of_numpy(names: list[Any]) -> None:
     y = np.array([names[kind == "amine"] for kind in KIND])
@@ -278,6 +280,7 @@ def test_numbers_come_in_the_users_units() -> None:
     assert both[:, 1].max() < 100
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_model_and_another_another() -> None:
     first, again, other = (regressor(random_state=seed).fit(SMILES, ATOMS).predict(SMILES) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
@@ -342,6 +345,7 @@ def test_a_grid_of_settings_in_a_pipeline() -> None:
     assert search.predict(["CCCCCO", "CCCCCN"]).tolist() == ["alcohol", "amine"]
 
 
+@pytest.mark.slow
 def test_a_grid_search_reaches_the_main_settings_by_their_names() -> None:
     grid = {"hidden": [4, 16], "epochs": [1, 20], "learning_rate": [0.03], "dropout": [0.0], "layers": ["N"]}
     search = GridSearchCV(classifier(), grid, cv=2, error_score="raise").fit(SMILES, KIND)

@@ -6,6 +6,7 @@ import pytest
 from hostile.corpus import Case, cases, run_case, sample
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", sample(60), ids=lambda case: case.name)
 def test_hostile_input_is_answered_or_refused_as_it_must_be(case: Case) -> None:
     outcome = run_case(case)

@@ -38,6 +38,7 @@ def trapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return marks
 
 
+@pytest.mark.slow
 def test_pip_of_the_working_directory_is_not_executed_when_a_built_in_set_is_fetched(
     trapped: Path, tmp_path: Path
 ) -> None:
@@ -45,6 +46,7 @@ def test_pip_of_the_working_directory_is_not_executed_when_a_built_in_set_is_fet
     assert list(trapped.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_torch_of_the_working_directory_is_not_executed_by_the_trial_of_bf16(trapped: Path) -> None:
     devices.multiplies_bf16.cache_clear()
     try:
@@ -54,6 +56,7 @@ def test_torch_of_the_working_directory_is_not_executed_by_the_trial_of_bf16(tra
     assert list(trapped.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_another_python_imports_what_this_one_does(trapped: Path) -> None:
     code = "import censnet, torch, json; print(censnet.__file__, json.__file__)"
     done = subprocess.run(isolated_python(code), capture_output=True, text=True, check=True)
@@ -75,6 +78,7 @@ def _chunks(count: int, processes: int) -> list[range]:
     return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
 
+@pytest.mark.slow
 def test_no_command_executes_a_file_of_the_working_directory(trapped: Path, tmp_path: Path) -> None:
     """As the installed script is started: the folder of the script is on the path, the working directory is not."""
     script = tmp_path / "bin" / "censnet"

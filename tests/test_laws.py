@@ -59,6 +59,7 @@ def check(name: str, state: Changed, what: str) -> None:
         assert moved == 0, f"{what}: {moved} of {len(apart)} {level} answers move, by up to {apart.max():.2g}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_no_answer_moves_by_what_is_done_to_others(name: str) -> None:
     """Rows permuted, ids renamed, unconnected parts added, labels changed, unread columns changed, in any order."""
@@ -79,6 +80,7 @@ def test_no_answer_moves_by_what_is_done_to_others(name: str) -> None:
     law()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if "graphs" in task.data()])
 def test_graphs_answer_alike_alone_and_together(name: str) -> None:
     """Graphs split into batches of any size, in any order."""
@@ -162,6 +164,7 @@ def pyg_run(twice: bool, target: str) -> tuple[Run, Any]:
     return train(data, target, settings={"training.epochs": 3, "model.hidden": 8}, device="cpu"), data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["node:y", "edge:edge_label"])
 @pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
 @QUICKLY

@@ -122,6 +122,7 @@ def test_imports_go_to_the_left_only(path: Path) -> None:
 PACKAGES = sorted({module_of(path)[:-1] for path in FILES})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES, ids=[".".join(package) for package in PACKAGES])
 def test_nothing_in_a_package_imports_in_a_circle(package: tuple[str, ...]) -> None:
     assert cycle(units(package)) == []

@@ -32,6 +32,7 @@ def make_graph() -> Data:
     )
 
 
+@pytest.mark.slow
 def test_the_examples_run(tmp_path: Path) -> None:
     made = find_blocks((ROOT / "docs" / "quickstart.md").read_text())[0]  # makes payments/ and tomorrow/
     with contextlib.chdir(tmp_path):

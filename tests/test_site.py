@@ -17,6 +17,8 @@ from censnet import errors
 from censnet.cli.app import app
 from censnet.settings import Settings
 
+pytestmark = pytest.mark.slow  # its fixtures are trained runs
+
 pytest.importorskip("sphinx", reason="the extra `docs` is not installed")
 PACKAGES = (
     "censnet",

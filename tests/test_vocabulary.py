@@ -112,6 +112,7 @@ PHRASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_names_are_the_field_s(path: Path) -> None:
     found = set()

@@ -25,6 +25,7 @@ def make(name: str, data: NodeData, seeds: int, **options: Any) -> list[nn.Modul
     return [build_node_model(name, data.graph, data.num_classes, given, seed) for seed in range(seeds)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NODE_MODELS)
 def test_batched_training_is_the_loop(name: str, citations: NodeData) -> None:
     """Same weights, no dropout: the same epochs are best, with the same accuracy, for each split and learning rate."""

@@ -71,6 +71,7 @@ def test_training_a_bundle_adds_the_missing_records(tmp_path: Path, citations: N
         train_bundle(tmp_path / "cora.safetensors", tmp_path, methods=["gat"])
 
 
+@pytest.mark.slow
 def test_training_needs_no_rdkit_and_no_matplotlib() -> None:
     """A machine that only trains needs neither rdkit nor matplotlib, and from Python no typer."""
     for module, blocked in (("runner", ["rdkit", "typer", "matplotlib"]), ("__main__", ["rdkit", "matplotlib"])):

@@ -11,6 +11,7 @@ from censnet_experiments.pages import write_pages
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "results").exists(), reason="needs the records of the repository")
 def test_committed_pages_and_tables_are_those_of_the_records(tmp_path: Path) -> None:
     written = write_pages(ROOT / "results", tmp_path)

@@ -10,6 +10,7 @@ from record_samples import write_full_results
 from censnet_experiments.plots import figure2, save_figure
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_line_for_each_method_and_rate(tmp_path: Path) -> None:
     figure = figure2(write_full_results(tmp_path))
     assert len(figure.axes) == 8

@@ -70,6 +70,7 @@ def test_an_ensemble_is_scored_by_its_mean_prediction() -> None:
     assert record.metrics["test"] == pytest.approx(scores["test"]["graph"]["rmse"], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_descriptors_are_used_by_the_plans_that_have_them() -> None:
     data = smiles()
     for changes in ({}, DESCRIBED):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from record_samples import make_records, write_full_results
 
 from censnet_experiments.pages import write_pages
@@ -12,6 +13,7 @@ from censnet_experiments.records import append, record_path
 from censnet_experiments.spec import find_spec
 
 
+@pytest.mark.slow
 def test_the_page_is_computed_from_records_alone(tmp_path: Path) -> None:
     write_full_results(tmp_path / "results")
     written = write_pages(tmp_path / "results", tmp_path / "docs")

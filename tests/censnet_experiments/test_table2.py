@@ -69,6 +69,7 @@ def test_a_member_is_trained_on_its_own_split_alone(molecules: MoleculeData) -> 
     assert not torch.equal(after.validation[:, 1], before.validation[:, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "options"),
     [

@@ -51,6 +51,7 @@ def test_inspect_shows_a_healthy_set_on_one_screen():
     assert "nothing wrong was found" in result.stdout
 
 
+@pytest.mark.slow
 def test_inspect_shows_problems_and_fails_only_when_strict(folder):
     result = run("inspect", str(folder), "--target", "edge:is_fraud")
     assert result.exit_code == 0

@@ -53,6 +53,7 @@ print("asked", len(asked))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "times"),
     [

@@ -75,6 +75,7 @@ def test_the_screen_counts_bad_rows_and_rows_without_a_label(place: Path) -> Non
     assert "1 of 120 rows cannot be used" in succeed("train", place / "payments", *dropped).stderr
 
 
+@pytest.mark.slow
 def test_json_is_the_metrics_and_quiet_is_quiet(place: Path) -> None:
     result = succeed("train", "karate", "--out", place / "json", "--json", "--tensorboard", *epochs(1))
     assert list((place / "json" / "tensorboard").iterdir())
@@ -93,6 +94,7 @@ def test_an_ensemble_and_bf16(place: Path) -> None:
     assert {"faction_p_Officer", "faction_std_Officer"} <= set(frame)
 
 
+@pytest.mark.slow
 def test_replicates_say_mean_and_spread(place: Path) -> None:
     options = ["--replicates", "2", "--vary", "split", "--out", place / "many", *epochs(2)]
     result = succeed("train", "karate", *options)
@@ -165,6 +167,7 @@ def test_what_cannot_be_trained_is_one_line_and_exit_code_two(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_built_in_name_wins_over_a_folder_unless_it_is_written_as_a_path(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +204,7 @@ def _interrupt(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
         monkeypatch.setattr(sys.modules[f"censnet.pipeline.{module}"], "show", lambda: callback)
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on_and_that_ends_with_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +241,7 @@ def test_a_training_that_diverges_fails_in_one_line(place: Path) -> None:
     assert re.search(r"^error: .* in epoch 1, step 1: lower training.learning_rate", result.stderr, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_one_real_process(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "censnet", "train", "karate", "--json", *epochs(2)]
     found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)

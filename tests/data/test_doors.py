@@ -103,6 +103,7 @@ def features(data: Dataset) -> tuple[list[list[float]], list[list[float]]]:
     return data.graph.nodes.tolist(), data.graph.edges.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(drawn=matrices())
 def test_the_same_matrix_gives_the_same_tensors_through_every_door(drawn: tuple[Array, Array]) -> None:

@@ -67,6 +67,7 @@ def mutated(draw: st.DrawFn) -> str:
     return "".join(text)
 
 
+@pytest.mark.slow
 @given(st.lists(mutated(), max_size=10))
 @settings(max_examples=EXAMPLES, deadline=5000)
 def test_mutated_molecules(texts):
@@ -113,6 +114,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LARGE)
 def test_large_texts_end_soon_with_a_reason(case):
     text, reason = LARGE[case]
@@ -125,6 +127,7 @@ def test_large_texts_end_soon_with_a_reason(case):
     assert time.perf_counter() - start < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

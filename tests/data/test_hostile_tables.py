@@ -198,6 +198,7 @@ def load_or_explain(data: object, **options: Any) -> Dataset | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_mutated_files_give_data_or_one_readable_line(part: int, tmp_path: Path) -> None:
     loaded = 0
@@ -247,6 +248,7 @@ kinds = (anything, st.floats(), st.integers(), st.text(max_size=3), lists, st.bo
 columns = st.one_of(*(st.lists(kind, min_size=6, max_size=6) for kind in kinds))
 
 
+@pytest.mark.slow
 @settings(max_examples=max(ROUNDS // 4, 20), deadline=5000, suppress_health_check=list(HealthCheck))
 @given(source=columns, target=columns, node=columns, feature=columns, attribute=columns, graph=st.none() | columns)
 def test_frames_of_anything_give_data_or_one_readable_line(source, target, node, feature, attribute, graph) -> None:

@@ -18,6 +18,7 @@ from censnet.runs import load_run
 from censnet_experiments.data import prepare_link_data, prepare_node_data, prepare_preset_data
 
 
+@pytest.mark.slow
 def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(real_data: Path) -> None:
     typed = read_data("tox21", target="graph:NR-AR,SR-p53", features="paper")
     data = typed.encode()
@@ -80,6 +81,7 @@ def test_links_of_the_papers_table_are_hidden_as_ours_are(real_data: Path) -> No
             assert torch.cat([links, others], dim=1).equal(pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["node:label", "link"])
 def test_a_training_on_citations_ends_and_its_run_answers(real_data: Path, tmp_path: Path, target: str) -> None:
     """Their words are sparse, as no table gives them."""

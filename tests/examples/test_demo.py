@@ -36,6 +36,7 @@ def without_cora(monkeypatch: Any) -> None:
     monkeypatch.setattr(demo, "find", find)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_cora")
 def test_without_cora_the_demo_uses_the_karate_club(tmp_path: Path, capsys: Any) -> None:
     demo.main(tmp_path, epochs=2)

@@ -387,6 +387,7 @@ def test_ids_in_the_order_of_several_classes_are_noticed():
     assert leaks(Tables(numbered, edges), "node:y") == [], "an id is no feature"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nodes", "edges", "targets"),
     [(34, 78, ("node:y", "edge:q")), (120, 400, ("node:k", "edge:y")), (400, 900, ("node:q", "edge:k"))],

@@ -56,6 +56,7 @@ def test_many_graphs_are_measured_in_the_batches_that_are_trained() -> None:
     assert (found.batches, found.measured_edges) == (31, 32)
 
 
+@pytest.mark.slow
 def test_the_estimated_memory_is_within_a_factor_of_two_of_what_a_training_takes() -> None:
     program = """
 import numpy as np, pandas as pd, censnet

@@ -47,6 +47,7 @@ def lively(model: CensNet, seed: int = 0) -> CensNet:
     return shaken(model, seed, scale=0.7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["paper", "released"])
 @pytest.mark.parametrize("word", WORDS)
 @given(incidence=incidences(max_nodes=6), out=st.sampled_from([None, 3]), seed=st.integers(0, 2**16))
@@ -363,6 +364,7 @@ def two_circles(seed: int) -> tuple[Tensor, Tensor, Incidence, Tensor]:
     return torch.cat([nodes, torch.ones(34, 1)], dim=1), edges, Incidence(ends, 34), label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe",
     [

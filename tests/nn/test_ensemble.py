@@ -186,6 +186,7 @@ SETTINGS: list[dict[str, object]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("incidence", [TANGLE, UNION], ids=["tangle", "union"])
 @pytest.mark.parametrize("word", ["NEN", "NE", "EN"])
@@ -242,6 +243,7 @@ def test_members_drop_channels_of_their_own() -> None:
     torch.testing.assert_close(first, second)
 
 
+@pytest.mark.slow
 def test_a_network_of_members_can_be_exported() -> None:
     generator = torch.Generator().manual_seed(0)
     graph = Graph(torch.randn(5, 3, generator=generator), torch.randn(7, 2, generator=generator), TANGLE.ends)

@@ -82,12 +82,14 @@ def test_from_ends_is_the_model(recipe: str) -> None:
 # -- torch.compile ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_what_dynamo_traces_in_one_piece_is_the_same(recipe: str) -> None:
     model = make(recipe)
     check_same(torch.compile(FromEnds(model), backend="eager", fullgraph=True), model, tangle())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["paper", "released"])
 def test_what_aot_autograd_traces_is_the_same_for_graphs_of_any_size(recipe: str) -> None:
     model = make(recipe)
@@ -140,6 +142,7 @@ def check_program(program: Callable[..., tuple[Tensor, Tensor]], model: CensNet,
         assert_near(mine.detach(), theirs.detach(), 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["paper", "released"])
 def test_an_exported_program_is_the_same_for_graphs_of_any_size(recipe: str) -> None:
     program, model = exported(recipe).module(), make(recipe)

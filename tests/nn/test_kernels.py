@@ -95,6 +95,7 @@ def check(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence, rela
 # -- against the dense function ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", POLYNOMIALS, ids=lambda make: repr(make()))
 @given(
     incidence=incidences(max_nodes=5),

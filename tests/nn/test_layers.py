@@ -81,6 +81,7 @@ def check_against_textbook(layer: Layer, nodes: Tensor, edges: Tensor, incidence
 # -- against the textbook ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: "-".join(rule.values()))
 @pytest.mark.parametrize("kind", LAYERS)
@@ -114,6 +115,7 @@ def test_any_graph_is_as_in_the_textbook(
     check_against_textbook(layer, *features(incidence, *widths, seed), incidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: "-".join(rule.values()))
 @pytest.mark.parametrize("kind", LAYERS)
 def test_gradients_of_a_whole_layer_pass_gradcheck(kind: type[Layer], rule: dict[str, str]) -> None:
@@ -273,6 +275,7 @@ def test_edges_that_are_scaled_to_nothing_pass_nothing() -> None:
 # -- laws -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @given(sample=graphs(), rule=st.sampled_from(RULES), heads=st.sampled_from(HEADS), out=st.sampled_from([4, 8]))
 @settings(max_examples=30)

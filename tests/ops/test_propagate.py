@@ -84,6 +84,7 @@ def test_each_head_weighs_its_own_share_of_the_channels() -> None:
 # -- against the textbook ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("self_weight", "normalization"), EVERY_SETTING)
 @given(sample=graphs())
 @settings(max_examples=40)
@@ -98,6 +99,7 @@ def check_against_textbook(sample: Sample, self_weight: str | float, normalizati
         check_by_textbook(fast, operator, rows, weight, sample, self_weight, normalization)
 
 
+@pytest.mark.slow
 def test_a_thousand_random_multigraphs_agree_in_both_precisions() -> None:
     for seed in range(1000):
         sample = random_sample(seed)
@@ -118,6 +120,7 @@ def test_hubs_agree_with_the_textbook(self_weight: str | float, normalization: s
     check_against_textbook(sample, self_weight, normalization, torch.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("self_weight", "normalization"), EVERY_SETTING)
 def test_gradients_pass_gradcheck(self_weight: str | float, normalization: str) -> None:
     ends = torch.tensor([[0, 1, 2, 1, 3, 3, 3], [1, 2, 0, 0, 3, 0, 3]])
@@ -165,6 +168,7 @@ def test_rows_that_are_not_contiguous_and_gradients_that_are_expanded() -> None:
 # -- laws -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @given(sample=graphs(), setting=st.sampled_from(EVERY_SETTING))
 def test_laws(law: Callable[[Sample], Changed], sample: Sample, setting: tuple[str | float, str]) -> None:

@@ -41,6 +41,7 @@ def test_gates_of_one_sign_and_any_size(sample: Sample, size: float, sign: float
     check_edges(Sample(sample.incidence, sample.nodes, sample.edges, gates, sample.edge_weight))
 
 
+@pytest.mark.slow
 def test_three_hundred_random_multigraphs() -> None:
     for seed in range(300):
         sample = random_sample(seed)
@@ -94,6 +95,7 @@ def test_no_edge_gives_no_edge() -> None:
     assert grad_weight.equal(torch.zeros(3, dtype=torch.float64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @given(sample=graphs())
 def test_laws(law: Callable[[Sample], Changed], sample: Sample) -> None:

@@ -103,6 +103,7 @@ def test_the_transpose_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(made) == 2
 
 
+@pytest.mark.slow
 def test_the_cached_transpose_dies_with_the_features() -> None:
     gc.collect()
     before = len(sparse._cache)

@@ -18,6 +18,7 @@ from censnet.settings.schema import ModelSettings, Settings, TrainingSettings
 ONE = quick(training__epochs=1)
 
 
+@pytest.mark.slow
 def test_a_target_is_a_string_a_tuple_a_spec_or_that_of_another_run() -> None:
     text = train(payments(), "node:vip=binary:no", settings=ONE)
     for target in (

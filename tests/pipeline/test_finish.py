@@ -64,6 +64,7 @@ def same(one: Path, other: Path) -> bool:
 # -- epochs ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{}, {"training__validate_every": 2}, {"training__patience": 3}])
 @pytest.mark.parametrize(("begun", "asked"), [(4, 8), (8, 4)])
 def test_more_or_fewer_epochs_end_with_the_bits_of_having_asked_for_them(
@@ -177,6 +178,7 @@ def test_without_an_epoch_there_is_nothing_to_close(town, tmp_path, monkeypatch)
     assert len(resume_run(tmp_path / "run").history) == 6, "and it goes on"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 3, 5])
 def test_an_ensemble_is_closed_with_the_members_that_have_an_epoch(step, beads, tmp_path, monkeypatch):
     monkeypatch.setattr("censnet.training.ensemble.BATCHED_ON_CPU", 0)  # one after the other
@@ -187,6 +189,7 @@ def test_an_ensemble_is_closed_with_the_members_that_have_an_epoch(step, beads, 
     assert len(run.predict(beads)) == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 2, 3])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_of_candidates_and_rounds_those_are_compared_that_were_come_to(step, at_once, town, tmp_path, monkeypatch):
@@ -212,6 +215,7 @@ def test_a_replacement_is_closed_too(town, tmp_path, monkeypatch):
     assert len(load_run(tmp_path / "run").history) == 3
 
 
+@pytest.mark.slow
 def test_trainings_killed_at_random_are_closed_or_say_that_there_is_no_epoch(town, tmp_path):
     rng, closed = random.Random(0), 0
     for number in range(4):

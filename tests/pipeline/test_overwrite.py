@@ -110,6 +110,7 @@ def test_a_crash_at_any_moment_of_an_overwrite_leaves_the_old_run_or_the_new_one
     assert set(seen) == {False, True}, "some crashes were early, some late"
 
 
+@pytest.mark.slow
 def test_a_kill_before_and_after_each_rename_of_the_end_is_put_in_order(folder, home, tmp_path):
     """By SIGKILL, in a process of its own: 7 files are written, each renamed once, and then renamed to their places."""
     states = set()

@@ -15,6 +15,7 @@ from censnet.pipeline.replicates import summarize
 from censnet.runs import load_run
 
 
+@pytest.mark.slow
 def test_the_summary_is_the_mean_and_the_standard_deviation_of_the_runs(tmp_path):
     found = replicate(payments(), "node:tier", tmp_path / "out", replicates=3, settings=quick(training__epochs=3))
     for part in ("train", "validation", "test"):
@@ -35,6 +36,7 @@ def test_a_metric_that_one_run_lacks_is_left_out():
     assert found["test"]["node"]["f1"]["std"] == pytest.approx(0.2 / 2**0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("vary", "splits", "starts"), [("both", 3, 3), ("split", 3, 1), ("init", 1, 3)])
 def test_what_is_asked_to_vary_varies(vary, splits, starts):
     found = replicate(payments(), "edge:fraud", replicates=3, vary=vary, settings=quick(training__epochs=1), seed=4)
@@ -53,6 +55,7 @@ def test_one_by_one_each_is_the_training_of_its_seed(data, target):
     pd.testing.assert_frame_equal(found.runs[1].history, alone.history)
 
 
+@pytest.mark.slow
 def test_batched_or_one_by_one_the_scores_are_alike_and_the_splits_the_same(monkeypatch):
     """The same splits, other starting weights: means over runs that learn the task agree loosely."""
     settings = quick(
@@ -70,6 +73,7 @@ def test_batched_or_one_by_one_the_scores_are_alike_and_the_splits_the_same(monk
     assert all(found[yes].summary["test"]["node"]["accuracy"]["mean"] > 0.8 for yes in (True, False))
 
 
+@pytest.mark.slow
 def test_batched_runs_are_complete_runs(tmp_path, monkeypatch):
     calls = []
     whole = replicates_module._fit_batched
@@ -97,6 +101,7 @@ class CrashError(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, monkeypatch):
     data, target = (unscaled(), "node:side") if shared else (payments(), "node:tier")

@@ -75,6 +75,7 @@ def go(kind: str, folder: Path, **more: object) -> None:
     train(data(), target, folder, settings=changes, ensemble=ensemble, seed=1, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "how"),
     [
@@ -177,6 +178,7 @@ def test_a_kill_before_anything_was_written_leaves_a_directory_to_start_in(undis
     assert content(tmp_path / "run") == undisturbed("whole graph")
 
 
+@pytest.mark.slow
 def test_six_kills_are_survived():
     """The short form of `python -m benchmarks.kills`; CENSNET_KILLS=100 makes it long."""
     root = Path(__file__).parents[2]

@@ -80,6 +80,7 @@ def test_numbers_are_given_in_the_users_units(target, spread):
     assert by_hand == pytest.approx(run.metrics["train"][level]["rmse"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_graphs_of_several_columns_with_gaps_have_a_mean_over_the_columns():
     data = shapes(60)
     run = train(data, "graph:ring,many_red", settings=quick(**LEARN))
@@ -134,6 +135,7 @@ def test_each_member_is_penalized_for_its_own_weights_alone():
     assert expected.unique().numel() == 3
 
 
+@pytest.mark.slow
 def test_graph_regression_learns_the_size():
     data = shapes(60)
     settings = quick(**LEARN) | {"model.pool": ["sum"], "training.lp_penalty": 1e-5}
@@ -304,6 +306,7 @@ def test_an_edge_that_is_there_twice_is_learned_from_whichever_row_has_the_label
     assert task_data.labels["edge"].sum() == edges["fraud"].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["strong", "paper", "released"])
 @pytest.mark.parametrize("target", ["node:vip", "edge:sort", "graph:ring", "link"])
 def test_every_preset_has_an_prediction_to_every_task(preset, target):

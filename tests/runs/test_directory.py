@@ -33,6 +33,7 @@ def test_a_run_directory_holds_what_the_design_says_and_no_pickle(home):
             pickle.loads(path.read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "target", "ensemble"),
     [
@@ -138,6 +139,7 @@ def test_the_best_epoch_is_stored_for_each_member(tmp_path: Path) -> None:
 # -- writing --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_moment_of_saving_leaves_the_old_run_or_the_new_one(home, tmp_path, monkeypatch):
     old, new = load_run(home / "a"), load_run(home / "b")
     seen = set()
@@ -164,6 +166,7 @@ def test_a_crash_at_any_moment_of_saving_leaves_the_old_run_or_the_new_one(home,
     assert seen == {0, 1}, "some crashes were early, some late"
 
 
+@pytest.mark.slow
 def test_a_crash_while_a_training_is_saved_leaves_one_that_goes_on(tmp_path, monkeypatch):
     train(payments(), "node:vip", tmp_path / "whole", settings=quick(training__epochs=1))
     states = set()
@@ -199,6 +202,7 @@ def test_a_run_that_was_not_brought_to_its_place_is_read_where_it_is(folder, hom
     assert load_run(folder).metrics == load_run(home / "b").metrics
 
 
+@pytest.mark.slow
 def test_a_run_is_replaced_only_if_asked(tmp_path):
     settings = quick(training__epochs=1)
     train(payments(), ["node:vip", "edge:fraud"], tmp_path / "run", settings=settings)

@@ -269,6 +269,7 @@ HOSTILE = (hostile_network, hostile_value, hostile_number, hostile_path, hostile
            hostile_file)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_five_hundred_mutations_of_five_hundred_are_refused(home, tmp_path):
     rng, accepted, slowest, longest = random.Random(0), [], 0.0, 0
     shutil.copytree(home / "b", tmp_path / "b")
@@ -446,6 +447,7 @@ def is_refused(read: Callable[[], object]) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_files_without_fields_or_with_others_load_or_are_refused_in_one_line(home, rings, tmp_path):
     rng, folder, refused = random.Random(1), tmp_path / "run", 0
     for number in range(80):
@@ -462,6 +464,7 @@ def test_files_without_fields_or_with_others_load_or_are_refused_in_one_line(hom
     assert refused > 20
 
 
+@pytest.mark.slow
 def test_a_start_and_a_checkpoint_without_fields_go_on_or_are_refused_in_one_line(tmp_path, monkeypatch):
     rng, refused, kept = random.Random(2), 0, tmp_path / "kept"
     with monkeypatch.context() as patch:

@@ -52,6 +52,7 @@ def assert_same(one: pd.DataFrame, other: pd.DataFrame) -> None:
 # -- any batch, any order -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 37, 10**9])
 def test_the_size_of_a_batch_changes_no_prediction(rows, beads, acids, monkeypatch):
     expected = [beads.predict(shapes(), level) for level in ("graph", "node", "edge")]
@@ -202,6 +203,7 @@ def test_the_average_of_members_is_that_of_their_probabilities():
 # -- evaluate -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "target", "ensemble"),
     [

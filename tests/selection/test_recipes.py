@@ -36,6 +36,7 @@ def opposites(nodes: int = 240) -> Tables:
     return Tables(people, pd.DataFrame({"source": source[unlike], "target": target[unlike]}))
 
 
+@pytest.mark.slow
 def test_heterophilous_neighbors_are_learned_from():
     run = train(opposites(), "node:side", settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60})
     few = train(
@@ -107,6 +108,7 @@ def test_a_recipe_that_a_preset_lacks_is_refused(target, preset, why):
         prepare(payments(), target, preset, {"training.recipe": "high_label"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [2, 5])  # of three for each network
 @pytest.mark.parametrize("ensemble", [1, 2])
 def test_a_training_stopped_in_either_recipe_resumes_to_the_same_bits(step, ensemble, tmp_path, monkeypatch):
@@ -129,6 +131,7 @@ def test_a_training_stopped_in_either_recipe_resumes_to_the_same_bits(step, ense
     assert len(loaded.models) == ensemble
 
 
+@pytest.mark.slow
 def test_each_replicate_selects_its_own_recipe():
     found = replicate(opposites(), "node:side", replicates=3, settings=SHORT | {"training.self_training_rounds": 1})
     for run in found.runs:

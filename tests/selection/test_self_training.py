@@ -123,6 +123,7 @@ def one_by_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("censnet.training.ensemble.BATCHED_ON_CPU", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [(0.0, 1.0), (1.0, 0.0)])
 def test_one_by_one_the_first_candidate_is_the_training_with_its_weight_alone(weights, monkeypatch):
     """So a try of weight 0 is, to the bit, the training without guesses."""
@@ -146,6 +147,7 @@ def test_one_by_one_the_first_candidate_is_the_training_with_its_weight_alone(we
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batched", [True, False])
 @pytest.mark.parametrize(("target", "ensemble"), [("node:tier", 1), ("node:vip", 1), ("node:vip", 3)])
 def test_the_selected_candidate_is_best_on_validation(batched, target, ensemble, monkeypatch, tmp_path):
@@ -185,6 +187,7 @@ def test_batched_or_one_by_one_the_same_candidate_is_selected(monkeypatch):
     np.testing.assert_allclose(together.history["loss"], alone.history["loss"], rtol=1e-2)
 
 
+@pytest.mark.slow
 def test_replicates_batched_or_one_by_one_reach_the_same_on_average(monkeypatch):
     settings = quick(
         **BOTH, training__epochs=25, training__learning_rate=0.04, model__dropout=0.0, training__monitor="loss",
@@ -200,6 +203,7 @@ def test_replicates_batched_or_one_by_one_reach_the_same_on_average(monkeypatch)
     assert means[0] == pytest.approx(means[1], abs=0.1)
 
 
+@pytest.mark.slow
 def test_pseudo_labels_help_where_labels_are_few():
     """Many nodes of three communities, one label of each: the guesses know what the labels alone do not say."""
     rng = np.random.default_rng(0)
@@ -224,6 +228,7 @@ def test_pseudo_labels_help_where_labels_are_few():
     assert score[1.0] > score[0.0] + 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "target", "more", "why"),
     [
@@ -259,6 +264,7 @@ def test_pseudo_labels_that_cannot_be_made_are_refused_when_asked_for_and_left_o
     assert "pseudo-labels" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_graph_too_large_for_full_batch_training_has_no_pseudo_labels(monkeypatch):
     monkeypatch.setattr(module, "total_memory", lambda device: 0)
     monkeypatch.setattr("censnet.training.trainer.total_memory", lambda device: 0)
@@ -281,6 +287,7 @@ def test_a_graph_too_large_for_full_batch_training_has_no_pseudo_labels(monkeypa
         train(payments(), "node:vip", settings=quick(training__pseudo_label_weights=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "batched"), [(2, False), (13, False), (18, False), (22, False), (30, False), (3, True), (10, True)]
 )
@@ -306,6 +313,7 @@ def test_a_kill_in_any_candidate_resumes_to_the_same_bits(step, batched, monkeyp
     assert content(tmp_path / "run") == content(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun_batched", [True, False])
 def test_a_batched_training_is_resumed_batched_on_any_device(begun_batched, monkeypatch, tmp_path):
     """A GPU has room for all tries at once where a CPU has none; whoever resumes on the other must not start over."""
@@ -349,6 +357,7 @@ def test_the_screen_shows_the_candidates_and_the_selected_one(caplog):
     assert "candidates" not in silent.file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batched", [True, False])
 def test_frozen_gates_stay_at_one_and_root_weights_at_zero(batched, monkeypatch):
     if not batched:
@@ -420,6 +429,7 @@ def test_a_second_round_trains_on_predictions_of_the_best_models(monkeypatch):
         assert float(right.double().mean()) == pytest.approx(max(best[:2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["node:tier", "node:vip"])
 def test_a_second_round_is_selected_only_where_it_is_better(target):
     """Whatever the second round reaches, what is kept is never worse on validation than without it."""
@@ -452,6 +462,7 @@ def test_a_large_graph_is_not_trained_eight_times_unless_asked(monkeypatch):
     assert (training.gates, training.self_training_rounds) == (["learned", "frozen"], 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -485,6 +496,7 @@ def test_rounds_without_pseudo_labels_are_refused_when_asked_for(target, changes
     assert prepare(payments(), target, changes=quick(**changes)).settings.training.self_training_rounds == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "more"),
     [("link", {}), (["node:vip", "link"], {}), (["node:vip", "link"], {"model__decoder": "cosine"})],
@@ -510,6 +522,7 @@ def test_every_training_has_a_number_in_the_history_while_it_runs(batched, monke
     assert set(frame["member"]) == {0, 1, 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batched", [True, False])
 def test_candidates_start_alike_and_members_do_not_and_each_round_has_two_teachers(batched, monkeypatch):
     if not batched:

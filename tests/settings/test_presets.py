@@ -99,6 +99,7 @@ def test_the_paper_preset_is_trained_as_long_as_in_table_1_with_early_stopping()
     assert settings.patience >= 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("preset", "divided"), [("paper", True), ("released", True), ("strong", False)])
 def test_word_counts_are_divided_by_their_sum_in_training_and_prediction(papers, preset, divided):
     run = train(papers, "node:about", preset=preset, settings=quick(training__epochs=1, model__layers="NEN"))
@@ -113,6 +114,7 @@ def test_word_counts_are_divided_by_their_sum_in_training_and_prediction(papers,
         assert not np.allclose(found, counts / counts.sum(1, keepdims=True))
 
 
+@pytest.mark.slow
 def test_the_default_for_nodes_learns_a_small_dense_table():
     """What a row says of itself counts, though its neighbours say nothing."""
     rng = np.random.default_rng(0)

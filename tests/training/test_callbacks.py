@@ -45,6 +45,7 @@ def test_tensorboard_files_hold_the_curves(tmp_path):
     assert load_run(tmp_path / "run").metrics == run.metrics
 
 
+@pytest.mark.slow
 def test_every_candidate_has_curves_of_its_own_in_tensorboard(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

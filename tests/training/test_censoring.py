@@ -152,6 +152,7 @@ def test_a_run_learns_from_limits_judges_them_apart_and_shows_them_as_they_are_w
     assert ["censored_rows", str(count)] in shown
 
 
+@pytest.mark.slow
 def test_limits_pull_answers_beyond_them() -> None:
     """A number that is known to be above a limit is answered higher than by who takes the limit for the number."""
     data = fees()

@@ -52,6 +52,7 @@ def loss_and_scores(prepared: Prepared) -> tuple[Any, ...]:
     return loss.detach(), gradients, judge(model)[0]["edge"], judge.defines("accuracy"), judge.defines("auc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imbalance", ["none", "weights"])
 @pytest.mark.parametrize("classes", [6, 300])
 def test_chunks_give_the_loss_the_gradients_and_the_scores_of_all_rows_at_once(
@@ -66,6 +67,7 @@ def test_chunks_give_the_loss_the_gradients_and_the_scores_of_all_rows_at_once(
     assert ("auc" in at_once[2]) == (classes == 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", [1, 2])
 def test_chunks_predict_and_evaluate_as_all_rows_at_once(in_chunks: pytest.MonkeyPatch, ensemble: int) -> None:
     settings = {"model.dropout": 0.3, "model.hidden": 8, "training.epochs": 3}
@@ -121,6 +123,7 @@ class _Largest(TorchDispatchMode):
         return out
 
 
+@pytest.mark.slow
 def test_a_step_with_5000_classes_never_has_the_outputs_of_all_rows() -> None:
     prepared = prepare(payments(7000, 5000, nodes=700), "edge:shop=classes", changes={"model.hidden": 16})
     with _Largest() as largest:

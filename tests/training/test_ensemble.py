@@ -20,6 +20,7 @@ from censnet.training.trainer import fit
 CPU = make_accelerator(device="cpu")
 
 
+@pytest.mark.slow
 def test_batched_members_are_those_trained_alone():
     changes = quick(model__dropout=0.0, model__pool=["mean", "attention"], training__monitor="loss")
     asked = prepare(shapes(40), "graph:ring", "strong", changes, 0)

@@ -13,6 +13,7 @@ from censnet.errors import SettingsError
 from censnet.pipeline import train
 
 
+@pytest.mark.slow
 def test_validation_samples_of_one_class_are_monitored_by_the_loss(caplog):
     data = payments()
     parts = np.resize(["train", "test"], len(data.nodes)).astype(object)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from samples import RecordWeights, payments, quick, shapes, untrained_model
 
 from censnet.pipeline import train
@@ -32,6 +33,7 @@ def test_history_grows_with_each_epoch(tmp_path):
     pd.testing.assert_frame_equal(back, frame, check_exact=True)
 
 
+@pytest.mark.slow
 def test_history_of_members_one_after_the_other_is_that_of_the_run(tmp_path):
     grown = []
 

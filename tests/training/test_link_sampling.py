@@ -158,6 +158,7 @@ def test_auto_diffusion_is_off_where_nodes_have_sparse_features(words: bool) -> 
         assert resolve_settings(task_data, settings).model.diffusion_steps == steps
 
 
+@pytest.mark.slow
 def test_an_uninformative_feature_does_not_hide_the_diffusion_embedding() -> None:
     """Three groups of nodes, with a column that is noise: links are told by the groups all the same."""
     rng = np.random.default_rng(0)
@@ -184,6 +185,7 @@ def teams(people: int = 60) -> Tables:
     return Tables(nodes, pd.DataFrame({"source": one[there], "target": other[there], "w": rng.random(there.sum())}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", ["NEN", "NN", "EN"])
 def test_links_are_learned_saved_and_predicted_again(layers: str, tmp_path) -> None:
     data, changes = teams(), {"training.epochs": 60, "model.hidden": 16, "model.layers": layers}
@@ -203,6 +205,7 @@ def test_links_are_learned_saved_and_predicted_again(layers: str, tmp_path) -> N
     assert list(run.evaluate(data)) == list(run.metrics)
 
 
+@pytest.mark.slow
 def test_links_of_nodes_without_features_are_predicted_by_diffusion(tmp_path) -> None:
     data = Tables(edges=teams().edges)
     prepared = prepare(data, "link", "strong", quick() | PAIRS)
@@ -228,6 +231,7 @@ def test_features_that_are_the_same_for_all_nodes_are_none() -> None:
     assert not prepare(alike, "link", "strong", quick() | PAIRS).task_data.node_features
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["node:vip", "edge:fraud"])
 @pytest.mark.parametrize("first", [True, False])
 def test_links_beside_another_target_have_the_decoder_of_links_alone(other: str, first: bool) -> None:
@@ -245,6 +249,7 @@ def test_links_beside_another_target_have_the_decoder_of_links_alone(other: str,
     assert set(run.metrics["test"]) == {"link", other.split(":")[0]}
 
 
+@pytest.mark.slow
 def test_no_tensor_of_all_pairs_is_made_for_200_000_nodes() -> None:
     """N x N bits alone are 5 GB. The other decoder's sums over pairs are not called either."""
     count = 200_000

@@ -51,6 +51,7 @@ def test_time_puts_the_latest_rows_last():
         train(data, "edge:fraud", settings=quick(data__split="time"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["node:tier", ["edge:fraud", "link"]])
 def test_a_split_of_an_earlier_run_is_taken_over(target, tmp_path):
     first = train(payments(), target, tmp_path / "a", settings=quick(training__epochs=1), seed=3)
@@ -138,6 +139,7 @@ def test_what_is_hidden_as_a_link_is_not_seen():
         assert prepared.task_data.parts["edge"][place, 0] == 0
 
 
+@pytest.mark.slow
 def test_a_run_remembers_its_parts_by_the_users_ids(tmp_path):
     run = train(payments(), "node:vip", tmp_path / "run", settings=quick(training__epochs=1))
     back = load_run(tmp_path / "run")
@@ -152,6 +154,7 @@ def test_molecules_are_split_too():
     assert parts(run) == {"train": 32, "validation": 4, "test": 4}
 
 
+@pytest.mark.slow
 def test_a_training_says_where_its_split_came_from_and_keeps_it(tmp_path, caplog):
     data = payments()
     with caplog.at_level("INFO", "censnet"):

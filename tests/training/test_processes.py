@@ -42,6 +42,7 @@ if other:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_many_graphs_and_refuse_one_whole_graph(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1])))

@@ -38,6 +38,7 @@ def without_mkldnn():
 # -- the epoch that is kept -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["node:tier", "edge:fee", "graph:ring"])
 def test_the_saved_model_has_the_best_validation_metric_of_its_history(target, tmp_path):
     data = shapes(30) if target.startswith("graph") else payments()
@@ -66,6 +67,7 @@ def test_early_stopping_ends_the_training_and_restores_the_best_weights():
     assert weights.ended
 
 
+@pytest.mark.slow
 def test_the_saved_weights_are_their_exponential_moving_average():
     """m := a m + (1 - a) w after each step, w as it is without; a is (1 + step) / (10 + step) while that is less."""
     changes = quick(model__dropout=0.0, model__norm="batch", data__fractions=(0.8, 0.0, 0.2))  # the last epoch is saved
@@ -151,6 +153,7 @@ def test_without_validation_samples_the_last_epoch_is_the_best():
 # -- batches --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_loss_falls_with_full_graphs_batches_and_subgraphs():
     for data, target, change in (
         (payments(), "edge:fraud", {}),
@@ -163,6 +166,7 @@ def test_the_loss_falls_with_full_graphs_batches_and_subgraphs():
         assert run.history["loss"].iloc[-1] < run.history["loss"].iloc[0], target
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_mkldnn")
 def test_bf16_trains_a_model_of_float32_weights(tmp_path):
     data = payments()
@@ -181,6 +185,7 @@ def test_bf16_trains_a_model_of_float32_weights(tmp_path):
 # -- what goes wrong ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(tmp_path):
     data, folder = payments(), tmp_path / "run"
     good = quick(training__checkpoint_seconds=0, training__epochs=40, model__dropout=0.0, training__patience=None)
@@ -211,6 +216,7 @@ def test_other_settings_may_not_change_when_a_training_is_resumed(tmp_path):
         train(other, "node:wealth", folder, settings=quick(training__patience=None), if_exists="resume")
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_a_checkpoint_and_names_the_command_that_resumes(tmp_path):
     payments().edges.to_csv(tmp_path / "payments.csv", index=False)
     code = (

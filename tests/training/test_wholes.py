@@ -28,6 +28,7 @@ def dosed(count: int = 300) -> Tables:
     return Tables(tables.nodes, tables.edges, graphs)
 
 
+@pytest.mark.slow
 def test_a_column_that_alone_decides_is_learnt_from_where_it_is_chosen() -> None:
     settings = quick(training__epochs=20, training__learning_rate=0.03, model__head=[16])
     chosen = train(dosed(), "graph:ill", settings=settings, overrides={"dose": "number"})
@@ -36,6 +37,7 @@ def test_a_column_that_alone_decides_is_learnt_from_where_it_is_chosen() -> None
     assert blind.metrics["test"]["graph"]["auc"] < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", [1, 2])
 def test_a_run_with_descriptors_predicts_the_same_after_reloading(ensemble: int, tmp_path: Path) -> None:
     data = smiles()
@@ -83,6 +85,7 @@ def test_new_rows_with_a_bad_value_get_an_error_and_their_atoms_no_embedding() -
     assert graphs["e0"].isna().tolist() == [False, True, False]
 
 
+@pytest.mark.slow
 def test_data_with_other_features_of_graphs_are_refused() -> None:
     run = train(smiles(), "graph:acid", settings=DESCRIBED)
     plain = prepare(smiles(), "graph:acid", changes=quick()).data

@@ -148,6 +148,7 @@ def test_attention_of_high_scores_is_finite_and_sums_to_one() -> None:
     torch.testing.assert_close(own + near.sum(alpha), torch.ones_like(own))
 
 
+@pytest.mark.slow
 def test_a_hub_has_more_neighbors_than_one_chunk() -> None:
     star = Incidence(torch.stack([torch.zeros(1500, dtype=torch.long), torch.arange(1, 1501)]), 1501)
     nodes = torch.randn(1501, 3, dtype=torch.float64)
@@ -215,6 +216,7 @@ def test_batched_members_are_each_alone(name: BaselineName, sparse: bool, citati
 # -- in the recipe ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 2])
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, members: int) -> None:

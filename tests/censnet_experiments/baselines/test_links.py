@@ -54,6 +54,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINK_MODELS)
 def test_every_method_finds_the_cliques(name: str, cliques: Graph) -> None:
     """Hidden pairs within a clique score higher than pairs across, far above chance."""

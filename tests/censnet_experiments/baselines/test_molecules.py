@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 from torch_geometric.nn import GCNConv, global_mean_pool
@@ -38,6 +39,7 @@ def test_the_gcn_is_pygs_with_mean_pooling() -> None:
     torch.testing.assert_close(model(*model.inputs(batch)), expected)
 
 
+@pytest.mark.slow
 def test_classical_models_are_fitted_on_the_training_set_only() -> None:
     draw = np.random.default_rng(0)
     features = draw.normal(size=(120, 3))

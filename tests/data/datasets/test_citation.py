@@ -30,6 +30,7 @@ NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 LINQS = {"cora": "cora", "citeseer": "citeseer", "pubmed": "Pubmed-Diabetes"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_graph_is_that_of_pytorch_geometric(real_data: Path, tmp_path: Path, name: str):
     shutil.copytree(real_data / "planetoid" / NAMES[name], tmp_path / NAMES[name], copy_function=shutil.copyfile)

@@ -15,6 +15,8 @@ from censnet.data.datasets import download as sources
 from censnet.data.datasets.catalogue import DATASETS, DataFile, DatasetInfo, WheelFile
 from censnet.errors import DataError
 
+pytestmark = pytest.mark.slow  # its fixtures are trained runs
+
 RIGHT = b"smiles,exp\nCCO,-0.3\n"
 SHA256 = hashlib.sha256(RIGHT).hexdigest()
 

@@ -72,6 +72,7 @@ def test_a_stored_schema_computes_the_same_descriptors() -> None:
     assert wholes(data).shape[1] == schema.descriptors.width < len(schema.descriptors.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "smiles",
     [

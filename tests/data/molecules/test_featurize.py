@@ -282,6 +282,7 @@ def test_scaffolds_are_rings_and_what_joins_them():
     assert found == ["c1ccccc1", "c1ccc(CCc2ccncc2)cc1", "", "", "C1CCOC1"]
 
 
+@pytest.mark.slow
 def test_lipophilicity_has_the_atoms_and_bonds_of_pytorch_geometric(real_data):
     smiles = read_column(real_data / "moleculenet" / "lipo" / "raw" / "Lipophilicity.csv")
     read = featurize(smiles)
@@ -301,6 +302,7 @@ def test_lipophilicity_has_the_atoms_and_bonds_of_pytorch_geometric(real_data):
         assert_close(conjugated, theirs.edge_attr[:, 2].float())
 
 
+@pytest.mark.slow
 def test_the_vocabularies_of_the_paper(real_data):
     lipophilicity = read_column(real_data / "moleculenet" / "lipo" / "raw" / "Lipophilicity.csv")
     assert len(featurize(lipophilicity, "paper").vocabulary) == 35  # 34 in the paper

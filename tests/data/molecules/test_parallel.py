@@ -84,6 +84,7 @@ print("read", sum(workers.parallel_map(len, range(3000), processes=2)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_a_script_without_a_guard_does_the_work_once(tmp_path: Path, start: str) -> None:
     """With spawn, a child runs the script again: it ends where it would start over, and one process does all."""

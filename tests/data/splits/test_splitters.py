@@ -376,6 +376,7 @@ def test_nodes_are_not_of_two_kinds_by_chance(edges):
     assert find_bipartition(graph_of(edges, 26)) is None
 
 
+@pytest.mark.slow
 def test_a_million_edges_split_within_the_memory_of_a_few_edge_lists():
     torch.manual_seed(0)
     ends = torch.randint(200_000, (2, 1_000_000))
@@ -456,6 +457,7 @@ def test_a_table_that_was_reordered_since_is_noticed(tmp_path):
         read_splits(tmp_path / "splits.csv", {"nodes": ids.iloc[:2]})
 
 
+@pytest.mark.slow
 @given(edge_lists(), st.integers(0, 1000))
 @settings(max_examples=30, deadline=None)
 def test_a_link_split_comes_back_from_its_file_beside_another(tmp_path_factory, edges, seed):

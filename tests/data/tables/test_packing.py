@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ def test_the_order_is_a_stable_sort_by_the_lower_end(pairs: list[tuple[int, int]
     assert expected == (list(range(len(pairs))) if order is None else order.tolist())
 
 
+@pytest.mark.slow
 @given(pairs, st.booleans())
 def test_edges_are_in_order_and_results_on_their_rows(pairs: list[tuple[int, int]], many: bool) -> None:
     """A row whose end is missing stays a row; the weight of each edge comes back to where it was given."""
