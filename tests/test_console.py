@@ -153,6 +153,7 @@ def test_every_command_shows_names_as_they_are_written_and_no_control_character(
         check(text)
 
 
+@pytest.mark.slow
 def test_every_mistake_is_told_in_one_line_without_a_control_character(place: Path, trained: Path) -> None:
     for arguments in (
         ["train", place, "--target", "node:" + EVIL, "--set", EVIL + "=1"],
@@ -191,6 +192,7 @@ def test_every_mistake_is_told_in_one_line_without_a_control_character(place: Pa
         assert len(line) < 6000
 
 
+@pytest.mark.slow
 def test_a_terminal_is_sent_rich_s_own_codes_and_no_others(place: Path, trained: Path) -> None:
     out = place.parent / (NAME + "again")
     for arguments in (

@@ -269,6 +269,7 @@ def test_several_tasks_with_blanks_are_learned_and_scored_on_their_labeled_rows(
         classifier().fit(SMILES, np.stack([y[:, 0], np.ones(20)], axis=1))
 
 
+@pytest.mark.slow
 def test_numbers_come_in_the_users_units() -> None:
     y = 1000 + 10 * np.array(ATOMS)
     model = regressor(settings={**TINY, "training.epochs": 60}).fit(SMILES, y)
@@ -300,6 +301,7 @@ def test_an_ensemble_averages_its_members() -> None:
     assert np.abs(alone[0] - alone[1]).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_the_share_that_decides_which_epoch_is_kept() -> None:
     parts = {
         share: classifier(validation_fraction=share).fit(SMILES, KIND).run_.splits["split"].value_counts().to_dict()
@@ -331,12 +333,14 @@ def test_a_clone_has_the_parameters_and_nothing_learned(fitted: CensNetClassifie
         copy.predict(SMILES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graphs", [SMILES, featurize(SMILES).graphs], ids=["texts", "graphs"])
 def test_cross_validation(graphs: Any) -> None:
     found = cross_val_score(classifier(), graphs, KIND, cv=2, error_score="raise")
     assert found.mean() > 0.8
 
 
+@pytest.mark.slow
 def test_a_grid_of_settings_in_a_pipeline() -> None:
     steps = make_pipeline(FunctionTransformer(canonical), classifier())
     grid = {"censnetclassifier__settings": [{**TINY, "training.epochs": epochs} for epochs in (1, 20)]}
@@ -373,6 +377,7 @@ def test_a_settings_object_is_taken_as_it_is_and_stored() -> None:
     assert found.model == settings.model
 
 
+@pytest.mark.slow
 def test_probabilities_are_in_the_order_of_the_classes_whichever_is_positive() -> None:
     most = np.array([1] * 14 + [0] * 6)
     kind = np.where(np.arange(20) < 14, "CCO", "CCCCN")
@@ -391,6 +396,7 @@ def test_probabilities_are_in_the_order_of_the_classes_whichever_is_positive() -
         classifier(pos_label="a").fit(SMILES, ["a", "b", "c", "d"] * 5)
 
 
+@pytest.mark.slow
 def test_a_regressor_learns_from_limits_and_scores_exact_numbers() -> None:
     limited = [">4" if atoms > 4 else str(atoms) for atoms in ATOMS]
     model = regressor(settings=TINY | {"training.epochs": 40}).fit(SMILES, limited)

@@ -140,6 +140,7 @@ def test_it_updates_the_sides_it_is_set_to(update: Any, changed: tuple[bool, boo
         assert is_changed or torch.equal(new, old)
 
 
+@pytest.mark.slow
 def test_it_works_in_a_sequential_and_learns() -> None:
     nodes, edges, ends = sample(4, num_nodes=20, num_edges=40)
     edge_index, edge_attr = doubled(ends, edges, 4)

@@ -64,6 +64,7 @@ def test_the_citation_names_the_paper_and_the_version() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_embeddings_have_a_row_for_each_column_of_edge_index() -> None:
     data = make_graph()
     run = censnet.train(data, "node:y", settings={"training.epochs": 1})

@@ -87,6 +87,7 @@ def test_networks_are_not_modified_by_training(citations: NodeData) -> None:
         torch.testing.assert_close(new, old, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_early_stopping_of_a_member_does_not_stop_the_others(citations: NodeData) -> None:
     """With patience, the best epoch is the first one that nothing beats within so many epochs."""
     models = make("gcn", citations, 4)

@@ -49,6 +49,7 @@ def described(seed: int) -> TaskData:
     return prepare(smiles(), "graph:size", "strong", SHORT | DESCRIBED, seed).task_data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "target", "metric"),
     [("nodes", "node:tier", "accuracy"), ("links", "link", "auc"), ("molecules", "graph:weight", "rmse")],
@@ -114,6 +115,7 @@ def test_without_node_features_it_is_as_with_a_table_of_ids_and_edges() -> None:
         learn(plan("molecules", node_features=False), [inputs_of(shapes(30), "graph:weight")], [0], CPU)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ["gcn", "appnp", "gat"])
 def test_a_baseline_encoder_replaces_censnet(encoder: str) -> None:
     changes = {"model.norm": None, "model.pre_layers": 0, "model.residual": False, "model.hidden": 16}
@@ -121,6 +123,7 @@ def test_a_baseline_encoder_replaces_censnet(encoder: str) -> None:
     assert 0 <= record.metrics["test"] <= 1
 
 
+@pytest.mark.slow
 def test_a_cell_adds_the_seeds_that_are_missing(tmp_path: Path) -> None:
     inputs = [inputs_of(payments(), "node:vip", seed) for seed in range(3)]
     data = PresetData({"cora-3": inputs})

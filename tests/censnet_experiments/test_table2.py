@@ -95,6 +95,7 @@ def test_every_method_of_table_2_beats_the_mean(
         assert curve[int(found[0].chosen["epoch"]) - 1] == min(curve)
 
 
+@pytest.mark.slow
 @given(seed=integers(0, 2**16), levels=integers(2, 20))
 def test_area_is_scikit_learns_with_ties_and_missing_labels(seed: int, levels: int) -> None:
     draw = np.random.default_rng(seed)

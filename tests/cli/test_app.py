@@ -42,6 +42,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_inspect_shows_a_healthy_set_on_one_screen():
     result = run("inspect", "karate")
     assert result.exit_code == 0
@@ -61,6 +62,7 @@ def test_inspect_shows_problems_and_fails_only_when_strict(folder):
     assert run("inspect", "karate", "--strict").exit_code == 0
 
 
+@pytest.mark.slow
 def test_inspect_json_is_json_alone(folder):
     result = run("inspect", str(folder), "--target", "edge:is_fraud", "--json")
     report = json.loads(result.stdout)
@@ -70,6 +72,7 @@ def test_inspect_json_is_json_alone(folder):
     assert [finding["level"] for finding in report["findings"]] == ["problem"]
 
 
+@pytest.mark.slow
 def test_inspect_audits_a_splits_file(folder):
     rows = "".join(f"edges,{row},{'train' if row < 300 else 'test'}\n" for row in range(1, 401))
     (folder / "splits.csv").write_text("table,row,split\n" + rows)
@@ -130,6 +133,7 @@ def test_help_names_the_commands():
         assert f"{command} " in result.output
 
 
+@pytest.mark.slow
 def test_help_waits_for_nothing_heavy():
     code = """
 import sys
@@ -174,6 +178,7 @@ def test_a_mistake_in_what_is_typed_is_one_line_that_names_the_help(arguments, t
     assert line.endswith("--help lists what can be given")
 
 
+@pytest.mark.slow
 def test_one_of_something_is_singular_on_every_screen(tmp_path):
     nouns = "rows|nodes|edges|graphs|molecules|channels|features|components|loops|links|batches|columns|trainings"
     one = re.compile(rf"(?<![\d.,-])1 ({nouns}|parallel edges)\b")

@@ -27,6 +27,7 @@ from censnet.runs import load_run
 from censnet.training.callbacks import Callback
 
 
+@pytest.mark.slow
 def test_train_takes_a_sets_own_target_and_shows_what_to_do_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_train_takes_a_sets_own_target_and_shows_what_to_do_next(
     assert "runs/karate-faction holds a finished run" in again.stderr
 
 
+@pytest.mark.slow
 def test_the_screen_counts_bad_rows_and_rows_without_a_label(place: Path) -> None:
     target = ["--target", "edge:is_fraud"]
     result = succeed("train", place / "payments", *target, "--out", place / "one", *epochs(1))
@@ -84,6 +86,7 @@ def test_json_is_the_metrics_and_quiet_is_quiet(place: Path) -> None:
     assert result.output == ""
 
 
+@pytest.mark.slow
 def test_an_ensemble_and_bf16(place: Path) -> None:
     with torch.backends.mkldnn.flags(enabled=False):  # it has no bf16 product on some virtual machines
         succeed("train", "karate", "--out", place / "two", "--ensemble", "2", "--bf16", *epochs(1))

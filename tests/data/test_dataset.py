@@ -100,6 +100,7 @@ def test_parallel_edges_that_are_there_twice_pair_up_by_their_attributes() -> No
     assert data.edge_rows.tolist() == [0, 1, 1, 0]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=15), st.data())
 def test_doubling_and_shuffling_any_graph_gives_back_its_edges(rows: list, data: st.DataObject) -> None:

@@ -34,6 +34,7 @@ def check(read: Molecules, count: int) -> None:
         assert read.graphs.batch(torch.arange(len(read.graphs))).num_nodes == len(read.graphs.nodes)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet=SIGNS, max_size=30), max_size=8))
 @settings(max_examples=EXAMPLES, deadline=5000)
 @example(["[#200]", "C" * 50, "[C+999]", "[99999999999999999999999C]", "C%(1000000)CC%(1000000)", "C11", "\ud800"])

@@ -55,6 +55,7 @@ def test_without_cora_the_demo_uses_the_karate_club(tmp_path: Path, capsys: Any)
         assert (tmp_path / run / "config.json").exists()
 
 
+@pytest.mark.slow
 def test_every_method_is_trained_and_tested_on_the_same_split(tmp_path: Path) -> None:
     karate = demo.make_karate()
     first = demo.train_censnet(karate, "paper", tmp_path / "paper", epochs=1)

@@ -81,6 +81,7 @@ def test_a_leaking_column_that_is_no_feature_is_only_a_warning():
     assert "it is no feature" in findings[0].what
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.integers(2, 60), st.floats(0.02, 0.5))
 @settings(max_examples=60, deadline=None)
 def test_chance_is_no_leak(seed, kinds, rate):

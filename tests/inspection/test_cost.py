@@ -47,6 +47,7 @@ def test_the_estimate_of_a_large_graph_grows_with_its_rows_and_is_measured_on_fe
     assert large.seconds > small.seconds > 0
 
 
+@pytest.mark.slow
 def test_many_graphs_are_measured_in_the_batches_that_are_trained() -> None:
     path = Graph(torch.ones(3, 1), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
     target = Target(level="graph", column="mass", kind="regression")

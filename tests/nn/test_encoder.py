@@ -302,6 +302,7 @@ def test_the_released_network_activates_sparse_nodes(activation: str) -> None:
 # -- laws -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @given(sample=graphs(), variant=st.sampled_from(["paper", "released"]))
 @settings(max_examples=15)

@@ -348,6 +348,7 @@ def test_what_cannot_be_stacked_is_named(models: list[nn.Module], message: str) 
         stack_members(models)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["nodes", "edges", "both"])
 @pytest.mark.parametrize("hidden", [(), (4,)])
 @pytest.mark.parametrize("incidence", [TANGLE, UNION], ids=["tangle", "union"])

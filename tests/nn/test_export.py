@@ -98,6 +98,7 @@ def test_what_aot_autograd_traces_is_the_same_for_graphs_of_any_size(recipe: str
     check_same(compiled, model, tangle(13, 30, seed=1))
 
 
+@pytest.mark.slow
 def test_a_lanczos_kernel_is_traced() -> None:
     model = CensNet(4, 2, 4, "N", kernel=Lanczos(3, (1, 2, 5)), activation="none").double()
     check_same(torch.compile(FromEnds(model), backend="eager", fullgraph=True), model, tangle())
@@ -109,6 +110,7 @@ def test_dropout_is_traced_and_drops() -> None:
     assert 0.3 < float((nodes[:-1] == 0).double().mean()) < 0.7  # the last node is isolated, and has 0
 
 
+@pytest.mark.slow
 def test_a_given_incidence_can_be_compiled_with() -> None:
     """Without the wrapper: the incidence is an argument, whose kept tables are there already or not."""
     model, graph = make("paper"), tangle()

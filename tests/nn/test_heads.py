@@ -57,6 +57,7 @@ def owners(incidence: Incidence) -> dict[str, np.ndarray]:
     return {"node": node, "edge": node[incidence.ends[0].numpy()]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["node", "edge"])
 @pytest.mark.parametrize("pool", POOLS)
 @given(sample=graphs(), seed=st.integers(0, 2**16))

@@ -200,6 +200,7 @@ def test_learnt_kernels_start_as_one_hop(kind: type[Layer], kernel: str) -> None
 # -- laws -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @given(
     sample=graphs(union=False, max_nodes=4),

@@ -92,6 +92,7 @@ def test_every_setting_is_the_textbook(kind: type[Layer], rule: dict[str, str], 
             check_against_textbook(layer, *features(incidence, *widths, seed), incidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAYERS)
 @given(
     incidence=incidences(),

@@ -210,6 +210,7 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(seed: int, density: flo
     torch.testing.assert_close(unit, F.normalize(x, dim=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
 def test_unit_rows_are_cached_no_longer_than_the_features(layout: str) -> None:
     features = rows(5, 6) if layout == "dense" else rows(5, 6).to_sparse_csr()

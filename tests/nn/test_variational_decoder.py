@@ -59,6 +59,7 @@ def test_with_all_pairs_sampled_the_loss_is_the_dense_one(incidence: Incidence, 
     torch.testing.assert_close(found, dense_loss(M, incidence, weight), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_estimate_from_samples_and_its_gradient_are_right_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "FEW_PAIRS", 0)
     for incidence in (TANGLE, UNION):

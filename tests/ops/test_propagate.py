@@ -107,6 +107,7 @@ def test_a_thousand_random_multigraphs_agree_in_both_precisions() -> None:
             check_against_textbook(sample, *EVERY_SETTING[seed % len(EVERY_SETTING)], dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heads", [None, 2])
 @pytest.mark.parametrize(("self_weight", "normalization"), EVERY_SETTING)
 def test_hubs_agree_with_the_textbook(self_weight: str | float, normalization: str, heads: int | None) -> None:
@@ -198,6 +199,7 @@ def test_unit_weights_and_one_for_itself_make_a_gcn(sample: Sample) -> None:
     assert_near(found, gcn(sample.nodes, both_ways).detach(), 1e-10)
 
 
+@pytest.mark.slow
 @given(sample=graphs())
 def test_rows_of_unit_weights_sum_to_one(sample: Sample) -> None:
     incidence = sample.incidence
@@ -255,6 +257,7 @@ def test_a_star_of_100_000_leaves_ends_and_is_right() -> None:
     check_low_precision(sample, "incident", torch.float32, 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("leaves", "dtype", "relative"), [(100_000, torch.float32, 1e-5), (1000, torch.bfloat16, 2e-2)]
 )

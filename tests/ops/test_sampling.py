@@ -190,6 +190,7 @@ def test_seeds_have_the_embedding_that_they_have_in_the_whole_graph(
         assert part.graph.num_nodes < graph.num_nodes  # or there is nothing to show
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "level"), [("NEN", "node"), ("EN", "node"), ("ENE", "edge"), ("NENEN", "node")])
 @pytest.mark.parametrize("released", [False, True])
 def test_fewer_hops_than_the_reach_are_too_few(word: str, level: str, released: bool) -> None:
@@ -326,6 +327,7 @@ def test_an_edge_is_there_with_both_ends_though_none_is_drawn() -> None:
     assert part.seeds.tolist() == [0, 1, 0]
 
 
+@pytest.mark.slow
 def test_a_hub_costs_no_more_than_another_node() -> None:
     """Edges are drawn around a node of a million in the time of a node of a hundred, but for noise."""
     ends = torch.stack([torch.zeros(1_000_000, dtype=torch.int64), torch.randint(1, 200_000, (1_000_000,))])

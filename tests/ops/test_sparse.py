@@ -118,6 +118,7 @@ def test_the_cached_transpose_dies_with_the_features() -> None:
     assert out.shape == (5, 6)
 
 
+@pytest.mark.slow
 def test_a_gradient_can_be_taken_after_the_features_are_gone() -> None:
     dense = features(5, 6)
     csr, W = dense.to_sparse_csr(), torch.eye(6, dtype=torch.float64, requires_grad=True)

@@ -38,6 +38,7 @@ def test_a_target_is_a_string_a_tuple_a_spec_or_that_of_another_run() -> None:
     assert several.runs[0].config.targets[0].classes == ["yes", "no"]
 
 
+@pytest.mark.slow
 def test_settings_are_dotted_nested_or_an_object() -> None:
     nested: dict[str, dict[str, object]] = {}
     for name, value in ONE.items():
@@ -83,6 +84,7 @@ def test_a_setting_twice_or_unknown_is_refused_in_either_form() -> None:
     assert dotted == {"model.kernel_options": {"steps": 3}}
 
 
+@pytest.mark.slow
 def test_what_is_there_is_kept_resumed_or_replaced(tmp_path: Path) -> None:
     first = train(payments(), "node:vip", tmp_path / "run", settings=ONE)
     with pytest.raises(RunError, match="holds a finished run: choose another --out, or --overwrite to replace it"):

@@ -129,6 +129,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("message", "change"), CHANGES.items())
 def test_data_that_changed_since_the_training_began_are_named(message, change, home, tmp_path):
     place = Path(shutil.copytree(home / "town", tmp_path / "town"))

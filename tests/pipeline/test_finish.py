@@ -77,6 +77,7 @@ def test_more_or_fewer_epochs_end_with_the_bits_of_having_asked_for_them(
     assert same(tmp_path / "run", tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_members_that_are_done_are_trained_further_too(beads, tmp_path, monkeypatch):
     settings = quick(**ALWAYS, training__epochs=2, training__batch_size=64)
     whole = train(beads, "graph:ring", tmp_path / "whole", settings=settings | {"training.epochs": 4}, ensemble=2)
@@ -88,6 +89,7 @@ def test_members_that_are_done_are_trained_further_too(beads, tmp_path, monkeypa
     assert run.config.members == 2
 
 
+@pytest.mark.slow
 def test_later_rounds_start_anew_when_the_first_is_trained_further(town, tmp_path, monkeypatch):
     rounds = {"training__pseudo_label_weights": [0.0, 1.0], "training__self_training_rounds": 2}
     settings = quick(**ALWAYS | rounds, training__epochs=2)
@@ -121,6 +123,7 @@ def test_fewer_epochs_than_are_done_are_refused_and_so_is_any_other_setting(town
     assert len(resume_run(tmp_path / "run").history) == 8, "nothing of what was refused is kept"
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_trained_again_for_other_epochs_and_stays_until_then(town, tmp_path, monkeypatch):
     settings = quick(**ALWAYS, training__epochs=2)
     train(town, "edge:fee", tmp_path / "run", settings=settings)

@@ -80,6 +80,7 @@ def test_a_failed_overwrite_leaves_the_old_run_and_another_overwrite_starts_anew
     assert same(folder, home / "new")
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_moment_of_an_overwrite_leaves_the_old_run_or_the_new_one(folder, home, tmp_path, monkeypatch):
     """Every renaming, removal and new file of a training that replaces a run, one after the other."""
     old, new = load_run(home / "old"), load_run(home / "new")
@@ -229,6 +230,7 @@ def test_a_run_directory_that_is_a_link_is_not_written_through(tmp_path, home):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [".saving", "checkpoint", "history.csv", "config.json", ".history.csv.part"])
 @pytest.mark.parametrize("state", ["empty", "a run"])
 def test_links_in_a_run_directory_are_not_written_through(name, state, home, tmp_path):

@@ -46,6 +46,7 @@ def test_what_is_asked_to_vary_varies(vary, splits, starts):
     assert found.runs[0].config.settings.seed == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "target"), [(shapes, "graph:ring"), (smiles, "graph:acid")])
 def test_one_by_one_each_is_the_training_of_its_seed(data, target):
     settings = quick(training__epochs=2, model__pool=["mean", "sum"])
@@ -133,6 +134,7 @@ def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, m
         assert go("run", if_exists="resume").summary == found.summary, "what is finished is only read"
 
 
+@pytest.mark.slow
 def test_replicates_are_replaced_only_if_asked(tmp_path):
     settings = quick(training__epochs=1)
     replicate(unscaled(), "node:side", tmp_path / "out", replicates=2, settings=settings)

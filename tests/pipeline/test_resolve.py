@@ -15,6 +15,7 @@ LINKS = "it is of links, and none are predicted"
 COLUMN = "no column of graphs is predicted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "target", "preset", "name", "value", "why"),
     [

@@ -37,6 +37,7 @@ LEARN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["node:vip", "edge:fraud"])
 def test_two_classes_have_probabilities_that_sum_to_one(target):
     data = payments()
@@ -51,6 +52,7 @@ def test_two_classes_have_probabilities_that_sum_to_one(target):
     assert (prediction[f"{column}_predicted"].astype(str) == likelier).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "classes"), [("node:tier", 3), ("edge:sort", 3)])
 def test_many_classes_beat_the_largest_one(target, classes):
     data = payments()
@@ -65,6 +67,7 @@ def test_many_classes_beat_the_largest_one(target, classes):
     assert set(prediction[f"{column}_predicted"]) <= set(labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "spread"), [("node:wealth", 50), ("edge:fee", 8)])
 def test_numbers_are_given_in_the_users_units(target, spread):
     data = payments()
@@ -145,6 +148,7 @@ def test_graph_regression_learns_the_size():
     assert scores["mae"] <= scores["rmse"]
 
 
+@pytest.mark.slow
 def test_links_are_separated_from_negatives():
     ring = pd.DataFrame({"source": range(40), "target": [(n + 1) % 40 for n in range(40)]})
     chords = pd.DataFrame({"source": range(40), "target": [(n + 2) % 40 for n in range(40)]})
@@ -164,6 +168,7 @@ def test_links_are_separated_from_negatives():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decoder", "ensemble"), [("pairwise", 2), ("cosine", 1), ("inner_product", 1)])
 def test_the_likeliest_links_are_the_best_of_all_pairs_that_no_edge_joins(decoder, ensemble, monkeypatch):
     monkeypatch.setattr("censnet.runs.links.GRID", 70)  # two nodes of thirty at a time
@@ -202,6 +207,7 @@ def test_links_between_users_and_what_they_rate_are_suggested_between_these(capl
     assert all({one[0], other[0]} == {"u", "i"} for one, other in zip(judged["source"], judged["target"], strict=True))
 
 
+@pytest.mark.slow
 def test_nodes_edges_and_links_are_learned_together():
     data = payments()
     run = train(data, ["node:vip", "edge:fee", "link"], settings=quick(training__epochs=20))
@@ -253,6 +259,7 @@ def test_balanced_sampling_draws_each_class_as_often():
     assert float(labels[drawn].mean()) == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imbalance", ["weights", "sampling"])
 @pytest.mark.parametrize("target", ["edge:fraud", "graph:ring"])
 def test_an_imbalanced_training_ends_with_predictions_for_all(imbalance, target):
@@ -364,6 +371,7 @@ def test_the_likeliest_links_are_the_same_on_a_gpu():
     assert next(run.models[0].parameters()).device.type == "cpu"
 
 
+@pytest.mark.slow
 def test_average_precision_and_f1_are_of_the_class_that_is_asked_for():
     data = payments()
     edges = data.edges.assign(sign=np.where(data.edges["amount"] > 200, "neg", "pos"))

@@ -99,6 +99,7 @@ def test_a_damaged_file_is_named(folder):
         load_run(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["format", "made"])
 def test_a_run_of_the_first_format_is_refused_in_one_line(field: str, folder: Path) -> None:
     path = folder / "config.json"

@@ -114,6 +114,7 @@ def test_links_that_were_seen_in_training_are_counted(caplog):
     assert any("links to score are known from training" in message for message in caplog.messages)
 
 
+@pytest.mark.slow
 def test_ids_are_compared_as_they_are_written(tmp_path):
     nodes = pd.DataFrame({"id": [f"{number:03d}" for number in range(30)], "y": [0, 1] * 15})
     edges = pd.DataFrame({"source": nodes["id"][:-1].tolist(), "target": nodes["id"][1:].tolist()})

@@ -401,6 +401,7 @@ def test_a_history_has_no_more_rows_than_epochs(home, tmp_path):
     refused_at_once(folder, r"history\.csv has 1,000,002 rows, expected at most 2: one an epoch")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [("hidden", 10**9), ("pre_layers", 10**9), ("layers", "N" * 10**6), ("head", [8] * 10**6)],

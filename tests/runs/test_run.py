@@ -230,6 +230,7 @@ def test_the_metrics_are_those_of_the_stored_predictions():
     assert stored["id"].tolist() == data.nodes["id"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "target"),
     [
@@ -452,6 +453,7 @@ ODD = ["007", "7", "0x0D", " 1", "1", "-0", "0", "+1", "1.0", "1e3", "True", "20
        "e\u0301", "a\nb", 'q"q', "a,b", "18446744073709551616", "#", "=1+1", "a\0b"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_ids_come_back_from_a_run_as_they_were_written(tmp_path):
     data = payments(len(ODD), 60)
     names = dict(zip(data.nodes["id"], ODD, strict=True))

@@ -69,6 +69,7 @@ def slow_calibration(q: np.ndarray, y: np.ndarray, validation: list[int]) -> np.
     return power(min(gammas, key=lambda gamma: abs(power(gamma)[validation].max(1).mean() - right)))
 
 
+@pytest.mark.slow
 def test_pseudo_labels_are_those_of_the_slow_reference():
     graph, labels = communities()
     train, validation = parts()

@@ -174,6 +174,7 @@ def test_the_selected_candidate_is_best_on_validation(batched, target, ensemble,
     pd.testing.assert_frame_equal(back.history, run.history, check_exact=True)
 
 
+@pytest.mark.slow
 def test_batched_or_one_by_one_the_same_candidate_is_selected(monkeypatch):
     """Without dropout, tries from one start take the same steps but for rounding."""
     settings = quick(**BOTH, model__dropout=0.0, training__epochs=12, training__monitor="loss")
@@ -339,6 +340,7 @@ def test_a_batched_training_is_resumed_batched_on_any_device(begun_batched, monk
     assert content(tmp_path / "run") == content(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_the_screen_shows_the_candidates_and_the_selected_one(caplog):
     with caplog.at_level("INFO", "censnet"):
         run = train(payments(), "node:tier", settings=quick())
@@ -389,6 +391,7 @@ def test_teachers_are_the_best_with_learned_and_with_frozen_gates_of_the_previou
     assert best_per_gate_mode(results, candidates[0] + candidates[1]) == [4, 5]
 
 
+@pytest.mark.slow
 def test_predicted_pseudo_labels_are_averaged_and_calibrated():
     run = train(
         payments(60), "node:tier", settings=quick(training__pseudo_label_weights=0.0, **ONCE), ensemble=2, seed=3
@@ -406,6 +409,7 @@ def test_predicted_pseudo_labels_are_averaged_and_calibrated():
     assert float(said[rows].amax(1).mean()) == pytest.approx(right, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_second_round_trains_on_predictions_of_the_best_models(monkeypatch):
     seen = []
     whole = module.expand_members
@@ -508,6 +512,7 @@ def test_gates_are_candidates_where_links_are_predicted(target, more):
     assert len(run.config.selection.best) == len(run.models) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batched", [True, False])
 def test_every_training_has_a_number_in_the_history_while_it_runs(batched, monkeypatch, tmp_path):
     if not batched:
@@ -547,6 +552,7 @@ def test_candidates_start_alike_and_members_do_not_and_each_round_has_two_teache
             assert all(start[name].equal(tensor) for name, tensor in network.items())
 
 
+@pytest.mark.slow
 def test_candidates_of_a_replicate_have_other_seeds_than_the_next_replicate(monkeypatch):
     one_by_one(monkeypatch)
     seeds = []
@@ -557,6 +563,7 @@ def test_candidates_of_a_replicate_have_other_seeds_than_the_next_replicate(monk
     assert len(seeds) == len(set(seeds)) == 2 * 4, "each training of each draws apart"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gates", ["frozen", "learned"])
 def test_edge_embeddings_of_frozen_gates_come_with_a_warning(gates: str, caplog: pytest.LogCaptureFixture) -> None:
     run = train(

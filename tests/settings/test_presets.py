@@ -126,6 +126,7 @@ def test_the_default_for_nodes_learns_a_small_dense_table():
     assert run.metrics["test"]["node"]["auc"] > 0.97
 
 
+@pytest.mark.slow
 def test_a_head_above_a_last_layer_that_is_the_head_is_refused() -> None:
     with pytest.raises(
         SettingsError, match=r"model\.head is \[4\], expected none.*: set model\.last_layer_is_head=false"

@@ -264,6 +264,7 @@ def test_numbers_come_back_from_their_standard_form(values: list[float]) -> None
     assert float((back - torch.tensor(values, dtype=torch.float64)).abs().max()) <= 1e-4 * target.scale
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_classes_are_told_apart() -> None:
     names = pd.Series(np.arange(10**5)).sample(frac=1, random_state=0).reset_index(drop=True)
     target = fit(names, kind="multiclass")

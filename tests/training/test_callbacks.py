@@ -28,6 +28,7 @@ def test_a_callback_can_stop_a_training_which_keeps_its_best_epoch():
         torch.testing.assert_close(tensor, weights.seen[result.best_epoch[0] - 1][name], rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_tensorboard_files_hold_the_curves(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

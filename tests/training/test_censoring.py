@@ -127,6 +127,7 @@ def test_a_judge_counts_limits_apart_and_its_loss_is_one_sided(prepared: Prepare
     assert 0 <= scores["fee/censored_satisfied"] <= 1
 
 
+@pytest.mark.slow
 def test_a_run_learns_from_limits_judges_them_apart_and_shows_them_as_they_are_written(tmp_path: Any) -> None:
     data = fees()
     settings = quick(training__epochs=15, training__learning_rate=0.05, model__dropout=0.0)
@@ -163,6 +164,7 @@ def test_limits_pull_answers_beyond_them() -> None:
     assert limits["fee_predicted"][above].mean() > numbers["fee_predicted"][above].mean() + 1
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_with_its_limits_and_not_with_others(tmp_path: Any, monkeypatch: Any) -> None:
     data, settings = fees(), quick(training__epochs=4)
     whole = train(data, "edge:fee", tmp_path / "whole", settings=settings)
@@ -190,6 +192,7 @@ def test_a_limit_in_a_feature_is_no_number_and_the_row_says_that_it_is_censored(
     )
 
 
+@pytest.mark.slow
 def test_outputs_in_chunks_know_limits_and_clipping_as_those_at_once_do(monkeypatch: Any) -> None:
     """What is computed some rows at a time, because of its many classes, may have numbers beside them."""
     data = fees()

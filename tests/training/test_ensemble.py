@@ -50,6 +50,7 @@ def test_members_with_different_splits_of_graphs_are_not_batched():
     assert not can_batch_members(other, asked.settings, 2, torch.device("cpu"))
 
 
+@pytest.mark.slow
 def test_pooled_sums_are_divided_by_the_size_of_an_average_training_graph(tmp_path):
     asked = prepare(shapes(40), "graph:ring", "strong", quick(model__pool=["sum"], model__pool_from="both"), 0)
     graph, (part,) = asked.task_data.graph, asked.task_data.parts.values()

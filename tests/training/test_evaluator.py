@@ -29,6 +29,7 @@ def test_validation_samples_of_one_class_are_monitored_by_the_loss(caplog):
     assert "validation_auc" not in run.history
 
 
+@pytest.mark.slow
 def test_links_can_be_monitored_by_their_loss():
     settings = quick(training__monitor="loss", training__epochs=8, training__validate_every=1)
     run = train(payments(), "link", settings=settings)

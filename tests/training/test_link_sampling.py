@@ -138,6 +138,7 @@ def test_without_a_mask_the_graph_is_unchanged() -> None:
     assert names(batch.positives) == {(i, j) for i, j in names(batch.graph.ends) if i != j}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("walks", "features", "steps"), [("auto", True, 4), ("auto", False, 4), (3, True, 3), (0, True, 0), (0, False, 0)]
 )

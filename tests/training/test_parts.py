@@ -28,6 +28,7 @@ def test_fractions_are_those_asked_for(split):
     np.testing.assert_allclose(sizes, [50, 25, 25], atol=3)
 
 
+@pytest.mark.slow
 def test_a_column_of_the_table_can_say_it():
     data = payments()
     said = np.resize(["train", "val", "test"], len(data.nodes))
@@ -83,6 +84,7 @@ def test_scaffolds_keep_molecules_of_one_skeleton_together():
         train(payments(), "node:vip", settings=quick(data__split="scaffold"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["node:warm", "edge:length"])
 def test_rows_of_a_graph_go_with_their_graph(target):
     run = train(shapes(20), target, settings=quick(training__epochs=1))

@@ -193,6 +193,7 @@ def test_another_split_that_was_asked_for_says_that_the_stated_one_is_not_read()
     assert found["source"] == "drawn at random, seed 0 (train_mask, test_mask not read: data.split is ratio)"
 
 
+@pytest.mark.slow
 def test_what_states_a_split_does_not_say_who_a_row_is_and_rows_in_no_part_are_not_said_to_lack_a_label():
     data = payments()
     masks = {"train_mask": [1] * 12 + [0] * 18, "val_mask": [0] * 24 + [1] * 6}

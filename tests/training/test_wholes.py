@@ -62,6 +62,7 @@ def test_the_answer_depends_on_the_descriptors_and_the_embedding_does_not() -> N
         assert mine.equal(theirs)
 
 
+@pytest.mark.slow
 def test_statistics_come_from_the_training_part_alone() -> None:
     prepared = prepare(smiles(80), "graph:size", changes=DESCRIBED)
     graphs, train_rows = prepared.task_data.graph.graph_features, prepared.splits["graph"].train

@@ -29,6 +29,7 @@ def dense_affinity(graph: Graph) -> torch.Tensor:
     return root[:, None] * A * root
 
 
+@pytest.mark.slow
 @given(seed=integers(0, 2**16))
 def test_all_steps_give_the_matrix_itself(seed: int) -> None:
     """With as many steps as there are nodes and a start that touches every eigenvector, Q T Q^t is S."""

@@ -143,6 +143,7 @@ def as_text(graph: Any) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 @given(networks())
 @settings(max_examples=150, deadline=None)
 def test_a_networkx_graph_comes_back_with_names_types_keys_and_gaps(graph):

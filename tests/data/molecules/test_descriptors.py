@@ -39,6 +39,7 @@ def test_descriptors_of_ethanol_are_rdkit_s() -> None:
     assert row["NumHDonors"] == 1
 
 
+@pytest.mark.slow
 def test_features_are_compressed_and_scaled_by_training_rows_alone() -> None:
     rows = np.arange(0, len(CHAINS), 2)
     data = read(train_rows=rows)
@@ -52,6 +53,7 @@ def test_features_are_compressed_and_scaled_by_training_rows_alone() -> None:
     assert wholes(changed)[rows].equal(wholes(data)[rows])
 
 
+@pytest.mark.slow
 def test_typed_data_are_encoded_with_any_training_rows() -> None:
     rows = np.arange(3, 20)
     frame = pd.DataFrame({"smiles": CHAINS, "label": np.arange(len(CHAINS)) % 2})

@@ -38,6 +38,7 @@ def inner(_: object) -> list[list[int]]:
     return parallel_map(squares, range(3000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 5, 999])
 def test_chunks_come_back_in_order(processes: int, count: int) -> None:
@@ -55,6 +56,7 @@ def test_an_ended_process_is_said_in_one_line() -> None:
         parallel_map(die, range(1000), 2)
 
 
+@pytest.mark.slow
 def test_an_error_in_a_process_ends_the_work_soon() -> None:
     start = time.perf_counter()
     with pytest.raises(ValueError, match="the first chunk is bad"):

@@ -39,6 +39,7 @@ def same_graph(data: Dataset, one: int, other: int) -> bool:
     return torch.equal(a.nodes, b.nodes) and torch.equal(a.edges, b.edges) and torch.equal(a.ends, b.ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labeled", "plain"),
     [

@@ -75,6 +75,7 @@ def test_a_label_rate_that_cannot_be_met_says_why(labels, rate, message):
 # -- at random --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.integers(3, 300),
     st.tuples(st.floats(0.1, 1), st.floats(0.1, 1), st.floats(0.1, 1)),
@@ -395,6 +396,7 @@ def test_a_million_edges_split_within_the_memory_of_a_few_edge_lists():
 # -- the file ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-1, 2), min_size=1, max_size=40), st.lists(st.integers(-1, 2), min_size=1, max_size=40))
 @settings(max_examples=30, deadline=None)
 def test_a_split_comes_back_from_its_file(tmp_path_factory, nodes, edges):

@@ -27,6 +27,7 @@ def several() -> Data:
     return Data(x=x, edge_index=ends, edge_attr=torch.ones(60, 1), y=(x > 0).long())
 
 
+@pytest.mark.slow
 def test_labels_of_several_columns_are_as_many_targets(tmp_path):
     run = train(several(), "node:y", tmp_path / "run", settings=quick(training__epochs=2))
     assert [target.column for target in run.config.targets] == ["y[0]", "y[1]", "y[2]"]

@@ -136,6 +136,7 @@ def test_lists_that_may_be_something_else_are_told() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_note_says_how_many_columns_and_names_the_first_few() -> None:
     constants = {f"zero{number}": ["0"] * 97 for number in range(203)}
     odd = {f"share{number}": [f"{value:.1f} %" for value in AMOUNTS] for number in range(12)}
