@@ -158,3 +158,14 @@ def test_what_is_neither_one_file_nor_smiles_is_one_line_that_says_so(
     assert result.exit_code == 2
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_predictions_do_not_replace_a_table_of_the_training(place: Path, tmp_path: Path) -> None:
+    tables = tmp_path / "payments"
+    shutil.copytree(place / "payments", tables)
+    succeed("train", tables, "--target", "edge:is_fraud", "--out", tmp_path / "run", *epochs(1), "--quiet")
+    before = (tables / "edges.csv").read_bytes()
+    refused = run("predict", tmp_path / "run", place / "payments", "--to", tables / "edges.csv")
+    assert refused.exit_code == 2
+    assert "would be read as a table of the data" in " ".join(refused.stderr.split())
+    assert (tables / "edges.csv").read_bytes() == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import pandas as pd
 
@@ -50,9 +50,9 @@ def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path |
         data: as in `Run.predict`.
         others: further files that are read.
     """
-    named = isinstance(data, str | os.PathLike) and not is_built_in(data)
-    source = Path(cast("str", data)).resolve() if named else None
-    read = {path.resolve() for path in (source, *others) if path is not None}
+    named = [each for each in (data, run.config.data) if isinstance(each, str | os.PathLike) and not is_built_in(each)]
+    sources = {Path(each).resolve() for each in named if os.fspath(each)}  # to predict, and those of the training
+    read = sources | {path.resolve() for path in others if path is not None}
     for path in paths:
         try:
             is_link, there = path.is_symlink(), path.exists()
@@ -68,8 +68,8 @@ def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path |
         if run.path is not None and place.parent == run.path.resolve() and FILES.fullmatch(place.name):
             raise RunError(f"{path} is a file of the run, and would be written over: give another name")
         table = place.name.split(".")[0].lower()
-        if place.parent == source and (table in TABLES or f"{table}s" in TABLES):
-            raise RunError(f"{path} would be read as a table of the data in {source}: give another folder")
+        if place.parent in sources and (table in TABLES or f"{table}s" in TABLES):
+            raise RunError(f"{path} would be read as a table of the data in {place.parent}: give another folder")
 
 
 def predict_levels(

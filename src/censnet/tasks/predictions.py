@@ -16,7 +16,7 @@ from censnet.ops.checks import check_shape
 from censnet.tasks.targets import Target, output_slices
 
 _NONE: frozenset[str] = frozenset()
-# Of very many classes, what is told: the name of the column of a class, and how those of its probability begin.
+# Of very many classes the five likeliest: the suffix of the column of a class, and the prefix of its probability.
 RANKS = (("predicted", ""), ("2nd", "2nd_"), ("3rd", "3rd_"), ("4th", "4th_"), ("5th", "5th_"))
 
 

@@ -61,7 +61,7 @@ def test_isotopes_are_not_told_apart_and_labeled_hydrogens_are_no_atoms(labeled,
     whole = graphs(data).graph_features
     assert whole is not None
     assert torch.equal(whole[0], whole[1]), "its descriptors are those of the molecule without labels"
-    said = note(data, "isotopes are not told apart")
+    said = note(data, "isotopes are not distinguished")
     assert "1 of 3 rows" in said
     assert f"row 2, '{labeled}'" in said
     assert canonical([labeled], reading=USUAL) == canonical([plain], reading=USUAL)

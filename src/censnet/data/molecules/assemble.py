@@ -30,11 +30,11 @@ from censnet.ops.graph_set import GraphSet
 
 logger = logging.getLogger(__name__)
 
-# what is worth saying of molecules: whether whoever predicts is told, too, and the sentence
+# remarks on molecules: whether they are also made in prediction, and the sentence
 REMARKS = {
     "name": (True, "something stands behind the SMILES, as a name does: it is not read"),
     "extension": (True, "an extension |...| stands behind the SMILES: it is not read"),
-    "isotopes": (True, "isotopes are not told apart: labels such as [2H] and [13C] are not read"),
+    "isotopes": (True, "isotopes are not distinguished: labels such as [2H] and [13C] are not read"),
     "dummies": (False, "dummy atoms (*), as most molecules here have, are atoms of no known element"),
     "standardized": (True, "data.standardize is {standardize}, which changed the molecule"),
     "not standardized": (True, "the form that data.standardize={standardize} gives is no molecule: read as written"),

@@ -22,7 +22,7 @@ from censnet.ops.arrays import IntArray
 try:
     from rdkit import Chem, rdBase
     from rdkit.Chem.Scaffolds import MurckoScaffold
-except ImportError:  # the extra `chem` is not installed; whoever reads a SMILES is told so
+except ImportError:  # the extra `chem` is not installed; reading a SMILES raises an error
     Chem = None  # type: ignore[assignment]
 
 WITH_DESCRIPTORS = 300  # atoms; rdkit takes the fourth power of their number, so what is larger has no descriptors

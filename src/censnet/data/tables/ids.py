@@ -138,7 +138,7 @@ def as_ids(series: pd.Series) -> pa.ChunkedArray:
 
 
 def read_ids(frame: pd.DataFrame, column: str, file: str) -> pa.ChunkedArray:
-    """The ids of a column, as `as_ids` gives them; raise where two of them cannot be told apart."""
+    """The ids of a column, as `as_ids` gives them; raise where two of them cannot be distinguished."""
     series = frame[column]
     if series.dtype == object and pd.api.types.infer_dtype(series, skipna=True).startswith("mixed"):
         _check_mixed(series, column, file)
@@ -148,7 +148,7 @@ def read_ids(frame: pd.DataFrame, column: str, file: str) -> pa.ChunkedArray:
         beyond = np.flatnonzero(pc.fill_null(pc.greater_equal(pc.abs(ids), most), False).to_numpy())
         if len(beyond):
             found = f"{quote(series.iloc[beyond[0]])} is an id stored as a fraction, expected less than {most:,.0f}"
-            remedy = "beyond it ids cannot be told apart, so save them as whole numbers or text"
+            remedy = "beyond it ids cannot be distinguished, so save them as whole numbers or text"
             raise DataError(f"{found}: {remedy}", file, int(beyond[0]), column)
     return ids
 
