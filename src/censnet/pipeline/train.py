@@ -272,7 +272,8 @@ def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] |
 def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
     """Raise, before anything is written, where several processes would do the same work."""
     if accelerator.num_processes > 1:
-        task_data, settings = prepared.task_data, prepared.settings
+        settings = prepared.settings
+        task_data = prepared.task_data.with_inputs(settings.model)
         memory = total_memory(accelerator.device)
         chosen = choose_sampling(task_data, settings.training, build_model(task_data, settings), memory)
         check_processes(accelerator, task_data, chosen)
