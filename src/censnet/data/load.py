@@ -31,7 +31,7 @@ from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
 from censnet.errors import DataError, quote, shorten
-from censnet.levels import COLUMN_LEVELS
+from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
@@ -154,9 +154,9 @@ def _check_graph_table(made: Assembled, problems: RowErrors) -> Assembled:
     """The same, with graphs whose features cannot be read left without a row."""
     bad = {} if made.graph_table is None else made.graph_table.errors
     problems.add_located("graphs", bad)
-    graph_rows = made.graph_rows.clone()
+    graph_rows = made.rows("graph").clone()
     graph_rows[list(bad)] = -1
-    return replace(made, graph_rows=graph_rows)
+    return replace(made, rows_by_level={**made.rows_by_level, Level.GRAPH: graph_rows})
 
 
 def _from_assembled(
@@ -167,11 +167,10 @@ def _from_assembled(
     specs: Sequence[TargetSpec],
     fitted: bool = False,
 ) -> TypedData:
-    ways = made.node_rows, made.edge_rows, made.graph_rows
     whole = None
     if made.graph_table is not None or made.descriptors is not None:
         whole = GraphFeatures(made.graph_table, made.descriptors, made.graph_source)
-    read = made.graph, made.tables, made.schema, *ways, name, problems, notes
+    read = made.graph, made.tables, made.schema, made.rows_by_level, name, problems, notes
     return TypedData(*read, made.encoder, whole, specs, made.scaffolds, fitted)
 
 
@@ -182,7 +181,7 @@ def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> di
     {'payer.no': 'source', 'edges.payee': 'target', 'payee': 'target'}
     """
     found: dict[str, str] = {}
-    for fitted in () if schema is None else (schema.nodes, schema.edges, schema.graphs):
+    for fitted in () if schema is None else schema.tables.values():
         found |= {column: role for role, column in fitted.keys.items()}
     for column, role in (overrides or {}).items():
         if role in ROLES:

@@ -102,7 +102,7 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
         frames.append(pd.concat([frame, ids, pd.Series(digests, name=DIGEST, dtype="string")], axis=1))
     if prepared.links is not None:
         assert isinstance(data.graph, Graph)
-        frames.append(link_rows(prepared.links, data.graph, data.edge_rows, pd.Series(node_names(data))))
+        frames.append(link_rows(prepared.links, data.graph, data.rows("edge"), pd.Series(node_names(data))))
     return pd.concat(frames, ignore_index=True)
 
 

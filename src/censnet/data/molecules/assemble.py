@@ -24,6 +24,7 @@ from censnet.data.tables.packing import invert_rows
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TypedTable, find_graph_columns
 from censnet.errors import DataError, location, name_columns, quote
+from censnet.levels import Level
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -65,7 +66,7 @@ class MoleculeEncoder:
         return None if self.schema.features == "rich" else kinds_of_bonds(self.read)
 
     def fit(self, graph: Graph | GraphSet, rows: TrainRows, message_edges: IntArray | None) -> Schema:
-        schema = self.schema.model_copy(update={"graphs": self.table.fit(rows.get("graphs"))})
+        schema = self.schema.with_tables({"graphs": self.table.fit(rows.get("graphs"))})
         if self.kinds is None:
             return schema
         training = self.kinds
@@ -122,7 +123,7 @@ def assemble_molecules(
         table = TypedTable.find(frame, keys, targets.get("graphs", ()), decided.get("graphs"), file=file)
         schema = Schema(
             many=True,
-            graphs=table.schema,
+            tables={Level.GRAPH: table.schema},
             smiles=column,
             features="rich" if features == "rich" else "paper",  # the released code has no molecules
             reading=reading,
@@ -130,16 +131,14 @@ def assemble_molecules(
         )
     else:
         fitted = schema.graphs.model_copy(update={"keys": dict(keys)})
-        schema = schema.model_copy(update={"reading": reading, "smiles": column, "graphs": fitted})
+        schema = schema.with_tables({"graphs": fitted}).model_copy(update={"reading": reading, "smiles": column})
         table = TypedTable.read(schema.of_graphs, frame, file)
-    none = torch.zeros(0, dtype=torch.long)
-    graph_rows = torch.from_numpy(invert_rows(read.rows, len(frame)))
+    rows = {Level.GRAPH: torch.from_numpy(invert_rows(read.rows, len(frame)))}
     chosen = table.select(schema.graph_columns) if schema.graph_columns else None
     encoder = MoleculeEncoder(schema, read, table)
     described = pd.DataFrame(read.descriptors, columns=names) if names else None
-    ways = none, none, graph_rows
     return Assembled(
-        graph, tables, schema, *ways, encoder, read.rows, chosen, described, read.scaffolds if scaffolds else None
+        graph, tables, schema, rows, encoder, read.rows, chosen, described, read.scaffolds if scaffolds else None
     )
 
 

@@ -6,7 +6,7 @@ Nothing is encoded here: `Assembled.encode` takes the statistics of the training
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable, find_graph_columns
 from censnet.data.tables.suggest_keys import ends_hint
 from censnet.errors import DataError, name_columns
+from censnet.levels import Level
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -60,17 +61,19 @@ class TableGraph:
         graph: the tensors.
         tables: what was read, with those that were made, as nodes from the ends of the edges.
         schema: what each column became; `schema.to_json()` is all that a later table needs.
-        node_rows: for each row of `tables.nodes`, its row in the tensors; -1 for a row that cannot be used.
-        edge_rows: the same for edges, which are sorted by their lower end; rows that were merged share one.
-        graph_rows: the same for graphs.
+        rows_by_level: for each row of the table of a level, its row in the tensors; -1 for a row that cannot be used.
+            Edges are sorted by their lower end, and rows that were merged share one.
     """
 
     graph: Graph | GraphSet
     tables: Tables
     schema: Schema
-    node_rows: Tensor
-    edge_rows: Tensor
-    graph_rows: Tensor
+    rows_by_level: Mapping[Level, Tensor]
+
+    def rows(self, level: str) -> Tensor:
+        """For each input row of a level, its row in the tensors, or -1."""
+        found = self.rows_by_level.get(Level.of_column(level))
+        return torch.zeros(0, dtype=torch.long) if found is None else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,7 @@ class TableEncoder:
             name: table.fit(rows.get(name), only=name == "edges" and message_edges is not None)
             for name, table in self.tables.items()
         }
-        schema = add_default_features(self.schema.model_copy(update=fitted))
+        schema = add_default_features(self.schema.with_tables(fitted))
         if schema.nodes.structure != "degree":
             return schema
         ends, nodes = graph.global_ends.cpu().numpy(), None
@@ -153,7 +156,7 @@ def assemble(
     ids = resolve_ids(tables, keys, problems, notes)
     tables = ids.tables
     if tables.edges is None:
-        tables = replace(tables, edges=pd.DataFrame({"source": [], "target": []}))
+        tables = tables.with_frames({"edges": pd.DataFrame({role: [] for role in Level.EDGE.made_keys})})
     typed = _type_tables(tables, keys, targets, decided, features) if schema is None else _read_tables(tables, schema)
     edge_errors, node_errors = typed["edges"].errors, typed["nodes"].errors
     problems.add_located("edges", edge_errors)
@@ -165,7 +168,7 @@ def assemble(
         EdgeRows(
             tables.frames()["edges"],
             tables.name("edges"),
-            {"source": "source", "target": "target"} | dict(keys.get("edges", {})),
+            Level.EDGE.made_keys | dict(keys.get("edges", {})),
             typed["edges"],
             None if schema is None else schema.edges,
             ids.ends,
@@ -178,16 +181,14 @@ def assemble(
     )
     problems.add_located("nodes", node_errors)
     if schema is None:
-        tables = replace(tables, edges=pairing.frame)
+        tables = tables.with_frames({"edges": pairing.frame})
         many = ids.graph is not None
         graphs = typed["graphs"].schema if "graphs" in typed else TableSchema()
         schema = add_default_features(
             Schema(
                 many=many,
                 edge_form=pairing.form,
-                nodes=typed["nodes"].schema,
-                edges=typed["edges"].schema,
-                graphs=graphs,
+                tables={Level.of_table(table): found.schema for table, found in typed.items()},
                 features=features,
                 graph_columns=find_graph_columns(graphs, decided.get("graphs", {})) if many else [],
             )
@@ -224,10 +225,9 @@ def _type_tables(
     features: Features,
 ) -> dict[str, TypedTable]:
     """The columns of every table by all of their rows."""
-    made = {"nodes": {"id": "id"}, "graphs": {"graph": "graph"}, "edges": {"source": "source", "target": "target"}}
     typed = {}
     for table, frame in tables.frames().items():
-        table_keys = dict(keys.get(table) or made[table])
+        table_keys = dict(keys.get(table) or Level.of_table(table).made_keys)
         if table not in keys and table == "nodes" and "graph" in frame.columns:
             table_keys["graph"] = "graph"
         row_normalized = features != "rich" and table == "nodes"
@@ -240,11 +240,11 @@ def _read_tables(tables: Tables, schema: Schema) -> dict[str, TypedTable]:
     """The columns of every table as in the schema. A table without edges needs no columns."""
     typed = {}
     for table, frame in tables.frames().items():
-        fitted = schema.of_graphs if table == "graphs" else schema.table(table)
+        fitted = schema.features_of(table)
         no_edges = table == "edges" and len(frame) == 0 and "source" in frame.columns and len(frame.columns) == 2
         if no_edges:
             typed[table] = TypedTable(fitted, [], 0, tables.name(table))
-        elif table != "graphs" or schema.graph_columns:
+        elif fitted.columns or Level.of_table(table).takes_columns:
             typed[table] = TypedTable.read(fitted, frame, tables.name(table))
     return typed
 
@@ -298,9 +298,10 @@ def _lay_out(
         edge_rows = _follow(edge_rows, inverse_permutation(edge_order))
         node_source, source = node_source[node_order], source[edge_order]
     encoder = TableEncoder(schema, typed, node_rows, node_source, source)
-    ways = torch.from_numpy(node_rows), torch.from_numpy(edge_rows), torch.from_numpy(graph_rows)
+    rows = {Level.NODE: node_rows, Level.EDGE: edge_rows, Level.GRAPH: graph_rows}
     graph_table = typed["graphs"].select(schema.graph_columns) if schema.graph_columns else None
-    return Assembled(graph, tables, schema, *ways, encoder, present, graph_table)
+    rows_by_level = {level: torch.from_numpy(found) for level, found in rows.items()}
+    return Assembled(graph, tables, schema, rows_by_level, encoder, present, graph_table)
 
 
 def _follow(rows: IntArray, position: IntArray) -> IntArray:
