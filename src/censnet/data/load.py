@@ -49,6 +49,7 @@ def load_data(
     overrides: Mapping[str, str] | None = None,
     descriptors: bool = False,
     standardize: Standardize = "none",
+    directed: bool | None = None,
 ) -> Dataset:
     """Read data of any form into a graph or many, with statistics from some rows or from all.
 
@@ -70,6 +71,9 @@ def load_data(
         descriptors: whether molecules have rdkit's descriptors as features, too; a given schema says so itself.
         standardize: what rdkit's MolStandardize does to molecules: `none`, `fragment` (the largest), `parent` (that
             without charges) or `tautomer` (the canonical one of that); a given schema says so itself.
+        directed: whether edges go from `source` to `target`. If None, networkx graphs are what they are, and tables and
+            PyG data are directed unless each edge is there twice, once in each direction with the same data; a given
+            schema says so itself.
     """
     check_arguments(load_data, locals())
     typed = read_data(
@@ -81,6 +85,7 @@ def load_data(
         overrides=overrides,
         descriptors=descriptors,
         standardize=standardize,
+        directed=directed,
     )
     return typed.encode(train_rows)
 
@@ -96,11 +101,12 @@ def read_data(
     descriptors: bool = False,
     standardize: Standardize = "none",
     scaffolds: bool = False,
+    directed: bool | None = None,
 ) -> TypedData:
     """Read data of any form, resolve ids and find the kinds of columns; nothing is encoded yet.
 
     Args:
-        data, schema, target, strict, features, overrides, descriptors, standardize: as in `load_data`.
+        data, schema, target, strict, features, overrides, descriptors, standardize, directed: as in `load_data`.
         scaffolds: whether the scaffolds of molecules are computed, too.
     """
     check_arguments(read_data, locals())
@@ -143,7 +149,7 @@ def read_data(
         )  # fmt: skip
     else:
         _check_options(descriptors, standardize)
-        made = assemble(tables, schema, targets, overrides, problems, notes, features)
+        made = assemble(tables, schema, targets, overrides, problems, notes, features, directed)
     made = _check_graph_table(made, problems)
     notes += notation_notes(made.tables, made.schema) if schema is None else warn_unseen_categories(made.tables, schema)
     notes += problems.notes(made.tables)

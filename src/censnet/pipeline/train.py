@@ -67,6 +67,7 @@ def train(
     progress: bool = False,
     tensorboard: bool = False,
     finish: bool = False,
+    directed: bool | None = None,
 ) -> Run:
     """Train on data of any form, and return a run that predicts, embeds and evaluates.
 
@@ -93,6 +94,8 @@ def train(
         progress: whether to show the progress.
         tensorboard: whether to write curves to `out`/tensorboard.
         finish: whether to close the unfinished training in `out` with its best epoch so far, instead of resuming it.
+        directed: whether edges go from their source to their target, the same as `settings={"data.directed": ...}`;
+            as the data are if None.
 
     Example:
         >>> run = train("karate", "node:faction", settings={"training.epochs": 5})
@@ -107,6 +110,8 @@ def train(
     started = time.monotonic()
     specs = as_specs(target)
     changes, preset, seed = read_settings(settings, specs, preset, seed)
+    if directed is not None:
+        changes["data.directed"] = directed
     folder = None if out is None else run_dir(out)
     resume, again = finish or if_exists == "resume", False
     if folder is not None and resume:

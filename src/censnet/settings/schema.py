@@ -339,6 +339,11 @@ class DataSettings(_Settings):
     label_rate: float = Field(
         0.05, gt=0, lt=0.5, description="share of the samples that are for training, with the split label-rate"
     )
+    directed: bool | Literal["auto"] = Field(
+        "auto",
+        description="whether edges go from source to target; auto is as networkx says, and otherwise true unless each "
+        "edge is there twice, once in each direction",
+    )
     features: Features = Field(
         "rich",
         description="encoding of molecules, word counts and citation links: rich, or as in the paper or the released"

@@ -43,7 +43,7 @@ def read_builtin(name: str, features: Features = "rich") -> Tables | Assembled:
         faction = [karate.classes[label] for label in karate.labels.tolist()]
         nodes = pd.DataFrame({"id": range(len(faction)), "faction": faction})
         edges = pd.DataFrame(karate.ends.t().numpy(), columns=["source", "target"])
-        return Tables(nodes, edges, names={"nodes": "karate nodes", "edges": "karate edges"})
+        return Tables(nodes, edges, names={"nodes": "karate nodes", "edges": "karate edges"}, directed=False)
     if sources.DATASETS[name].kind == "molecules":
         path = next(path for path in sources.find(name).values() if path.suffix == ".csv")
         return Tables(graphs=read_table(path), names={"graphs": path.name})
@@ -96,6 +96,7 @@ def from_tensors(graph: Graph | GraphSet) -> Assembled:
     whole = [given_vector("graph_attr", graph.graph_width)] if isinstance(graph, GraphSet) and graph.graph_width else []
     schema = Schema(
         many=graphs is not None,
+        directed=graph.directed,
         tables={
             Level.NODE: TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
             Level.EDGE: TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),

@@ -149,8 +149,13 @@ def assemble(
     problems: RowErrors,
     notes: list[Note],
     features: Features = "rich",
+    directed: bool | None = None,
 ) -> Assembled:
-    """The structure of a graph, or of many, from tables of nodes and edges; without a schema, columns are typed."""
+    """The structure of a graph, or of many, from tables of nodes and edges; without a schema, columns are typed.
+
+    Edges are directed as the user or the source of the tables says. Else they are, unless each is there twice, once in
+    each direction.
+    """
     decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, CHOICES)
     keys = find_table_keys(tables, schema, decided)
     ids = resolve_ids(tables, keys, problems, notes)
@@ -163,8 +168,13 @@ def assemble(
     good = np.asarray((ids.ends[0] >= 0) & (ids.ends[1] >= 0))
     good[list(edge_errors)] = False
     usable = np.flatnonzero(good)
+    if schema is not None:
+        form, directed = schema.edge_form, schema.directed
+    else:
+        directed = tables.directed if directed is None else directed
+        form = "once" if directed else None
     pairing = pair_edges(
-        None if schema is None else schema.edge_form,
+        form,
         EdgeRows(
             tables.frames()["edges"],
             tables.name("edges"),
@@ -188,12 +198,24 @@ def assemble(
             Schema(
                 many=many,
                 edge_form=pairing.form,
+                directed=pairing.form == "once" if directed is None else directed,
                 tables={Level.of_table(table): found.schema for table, found in typed.items()},
                 features=features,
                 graph_columns=find_graph_columns(graphs, decided.get("graphs", {})) if many else [],
             )
         )
+        notes.extend(_direction_note(schema, tables, directed))
     return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems)
+
+
+def _direction_note(schema: Schema, tables: Tables, asked: bool | None) -> list[Note]:
+    """Whether edges are directed, and where that comes from; nothing where there are no edges."""
+    if not len(tables.frames()["edges"]):
+        return []
+    source, target = (schema.edges.keys.get(role, role) for role in ("source", "target"))
+    what = f"edges are directed, from {source} to {target}" if schema.directed else "edges are undirected"
+    overrule = f"; --{'undirected' if schema.directed else 'directed'} overrules" if asked is None else ""
+    return [Note("direction", f"{tables.name('edges')}: {what}{overrule}")]
 
 
 def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]) -> Keys:
@@ -285,10 +307,11 @@ def _lay_out(
     if ids.graph is None:
         graph_rows = np.zeros(0 if tables.graphs is None else len(tables.graphs), np.int64)
         empty = torch.empty(len(node_source), 0), torch.empty(len(source), 0)
-        graph = Graph(*empty, torch.from_numpy(np.ascontiguousarray(ends)))
+        graph = Graph(*empty, torch.from_numpy(np.ascontiguousarray(ends)), directed=schema.directed)
     else:
         num_graphs = len(tables.frames()["graphs"])
         graph, present, node_order, edge_order = pack(ends, ids.graph, num_graphs)
+        graph = replace(graph, directed=schema.directed)
         graph_rows = invert_rows(present, num_graphs)
         known = problems.found.get("graphs", {})
         without = [row for row in np.flatnonzero(graph_rows < 0).tolist() if row not in known]

@@ -39,6 +39,7 @@ class Tables:
         names: table -> name of its file.
         unreadable: row of `graphs`, counted from 0 -> why there is no molecule in it, where the file says no more.
         notes: what the user should know of how the files were read.
+        directed: whether edges have a direction, where their source says so, as networkx does.
 
     Attributes:
         by_level: level -> its table, of those that are there.
@@ -52,10 +53,12 @@ class Tables:
         names: Mapping[str, str] | None = None,
         unreadable: Mapping[int, RowError] | None = None,
         notes: Sequence[Note] = (),
+        directed: bool | None = None,
     ) -> None:
         every = {Level.NODE: nodes, Level.EDGE: edges, Level.GRAPH: graphs}
         self.by_level = {level: frame for level, frame in every.items() if frame is not None}
         self.names, self.unreadable, self.notes = dict(names or {}), dict(unreadable or {}), list(notes)
+        self.directed = directed
 
     @property
     def nodes(self) -> pd.DataFrame | None:

@@ -245,6 +245,7 @@ class Schema(BaseModel):
         version: of this form.
         many: whether there are many graphs.
         edge_form: whether each edge is there once, or twice, once in each direction with the same features.
+        directed: whether edges go from their source to their target, rather than joining the two.
         tables: the columns of the table of each level. In JSON each stands by the name of its table, beside the others.
         smiles: the column of SMILES, if graphs are molecules.
         features: the set of features.
@@ -267,6 +268,7 @@ class Schema(BaseModel):
     version: Literal[2] = 2
     many: bool = False
     edge_form: EdgeForm = "once"
+    directed: bool = False
     tables: dict[Level, TableSchema] = Field(default_factory=dict)
     smiles: str | None = None
     features: Features = "rich"
