@@ -126,11 +126,13 @@ def read_data(
             _check_options(descriptors, standardize)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
+            _check_direction(directed, built_in)
             return _from_assembled(data, built_in, {}, notes, expand_targets(specs, built_in.tables, overrides)[0])
         data = built_in
     if isinstance(data, Graph | GraphSet):
         _check_options(descriptors, standardize)
         made = from_tensors(data)
+        _check_direction(directed, made)
         return _from_assembled("graph", made, {}, [], expand_targets(specs, made.tables, overrides)[0])
     tables = _as_tables(data, find_roles(overrides, schema))
     asked = target_columns(specs) if schema is None else schema.targets
@@ -147,6 +149,7 @@ def read_data(
             tables, keys, schema, targets, features, decided, problems, notes,
             standardize, built_in_set, descriptors, scaffolds,
         )  # fmt: skip
+        _check_direction(directed, made)
     else:
         _check_options(descriptors, standardize)
         made = assemble(tables, schema, targets, overrides, problems, notes, features, directed)
@@ -218,6 +221,13 @@ def _check_options(descriptors: bool, standardize: Standardize) -> None:
         raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
     if standardize != "none":
         raise DataError(f"data.standardize is {standardize}, expected molecules: there is no table of SMILES")
+
+
+def _check_direction(directed: bool | None, made: Assembled) -> None:
+    """Raise where a direction is asked for that the data cannot have."""
+    if directed not in (None, made.schema.directed):
+        what = "directed" if made.schema.directed else "undirected"
+        raise DataError(f"data.directed is {str(directed).lower()}, but the edges of these data are {what} by themselves")
 
 
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
