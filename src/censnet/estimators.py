@@ -24,7 +24,7 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
-from censnet.data.tables.censoring import is_limit
+from censnet.data.tables.columns import is_limit
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
 from censnet.data.tables.target_spec import TargetKind, TargetSpec

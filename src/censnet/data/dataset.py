@@ -16,11 +16,11 @@ from censnet.data.graph_features import GraphFeatures
 from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.assemble import FeatureEncoder, TableGraph
 from censnet.data.tables.column_notes import clipping_notes, column_notes
-from censnet.data.tables.default_features import count_degree, encode_degree
 from censnet.data.tables.expand_targets import Rows, find_training_rows
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.target_spec import TargetSpec
+from censnet.data.tables.typed_table import count_degree, encode_degree
 from censnet.errors import DataError, name_columns
 from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray

@@ -22,10 +22,9 @@ from censnet.data.molecules.structure_files import is_structure_file, read_struc
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.expand_targets import Rows, expand_targets, target_columns
+from censnet.data.tables.expand_targets import Rows, expand_targets, spread_list_targets, target_columns, with_siblings
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
-from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from censnet.data.tables.censoring import split_limits
-from censnet.data.tables.columns import as_arrow, read_numbers
+from censnet.data.tables.columns import as_arrow, read_numbers, split_limits
 from censnet.ops.arrays import Array
 
 CORRELATION = 0.98

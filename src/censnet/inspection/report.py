@@ -13,8 +13,7 @@ from pydantic import BaseModel, Field
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
-from censnet.data.tables.censoring import split_limits
-from censnet.data.tables.columns import as_arrow
+from censnet.data.tables.columns import as_arrow, split_limits
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import DataError

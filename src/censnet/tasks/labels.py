@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from censnet.data.tables.columns import as_arrow, as_text, is_number
-from censnet.data.tables.integers import MISSING
+from censnet.data.tables.columns import MISSING, as_arrow, as_text, is_number
 from censnet.ops.arrays import IntArray
 
 LabelDtype = Literal["text", "integer", "float", "boolean"]

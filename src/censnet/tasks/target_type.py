@@ -11,9 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.tables.censoring import Censoring, split_limits
-from censnet.data.tables.columns import as_arrow, is_number, read_dates, read_numbers
-from censnet.data.tables.notations import Notation, find_notation
+from censnet.data.tables.columns import (
+    Censoring,
+    Notation,
+    as_arrow,
+    find_notation,
+    is_number,
+    read_dates,
+    read_numbers,
+    split_limits,
+)
 from censnet.data.tables.target_spec import TargetKind
 from censnet.errors import DataError
 from censnet.ops.arrays import Array, IntArray
