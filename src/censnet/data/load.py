@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, TypedData
+from censnet.data.dataset import Dataset, Rows, TypedData
 from censnet.data.datasets import download as sources
 from censnet.data.datasets.builtin import from_tensors, read_builtin
 from censnet.data.graph_features import GraphFeatures
@@ -22,7 +22,7 @@ from censnet.data.molecules.structure_files import is_structure_file, read_struc
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.expand_targets import Rows, expand_targets, spread_list_targets, target_columns, with_siblings
+from censnet.data.tables.expand_targets import expand_targets, resolve_targets
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
 from censnet.data.tables.notes import Note, RowError
@@ -126,12 +126,8 @@ def read_data(
         made = from_tensors(data)
         return _from_assembled("graph", made, {}, [], expand_targets(specs, made.tables, overrides)[0])
     tables = _as_tables(data, find_roles(overrides, schema))
-    asked = target_columns(specs) if schema is None else schema.targets
-    tables = spread_list_targets(tables, asked)
-    if schema is None:
-        specs, said = expand_targets(specs, tables, overrides)
-        notes += said
-    targets = with_siblings(target_columns(specs), tables)
+    tables, specs, targets, said = resolve_targets(specs, tables, overrides, None if schema is None else schema.targets)
+    notes += said
     problems = RowErrors(tables, strict)
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from censnet.data.dataset import Dataset, TypedData
-from censnet.data.digests import fingerprint
+from censnet.console import printable
+from censnet.data.dataset import Dataset, TypedData, fingerprint
 from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
@@ -28,7 +28,7 @@ from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
-from censnet.text import count, printable
+from censnet.text import count
 from censnet.training.task_data import TaskData, make_task_data
 
 logger = logging.getLogger(__name__)

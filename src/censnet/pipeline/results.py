@@ -9,16 +9,15 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.data.digests import fingerprint, row_digests, spell_digests
+from censnet.data.dataset import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, split_rows
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
-from censnet.runs.evaluation import score_parts
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
-from censnet.runs.run import Run
+from censnet.runs.run import Run, score_parts
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.training.history import history_table
 from censnet.training.trainer import FitResult

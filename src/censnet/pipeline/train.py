@@ -15,26 +15,28 @@ from typing import Literal
 from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
+from censnet.console import show
 from censnet.errors import ArgumentError, RunError, WriteError, quote
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
-from censnet.progress import show
 from censnet.runs.config import MAX_MEMBERS, TrainingStart
-from censnet.runs.directory import CHECKPOINT, commit, locked, read_config, run_dir
-from censnet.runs.run import Run, load_run
-from censnet.runs.unfinished import (
-    asks_other_epochs,
-    check_extends,
+from censnet.runs.directory import (
+    CHECKPOINT,
     close_directory,
+    commit,
     history_path,
     is_finished,
+    locked,
     open_directory,
+    read_config,
     read_start,
-    table_content,
+    run_dir,
 )
+from censnet.runs.resume import asks_other_epochs, check_extends, table_content
+from censnet.runs.run import Run, load_run
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
 from censnet.settings.presets import Changes, values_of
 from censnet.training.batches import choose_sampling

@@ -1,4 +1,4 @@
-"""The columns that targets stand for, and the rows that statistics come from."""
+"""Targets as columns: `*` is every column that is left, and a column of lists one for each entry, `y[0]`, `y[1]`..."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import difflib
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from torch import Tensor
 
-from censnet.data.tables.assemble import TrainRows
 from censnet.data.tables.column_types import find_kind
 from censnet.data.tables.columns import CHOICES, as_arrow, is_list, is_missing
 from censnet.data.tables.files import Tables
@@ -22,8 +19,7 @@ from censnet.data.tables.keys import find_keys, table_overrides
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec, quote_name
 from censnet.errors import DataError, name_columns, quote
-from censnet.levels import COLUMN_LEVELS, Level
-from censnet.ops.arrays import Array
+from censnet.levels import COLUMN_LEVELS
 
 MAX_ENTRIES = 1_000
 _ENTRY = re.compile(r"(.+)\[[0-9]+\]", re.DOTALL)
@@ -125,8 +121,43 @@ def is_array(value: object) -> bool:
     return hasattr(value, "__array__") and not is_missing(value)
 
 
-Rows = Tensor | Array | Sequence[int]
 MAX_NAMED = 5  # columns that a note names one by one
+
+
+class ResolvedTargets(NamedTuple):
+    """Targets as columns of the tables.
+
+    Args:
+        tables: those that were read, where lists that are targets have become columns.
+        specs: one target for each column; none where a schema says what is predicted.
+        columns: table -> the columns that are no features: targets, and the other entries of their lists.
+        notes: what `*` stands for.
+    """
+
+    tables: Tables
+    specs: list[TargetSpec]
+    columns: dict[str, list[str]]
+    notes: list[Note]
+
+
+def resolve_targets(
+    specs: Sequence[TargetSpec],
+    tables: Tables,
+    overrides: Mapping[str, str] | None = None,
+    known: Mapping[str, Sequence[str]] | None = None,
+) -> ResolvedTargets:
+    """The columns that targets mean, with lists spread over columns.
+
+    Args:
+        specs: as the user wrote them.
+        tables: what was read.
+        overrides: column -> kind or role, as in `load_data`.
+        known: table -> targets, where a schema says so.
+    """
+    tables, notes = spread_list_targets(tables, target_columns(specs) if known is None else known), list[Note]()
+    if known is None:
+        specs, notes = expand_targets(specs, tables, overrides)
+    return ResolvedTargets(tables, list(specs), with_siblings(target_columns(specs), tables), notes)
 
 
 def target_columns(specs: Sequence[TargetSpec]) -> dict[str, list[str]]:
@@ -210,33 +241,3 @@ def _near(spec: TargetSpec, columns: Sequence[str]) -> str:
 def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     return ", ".join(names[:MAX_NAMED]) + more
-
-
-def find_training_rows(
-    rows: Rows | Mapping[str, Rows] | None, targets: Mapping[str, Sequence[str]], tables: Tables
-) -> TrainRows:
-    """Table -> the rows that statistics are taken from; a bare list is for the level of the one target."""
-    if rows is None:
-        return {}
-    if not isinstance(rows, Mapping):
-        if len(targets) != 1:
-            raise DataError("train_rows are for one level, expected {'node': rows, ...} with as many targets")
-        rows = {level: rows for level in COLUMN_LEVELS if level.table in targets}
-    found = {}
-    for level, some in rows.items():
-        table = Level.of_column(level).table
-        frame = tables.frames().get(table)
-        try:
-            given = np.asarray(some)
-            chosen = given.astype(np.int64)
-        except (TypeError, ValueError, OverflowError):
-            given = chosen = np.empty((0, 0), np.int64)
-        if chosen.ndim != 1 or given.dtype.kind not in "iu":
-            raise DataError(f"train_rows of {level} is {quote(some)}, expected a list of whole numbers, from 0")
-        count = 0 if frame is None else len(frame)
-        if len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= count:
-            raise DataError(
-                f"train_rows of {level} are not rows of {tables.name(table)}, expected some from 0 to {count - 1}"
-            )
-        found[table] = chosen
-    return found
