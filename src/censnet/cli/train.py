@@ -68,15 +68,15 @@ def train(
     show_notes(logging.WARNING if quiet else logging.INFO)
     _check_options(context)
     kept = keep_heap()
-    from censnet import pipeline
+    from censnet.settings.presets import parse_changes
+
+    changes = parse_changes([*(change or ()), *(["training.precision=bf16"] if bf16 else ())])
+    import censnet.pipeline as pipeline
     from censnet.cli.render_run import replicates_screen, run_screen
     from censnet.inspection.cost import assume_heap_kept
-    from censnet.settings.presets import parse_changes
 
     if kept:
         assume_heap_kept()
-
-    changes = parse_changes([*(change or ()), *(["training.precision=bf16"] if bf16 else ())])
     shared: dict[str, Any] = {"device": device, "progress": not quiet, "settings": changes}
     several = None
     if data is None:

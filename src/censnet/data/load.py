@@ -28,7 +28,7 @@ from censnet.data.tables.keys import ROLES, TABLES, table_overrides
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize
-from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
+from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph
@@ -105,7 +105,7 @@ def read_data(
     check_arguments(read_data, locals())
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[Note]()
-    specs = parse_targets(target)[0] if as_items(target) else []
+    specs = parse_targets(target, required=False)[0]
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
         name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
     built_in_set = sources.is_built_in(data)

@@ -26,6 +26,7 @@ from censnet.training.trainer import FitResult
 def make_run(
     prepared: Prepared,
     members: Sequence[Selection],
+    selection: SelectionRecord | None,
     seconds: float,
     device: torch.device,
     start: TrainingStart | None = None,
@@ -36,6 +37,7 @@ def make_run(
     Args:
         prepared: the data, and the settings of the selected recipe.
         members: the selected model of each member.
+        selection: the candidates that each was selected from, if there were several.
         seconds: that the training took.
         device: where to compute.
         start: the inputs of the training, to be stored.
@@ -66,7 +68,7 @@ def make_run(
         members=len(models),
         monitor=monitor if validated else None,
         best_epoch=[_best_epoch(one) for one in fit_results],
-        selection=SelectionRecord.of(members),
+        selection=selection,
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         finished_early=finished_early,
         findings=prepared.findings,

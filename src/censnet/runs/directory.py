@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -233,15 +233,20 @@ def write_directory(path: Path, config: RunConfig, files: Mapping[str, bytes]) -
         atomic_write(place / name, content)
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     atomic_write(place / CONFIG, dump_with_checksum(config.model_copy(update={"files": sums}).model_dump(mode="json")))
-    commit(path)
+    commit(path, sums)
 
 
-def commit(path: Path) -> None:
-    """Move the files of a completely written run to their place, `config.json` last."""
+def commit(path: Path, files: Collection[str] | None = None) -> None:
+    """Move the files of a completely written run to their place, `config.json` last.
+
+    Args:
+        path: the run directory.
+        files: the names of the files beside it; those that it names if None.
+    """
     place = path / SAVING
     if not _is_saving(path):
         return
-    files = _read_config(path).files
+    files = _read_config(path).files if files is None else files
     for old in path.iterdir():
         if FILES.fullmatch(old.name) and old.name not in files:  # of the run before
             old.unlink()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -92,7 +92,7 @@ class Predictor:
             raise ArgumentError(f"pairs and top are for links, but the level is {level}")
         check_exclusive(pairs, top)
         dataset, where = self.read(data, strict=strict), find_device(device)
-        outputs = self.outputs(dataset.graph, where, progress)
+        outputs = self.counted_outputs(dataset.graph, where, progress)
         if level == "link":
             return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress)
         return self.table(dataset, level, outputs, keep)
@@ -146,15 +146,21 @@ class Predictor:
         logger.log(logging.WARNING if much else logging.INFO, "%s", line)
         return replace(dataset, notes=[*dataset.notes, Note("size", line)])
 
-    def outputs(self, graph: Graph | GraphSet, device: torch.device, progress: bool = False) -> list[Outputs]:
-        """The outputs of each member in one forward pass, on the CPU."""
+    def outputs(
+        self, graph: Graph | GraphSet, device: torch.device, tick: Callable[[int], None] = lambda _: None
+    ) -> list[Outputs]:
+        """The outputs of each member in one forward pass, on the CPU. `tick` is called with a number of graphs done."""
         found = []
-        with counting("predicting", self._work(graph), progress) as tick:
-            for model, placed in self._placed(graph, device):
-                by_level, link_inputs, unclipped = infer(model, placed, tick)
-                links = None if link_inputs is None else link_inputs.to("cpu")
-                found.append(Outputs(_on_cpu(by_level), links, _on_cpu(unclipped)))
+        for model, placed in self._placed(graph, device):
+            by_level, link_inputs, unclipped = infer(model, placed, tick)
+            links = None if link_inputs is None else link_inputs.to("cpu")
+            found.append(Outputs(_on_cpu(by_level), links, _on_cpu(unclipped)))
         return found
+
+    def counted_outputs(self, graph: Graph | GraphSet, device: torch.device, progress: bool) -> list[Outputs]:
+        """The outputs, with a progress bar if it is asked for."""
+        with counting("predicting", self._work(graph), progress) as tick:
+            return self.outputs(graph, device, tick)
 
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
         """Outputs as predictions in the user's labels and units, behind the user's columns."""

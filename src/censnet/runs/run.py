@@ -97,7 +97,7 @@ class Run(Predictor):
         splits = self._read_splits()
         links = read_links(self.splits, dataset.rows("edge")) if self.config.link else None
         task_data = make_task_data(dataset, self.config.targets, [splits], links)
-        outputs = self.outputs(task_data.graph, where, progress)
+        outputs = self.counted_outputs(task_data.graph, where, progress)
         held_out = None if links is None else score_held_out(self.models, outputs, links)
         return score_parts(task_data, outputs, held_out)
 
@@ -207,7 +207,7 @@ def score_other_data(
     """
     config, scores, fresh = run.config, Scores(), Scores()
     if config.targets:
-        outputs = run.outputs(dataset.graph, device, progress)
+        outputs = run.counted_outputs(dataset.graph, device, progress)
         for level, targets in run.targets.items():
             columns = [dataset.labels(level, target.column) for target in targets]
             shape = dataset.rows(level), dataset.count(level)

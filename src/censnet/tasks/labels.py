@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from censnet.data.tables.columns import (
+    ABOVE,
+    LIMIT,
     MISSING,
-    Censoring,
     Notation,
     as_arrow,
     as_text,
@@ -22,12 +23,12 @@ from censnet.data.tables.columns import (
     is_number,
     read_dates,
     read_numbers,
-    split_limits,
 )
 from censnet.data.tables.target_spec import TargetKind
 from censnet.errors import DataError
 from censnet.ops.arrays import Array, IntArray
 
+Censoring = NDArray[np.int8]  # -1 for a label such as <5, 1 for >5, 0 for a number
 LabelDtype = Literal["text", "integer", "float", "boolean"]
 
 _TRUTH = {"true": 1, "t": 1, "yes": 1, "y": 1, "1": 1, "false": 0, "f": 0, "no": 0, "n": 0, "0": 0}
@@ -236,6 +237,28 @@ def _of_text(labels: pd.Series[Any], table: str, column: str, notation: Notation
             column=column,
         )
     return "multiclass", f"{distinct:,} different words"
+
+
+def split_limits(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Censoring | None]:
+    """The values without the sign in front of a limit, and the side of each: -1 below, 1 above, 0 where there is none.
+
+    Where no value has such a sign, there are no sides (None) and the values are as they were. Whether what is behind a
+    sign is a number is for a reader of numbers to say.
+
+    >>> values, censoring = split_limits(pa.chunked_array([["3.5", "<-5", None, ">= 10", "<NA>"]]))
+    >>> values.to_pylist(), censoring.tolist()
+    (['3.5', '-5', None, '10', '<NA>'], [0, -1, 0, 1, 0])
+    """
+    if not pa.types.is_string(values.type):
+        return values, None
+    limits = pc.fill_null(pc.match_substring_regex(values, LIMIT), False)
+    if not pc.any(limits).as_py():
+        return values, None
+    above = pc.match_substring_regex(values, rf"^\s*(?:{ABOVE})")
+    censoring = np.asarray(limits.to_numpy(), np.int8)
+    censoring[np.asarray(limits.to_numpy(), bool) & ~np.asarray(pc.fill_null(above, False).to_numpy(), bool)] = -1
+    bare = pc.replace_substring_regex(values, LIMIT, r"\1")
+    return pc.if_else(limits, bare, values), censoring
 
 
 def read_finite(

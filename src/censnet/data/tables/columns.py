@@ -1,4 +1,4 @@
-"""The values of a column as numbers: text that holds numbers in some notation, limits such as >5, dates or lists.
+"""The values of a column as numbers: text that holds numbers in some notation, dates or lists.
 
 Every reader takes an Arrow column and gives numbers, NaN where a value is missing, and the rows whose value is neither
 missing nor readable. None loops over rows.
@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from censnet.ops.arrays import Array, BoolArray, IntArray
 
@@ -56,11 +55,9 @@ _SIGNS = (
 )
 _MIXED_LIST = r"^[\[\(].*[0-9],[0-9].*[\]\)]$"
 
-_BELOW, _ABOVE = "<=|=<|<|≤|⩽", ">=|=>|>|≥|⩾"
+_BELOW, ABOVE = "<=|=<|<|≤|⩽", ">=|=>|>|≥|⩾"
 _NUMBER = r"\s*([+-]?[.,]?[0-9].*)$"
-_LIMIT = rf"^\s*(?:{_BELOW}|{_ABOVE}){_NUMBER}"
-
-Censoring = NDArray[np.int8]
+LIMIT = rf"^\s*(?:{_BELOW}|{ABOVE}){_NUMBER}"
 
 _ENTRY = rf"(?:{NUMBER}|[nN]a[nN]|NA|None|null)"
 _LIST = rf"^[\[\(]\s*(?:{_ENTRY}(?:[,;\s]\s*{_ENTRY})*)?\s*,?\s*[\]\)]$"
@@ -395,32 +392,10 @@ def _matches(text: pa.ChunkedArray, pattern: str) -> BoolArray:
     return np.asarray(pc.fill_null(pc.match_substring_regex(text, pattern), False).to_numpy(), dtype=bool)
 
 
-def split_limits(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Censoring | None]:
-    """The values without the sign in front of a limit, and the side of each: -1 below, 1 above, 0 where there is none.
-
-    Where no value has such a sign, there are no sides (None) and the values are as they were. Whether what is behind a
-    sign is a number is for a reader of numbers to say.
-
-    >>> values, censoring = split_limits(pa.chunked_array([["3.5", "<-5", None, ">= 10", "<NA>"]]))
-    >>> values.to_pylist(), censoring.tolist()
-    (['3.5', '-5', None, '10', '<NA>'], [0, -1, 0, 1, 0])
-    """
-    if not pa.types.is_string(values.type):
-        return values, None
-    limits = pc.fill_null(pc.match_substring_regex(values, _LIMIT), False)
-    if not pc.any(limits).as_py():
-        return values, None
-    above = pc.match_substring_regex(values, rf"^\s*(?:{_ABOVE})")
-    censoring = np.asarray(limits.to_numpy(), np.int8)
-    censoring[np.asarray(limits.to_numpy(), bool) & ~np.asarray(pc.fill_null(above, False).to_numpy(), bool)] = -1
-    bare = pc.replace_substring_regex(values, _LIMIT, r"\1")
-    return pc.if_else(limits, bare, values), censoring
-
-
 def is_limit(value: object) -> bool:
     """Whether a value is written as a limit.
 
     >>> is_limit(">10"), is_limit("≤ 3"), is_limit("<5 minutes"), is_limit("10")
     (True, True, True, False)
     """
-    return isinstance(value, str) and re.match(_LIMIT, value) is not None
+    return isinstance(value, str) and re.match(LIMIT, value) is not None

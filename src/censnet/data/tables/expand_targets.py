@@ -163,7 +163,8 @@ def resolve_targets(
 def target_columns(specs: Sequence[TargetSpec]) -> dict[str, list[str]]:
     """Table -> the columns to predict there; `*` is none yet.
 
-    >>> target_columns([TargetSpec(Level.NODE, "age"), TargetSpec(Level.NODE, "sex", "binary")])
+    >>> from censnet.data.tables.target_spec import parse_targets
+    >>> target_columns(parse_targets("node:age,sex=binary")[0])
     {'nodes': ['age', 'sex']}
     """
     found: dict[str, list[str]] = {}
