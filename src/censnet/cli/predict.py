@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from censnet.cli.heap import keep_heap
 from censnet.cli.messages import echo, echo_json, echo_table, show_notes
-from censnet.cli.options import Data, DataOrSmiles, Device, Json, RunDir, Strict, named_path
+from censnet.cli.options import Data, DataOrSmiles, Device, Json, RunDir, Strict, keep_heap, named_path
 from censnet.errors import ArgumentError, RunError, shorten
 from censnet.text import count
 

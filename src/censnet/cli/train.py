@@ -12,9 +12,18 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from censnet.cli.heap import keep_heap
 from censnet.cli.messages import echo, echo_json, handle_interrupt, show_notes
-from censnet.cli.options import Column, Device, Preset, Strict, Target, given_options, named_path, parse_overrides
+from censnet.cli.options import (
+    Column,
+    Device,
+    Preset,
+    Strict,
+    Target,
+    given_options,
+    keep_heap,
+    named_path,
+    parse_overrides,
+)
 from censnet.errors import ArgumentError, DataError
 
 WITHOUT_DATA = {"out", "resume", "finish", "change", "bf16", "device", "tensorboard", "quiet", "as_json"}  # allowed

@@ -11,13 +11,12 @@ import pandas as pd
 from torch import Tensor
 
 from censnet.console import printable
-from censnet.data.dataset import Dataset, TypedData, fingerprint
+from censnet.data.dataset import Dataset, TypedData
 from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
 from censnet.errors import DataError
-from censnet.files import tensor_digest
 from censnet.inspection import audit
 from censnet.levels import Level
 from censnet.ops.graph import Graph
@@ -76,13 +75,6 @@ class Prepared:
             level: f"{split.source} ({', '.join(f'{len(rows):,} {name}' for name, rows in split.parts.items())})"
             for level, split in splits.items()
         }
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of the data, and one of labels and split."""
-        named = {"labels": self.task_data.labels, "parts": self.task_data.parts, "censoring": self.task_data.censoring}
-        tensors = {f"{name} {level}": tensor for name, found in named.items() for level, tensor in found.items()}
-        return f"{fingerprint(self.data.graph)}-{tensor_digest(tensors)}"
 
 
 def prepare(

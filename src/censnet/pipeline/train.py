@@ -16,7 +16,9 @@ from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
 from censnet.console import show
+from censnet.data.dataset import fingerprint
 from censnet.errors import ArgumentError, RunError, WriteError, quote
+from censnet.files import tensor_digest
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
@@ -256,7 +258,9 @@ def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] |
         prepared, ensemble, overrides: as in `train`.
         has_name: whether the data can be read again by their name or path.
     """
-    tables, parts = prepared.data.tables, prepared.task_data.parts
+    tables, task_data = prepared.data.tables, prepared.task_data
+    named = {"labels": task_data.labels, "parts": task_data.parts, "censoring": task_data.censoring}
+    tensors = {f"{name} {level}": tensor for name, found in named.items() for level, tensor in found.items()}
     return TrainingStart(
         target_specs=prepared.target_specs,
         settings=prepared.settings,
@@ -265,10 +269,11 @@ def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] |
         ensemble=ensemble,
         overrides=dict(overrides or {}),
         data=prepared.data.name if has_name else "",
-        fingerprint=prepared.fingerprint,
+        fingerprint=f"{fingerprint(prepared.data.graph)}-{tensor_digest(tensors)}",
         tables={table: table_content(frame, tables.name(table)) for table, frame in tables.frames().items()},
         parts={
-            level: hashlib.blake2b(part.numpy().tobytes(), digest_size=8).hexdigest() for level, part in parts.items()
+            level: hashlib.blake2b(part.numpy().tobytes(), digest_size=8).hexdigest()
+            for level, part in task_data.parts.items()
         },
     )
 
