@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, TypedData
+from censnet.data.dataset import Dataset, Rows, TypedData
 from censnet.data.datasets import download as sources
 from censnet.data.datasets.builtin import from_tensors, read_builtin
 from censnet.data.graph_features import GraphFeatures
@@ -22,14 +22,13 @@ from censnet.data.molecules.structure_files import is_structure_file, read_struc
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.expand_targets import Rows, expand_targets, target_columns
+from censnet.data.tables.expand_targets import expand_targets, resolve_targets
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
-from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize
-from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
+from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph
@@ -112,7 +111,7 @@ def read_data(
     check_arguments(read_data, locals())
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[Note]()
-    specs = parse_targets(target)[0] if as_items(target) else []
+    specs = parse_targets(target, required=False)[0]
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
         name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
     built_in_set = sources.is_built_in(data)
@@ -135,12 +134,8 @@ def read_data(
         _check_direction(directed, made)
         return _from_assembled("graph", made, {}, [], expand_targets(specs, made.tables, overrides)[0])
     tables = _as_tables(data, find_roles(overrides, schema))
-    asked = target_columns(specs) if schema is None else schema.targets
-    tables = spread_list_targets(tables, asked)
-    if schema is None:
-        specs, said = expand_targets(specs, tables, overrides)
-        notes += said
-    targets = with_siblings(target_columns(specs), tables)
+    tables, specs, targets, said = resolve_targets(specs, tables, overrides, None if schema is None else schema.targets)
+    notes += said
     problems = RowErrors(tables, strict)
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
@@ -227,7 +222,9 @@ def _check_direction(directed: bool | None, made: Assembled) -> None:
     """Raise where a direction is asked for that the data cannot have."""
     if directed not in (None, made.schema.directed):
         what = "directed" if made.schema.directed else "undirected"
-        raise DataError(f"data.directed is {str(directed).lower()}, but the edges of these data are {what} by themselves")
+        raise DataError(
+            f"data.directed is {str(directed).lower()}, but these data say themselves that edges are {what}"
+        )
 
 
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:

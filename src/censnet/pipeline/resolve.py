@@ -13,12 +13,12 @@ import torch
 
 from censnet.data.dataset import Dataset
 from censnet.data.splits.split_file import Split
-from censnet.data.splits.stated import has_wide_masks
 from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, parse_targets
 from censnet.errors import ArgumentError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.pipeline.splitting import has_wide_masks
 from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target

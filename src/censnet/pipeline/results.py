@@ -9,16 +9,15 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.data.digests import fingerprint, row_digests, spell_digests
+from censnet.data.dataset import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, split_rows
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
-from censnet.runs.evaluation import score_parts
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
-from censnet.runs.run import Run
+from censnet.runs.run import Run, score_parts
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.training.history import history_table
 from censnet.training.trainer import FitResult
@@ -27,6 +26,7 @@ from censnet.training.trainer import FitResult
 def make_run(
     prepared: Prepared,
     members: Sequence[Selection],
+    selection: SelectionRecord | None,
     seconds: float,
     device: torch.device,
     start: TrainingStart | None = None,
@@ -37,6 +37,7 @@ def make_run(
     Args:
         prepared: the data, and the settings of the selected recipe.
         members: the selected model of each member.
+        selection: the candidates that each was selected from, if there were several.
         seconds: that the training took.
         device: where to compute.
         start: the inputs of the training, to be stored.
@@ -67,7 +68,7 @@ def make_run(
         members=len(models),
         monitor=monitor if validated else None,
         best_epoch=[_best_epoch(one) for one in fit_results],
-        selection=SelectionRecord.of(members),
+        selection=selection,
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         finished_early=finished_early,
         findings=prepared.findings,

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from censnet.arguments import check_arguments
+from censnet.console import counting
 from censnet.data.dataset import Dataset
 from censnet.data.load import given_smiles, load_data
 from censnet.data.tables.notes import Note
@@ -23,7 +24,6 @@ from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.progress import counting
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.known_labels import KnownLabels, merge
