@@ -181,12 +181,12 @@ class Predictor:
     def known_training_labels(self, dataset: Dataset, task_data: TaskData) -> KnownLabels | None:
         """The labels of the training data that predictions for it are shown; None if the models read no labels."""
         levels = self.inputs.levels
-        return KnownLabels.of_training(dataset, task_data, levels) if levels else None
+        return KnownLabels.of_training(dataset, task_data, levels) if levels and self.config.shows_labels else None
 
     def _known_labels(self, dataset: Dataset) -> KnownLabels | None:
         """The labels that data carry; None if the models read no labels, or there are none."""
         targets = {level: self.targets[level] for level in self.inputs.levels}
-        if not targets:
+        if not targets or not self.config.shows_labels:
             return None
         known = KnownLabels.of_data(dataset, targets)
         total = sum(int((~labels.isnan().all(1)).sum()) for labels in known.labels.values())
