@@ -41,11 +41,8 @@ def fees() -> Tables:
     data = payments()
     wealth = [f"<= {POOR}" if value < POOR else str(value) for value in data.nodes["wealth"]]
     wealth[::4] = [None] * len(wealth[::4])
-    return replace(
-        data,
-        nodes=data.nodes.assign(wealth=wealth),
-        edges=data.edges.assign(fee=censor(data.edges["fee"], LIMIT)),
-    )
+    edges = data.edges.assign(fee=censor(data.edges["fee"], LIMIT))
+    return data.with_frames({"nodes": data.nodes.assign(wealth=wealth), "edges": edges})
 
 
 def beads() -> Tables:
