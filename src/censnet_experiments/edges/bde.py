@@ -37,7 +37,7 @@ class BondData:
     def keep_training(self, share: float, seed: int) -> BondData:
         """Keep a share of the training molecules, chosen by the seed, with all molecules of the other parts.
 
-        The molecules of a smaller share are among those of a larger one with the same seed. Molecules are numbered anew.
+        Of one seed, a smaller share is part of a larger one. The molecules are numbered anew.
         """
         if not 0 < share <= 1:
             raise DataError(f"share is {share}, expected more than 0 and at most 1")
