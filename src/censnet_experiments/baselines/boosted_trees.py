@@ -76,7 +76,7 @@ class BoostedTrees:
         Features that have one value in all training rows are left out. `categories` are columns of codes.
         """
         features, labels = train
-        self._columns = [name for name in features if features[name].nunique(dropna=False) > 1]
+        self._columns = [str(name) for name in features if features[name].nunique(dropna=False) > 1]
         if not self._columns:
             raise DataError("no feature differs between training rows, expected at least one")
         self._categories = [name for name in self._columns if name in categories]
@@ -106,7 +106,7 @@ class BoostedTrees:
         """Numbers, probabilities of class 1 of two, or (rows, classes) probabilities of more."""
         asked = features[self._columns]
         if self.numeric:
-            return np.mean([model.predict(asked) for model in self._models], axis=0)
+            return np.asarray(np.mean([model.predict(asked) for model in self._models], axis=0))
         shares = np.mean([model.predict_proba(asked) for model in self._models], axis=0)
         return np.asarray(shares[:, 1] if shares.shape[1] == 2 else shares)
 
@@ -255,7 +255,7 @@ def _fit(
         model = BoostedTrees(*trees).fit(
             (features.iloc[fitted], labels[fitted]),
             (later.iloc[validation], labels[validation]),
-            [name for name in features if name.removeprefix("source: ").removeprefix("target: ") in categories],
+            [f"{end}{name}" for name in categories for end in ("", "source: ", "target: ")],
         )
         if best is None or model.score > best.score:
             best, chosen, known = model, scheme, later

@@ -112,7 +112,7 @@ def edge_features(
         time: (E,) of each edge.
     """
     u, v, count = graph.source, graph.target, graph.num_nodes
-    found: dict[str, Array] = {name: graph.edges[name].to_numpy() for name in graph.edges}
+    found: dict[str, Array] = {str(name): graph.edges[name].to_numpy() for name in graph.edges}
     for end, ids in (("source", u), ("target", v)):
         found |= {f"{end}: {name}": graph.nodes[name].to_numpy()[ids] for name in graph.nodes}
     if structure:
@@ -155,7 +155,7 @@ def node_features(
     """
     u, v, count = graph.source, graph.target, graph.num_nodes
     everybody = np.arange(count)
-    found: dict[str, Array] = {name: graph.nodes[name].to_numpy() for name in graph.nodes}
+    found: dict[str, Array] = {str(name): graph.nodes[name].to_numpy() for name in graph.nodes}
     first = _first_of_pair(u, v, count)
     pair, reverse = _pairs(u, v, count)
     mutual = np.isin(pair, reverse) & first & (u != v)
@@ -222,7 +222,7 @@ def _edge_labels(graph: TreeGraph, known: LabelSums) -> dict[str, Array]:
         "pair": by_pair[pair] - own,
         "reverse": by_pair[reverse] - own * loop,
     }
-    found = {}
+    found: dict[str, Array] = {}
     for name, sums in seen.items():
         found |= known.describe(sums, f"{name}: known labels,")
     if known.num_kinds <= MOST_KINDS:
@@ -253,7 +253,7 @@ def _aggregates(columns: pd.DataFrame, group: Array, asked: Array, count: int, n
     """Mean, minimum and maximum of each column by group, at the groups that are asked; NaN where a group is empty."""
     if columns.shape[1] == 0:
         return {}
-    found = {}
+    found: dict[str, Array] = {}
     grouped = columns.groupby(group)
     for how in ("mean", "min", "max"):
         table = grouped.agg(how).reindex(range(count))

@@ -82,7 +82,7 @@ def grid_data(nodes: Array, edges: Array, node_columns: list[str], edge_columns:
         answers = [name[:-1] for name in names if name.endswith("*")]
         keys = ("graph", "id", "source", "target")
         found[table] = frame
-        roles[table] = [name for name in frame if name not in (*keys, *answers, *PEERS)], answers
+        roles[table] = [str(name) for name in frame if name not in (*keys, *answers, *PEERS)], answers
     tables = Tables(found["nodes"], found["edges"], pd.DataFrame({"graph": samples}))
     peers = [name for name in PEERS if name in found["edges"]]
     return GridData(tables, *roles["nodes"], *roles["edges"], peers)
