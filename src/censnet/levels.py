@@ -79,3 +79,4 @@ class Level(StrEnum):
 
 
 COLUMN_LEVELS = (Level.NODE, Level.EDGE, Level.GRAPH)
+MOLECULE_LEVELS = {"atom": Level.NODE, "bond": Level.EDGE}  # the words of chemistry, for data that are molecules

@@ -145,11 +145,24 @@ class TypedData(IndexedData):
             ):
                 of_row = np.append(np.repeat(training, offset.diff().numpy()), False)  # a row that became nothing is -1
                 chosen.setdefault(table, np.flatnonzero(of_row[became.numpy()]))
+        if self.schema.smiles is not None and {"nodes", "edges"} & chosen.keys():
+            chosen["graphs"] = self._training_molecules(chosen)
         if links is None:
             return chosen, None
         if "edges" not in chosen and len(self.edge_rows):
             chosen["edges"] = links.rows.to_input(self.edge_rows).train.numpy()
         return chosen, links.rows.train.numpy()
+
+
+    def _training_molecules(self, chosen: Mapping[str, IntArray]) -> IntArray:
+        """The rows of molecules that are for training, or one of whose atoms or bonds is."""
+        found = [chosen[table] for table in chosen if table == "graphs"]
+        for level in (Level.NODE, Level.EDGE):
+            if level.table in chosen and isinstance(self.graph, GraphSet):
+                rows = self.rows(level)[torch.from_numpy(chosen[level.table])]
+                graphs = level.owners(self.graph)[rows[rows >= 0]].unique()
+                found.append(torch.isin(self.graph_rows, graphs).nonzero().squeeze(1).numpy())
+        return np.unique(np.concatenate(found))
 
 
 @dataclass(frozen=True, eq=False)

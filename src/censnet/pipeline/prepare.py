@@ -115,6 +115,7 @@ def prepare(
         descriptors=settings.data.descriptors,
         standardize=settings.data.standardize,
         scaffolds=settings.data.split == "scaffold",
+        hydrogens=settings.data.hydrogens,
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
     asked = list(typed.targets)

@@ -107,6 +107,8 @@ class Parser:
         molecule = self.molecule_or_none(text)
         if molecule is None:
             return []
+        if self._reading.hydrogens == "explicit":
+            return list(range(Chem.AddHs(molecule).GetNumAtoms()))
         spelling = read_spelling(text, self._reading.isotopes)
         if "H" not in spelling.smiles and self._standard is None:
             return list(range(molecule.GetNumAtoms()))

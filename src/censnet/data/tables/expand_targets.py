@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +26,7 @@ Rows = Tensor | Array | Sequence[int]
 MAX_NAMED = 5  # columns that a note names one by one
 
 
-def target_columns(specs: Sequence[TargetSpec]) -> dict[str, list[str]]:
+def target_columns(specs: Iterable[TargetSpec]) -> dict[str, list[str]]:
     """Table -> the columns to predict there; `*` is none yet.
 
     >>> target_columns([TargetSpec(Level.NODE, "age"), TargetSpec(Level.NODE, "sex", "binary")])

@@ -27,6 +27,7 @@ Features = Literal["rich", "paper", "released"]
 _MAX_MESSAGES = 3  # on one row
 EdgeForm = Literal["once", "twice"]
 Standardize = Literal["none", "fragment", "parent", "tautomer"]
+Hydrogens = Literal["implicit", "explicit"]
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
 
 
@@ -218,7 +219,10 @@ class MoleculeReading(BaseModel):
         standardize: what rdkit's MolStandardize does to it; see `Standardizer`.
         dummies: whether dummy atoms (``*``) are atoms of no known element, as in polymers, or make a row a bad one.
         isotopes: whether isotope labels are kept. Then a labeled hydrogen is an atom of the graph; without them it is
-            counted at its heavy atom like any other. The built-in sets keep them, as in the published results.
+            counted at its heavy atom like any other. The built-in sets keep them, as in the published results, and so
+            do molecules whose atoms or bonds are predicted, so that these are numbered as rdkit numbers them.
+        hydrogens: whether each hydrogen is an atom of the graph (``explicit``), as rdkit's AddHs makes them, or counted
+            at its heavy atom (``implicit``).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -226,6 +230,7 @@ class MoleculeReading(BaseModel):
     standardize: Standardize = "none"
     dummies: bool = False
     isotopes: bool = True
+    hydrogens: Hydrogens = "implicit"
 
 
 class Schema(BaseModel):
