@@ -10,7 +10,7 @@ from typing import Literal
 import pandas as pd
 
 from censnet.data.datasets.download import is_built_in
-from censnet.data.tables.files import SUFFIXES, describe_file, is_there, read_table, write_table
+from censnet.data.tables.files import MOLECULES, SUFFIXES, describe_file, is_there, read_table, write_table
 from censnet.data.tables.keys import TABLES
 from censnet.errors import RunError, shorten
 from censnet.levels import Level
@@ -30,7 +30,8 @@ def prediction_files(run: Run, to: Path | None, level: str | None, links: bool =
         level: the level to predict; all of the run if None.
         links: whether an option was given that makes sense for links alone.
     """
-    levels = [level] if level is not None else ["link"] if links else run.levels
+    named = run.level_of(level)
+    levels = [named] if named is not None else ["link"] if links else run.levels
     if len(levels) == 1:
         if to is not None and not to.name.lower().endswith(WRITTEN):
             raise RunError(f"{to} is not the name of a table, expected one that ends in {', '.join(WRITTEN)}")
@@ -68,7 +69,8 @@ def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path |
         if run.path is not None and place.parent == run.path.resolve() and FILES.fullmatch(place.name):
             raise RunError(f"{path} is a file of the run, and would be written over: give another name")
         table = place.name.split(".")[0].lower()
-        if place.parent in sources and (table in TABLES or f"{table}s" in TABLES):
+        known = (*TABLES, *MOLECULES)
+        if place.parent in sources and (table in known or f"{table}s" in known):
             raise RunError(f"{path} would be read as a table of the data in {place.parent}: give another folder")
 
 

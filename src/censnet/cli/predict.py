@@ -41,7 +41,9 @@ def predict(
             parser=named_path, metavar="PATH", help="A .csv or .parquet file; a folder, if there are several levels."
         ),
     ] = None,
-    level: Annotated[str | None, typer.Option(help="node, edge, graph or link, where the run has several.")] = None,
+    level: Annotated[
+        str | None, typer.Option(help="node (atom), edge (bond), graph or link, where the run has several.")
+    ] = None,
     pairs: Annotated[Path | None, typer.Option(help="A table of source and target: score these pairs.")] = None,
     top: Annotated[int | None, typer.Option(min=1, help="The N most probable missing links.")] = None,
     keep: Annotated[Keep, typer.Option(help="Columns of the data to repeat beside the predictions.")] = Keep.all,

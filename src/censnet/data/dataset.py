@@ -153,15 +153,14 @@ class TypedData(IndexedData):
             chosen["edges"] = links.rows.to_input(self.edge_rows).train.numpy()
         return chosen, links.rows.train.numpy()
 
-
     def _training_molecules(self, chosen: Mapping[str, IntArray]) -> IntArray:
         """The rows of molecules that are for training, or one of whose atoms or bonds is."""
         found = [chosen[table] for table in chosen if table == "graphs"]
         for level in (Level.NODE, Level.EDGE):
             if level.table in chosen and isinstance(self.graph, GraphSet):
                 rows = self.rows(level)[torch.from_numpy(chosen[level.table])]
-                graphs = level.owners(self.graph)[rows[rows >= 0]].unique()
-                found.append(torch.isin(self.graph_rows, graphs).nonzero().squeeze(1).numpy())
+                graphs = np.unique(level.owners(self.graph)[rows[rows >= 0]].numpy())
+                found.append(np.flatnonzero(np.isin(self.graph_rows.numpy(), graphs)))
         return np.unique(np.concatenate(found))
 
 

@@ -97,9 +97,11 @@ def find_leaks(
     groupings = find_groupings(data) if targets else []
     for table, columns in targets.items():
         for column in columns:
-            found += _leaking_columns(data, table, column)
+            if table == "graphs" or data.schema.smiles is None:  # atoms and bonds have no column that is a feature
+                found += _leaking_columns(data, table, column)
             found += _across(data, table, column, groupings)
-    found += _same_molecules(data, splits.get("graphs"), targets.get("graphs", ()))
+    if data.schema.smiles is not None:
+        return found + _same_molecules(data, _split_of_molecules(data, splits), targets.get("graphs", ()))
     for table in ("nodes", "edges", "graphs"):
         if table in splits:
             found += _same_rows(data, table, splits[table], targets.get(table, ()))
@@ -221,6 +223,22 @@ def _same_molecules(data: Dataset, split: Split | None, targets: Sequence[str] =
     if split is not None:
         found += _duplicates_across_splits(group, split, f"{file}: ", "the same molecule")
     return found
+
+
+def _split_of_molecules(data: Dataset, splits: Mapping[str, Split]) -> Split | None:
+    """The split of molecules: their own, or that of their atoms or bonds."""
+    graphs = data.graph
+    if "graphs" in splits or not isinstance(graphs, GraphSet):
+        return splits.get("graphs")
+    for table, split in splits.items():
+        level = Level.of_table(table)
+        rows = data.rows(level).numpy()
+        codes = split.codes(len(rows))
+        part = np.full(len(graphs) + 1, -1, codes.dtype)  # the last is that of rows without a molecule
+        used = (rows >= 0) & (codes >= 0)
+        part[level.owners(graphs).numpy()[rows[used]]] = codes[used]
+        return Split.of(part[data.graph_rows.numpy()])
+    return None
 
 
 def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:

@@ -31,7 +31,9 @@ def with_stated_column(data: TypedData, settings: DataSettings) -> TypedData:
     for table in ("graphs", "edges", "nodes") if settings.split == "auto" else ("edges", "nodes"):
         frame, file = frames.get(table, pd.DataFrame()), data.tables.name(table)
         taken = data.schema.table(table).targets
-        chosen = [column for column in map(str, frame.columns) if _states(column, frame, settings) and column not in taken]
+        chosen = [
+            column for column in map(str, frame.columns) if _states(column, frame, settings) and column not in taken
+        ]
         if chosen:
             values = frame[chosen[0]] if table == "graphs" else _of_molecules(data, table, chosen[0])
             called = "split" if settings.split == "auto" else chosen[0]

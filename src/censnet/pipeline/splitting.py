@@ -227,7 +227,9 @@ def _with_molecules(
     """One split of molecules for all levels: atoms and bonds go with their molecule, and so does its own label."""
     graphs, num_rows = data.graph, len(data.graph_rows)
     assert isinstance(graphs, GraphSet)
-    labels = {level: pd.DataFrame({name: data.labels(level, name) for name in names}) for level, names in columns.items()}
+    labels = {
+        level: pd.DataFrame({name: data.labels(level, name) for name in names}) for level, names in columns.items()
+    }
     labeled = np.zeros(num_rows, bool)
     graph_of_row = data.graph_rows.numpy()
     kept = np.flatnonzero(graph_of_row >= 0)
@@ -242,8 +244,8 @@ def _with_molecules(
     if given is None:
         if settings.split in ("stratified", "label-rate"):
             raise DataError(
-                f"data.split is {settings.split}, expected auto, ratio, scaffold, column, time or file: atoms and bonds "
-                "go with their molecules, which have no label"
+                f"data.split is {settings.split}, expected auto, ratio, scaffold, column, time or file: atoms and "
+                "bonds go with their molecules, which have no label"
             )
         given = pd.DataFrame({"": np.where(labeled, 1.0, np.nan)})
     whole = _Draw(with_stated_column(data, settings), Level.GRAPH, given, settings, seed)

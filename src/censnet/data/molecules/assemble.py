@@ -165,14 +165,14 @@ def assemble_molecules(
     chosen = table.select(schema.graph_columns) if schema.graph_columns else None
     node_rows = edge_rows = none
     if labels is not None:
-        known = {row: problems.found["graphs"][row] for row in sorted(bad)}
+        unread = {row: problems.found["graphs"][row] for row in sorted(bad)}
         ids = frame[keys["graph"]] if "graph" in keys else None
-        molecules = MoleculeTable(smiles, ids, file, read, hydrogens == "explicit", known)
+        molecules = MoleculeTable(smiles, ids, file, read, hydrogens == "explicit", unread)
         parts = {}
         for level in LEVELS:
-            fitted = schema.table(level.table) if schema.table(level.table).keys else None
+            of_run = schema.table(level.table) if schema.table(level.table).keys else None
             parts[level.table] = label_parts(
-                labels, level, molecules, frame, keys.get("graph"), decided.get(level.table, {}), problems, fitted
+                labels, level, molecules, frame, keys.get("graph"), decided.get(level.table, {}), problems, of_run
             )
         node_rows, edge_rows = parts["nodes"].rows, parts["edges"].rows
         schema = schema.model_copy(update={table: part.schema for table, part in parts.items()})

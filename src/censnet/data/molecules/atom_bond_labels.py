@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -200,14 +201,14 @@ def _contradictions(
         mine = values[row].as_py()
         other = next((each for each in of_place[place] if values[each].as_py() != mine), None)
         if other is not None and row not in known:
-            text = f"{quote(mine)}, but row {other + 1:,} has {quote(values[other].as_py())} for the same {LEVELS[level]}"
+            text = (
+                f"{quote(mine)}, but row {other + 1:,} has {quote(values[other].as_py())} for the same {LEVELS[level]}"
+            )
             errors[row] = locate(RowError(f"another label for the same {LEVELS[level]}", text), table.file, row, name)
     return errors
 
 
-def _spread(
-    column: pd.Series[object], level: Level, molecules: MoleculeTable
-) -> tuple[pa.Array, dict[int, RowError]]:
+def _spread(column: pd.Series[Any], level: Level, molecules: MoleculeTable) -> tuple[pa.Array, dict[int, RowError]]:
     """The entries of lists on the atoms or bonds, and the rows whose lists cannot be used."""
     lists, length, rows = read_lists(column, molecules.file), molecules.counts(level), molecules.read.rows
     mine = lists.lengths[rows]
@@ -217,13 +218,13 @@ def _spread(
     good: BoolArray = np.repeat(fits, length)
     source[good] = (np.repeat(lists.first[rows], length) + inside)[good]
     name, read = str(column.name), set(rows.tolist())
-    errors = {
-        row: locate(error, molecules.file, row, name) for row, error in lists.errors.items() if row in read
-    }
+    errors = {row: locate(error, molecules.file, row, name) for row, error in lists.errors.items() if row in read}
     hint = "" if molecules.explicit else "; data.hydrogens=explicit makes hydrogens atoms"
     for graph in np.flatnonzero(~fits & (mine >= 0)).tolist():
         row, wanted = int(rows[graph]), count(int(length[graph]), LEVELS[level])
-        text = f"the list has {count(int(mine[graph]), 'entry', 'entries')}, expected {length[graph]:,}: {quote(molecules.smiles[row])} has {wanted}{hint}"
+        found = count(int(mine[graph]), "entry", "entries")
+        what = f"{quote(molecules.smiles[row])} has {wanted}{hint}"
+        text = f"the list has {found}, expected {length[graph]:,}: {what}"
         errors[row] = locate(RowError("a list of the wrong length", text), molecules.file, row, name)
     return lists.values.take(pa.array(source, mask=source < 0)), errors
 
@@ -234,7 +235,7 @@ def _refused_rows(
     """Rows that are no atom or bond, with what they say of themselves."""
     found = np.array([one.molecule_row for one in refused])
     long = np.array([one.long_row for one in refused])
-    columns: dict[str, pd.Series[object]] = {}
+    columns: dict[str, pd.Series[Any]] = {}
     texts = [molecules.smiles[row] if row >= 0 else None for row in found.tolist()]
     if table is not None and "molecule" in table.keys:
         given = table.frame[table.keys["molecule"]]
@@ -267,7 +268,7 @@ def _after(columns: dict[str, Array | pa.Array], name: str, new: str, values: pa
     return found
 
 
-def _series(values: Array | pa.Array) -> pd.Series[object]:
+def _series(values: Array | pa.Array) -> pd.Series[Any]:
     arrow = pa.array(values) if isinstance(values, np.ndarray) else values
     return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([arrow])))
 

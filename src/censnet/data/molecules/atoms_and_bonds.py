@@ -106,7 +106,9 @@ def read_molecules(
             atoms = list(map(molecule.GetAtomWithIdx, range(size)))
             bonds = list(map(molecule.GetBondWithIdx, range(count)))
             element += map(Chem.Atom.GetAtomicNum, atoms)
-            hydrogens += [atom.GetTotalNumHs(True) for atom in atoms] if explicit else map(Chem.Atom.GetTotalNumHs, atoms)
+            hydrogens += (
+                [atom.GetTotalNumHs(True) for atom in atoms] if explicit else map(Chem.Atom.GetTotalNumHs, atoms)
+            )
             charge += map(Chem.Atom.GetFormalCharge, atoms)
             hybrid += map(Chem.Atom.GetHybridization, atoms)
             radicals += map(Chem.Atom.GetNumRadicalElectrons, atoms)

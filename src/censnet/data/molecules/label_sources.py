@@ -131,7 +131,9 @@ def take_labels(
         return Taken(alone, list(specs), LabelSources(asked, found, lists), [])
     chosen = [spec for spec in specs if spec.level in LEVELS]
     if specs and not chosen:
-        unread = [Note("source", f"{tables.name(level.table)} is not read: no {LEVELS[level]} is a target") for level in long]
+        unread = [
+            Note("source", f"{tables.name(level.table)} is not read: no {LEVELS[level]} is a target") for level in long
+        ]
         return Taken(alone, list(specs), None, unread)
     if not specs and not long:
         return Taken(alone, [], None, [])
@@ -196,10 +198,14 @@ def _expand(
         named = {other.column for other in specs if other.level == spec.level and not other.every}
         split = [name for name in table.others if is_split(name) or name.strip().lower() == "set"]
         spec = replace(spec, without=(*spec.without, *split, *named))
-    only: dict[str, pd.DataFrame | None] = {"nodes": None, "edges": None, spec.level.table: values}
+    alone = (
+        replace(tables, nodes=values, edges=None)
+        if spec.level is Level.NODE
+        else replace(tables, nodes=None, edges=values)
+    )
     columns = [*map(str, values.columns), *map(str, molecules.columns)]
     decided = {name: kind for name, kind in (overrides or {}).items() if name.rpartition(".")[2] in columns}
-    return expand_targets([spec], replace(tables, **only), decided)
+    return expand_targets([spec], alone, decided)
 
 
 def _read_long(tables: Tables, level: Level) -> LongTable:
@@ -207,7 +213,7 @@ def _read_long(tables: Tables, level: Level) -> LongTable:
     frame, file = tables.frames()[level.table], tables.name(level.table)
     check_names(frame.columns, file)
     named = {str(column).strip().lower(): str(column) for column in reversed(list(frame.columns))}
-    keys = {}
+    keys: dict[str, str] = {}
     for role in OF_LEVEL[level]:
         column = next((named[name] for name in INDEX[role] if name in named), None)
         keys |= {} if column is None else {role: column}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,7 @@ class MoleculeTable:
     """
 
     smiles: Sequence[str]
-    ids: pd.Series[object] | None
+    ids: pd.Series[Any] | None
     file: str
     read: Read
     explicit: bool
@@ -210,7 +211,7 @@ def _check_texts(
     """The same pairs without those whose molecule is another than that of the row."""
     given = np.array([texts[row] for row in rows], dtype=object)
     smiles = np.array(_first_words(molecules.smiles).to_pylist(), dtype=object)
-    words = np.array(_first_words(given).to_pylist(), dtype=object)
+    words = np.array(_first_words(given.tolist()).to_pylist(), dtype=object)
     same = np.array([text is None for text in given], dtype=bool) | (words == smiles[found])
     if molecules.ids is not None:
         same |= given == np.array(_trimmed(molecules.ids).to_pylist(), dtype=object)[found]
@@ -259,9 +260,7 @@ def _atoms_at(
     return places
 
 
-def _bonds_at(
-    rows: IntArray, graph: IntArray, table: LongTable, molecules: MoleculeTable, errors: _Errors
-) -> IntArray:
+def _bonds_at(rows: IntArray, graph: IntArray, table: LongTable, molecules: MoleculeTable, errors: _Errors) -> IntArray:
     """The bond of each pair of a row and a molecule, by its index or by its two atoms, -1 for none."""
     first, length = molecules.first(Level.EDGE), molecules.read.num_bonds
     places = np.full(len(rows), -1, np.int64)
@@ -345,14 +344,14 @@ def _not_whole(table: LongTable, role: str, rows: IntArray) -> list[str]:
     return [f"{quote(values.iloc[row])} is not a whole number" for row in rows.tolist()]
 
 
-def _trimmed(values: Sequence[object] | pd.Series[object]) -> pa.ChunkedArray:
+def _trimmed(values: Sequence[object] | pd.Series[Any]) -> pa.ChunkedArray:
     """Texts without white space around them, None where there is none."""
     series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
     text = pc.utf8_trim_whitespace(as_text(as_arrow(series)))
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
 
 
-def _first_words(values: Sequence[object] | pd.Series[object]) -> pa.ChunkedArray:
+def _first_words(values: Sequence[object] | pd.Series[Any]) -> pa.ChunkedArray:
     """SMILES without what stands behind them, None where there is none."""
     text = _trimmed(values)
     if pc.any(pc.match_substring_regex(text, r"\s")).as_py():

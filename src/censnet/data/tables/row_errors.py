@@ -77,7 +77,10 @@ class RowErrors:
     def notes(self, tables: Tables) -> list[Note]:
         """A note on each table with bad rows: how many, why, and the first. It is logged as a warning, too."""
         said = list[Note]()
-        for table, messages in self.found.items():
+        of_graphs = set(self.found.get("graphs", {}).values())
+        for table, every in self.found.items():
+            # a molecule that cannot be read is said once, and not of its atoms and bonds again
+            messages = {row: text for row, text in every.items() if table == "graphs" or text not in of_graphs}
             frame = tables.frames().get(table)
             if messages and frame is not None:
                 file, rows = tables.name(table), f"{len(messages):,} of {count(len(frame), 'row')}"

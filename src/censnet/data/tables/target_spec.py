@@ -109,8 +109,9 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
 
     The grammar is `LEVEL:ENTRY,ENTRY...` or `link`, where an entry is `COLUMN`, `COLUMN=KIND` or `COLUMN=binary:CLASS`,
     and `*` is every column that is left. A name with a comma in it, or with what would be taken for a kind, is put in
-    quotes, and a quote in it is doubled, as in CSV. Of molecules, `atom` and `bond` are the levels too. In Python a target may also be a `TargetSpec`, or a tuple of level,
-    column and, if they are given, kind and positive class.
+    quotes, and a quote in it is doubled, as in CSV. Of molecules, `atom` and `bond` stand for `node`
+    and `edge`. In Python a target may also be a `TargetSpec`, or a tuple of level, column and, if they are given, kind
+    and positive class.
 
     >>> parse_targets(["node:age=regression,sex", "link"])
     ([TargetSpec(node:age=regression), TargetSpec(node:sex)], True)
