@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from censnet.data.dataset import TypedData
 from censnet.data.splits.split_file import SPELLINGS
+from censnet.data.splits.stated import StatedSplit, read_column
 from censnet.data.tables.keys import is_split, says_split
 from censnet.errors import DataError
 from censnet.levels import Level
@@ -17,30 +17,27 @@ from censnet.settings.schema import DataSettings
 WORDS = {"nodes": "atoms", "edges": "bonds"}
 
 
-def with_stated_column(data: TypedData, settings: DataSettings) -> TypedData:
-    """The data, with a column of molecules for one that states a split in the table of atoms or bonds.
+def stated_by_parts(data: TypedData, settings: DataSettings) -> StatedSplit | None:
+    """The split of molecules that the table of their atoms or bonds states, where that of molecules states none.
 
-    A column `set` of train, validation and test states a split, too, where there is none of another name.
+    A column `set` that holds train, validation and test alone states a split as `split` does, here and in the table of
+    molecules.
     """
-    frames, name = data.tables.frames(), settings.split_column
-    graphs = frames["graphs"]
-    if settings.split not in ("auto", "column", "time") or (settings.split != "auto" and name in graphs.columns):
-        return data
-    if settings.split == "auto" and any(says_split(str(column)) for column in graphs.columns):
-        return data
-    for table in ("graphs", "edges", "nodes") if settings.split == "auto" else ("edges", "nodes"):
-        frame, file = frames.get(table, pd.DataFrame()), data.tables.name(table)
-        taken = data.schema.table(table).targets
-        chosen = [
-            column for column in map(str, frame.columns) if _states(column, frame, settings) and column not in taken
-        ]
-        if chosen:
-            values = frame[chosen[0]] if table == "graphs" else _of_molecules(data, table, chosen[0])
-            called = "split" if settings.split == "auto" else chosen[0]
-            names = {**data.tables.names, "graphs": file} if table != "graphs" else data.tables.names
-            tables = replace(data.tables, graphs=graphs.assign(**{called: values.to_numpy()}), names=names)
-            return replace(data, tables=tables)
-    return data
+    frames = data.tables.frames()
+    names = list(map(str, frames["graphs"].columns))
+    if settings.split == "column":
+        tables = () if (settings.split_column or "split") in names else ("edges", "nodes")
+    elif settings.split == "auto" and not any(map(says_split, names)):
+        tables = ("graphs", "edges", "nodes")
+    else:
+        tables = ()
+    for table in tables:
+        frame, targets = frames.get(table, pd.DataFrame()), data.schema.table(table).targets
+        for column in map(str, frame.columns):
+            if column not in targets and _states(column, frame, settings):
+                values = frame[column] if table == "graphs" else _of_molecules(data, table, column)
+                return read_column(values, data.tables.name(table), column)
+    return None
 
 
 def _states(column: str, frame: pd.DataFrame, settings: DataSettings) -> bool:

@@ -22,7 +22,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import BoolArray, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.pipeline.molecule_splits import with_stated_column
+from censnet.pipeline.molecule_splits import stated_by_parts
 from censnet.settings.schema import DataSettings
 
 
@@ -248,8 +248,9 @@ def _with_molecules(
                 "bonds go with their molecules, which have no label"
             )
         given = pd.DataFrame({"": np.where(labeled, 1.0, np.nan)})
-    whole = _Draw(with_stated_column(data, settings), Level.GRAPH, given, settings, seed)
-    split = _stated(whole) or _drawn(whole)
+    whole = _Draw(data, Level.GRAPH, given, settings, seed)
+    stated = stated_by_parts(data, settings)
+    split = (_stated(whole) or _drawn(whole)) if stated is None else _complete(stated, whole)
     codes = split.codes(num_rows)
     part = np.full(len(graphs), -1, codes.dtype)
     part[graph_of_row[kept]] = codes[kept]

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from censnet.data.molecules.atoms_and_bonds import element_symbols
 from censnet.data.molecules.label_lists import read_lists
 from censnet.data.molecules.label_sources import IDENTITY, LEVELS, LabelSources, LongTable
 from censnet.data.molecules.long_tables import Matches, MoleculeTable, match_rows, read_whole
@@ -23,13 +24,8 @@ from censnet.data.tables.row_errors import RowErrors, locate
 from censnet.data.tables.schema import TableSchema
 from censnet.errors import DataError, quote
 from censnet.levels import Level
-from censnet.ops.arrays import Array, BoolArray, IntArray
+from censnet.ops.arrays import Array, BoolArray, IntArray, sorted_unique
 from censnet.text import count
-
-try:
-    from rdkit import Chem
-except ImportError:  # the extra `chem` is not installed; reading a SMILES raises an error
-    Chem = None  # type: ignore[assignment]
 
 BOND_TYPES = ("single", "double", "triple", "aromatic", "other")
 
@@ -101,7 +97,7 @@ def label_parts(
             first = matches.errors[min(matches.errors)]
             raise DataError(f"no row is of {_a(level)} of {molecules.file}; the first: {first}", table.file)
         labels, conflicts = _join(table, matches, targets, len(columns["row"]), level)
-        columns |= {name: values for name, values in labels.items() if name not in columns}
+        columns |= {(f"{name}_" if name in columns else name): values for name, values in labels.items()}
         errors = {**matches.errors, **conflicts}
         where = matches.molecule_rows
         refused += [_Refused(int(where[row]), errors[row], row) for row in sorted(errors)]
@@ -115,14 +111,15 @@ def label_parts(
     num_parts = len(columns["row"])
     frame = pd.DataFrame({name: _series(values) for name, values in columns.items()})
     if refused:
-        frame = pd.concat([frame, _refused_rows(refused, frame, table, level, molecules)], ignore_index=True)
+        frame = pd.concat([frame, _refused_rows(refused, frame, table, level, molecules, id_column)], ignore_index=True)
     located = {num_parts + number: one.error for number, one in enumerate(refused)}
     problems.add_located(level.table, located)
     rows = torch.cat([torch.arange(num_parts), torch.full((len(refused),), -1)])
-    keys = [*IDENTITY[level], *([id_column] if id_column is not None and id_column in columns else [])]
+    keys = {name: name for name in IDENTITY[level]}
+    keys |= {} if id_column is None or id_column in keys else {"graph": id_column}
     said: dict[str, Notation] = {DECIMAL_COMMA: "comma", "number": "point"}
     schema = fitted or TableSchema(
-        keys={name: name for name in keys},
+        keys=keys,
         targets=targets,
         notations={name: said[decided[name]] for name in targets if decided.get(name) in said},
     )
@@ -134,9 +131,7 @@ def _identity(level: Level, molecules: MoleculeTable) -> dict[str, Array | pa.Ar
     read, length = molecules.read, molecules.counts(level)
     rows = np.repeat(read.rows, length)
     elements, which = np.unique(read.atoms[:, 0], return_inverse=True)
-    known = Chem.GetPeriodicTable()
-    names = pa.array([known.GetElementSymbol(int(number)) if number else "*" for number in elements], pa.string())
-    symbols = names.take(pa.array(which))
+    symbols = pa.array(element_symbols(elements.tolist()), pa.string()).take(pa.array(which))
     found: dict[str, Array | pa.Array] = {
         "row": rows + 1,
         "molecule": pa.array(list(molecules.smiles), pa.string()).take(pa.array(rows)),
@@ -171,7 +166,7 @@ def _join(
         rows, places = matches.rows[there[matches.rows]], matches.places[there[matches.rows]]
         source = np.full(num_parts, -1, np.int64)
         source[places[::-1]] = rows[::-1]
-        if name in targets and len(np.unique(places)) < len(places):
+        if name in targets and len(sorted_unique(places)) < len(places):
             codes = as_text(pa.chunked_array([values])).combine_chunks().dictionary_encode().indices
             code = np.asarray(pc.fill_null(codes, -1).to_numpy(zero_copy_only=False))
             differs = code[rows] != code[source[places]]
@@ -230,7 +225,12 @@ def _spread(column: pd.Series[Any], level: Level, molecules: MoleculeTable) -> t
 
 
 def _refused_rows(
-    refused: Sequence[_Refused], frame: pd.DataFrame, table: LongTable | None, level: Level, molecules: MoleculeTable
+    refused: Sequence[_Refused],
+    frame: pd.DataFrame,
+    table: LongTable | None,
+    level: Level,
+    molecules: MoleculeTable,
+    id_column: str | None,
 ) -> pd.DataFrame:
     """Rows that are no atom or bond, with what they say of themselves."""
     found = np.array([one.molecule_row for one in refused])
@@ -243,6 +243,7 @@ def _refused_rows(
     columns["row"] = pd.Series(pa.array(found + 1, mask=found < 0), dtype=pd.ArrowDtype(pa.int64()))
     columns["molecule"] = _series(as_text(as_arrow(pd.Series(texts, dtype=object))).combine_chunks().cast(pa.string()))
     of_table = long >= 0
+    identity = {*IDENTITY[level], *([] if id_column is None else [id_column])}
     for role in () if table is None else IDENTITY[level]:
         if table is not None and role in table.keys and role not in columns:
             whole, bad, missing = read_whole(table, role)
@@ -251,9 +252,10 @@ def _refused_rows(
             chosen = np.where(of_table, long, 0)
             columns[role] = _series(pa.array(whole[chosen], mask=~of_table | gone[chosen]))
     for name in () if table is None else table.others:
-        if table is not None and name in frame.columns and name not in columns and name not in IDENTITY[level]:
+        if table is not None:
             values = as_arrow(table.frame[name]).combine_chunks()
-            columns[name] = _series(values.take(pa.array(long, mask=~of_table)))
+            called = f"{name}_" if name in identity else name
+            columns[called] = _series(values.take(pa.array(long, mask=~of_table)))
     made = pd.DataFrame(columns).reindex(columns=frame.columns)
     return made.astype(frame.dtypes.to_dict())
 

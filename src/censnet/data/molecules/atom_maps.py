@@ -6,10 +6,7 @@ import re
 from collections import defaultdict
 from typing import Any
 
-try:
-    from rdkit import Chem
-except ImportError:  # the extra `chem` is not installed; reading a SMILES raises an error
-    Chem = None  # type: ignore[assignment]
+from censnet.data.molecules.smiles_to_mol import parse_with_hydrogens
 
 _MAP = re.compile(r":\d+\]")
 _MAPPED_HYDROGEN = re.compile(r"\[\d*H[+-]?:\d+\]")
@@ -27,9 +24,9 @@ def number_atoms(text: str, molecule: Any, num_written: int) -> tuple[list[int] 
         molecule: with its hydrogens, if they are atoms.
         num_written: the number of its atoms without those that were added, which stand behind.
 
-    >>> number_atoms("[CH3:7][OH:2]", Chem.AddHs(Chem.MolFromSmiles("[CH3:7][OH:2]")), 2)
-    ([7, 2, 8, 9, 10, 11], '')
-    >>> number_atoms("[CH3:1]O", Chem.MolFromSmiles("[CH3:1]O"), 2)
+    >>> number_atoms("[CH2:7]([H])[OH:2]", parse_with_hydrogens("[CH2:7]([OH:2])[H]"), 2)
+    ([7, 2, 8], '')
+    >>> number_atoms("[CH3:1]O", parse_with_hydrogens("[CH3:1]O"), 2)
     (None, 'map numbers')
     """
     if _MAP.search(text) is None:
@@ -50,10 +47,8 @@ def number_atoms(text: str, molecule: Any, num_written: int) -> tuple[list[int] 
 
 def _numbers_of_hydrogens(smiles: str) -> dict[int, list[int]]:
     """Map number of a heavy atom -> those of the hydrogens that are written at it."""
-    options = Chem.SmilesParserParams()
-    options.removeHs = False  # type: ignore[assignment]
     found: dict[int, list[int]] = defaultdict(list)
-    for atom in Chem.MolFromSmiles(smiles, options).GetAtoms():
+    for atom in parse_with_hydrogens(smiles).GetAtoms():
         if atom.GetAtomicNum() == 1 and atom.GetAtomMapNum() and atom.GetDegree() == 1:
             found[atom.GetNeighbors()[0].GetAtomMapNum()].append(atom.GetAtomMapNum())
     return found

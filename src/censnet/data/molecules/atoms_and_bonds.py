@@ -193,6 +193,16 @@ def descriptor_names(names: Sequence[str] | None = None) -> list[str]:
     return list(known if names is None else names)
 
 
+def element_symbols(numbers: Sequence[int]) -> list[str]:
+    """The symbols of elements by atomic number; that of a dummy atom, 0, is ``*``.
+
+    >>> element_symbols([0, 6, 17])
+    ['*', 'C', 'Cl']
+    """
+    known = Chem.GetPeriodicTable()
+    return [known.GetElementSymbol(number) if number else "*" for number in numbers]
+
+
 def _descriptors() -> dict[str, Callable[[Any], float]]:
     from rdkit.Chem import Descriptors  # a moment, which only those who ask for descriptors shall wait
 
