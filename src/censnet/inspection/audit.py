@@ -129,6 +129,8 @@ def _bad_rows(data: Dataset) -> list[Finding]:
         if problems:
             file, total = data.tables.name(table), len(data.tables.frames()[table])
             rows = f"{len(problems):,} of {count(total, 'row')} of {file} cannot be used"
+            if data.schema.smiles is not None and table != "graphs":  # all atoms and bonds, whatever was in the file
+                rows = f"{count(len(problems), 'row')} of {file} cannot be used"
             found.append(Finding(level="problem", what=rows + summarize_errors(problems)))
     return found
 

@@ -24,13 +24,11 @@ def stated_by_parts(data: TypedData, settings: DataSettings) -> StatedSplit | No
     molecules.
     """
     frames = data.tables.frames()
-    names = list(map(str, frames["graphs"].columns))
-    if settings.split == "column":
-        tables = () if (settings.split_column or "split") in names else ("edges", "nodes")
+    names, tables = list(map(str, frames["graphs"].columns)), list[str]()
+    if settings.split == "column" and (settings.split_column or "split") not in names:
+        tables = ["edges", "nodes"]
     elif settings.split == "auto" and not any(map(says_split, names)):
-        tables = ("graphs", "edges", "nodes")
-    else:
-        tables = ()
+        tables = ["graphs", "edges", "nodes"]
     for table in tables:
         frame, targets = frames.get(table, pd.DataFrame()), data.schema.table(table).targets
         for column in map(str, frame.columns):

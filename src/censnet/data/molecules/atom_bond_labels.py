@@ -114,6 +114,7 @@ def label_parts(
         frame = pd.concat([frame, _refused_rows(refused, frame, table, level, molecules, id_column)], ignore_index=True)
     located = {num_parts + number: one.error for number, one in enumerate(refused)}
     problems.add_located(level.table, located)
+    problems.num_rows[level.table] = len(molecules.smiles if table is None else table.frame)
     rows = torch.cat([torch.arange(num_parts), torch.full((len(refused),), -1)])
     keys = {name: name for name in IDENTITY[level]}
     keys |= {} if id_column is None or id_column in keys else {"graph": id_column}

@@ -25,6 +25,7 @@ class RowErrors:
     def __init__(self, tables: Tables, strict: bool) -> None:
         self.found: dict[str, dict[int, RowError]] = {}
         self._tables, self._strict = tables, strict
+        self.num_rows: dict[str, int] = {}  # of the user's tables, where those in memory have others
 
     def name(self, table: str) -> str:
         """The file of a table."""
@@ -83,7 +84,10 @@ class RowErrors:
             messages = {row: text for row, text in every.items() if table == "graphs" or text not in of_graphs}
             frame = tables.frames().get(table)
             if messages and frame is not None:
-                file, rows = tables.name(table), f"{len(messages):,} of {count(len(frame), 'row')}"
+                file, rows = (
+                    tables.name(table),
+                    f"{len(messages):,} of {count(self.num_rows.get(table, len(frame)), 'row')}",
+                )
                 lost = f"{rows} cannot be used and {plural(len(messages), 'gets')} no result"
                 said.append(Note("row error", f"{file}: {lost}{summarize_errors(messages)}"))
                 logger.warning("%s", said[-1])
