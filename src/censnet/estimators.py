@@ -339,7 +339,7 @@ def _read_graphs(graphs: GraphSet | list[str], labels: Mapping[str, Array], sett
         )
     dataset = read_data(graphs, descriptors=settings.data.descriptors)
     table = dataset.tables.frames()["graphs"].assign(**labels)
-    return replace(dataset, tables=replace(dataset.tables, graphs=table))
+    return replace(dataset, tables=dataset.tables.with_frames({"graphs": table}))
 
 
 def _as_columns(estimator: BaseEstimator, X: object, y: object) -> list[Array]:

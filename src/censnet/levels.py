@@ -11,6 +11,19 @@ from torch import Tensor
 from censnet.errors import DataError, quote
 
 
+class Features(Protocol):
+    """A graph, or a set of graphs, with the features of its nodes, its edges and itself."""
+
+    @property
+    def nodes(self) -> Tensor: ...
+
+    @property
+    def edges(self) -> Tensor: ...
+
+    @property
+    def graph_features(self) -> Tensor | None: ...
+
+
 class GraphRows(Protocol):
     """A set of graphs packed end to end, as `GraphSet` is."""
 
@@ -54,9 +67,28 @@ class Level(StrEnum):
         return next(level for level in cls if level.table == table)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The roles of the columns that say which row of its table is which; see `data.tables.keys`."""
+        return _KEYS[self]
+
+    @property
+    def made_keys(self) -> dict[str, str]:
+        """Role -> column of its table where the table is made: of nodes that only the edges name, say."""
+        return {role: role for role in self.keys[: 2 if self is Level.EDGE else 1]}
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether every column of its table is a feature; of a graph only those that the user chose are."""
+        return self is not Level.GRAPH
+
+    @property
     def table(self) -> str:
         """Its table, and its plural: `nodes` for `node`. That of links is in split files alone."""
         return f"{self}s"
+
+    def features(self, graph: Features) -> Tensor | None:
+        """The tensor of the features of this level in a graph, or in a set of them."""
+        return {Level.NODE: graph.nodes, Level.EDGE: graph.edges, Level.GRAPH: graph.graph_features}[self]
 
     def offset(self, graphs: GraphRows) -> Tensor:
         """The first row of each graph of a set, and the number of all rows; a row of this level is in one graph."""
@@ -78,5 +110,10 @@ class Level(StrEnum):
         return torch.arange(total, device=numbers.device) + (start - first).repeat_interleave(count, output_size=total)
 
 
-COLUMN_LEVELS = (Level.NODE, Level.EDGE, Level.GRAPH)
+_KEYS = {
+    Level.NODE: ("id", "graph"),
+    Level.EDGE: ("source", "target", "graph"),
+    Level.GRAPH: ("graph", "smiles"),
+}
+COLUMN_LEVELS = tuple(_KEYS)  # those with a table of the user's
 MOLECULE_LEVELS = {"atom": Level.NODE, "bond": Level.EDGE}  # the words of chemistry, for data that are molecules

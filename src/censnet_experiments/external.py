@@ -63,7 +63,7 @@ def describe_cell(data: TypedData, name: str, split: str, seeds: Sequence[int]) 
     settings = make_settings("strong", "graph", {"data.split": SPLITS[split]}).data
     columns = list(TASKS[name])
     codes = {
-        seed: split_rows(data, {"graph": columns}, settings, seed)["graph"].codes(len(data.graph_rows))
+        seed: split_rows(data, {"graph": columns}, settings, seed)["graph"].codes(len(data.rows("graph")))
         for seed in seeds
     }
     used = np.flatnonzero(np.stack(list(codes.values())).max(axis=0) >= 0)

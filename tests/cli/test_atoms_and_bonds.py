@@ -53,10 +53,12 @@ def test_all_bonds_of_the_data_are_answered_with_their_labels(folder: Path, tmp_
     assert len(good) == sum(Chem.AddHs(Chem.MolFromSmiles(text)).GetNumBonds() for text in SMILES)
     assert good["bde_predicted"].notna().all()
     joined = known.merge(good, on=["molecule", "bond_index"], suffixes=("", "_again"))
-    assert (joined["bde"] == joined["bde_again"]).all() and len(joined) == len(known) == good["bde"].notna().sum()
+    assert (joined["bde"] == joined["bde_again"]).all()
+    assert len(joined) == len(known) == good["bde"].notna().sum()
     lost = bonds[bonds["error"].notna()]
     assert lost["molecule"].tolist() == ["CO", "CCCCCCC", "C1CC"]
-    assert lost["error"].iloc[0].startswith("bonds.csv, row ") and "has no bond 77" in lost["error"].iloc[0]
+    assert lost["error"].iloc[0].startswith("bonds.csv, row ")
+    assert "has no bond 77" in lost["error"].iloc[0]
     atoms = pd.read_csv(tmp_path / "predictions_node.csv")
     assert atoms["error"].dropna().str.contains("row 5, column charge: the list has 1 entry").any()
     assert len(pd.read_csv(tmp_path / "predictions_graph.csv")) == 11
@@ -73,7 +75,8 @@ def test_bare_smiles_are_answered_bond_by_bond(folder: Path) -> None:
     atoms = pd.read_csv(io.StringIO(succeed("predict", folder / "run", "CCO", "--level", "atom").stdout))
     assert atoms["element"].str.cat() == "CCOHHHHHH"
     refused = run("predict", folder / "run", "CCO")
-    assert refused.exit_code == 2 and "this run predicts node, edge, graph" in refused.output.replace("\n", " ")
+    assert refused.exit_code == 2
+    assert "this run predicts node, edge, graph" in refused.output.replace("\n", " ")
 
 
 def test_scores_embeddings_and_the_files_of_the_run(folder: Path, tmp_path: Path) -> None:
@@ -83,10 +86,13 @@ def test_scores_embeddings_and_the_files_of_the_run(folder: Path, tmp_path: Path
     assert found["test"].keys() == {"edge", "node", "graph"}
     succeed("embed", folder / "run", "CCO", "--to", tmp_path, "--format", "csv")
     bonds = pd.read_csv(tmp_path / "edges.csv")
-    assert list(bonds)[:3] == ["row", "molecule", "bond_index"] and len(bonds) == 8
+    assert list(bonds)[:3] == ["row", "molecule", "bond_index"]
+    assert len(bonds) == 8
     splits = pd.read_csv(folder / "run" / "splits.csv")
     parts = splits[splits["table"] == "edges"].groupby("molecule")["split"].unique()
-    assert parts.map(len).eq(1).all() and parts["CO"][0] == "train" and parts["CC(O)CC"][0] == "test"
+    assert parts.map(len).eq(1).all()
+    assert parts["CO"][0] == "train"
+    assert parts["CC(O)CC"][0] == "test"
     run_table = pd.read_csv(folder / "run" / "predictions_edge.csv")
     assert {"split", "bde", "bde_predicted", "error"} <= set(run_table)
 
@@ -97,7 +103,8 @@ def test_other_data_are_scored_by_what_is_known_of_them(folder: Path, tmp_path: 
         tmp_path / "bonds.csv", index=False
     )
     refused = run("evaluate", folder / "run", tmp_path)
-    assert refused.exit_code == 2 and "column charge: is missing" in refused.output.replace("\n", " ")
+    assert refused.exit_code == 2
+    assert "column charge: is missing" in refused.output.replace("\n", " ")
     alone = train(
         folder / "alcohols",
         "bond:bde",
@@ -105,7 +112,8 @@ def test_other_data_are_scored_by_what_is_known_of_them(folder: Path, tmp_path: 
         device="cpu",
     )
     scores = alone.evaluate(tmp_path, device="cpu")
-    assert scores["all"]["edge"]["rows"] == 2 and scores["all"]["edge"]["known_train"] == 1
+    assert scores["all"]["edge"]["rows"] == 2
+    assert scores["all"]["edge"]["known_train"] == 1
     answers = alone.predict(["CCO", "CC"], device="cpu")
     assert len(answers) == 8 + 7
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import run, succeed
+from commands import epochs, run, succeed
 
 from censnet.runs import load_run
 

@@ -47,7 +47,7 @@ def test_ids_of_any_type_are_found(ids: list) -> None:
     order = [0, 2, 1, 0]
     edges = {"source": [ids[i] for i in order], "target": [ids[i] for i in reversed(order)], "w": [1.0, 2.0, 3.0, 5.0]}
     data = load_data(tables({"id": ids, "x": [1.0, 2.0, 4.0]}, edges))
-    assert data.graph.ends[:, data.edge_rows].tolist() == [order, order[::-1]]
+    assert data.graph.ends[:, data.rows("edge")].tolist() == [order, order[::-1]]
     assert data.results("edge", pd.DataFrame({"y": range(4)}))["source"].tolist() == edges["source"]
 
 
@@ -68,13 +68,13 @@ def test_edges_of_every_kind_keep_their_identity() -> None:
     data = load_data(tables({"id": [0, 1, 2, 9], "x": [1.0, 2.0, 3.0, 4.0]}, edges))
     assert data.graph.ends.tolist() == [[0, 0, 1, 2], [1, 1, 0, 2]]
     assert data.graph.num_nodes == 4
-    assert data.edge_rows.tolist() == [0, 1, 2, 3]
+    assert data.rows("edge").tolist() == [0, 1, 2, 3]
 
 
 def test_edges_that_are_there_twice_are_merged_and_it_is_said() -> None:
     edges = {"source": [5, 7, 6, 7, 5], "target": [6, 5, 5, 7, 7], "w": [1.0, 2.0, 1.0, 9.0, 2.0]}
     data = load_data(tables(None, edges))
-    assert data.edge_rows.tolist() == [0, 1, 0, 2, 1]
+    assert data.rows("edge").tolist() == [0, 1, 0, 2, 1]
     assert data.graph.num_edges == 3
     assert any("each edge is there twice, once in each direction: 5 rows are 3 edges" in note for note in data.notes)
     result = data.results("edge", pd.DataFrame({"score": [0.1, 0.2, 0.3]}))
@@ -97,7 +97,7 @@ def test_edges_that_differ_by_direction_are_not_merged(change: str) -> None:
 def test_parallel_edges_that_are_there_twice_pair_up_by_their_attributes() -> None:
     edges = {"source": [0, 0, 1, 1], "target": [1, 1, 0, 0], "w": [1.0, 2.0, 2.0, 1.0]}
     data = load_data(tables(None, edges))
-    assert data.edge_rows.tolist() == [0, 1, 1, 0]
+    assert data.rows("edge").tolist() == [0, 1, 1, 0]
 
 
 @pytest.mark.slow
@@ -156,9 +156,9 @@ def test_many_graphs_are_packed_in_the_order_of_their_table() -> None:
     assert data.graph.node_offset.tolist() == [0, 3, 5]
     assert data.graph.edge_offset.tolist() == [0, 2, 3]
     assert data.graph.ends.tolist() == [[0, 2, 0], [1, 1, 1]]
-    assert data.node_rows.tolist() == [3, 0, 4, 1, 2]
-    assert data.edge_rows.tolist() == [2, 1, 0]
-    assert data.graph_rows.tolist() == [0, -1, 1]
+    assert data.rows("node").tolist() == [3, 0, 4, 1, 2]
+    assert data.rows("edge").tolist() == [2, 1, 0]
+    assert data.rows("graph").tolist() == [0, -1, 1]
     x = np.array(nodes["x"])
     expected = ((x - x.mean()) / x.std())[[1, 3, 4, 0, 2]]
     np.testing.assert_allclose(data.graph.nodes[:, 0], expected, rtol=1e-6)
@@ -180,7 +180,7 @@ def test_many_graphs_without_a_table_of_graphs_or_of_nodes() -> None:
     nodes = {"graph": [7, 3, 7, 3, 7], "id": ["a", "a", "b", "c", "c"], "x": [1.0, 2.0, 3.0, 4.0, 5.0]}
     data = load_data(tables(nodes, edges))
     assert data.graph.node_offset.tolist() == [0, 3, 5]
-    assert data.node_rows.tolist() == [0, 3, 1, 4, 2]
+    assert data.rows("node").tolist() == [0, 3, 1, 4, 2]
 
 
 def test_ids_that_differ_across_graphs_need_no_graph_in_the_edges() -> None:
@@ -370,7 +370,7 @@ def test_molecules_keep_their_rows(tmp_path: Path) -> None:
     path = tmp_path / "mols.csv"
     path.write_text("mol_id,canonical_smiles,exp\nm1,C,1\nm2,C1CC,2\nm3,,3\nm4,C,4\n")
     data = load_data(path, target="graph:exp")
-    assert data.graph_rows.tolist() == [0, -1, -1, 1]
+    assert data.rows("graph").tolist() == [0, -1, -1, 1]
     where = "mols.csv, row 2, column canonical_smiles"
     assert data.problems["graphs"][1] == f"{where}: not a molecule: 'C1CC' (unclosed ring)"
     result = data.results("graph", pd.DataFrame({"logp": [0.5, 0.7]}))
@@ -411,7 +411,7 @@ def test_molecules_of_a_file_are_graphs_by_rows(tmp_path: Path) -> None:
     path.write_text("smiles,exp\nCCO,1\nC1CC,2\nC,3\n")
     data = load_data(path, target="graph:exp")
     assert data.graph.node_offset.diff().tolist() == [3, 1]
-    assert data.graph_rows.tolist() == [0, -1, 1]
+    assert data.rows("graph").tolist() == [0, -1, 1]
     assert data.problems["graphs"][1].startswith("mols.csv, row 2, column smiles: not a molecule: 'C1CC'")
     again = load_data(path, schema=data.schema)
     torch.testing.assert_close(again.graph.nodes, data.graph.nodes)
@@ -469,7 +469,7 @@ def test_an_id_of_another_graph_is_not_called_written_otherwise() -> None:
 def test_integers_that_pandas_made_fractions_are_found(dtype: str) -> None:
     edges = pd.DataFrame({"source": pd.Series([1, None, 3], dtype=dtype), "target": [2, 3, 2]})
     data = load_data(Tables(pd.DataFrame({"id": [1, 2, 3], "x": [1.0, 2.0, 3.0]}), edges))
-    assert data.edge_rows.tolist() == [0, -1, 1]
+    assert data.rows("edge").tolist() == [0, -1, 1]
     far = pd.DataFrame({"source": pd.Series([2**24 + 1, 2.0**53], dtype=dtype), "target": [2, 3]})
     with pytest.raises(DataError, match=r"column source: .* is an id stored as a fraction, expected less than"):
         load_data(far)

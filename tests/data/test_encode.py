@@ -84,7 +84,7 @@ def test_features_are_the_formula_with_the_statistics_of_training_rows() -> None
     np.testing.assert_allclose(encoded.graph.nodes[:, names.index("x[0]")], expected[:, 0], rtol=1e-5, atol=1e-6)
     eur = tables.edges["eur"].to_numpy()
     expected = (eur - eur[:40].mean()) / eur[:40].std()
-    np.testing.assert_allclose(encoded.graph.edges[encoded.edge_rows, 0], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(encoded.graph.edges[encoded.rows("edge"), 0], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_each_column_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,14 +124,14 @@ def test_kinds_bad_rows_and_merged_edges_stay_as_they_were_found() -> None:
     )
     data = read_data(Tables(pd.DataFrame({"id": [0, 1, 2], "z": [1.0, 2.0, 3.0]}), edges), overrides={"w": "category"})
     encoded = data.encode({"edge": [0, 1, 2]})
-    assert encoded.edge_rows.tolist() == data.edge_rows.tolist()
+    assert encoded.rows("edge").tolist() == data.rows("edge").tolist()
     assert encoded.problems == data.problems
     names = ["w=1", "w=2", "w=3", "w is another", "note=a", "note=b", "note is another"]
     assert encoded.schema.edges.names == names
     assert "edges: column note: no two different values in training rows, so statistics are those of all rows" in (
         encoded.notes
     )
-    row = encoded.edge_rows.tolist()[3]
+    row = encoded.rows("edge").tolist()[3]
     torch.testing.assert_close(encoded.graph.edges[row], torch.tensor([1 / 3, 1 / 3, 1 / 3, 0.0, 0.0, 1.0, 0.0]))
 
 
@@ -179,7 +179,7 @@ def test_merged_edges_are_encoded_once_each() -> None:
     encoded = read_data(edges).encode({"edge": [0, 1, 2, 4]})
     w = np.array(edges["w"])
     expected = (w - 1.5) / 0.5
-    np.testing.assert_allclose(encoded.graph.edges[encoded.edge_rows, 0], expected, rtol=1e-6)
+    np.testing.assert_allclose(encoded.graph.edges[encoded.rows("edge"), 0], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("features", [True, False])
@@ -204,7 +204,7 @@ def test_a_word_in_a_number_column_keeps_its_node_and_its_row_without_result() -
     nodes = pd.DataFrame({"id": list("dabc"), "x": ["9", "1", "3", "old"]})
     tables = Tables(nodes, pd.DataFrame({"source": list("abd"), "target": list("bca")}))
     encoded = read_data(tables, overrides={"x": "number"}).encode({"node": [1, 2]})
-    assert encoded.node_rows.tolist() == [0, 1, 2, -1]
+    assert encoded.rows("node").tolist() == [0, 1, 2, -1]
     assert encoded.graph.nodes.tolist() == [[7.0], [-1.0], [1.0], [0.0]]
 
 
@@ -266,10 +266,10 @@ def test_what_is_known_of_the_order_is_not_computed_again(table: object) -> None
 
 def hide(data: TypedData, validation: list[int], test: list[int]) -> LinkSplit:
     """A link split that hides these input rows of edges."""
-    part = np.zeros(len(data.edge_rows), int)
+    part = np.zeros(len(data.rows("edge")), int)
     part[validation], part[test] = 1, 2
     pair = torch.tensor([[0], [1]])
-    return LinkSplit(Split.of(part).to_graph(data.edge_rows), pair, pair, pair, pair)
+    return LinkSplit(Split.of(part).to_graph(data.rows("edge")), pair, pair, pair, pair)
 
 
 @pytest.mark.parametrize("degrees", [True, False])

@@ -60,7 +60,7 @@ def test_a_bad_value_is_a_row_without_a_result_and_the_others_stay() -> None:
     data = load_data(dosed([1, 2, "a lot", *range(4, 9)]), target="graph:ring", overrides=CHOSEN)
     assert list(data.problems["graphs"]) == [2]
     assert "column dose: 'a lot' is not a finite number" in data.problems["graphs"][2]
-    assert data.graph_rows.tolist() == [0, 1, -1, 3, 4, 5, 6, 7]
+    assert data.rows("graph").tolist() == [0, 1, -1, 3, 4, 5, 6, 7]
     found = data.results("graph", pd.DataFrame({"answer": range(8)}))
     assert found["answer"].isna().tolist() == [row == 2 for row in range(8)]
 

@@ -37,7 +37,7 @@ def test_tox21_by_name_has_a_row_for_each_line_and_a_graph_for_each_molecule(rea
     assert kept < set(data.schema.vocabulary)
     column = [data.schema.vocabulary.index(kind) for kind in encoded.schema.vocabulary]
     assert encoded.graph.edges.equal(data.graph.edges[:, column])
-    chosen = data.graph_rows[train]
+    chosen = data.rows("graph")[train]
     seen = data.graph.subset(chosen[chosen >= 0]).edges.sum(0) > 0
     assert {data.schema.vocabulary[number] for number in seen.nonzero().squeeze(1).tolist()} == kept
 

@@ -69,18 +69,18 @@ def _joined(dataset: Dataset, written: Mapping[str, Cells]) -> None:
     named = {*written["edges"]["source"], *written["edges"]["target"]}
     if "nodes" in written:
         named = set(written["nodes"]["id"])
-        rows = dataset.node_rows.tolist()
+        rows = dataset.rows("node").tolist()
         for name, row in zip(written["nodes"]["id"], rows, strict=True):
             if row >= 0:
                 assert number.setdefault(name, row) == row
     else:
         names = returned(dataset, "nodes")["id"]
-        number = dict(zip(names, dataset.node_rows.tolist(), strict=True))
+        number = dict(zip(names, dataset.rows("node").tolist(), strict=True))
         assert set(number) <= named, f"no row names the nodes {sorted(set(number) - named)[:6]}"
         assert named - set(number) <= set(MISSING), f"{sorted(named - set(number))[:6]} are not one node each"
     assert len(set(number.values())) == len(number), "two ids became one node"
     ends = dataset.graph.ends.tolist()
-    pairs = zip(written["edges"]["source"], written["edges"]["target"], dataset.edge_rows.tolist(), strict=True)
+    pairs = zip(written["edges"]["source"], written["edges"]["target"], dataset.rows("edge").tolist(), strict=True)
     for line, (source, target, row) in enumerate(pairs, start=1):
         if row < 0:
             continue

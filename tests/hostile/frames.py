@@ -157,10 +157,10 @@ def _id(name: str, place: Place) -> None:
         says(found, "id")
         return
     sound(found)
-    good = [row for row in found.node_rows.tolist() if row >= 0]
+    good = [row for row in found.rows("node").tolist() if row >= 0]
     assert len(set(good)) == len(good), "two rows became one node"
-    numbers = found.node_rows.tolist()
-    for line, row in enumerate(found.edge_rows.tolist()):
+    numbers = found.rows("node").tolist()
+    for line, row in enumerate(found.rows("edge").tolist()):
         pair = {numbers[int(tables.edges[end].iloc[line])] for end in ("source", "target")}
         if row >= 0 and -1 not in pair:
             assert set(found.graph.ends[:, row].tolist()) == pair, f"edges, row {line + 1} joins other nodes"

@@ -98,13 +98,13 @@ def _read(place: Place, graph: Any, **options: Any) -> Any:
     assert not isinstance(found, Refusal), f"a valid graph was refused: {found}"
     sound(found)
     names, pairs = list(graph), list(graph.edges())
-    assert len(found.node_rows) == len(names), f"{len(found.node_rows)} rows for {len(names)} nodes"
-    assert len(found.edge_rows) == len(pairs), f"{len(found.edge_rows)} rows for {len(pairs)} edges"
-    number = dict(zip(map(id, names), found.node_rows.tolist(), strict=True))
-    good = [row for row in found.node_rows.tolist() if row >= 0]
+    assert len(found.rows("node")) == len(names), f"{len(found.rows('node'))} rows for {len(names)} nodes"
+    assert len(found.rows("edge")) == len(pairs), f"{len(found.rows('edge'))} rows for {len(pairs)} edges"
+    number = dict(zip(map(id, names), found.rows("node").tolist(), strict=True))
+    good = [row for row in found.rows("node").tolist() if row >= 0]
     assert len(set(good)) == len(good), "two nodes became one"
     place_of = {name: number[id(name)] for name in names}
-    for line, ((one, other), row) in enumerate(zip(pairs, found.edge_rows.tolist(), strict=True)):
+    for line, ((one, other), row) in enumerate(zip(pairs, found.rows("edge").tolist(), strict=True)):
         pair = {place_of[one], place_of[other]}
         if row >= 0 and -1 not in pair:
             assert set(found.graph.ends[:, row].tolist()) == pair, f"edge {line + 1} joins other nodes"
@@ -120,7 +120,7 @@ def _names(name: str, kind: str, place: Place) -> None:
     shown = [str(each) for each in back]
     fine = shown == [str(each) for each in names] or shown == [repr(each) for each in names]
     assert fine or name in ("nan", "none-like"), f"names came back as {shown[:4]}"
-    usable = sum(row >= 0 for row in found.node_rows.tolist())
+    usable = sum(row >= 0 for row in found.rows("node").tolist())
     assert usable == len(names) or name in ("nan", "none-like", "empty-text"), f"{usable} of {len(names)} nodes"
 
 

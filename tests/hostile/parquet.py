@@ -186,16 +186,16 @@ def _id(name: str, edges: str | None, place: Place) -> None:
         assert pa.types.is_nested(ids.type) or "binary" in name or spelled, f"ids of type {name} are refused: {found}"
         return
     sound(found)
-    count = sum(int(row) >= 0 for row in found.node_rows)
+    count = sum(int(row) >= 0 for row in found.rows("node"))
     assert count == ROWS, f"{count} of {ROWS} ids of type {name} are nodes"
-    assert len(set(found.node_rows.tolist())) == ROWS, "two ids became one node"
+    assert len(set(found.rows("node").tolist())) == ROWS, "two ids became one node"
     if edges is not None and not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type)):
         return  # how another library spells a date is its own
-    ends, rows = found.graph.ends, found.edge_rows.tolist()
+    ends, rows = found.graph.ends, found.rows("edge").tolist()
     for number, row in enumerate(rows):
         assert row >= 0, f"edge {number + 1} names ids that are there: {found.problems['edges'][number]}"
         pair = {order["source"][number], order["target"][number]}
-        assert {int(found.node_rows[end]) for end in pair} == set(ends[:, row].tolist()), "edges join other nodes"
+        assert {int(found.rows("node")[end]) for end in pair} == set(ends[:, row].tolist()), "edges join other nodes"
 
 
 def _split(name: str, place: Place) -> None:
@@ -225,4 +225,4 @@ def _edges(name: str, place: Place) -> None:
         says(found, "edges.parquet")
         return
     sound(found)
-    assert len(found.edge_rows) == count
+    assert len(found.rows("edge")) == count

@@ -197,7 +197,7 @@ def _attribute(name: str, value: Any, verdict: str, place: Place) -> None:
     assert verdict != "refused", f"a {name} that fits nothing was taken: {found.graph}"
     sound(found)
     if name == "edge_index" and isinstance(value, Tensor | np.ndarray):
-        assert len(found.edge_rows) == value.shape[1], f"{len(found.edge_rows)} edges of {value.shape[1]}"
+        assert len(found.rows("edge")) == value.shape[1], f"{len(found.rows('edge'))} edges of {value.shape[1]}"
         return
     if name == "edge_index":
         return

@@ -165,7 +165,7 @@ def test_a_splits_file_is_read_and_audited(tmp_path):
 def test_a_link_split_in_the_file_is_audited(tmp_path):
     tables = payments()
     data = load_data(tables)
-    write_splits({}, tmp_path / "splits.csv", more=[link_rows(links(data.graph), data.graph, data.edge_rows)])
+    write_splits({}, tmp_path / "splits.csv", more=[link_rows(links(data.graph), data.graph, data.rows("edge"))])
     report = inspect_data(tables, splits=tmp_path / "splits.csv")
     assert sum(report.splits["links"].values()) == 1000
     assert report.problems == []

@@ -388,7 +388,7 @@ def test_average_precision_and_f1_are_of_the_class_that_is_asked_for():
         frame = run.predict(data)
         positive = run.config.targets[0].classes[1]
         truth, prediction = frame["sign"] == positive, frame["sign_predicted"] == positive
-        scores = run.evaluate(replace(data, edges=data.edges.iloc[::-1].reset_index(drop=True)))["all"]["edge"]
+        scores = run.evaluate(data.with_frames({"edges": data.edges.iloc[::-1].reset_index(drop=True)}))["all"]["edge"]
         assert scores["f1"] == pytest.approx(f1_score(truth, prediction, zero_division=0))
         assert scores["ap"] == pytest.approx(average_precision_score(truth, frame[f"sign_p_{positive}"]))
     assert [run.config.targets[0].classes[1] for run in runs.values()] == ["neg", "pos", "neg"]
@@ -415,12 +415,12 @@ def test_a_column_of_a_star_that_cannot_be_learned_says_how_to_leave_it_out():
     with pytest.raises(
         DataError, match=r"column memo: has .* ask for memo=multiclass; --column memo=drop leaves it out of"
     ):
-        train(replace(data, edges=edges), "edge:*", settings=quick())
+        train(data.with_frames({"edges": edges}), "edge:*", settings=quick())
 
 
 def test_targets_with_commas_in_their_names_are_trained_saved_and_read_again(tmp_path):
     data = payments()
-    data = replace(data, edges=data.edges.rename(columns={"fee": "fee, EUR", "fraud": 'a "b", c=d'}))
+    data = data.with_frames({"edges": data.edges.rename(columns={"fee": "fee, EUR", "fraud": 'a "b", c=d'})})
     asked = 'edge:"fee, EUR","a ""b"", c=d"=binary:1'
     run = train(data, asked, tmp_path / "run", settings=quick(training__epochs=1))
     frame = load_run(tmp_path / "run").predict(data)

@@ -325,8 +325,8 @@ def test_embeddings_of_one_graph_have_the_users_ids_in_their_order(town):
     dataset = town.read(data)
     with torch.no_grad():
         nodes, edges = town.models[0].embed(dataset.graph)
-    np.testing.assert_allclose(found.nodes.filter(regex=r"^e\d"), nodes[dataset.node_rows], atol=1e-6)
-    np.testing.assert_allclose(found.edges.filter(regex=r"^e\d"), edges[dataset.edge_rows], atol=1e-6)
+    np.testing.assert_allclose(found.nodes.filter(regex=r"^e\d"), nodes[dataset.rows("node")], atol=1e-6)
+    np.testing.assert_allclose(found.edges.filter(regex=r"^e\d"), edges[dataset.rows("edge")], atol=1e-6)
 
 
 def test_embeddings_of_many_graphs_have_three_tables(beads):
@@ -339,7 +339,7 @@ def test_embeddings_of_many_graphs_have_three_tables(beads):
     dataset = beads.read(data)
     model = beads.models[0]
     with torch.no_grad():
-        batch = dataset.graph.batch(dataset.graph_rows[[5]])
+        batch = dataset.graph.batch(dataset.rows("graph")[[5]])
         pooled = model.heads["graph"].embed(*model.embed(batch), batch)
     np.testing.assert_allclose(found.graphs.filter(regex=r"^e\d").iloc[[5]], pooled, atol=1e-5)
 

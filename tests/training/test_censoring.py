@@ -50,7 +50,7 @@ def fees() -> Tables:
 
 def beads() -> Tables:
     data = shapes()
-    return replace(data, graphs=data.graphs.assign(weight=censor(data.graphs["weight"], HEAVY)))
+    return data.with_frames({"graphs": data.graphs.assign(weight=censor(data.graphs["weight"], HEAVY))})
 
 
 def numbers(prepared: Prepared, level: str, labels: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ def test_a_run_learns_from_limits_judges_them_apart_and_shows_them_as_they_are_w
     loaded = load_run(tmp_path / "run")
     for level, scores in loaded.evaluate(data)["test"].items():
         assert scores == pytest.approx(run.metrics["test"][level])
-    other = replace(data, edges=data.edges.iloc[:60])
+    other = data.with_frames({"edges": data.edges.iloc[:60]})
     scores = loaded.evaluate(other)["all"]
     count = int(other.edges["fee"].str.startswith(">").sum())
     assert scores["edge"]["fee/censored_rows"] == count
@@ -157,7 +157,7 @@ def test_a_run_learns_from_limits_judges_them_apart_and_shows_them_as_they_are_w
 def test_limits_pull_answers_beyond_them() -> None:
     """A number that is known to be above a limit is answered higher than by who takes the limit for the number."""
     data = fees()
-    plain = replace(data, edges=data.edges.assign(fee=data.edges["fee"].str.lstrip(">").astype(float)))
+    plain = data.with_frames({"edges": data.edges.assign(fee=data.edges["fee"].str.lstrip(">").astype(float))})
     settings = quick(training__epochs=30, training__learning_rate=0.05, model__dropout=0.0)
     limits, numbers = (train(tables, "edge:fee", settings=settings).predict(data) for tables in (data, plain))
     above = (payments().edges["fee"] > 2 * LIMIT).to_numpy()
@@ -172,7 +172,7 @@ def test_a_training_goes_on_with_its_limits_and_not_with_others(tmp_path: Any, m
         stop_at(patch, 3, "ctrl-c")
         with pytest.raises(TrainingStopped):
             train(data, "edge:fee", tmp_path / "cut", settings=settings)
-    exact = replace(data, edges=data.edges.assign(fee=data.edges["fee"].str.lstrip(">")))
+    exact = data.with_frames({"edges": data.edges.assign(fee=data.edges["fee"].str.lstrip(">"))})
     with pytest.raises(ValueError, match="started with another"):
         train(exact, "edge:fee=regression", tmp_path / "cut", settings=settings, if_exists="resume")
     again = train(data, "edge:fee", tmp_path / "cut", settings=settings, if_exists="resume")
@@ -183,7 +183,7 @@ def test_a_limit_in_a_feature_is_no_number_and_the_row_says_that_it_is_censored(
     data = payments()
     amounts = data.edges["amount"].astype(str).tolist()
     amounts[3] = ">10"
-    data = replace(data, edges=data.edges.assign(amount=amounts))
+    data = data.with_frames({"edges": data.edges.assign(amount=amounts)})
     run = train(data, "edge:fraud", settings=quick(training__epochs=1))
     error = run.predict(data)["error"]
     assert error.notna().sum() == 1
@@ -198,7 +198,7 @@ def test_outputs_in_chunks_know_limits_and_clipping_as_those_at_once_do(monkeypa
     data = fees()
     settings = quick(training__epochs=3, model__clip_to_label_range=True, model__dropout=0.0)
     run = train(data, ["edge:fee", "edge:sort"], settings=settings, ensemble=2)
-    other = replace(data, edges=data.edges.iloc[:60])
+    other = data.with_frames({"edges": data.edges.iloc[:60]})
     at_once = run.evaluate(other)["all"]["edge"], run.predict(other)
     assert at_once[0]["fee/censored_rows"] > 3
     assert "fee_clipped" in at_once[1]

@@ -134,7 +134,7 @@ def test_what_is_hidden_as_a_link_is_not_seen():
         assert seen.isdisjoint(tuple(sorted(pair)) for pair in pairs.t().tolist())
     assert len(prepared.task_data.labels["edge"]) == prepared.task_data.graph.num_edges
     labels = prepared.data.labels("edge", "fraud")
-    rows = prepared.data.edge_rows
+    rows = prepared.data.rows("edge")
     for row in prepared.splits["edge"].train.tolist()[:20]:
         place = (prepared.links.rows.train == rows[row]).nonzero().item()
         assert prepared.task_data.labels["edge"][place, 0] == labels.iloc[row]

@@ -13,7 +13,6 @@ from censnet.data.datasets.download import is_built_in
 from censnet.data.tables.files import MOLECULES, SUFFIXES, describe_file, is_there, read_table, write_table
 from censnet.data.tables.keys import TABLES
 from censnet.errors import RunError, shorten
-from censnet.levels import Level
 from censnet.runs.directory import FILES
 from censnet.runs.links import check_exclusive
 from censnet.runs.run import Keep, Run
@@ -118,8 +117,7 @@ def write_embeddings(
         raise RunError(f"{to} is a file, expected a folder for nodes.{form}, edges.{form} and the like")
     check_outputs([to / f"{table}.{form}" for table in TABLES], run, data)
     found = run.embed(data, strict=strict, device=device, progress=progress)
-    tables = {"node": found.nodes, "edge": found.edges, "graph": found.graphs}
-    files = {to / f"{Level(level).table}.{form}": table for level, table in tables.items() if table is not None}
+    files = {to / f"{table}.{form}": frame for table, frame in found._asdict().items() if frame is not None}
     write_tables(files)
     return files
 

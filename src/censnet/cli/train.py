@@ -54,6 +54,10 @@ def train(
     column: Column = None,
     device: Device = None,
     bf16: Annotated[bool, typer.Option("--bf16", help="The same as --set training.precision=bf16.")] = False,
+    directed: Annotated[
+        bool | None,
+        typer.Option("--directed/--undirected", help="Whether edges go from source to target, whatever was found."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the training in --out; needs no DATA.")] = False,
     finish: Annotated[
         bool, typer.Option("--finish", help="Finish the training in --out with its best epoch so far; needs no DATA.")
@@ -76,7 +80,13 @@ def train(
     if kept:
         assume_heap_kept()
 
-    changes = parse_changes([*(change or ()), *(["training.precision=bf16"] if bf16 else ())])
+    changes = parse_changes(
+        [
+            *(change or ()),
+            *(["training.precision=bf16"] if bf16 else ()),
+            *([] if directed is None else [f"data.directed={str(directed).lower()}"]),
+        ]
+    )
     shared: dict[str, Any] = {"device": device, "progress": not quiet, "settings": changes}
     several = None
     if data is None:

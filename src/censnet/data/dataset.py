@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
 from censnet.arguments import check_arguments
 from censnet.data.graph_features import GraphFeatures
@@ -45,12 +44,6 @@ class IndexedData(TableGraph):
     name: str
     problems: dict[str, dict[int, RowError]]
     notes: list[Note]
-
-    def rows(self, level: str) -> Tensor:
-        """For each input row of a level, its row in the tensors, or -1."""
-        return {"nodes": self.node_rows, "edges": self.edge_rows, "graphs": self.graph_rows}[
-            Level.of_column(level).table
-        ]
 
     def labels(self, level: str, column: str) -> pd.Series:
         """A column of the user's table, one value for each input row."""
@@ -126,8 +119,7 @@ class TypedData(IndexedData):
             for note in clipped if self.fitted else ():
                 logger.warning("%s", note)
             notes = column_notes(self.tables, schema) + notes + clipped
-        ways = self.node_rows, self.edge_rows, self.graph_rows
-        return Dataset(graph, self.tables, schema, *ways, self.name, self.problems, notes)
+        return Dataset(graph, self.tables, schema, self.rows_by_level, self.name, self.problems, notes)
 
     def _training_rows(
         self, rows: Rows | Mapping[str, Rows] | None, links: LinkSplit | None
@@ -137,20 +129,18 @@ class TypedData(IndexedData):
         chosen = dict(find_training_rows(rows, targets, self.tables))
         if "graphs" in chosen and isinstance(self.graph, GraphSet) and self.schema.smiles is None:
             training = np.zeros(len(self.graph), bool)
-            graphs = self.graph_rows.numpy()[chosen["graphs"]]
+            graphs = self.rows("graph").numpy()[chosen["graphs"]]
             training[graphs[graphs >= 0]] = True
-            for table, became, offset in (
-                ("nodes", self.node_rows, self.graph.node_offset),
-                ("edges", self.edge_rows, self.graph.edge_offset),
-            ):
-                of_row = np.append(np.repeat(training, offset.diff().numpy()), False)  # a row that became nothing is -1
-                chosen.setdefault(table, np.flatnonzero(of_row[became.numpy()]))
+            for level, became in self.rows_by_level.items():
+                if level is not Level.GRAPH:
+                    of_row = np.append(training[level.owners(self.graph).numpy()], False)  # -1: it became nothing
+                    chosen.setdefault(level.table, np.flatnonzero(of_row[became.numpy()]))
         if self.schema.smiles is not None and {"nodes", "edges"} & chosen.keys():
             chosen["graphs"] = self._training_molecules(chosen)
         if links is None:
             return chosen, None
-        if "edges" not in chosen and len(self.edge_rows):
-            chosen["edges"] = links.rows.to_input(self.edge_rows).train.numpy()
+        if "edges" not in chosen and len(self.rows("edge")):
+            chosen["edges"] = links.rows.to_input(self.rows("edge")).train.numpy()
         return chosen, links.rows.train.numpy()
 
     def _training_molecules(self, chosen: Mapping[str, IntArray]) -> IntArray:
@@ -160,7 +150,7 @@ class TypedData(IndexedData):
             if level.table in chosen and isinstance(self.graph, GraphSet):
                 rows = self.rows(level)[torch.from_numpy(chosen[level.table])]
                 graphs = np.unique(level.owners(self.graph)[rows[rows >= 0]].numpy())
-                found.append(np.flatnonzero(np.isin(self.graph_rows.numpy(), graphs)))
+                found.append(np.flatnonzero(np.isin(self.rows("graph").numpy(), graphs)))
         return np.unique(np.concatenate(found))
 
 

@@ -36,9 +36,13 @@ def row_digests(data: Dataset, level: str) -> Digests:
     if level is Level.GRAPH:
         return _unsigned(_at(whole, rows))
     schema, frame = data.schema.table(level.table), data.tables.frames()[level.table]
-    features = graph.nodes if level is Level.NODE else graph.edges
-    found = torch.zeros_like(rows) if schema.structure != "none" else _at(hash_rows(features).cpu(), rows)
-    for role in ("id",) if level is Level.NODE else ("source", "target"):
+    features = level.features(graph)
+    found = (
+        torch.zeros_like(rows)
+        if schema.structure != "none" or features is None
+        else _at(hash_rows(features).cpu(), rows)
+    )
+    for role in level.made_keys:
         column = schema.keys.get(role)
         if column is not None and column in frame.columns:
             found = splitmix64(3 * found + _hash_texts(frame[column]))

@@ -52,6 +52,7 @@ def load_data(
     descriptors: bool = False,
     standardize: Standardize = "none",
     hydrogens: Hydrogens = "implicit",
+    directed: bool | None = None,
 ) -> Dataset:
     """Read data of any form into a graph or many, with statistics from some rows or from all.
 
@@ -75,6 +76,9 @@ def load_data(
             without charges) or `tautomer` (the canonical one of that); a given schema says so itself.
         hydrogens: whether the hydrogens of molecules are atoms (`explicit`) or counted at their heavy atom
             (`implicit`); a given schema says so itself.
+        directed: whether edges go from `source` to `target`. If None, networkx graphs are what they are, and tables and
+            PyG data are directed unless each edge is there twice, once in each direction with the same data; a given
+            schema says so itself.
     """
     check_arguments(load_data, locals())
     typed = read_data(
@@ -87,6 +91,7 @@ def load_data(
         descriptors=descriptors,
         standardize=standardize,
         hydrogens=hydrogens,
+        directed=directed,
     )
     return typed.encode(train_rows)
 
@@ -103,11 +108,13 @@ def read_data(
     standardize: Standardize = "none",
     scaffolds: bool = False,
     hydrogens: Hydrogens = "implicit",
+    directed: bool | None = None,
 ) -> TypedData:
     """Read data of any form, resolve ids and find the kinds of columns; nothing is encoded yet.
 
     Args:
-        data, schema, target, strict, features, overrides, descriptors, standardize, hydrogens: as in `load_data`.
+        data, schema, target, strict, features, overrides, descriptors, standardize, hydrogens, directed: as in
+            `load_data`.
         scaffolds: whether the scaffolds of molecules are computed, too.
     """
     check_arguments(read_data, locals())
@@ -148,7 +155,7 @@ def read_data(
         notes += said
     targets = with_siblings(target_columns(specs), tables)
     problems = RowErrors(tables, strict)
-    made = assemble(tables, schema, targets, overrides, problems, notes, features)
+    made = assemble(tables, schema, targets, overrides, problems, notes, features, directed)
     return _finish(name, made, problems, notes, specs, schema)
 
 
@@ -204,9 +211,9 @@ def _check_graph_table(made: Assembled, problems: RowErrors) -> Assembled:
     """The same, with graphs whose features cannot be read left without a row."""
     bad = {} if made.graph_table is None else made.graph_table.errors
     problems.add_located("graphs", bad)
-    graph_rows = made.graph_rows.clone()
+    graph_rows = made.rows("graph").clone()
     graph_rows[list(bad)] = -1
-    return replace(made, graph_rows=graph_rows)
+    return replace(made, rows_by_level={**made.rows_by_level, Level.GRAPH: graph_rows})
 
 
 def _from_assembled(
@@ -217,11 +224,10 @@ def _from_assembled(
     specs: Sequence[TargetSpec],
     fitted: bool = False,
 ) -> TypedData:
-    ways = made.node_rows, made.edge_rows, made.graph_rows
     whole = None
     if made.graph_table is not None or made.descriptors is not None:
         whole = GraphFeatures(made.graph_table, made.descriptors, made.graph_source)
-    read = made.graph, made.tables, made.schema, *ways, name, problems, notes
+    read = made.graph, made.tables, made.schema, made.rows_by_level, name, problems, notes
     return TypedData(*read, made.encoder, whole, specs, made.scaffolds, fitted)
 
 
@@ -232,7 +238,7 @@ def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> di
     {'payer.no': 'source', 'edges.payee': 'target', 'payee': 'target'}
     """
     found: dict[str, str] = {}
-    for fitted in () if schema is None else (schema.nodes, schema.edges, schema.graphs):
+    for fitted in () if schema is None else schema.tables.values():
         found |= {column: role for role, column in fitted.keys.items()}
     for column, role in (overrides or {}).items():
         if role in ROLES:

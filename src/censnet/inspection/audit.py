@@ -17,6 +17,7 @@ from censnet.data.dataset import Dataset
 from censnet.data.molecules.featurize import canonical
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import PARTS, Split
+from censnet.data.tables.keys import TABLES
 from censnet.data.tables.row_errors import summarize_errors
 from censnet.inspection.cross_table import Grouping, find_groupings, leaks_across
 from censnet.inspection.leakage import (
@@ -102,7 +103,7 @@ def find_leaks(
             found += _across(data, table, column, groupings)
     if data.schema.smiles is not None:
         return found + _same_molecules(data, _split_of_molecules(data, splits), targets.get("graphs", ()))
-    for table in ("nodes", "edges", "graphs"):
+    for table in TABLES:
         if table in splits:
             found += _same_rows(data, table, splits[table], targets.get(table, ()))
     return found + _same_pairs(data, splits.get("edges"))
@@ -154,7 +155,7 @@ def _labels(data: Dataset, table: str, column: str, split: Split | None) -> list
 
 def _leaking_columns(data: Dataset, table: str, target: str) -> list[Finding]:
     """Columns of the same table that leak the target; of a table of graphs only the columns that are features."""
-    schema = data.schema.of_graphs if table == "graphs" else data.schema.table(table)
+    schema = data.schema.features_of(table)
     frame, file = data.tables.frames()[table], data.tables.name(table)
     if table == "graphs" and not schema.columns:
         return []
@@ -239,7 +240,7 @@ def _split_of_molecules(data: Dataset, splits: Mapping[str, Split]) -> Split | N
         part = np.full(len(graphs) + 1, -1, codes.dtype)  # the last is that of rows without a molecule
         used = (rows >= 0) & (codes >= 0)
         part[level.owners(graphs).numpy()[rows[used]]] = codes[used]
-        return Split.of(part[data.graph_rows.numpy()])
+        return Split.of(part[data.rows("graph").numpy()])
     return None
 
 
@@ -248,7 +249,7 @@ def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:
 
     Only molecules with isomorphic tensors (equal graph hashes) are compared by their canonical SMILES.
     """
-    place, rows = data.graph_rows.numpy(), data.tables.frames()["graphs"][smiles].astype("string").fillna("")
+    place, rows = data.rows("graph").numpy(), data.tables.frames()["graphs"][smiles].astype("string").fillna("")
     group = np.where(place >= 0, hash_graphs(graphs).cpu().numpy()[place], 0)
     group = np.where(place >= 0, np.unique(group, return_inverse=True)[1], -1)
     alike = np.flatnonzero((group >= 0) & (np.bincount(group + 1)[group + 1] > 1))
@@ -292,7 +293,7 @@ def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
     """Rows of edges between the same two nodes in two splits: the same edge is a problem, parallel edges are not."""
     if split is None:
         return []
-    row, file = data.edge_rows.numpy(), data.tables.name("edges")
+    row, file = data.rows("edge").numpy(), data.tables.name("edges")
     low, high = pair_ends(data.graph)
     found = _duplicates_across_splits(row, split, f"{file}: ", "the same edge")
     part = split.codes(len(row))

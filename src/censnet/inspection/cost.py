@@ -114,6 +114,7 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
         task_data: the graph, targets, labels and split.
         settings: of the training.
     """
+    task_data = task_data.with_inputs(settings.model)
     before, held = peak_memory(), psutil.Process().memory_info().rss
     model = build_model(task_data, settings)
     training = choose_sampling(task_data, settings.training, model, total_memory(torch.device("cpu")))
@@ -200,7 +201,8 @@ def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
         return task_data, 1.0
     num_nodes, num_edges = max(2, int(graph.num_nodes * share)), int(graph.num_edges * share)
     rows = torch.linspace(0, graph.num_edges - 1, num_edges).long()
-    small = Graph(_head(graph.nodes, num_nodes), graph.edges[rows], graph.ends[:, rows] % num_nodes)
+    ends = graph.ends[:, rows] % num_nodes
+    small = Graph(_head(graph.nodes, num_nodes), graph.edges[rows], ends, directed=graph.directed)
     chosen = {"node": torch.arange(num_nodes), "edge": rows}
     labels = {level: values[chosen[level]] for level, values in task_data.labels.items()}
     parts = {level: values[chosen[level]] for level, values in task_data.parts.items()}

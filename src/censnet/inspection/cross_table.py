@@ -20,6 +20,7 @@ from scipy.stats import rankdata
 
 from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow
+from censnet.data.tables.keys import TABLES
 from censnet.data.tables.schema import TableSchema
 from censnet.inspection.leakage import (
     CORRELATION,
@@ -32,6 +33,7 @@ from censnet.inspection.leakage import (
     label_gain,
     sample_rows,
 )
+from censnet.levels import Level
 from censnet.ops.arrays import Array
 from censnet.ops.graph_set import GraphSet
 
@@ -78,20 +80,19 @@ def find_groupings(data: Dataset) -> list[Grouping]:
         found.append(Grouping("edges", "nodes", "the edges that start there", rows, source))
         found.append(Grouping("edges", "nodes", "the edges that end there", rows, target))
     if "graphs" in frames and isinstance(data.graph, GraphSet):
-        first = _first_rows(data.graph_rows.numpy(), len(data.graph))
-        for table, offset in (("nodes", data.graph.node_offset), ("edges", data.graph.edge_offset)):
-            if table in frames:
-                graph = first[np.repeat(np.arange(len(data.graph)), offset.diff().numpy())]
-                place = data.rows(table.removesuffix("s")).numpy()
+        first = _first_rows(data.rows("graph").numpy(), len(data.graph))
+        for level in data.tables.by_level:
+            if level is not Level.GRAPH:
+                graph, place = first[level.owners(data.graph).numpy()], data.rows(level).numpy()
                 rows = np.flatnonzero(place >= 0)
-                found.append(Grouping(table, "graphs", f"its {table}", rows, graph[place[rows]]))
+                found.append(Grouping(level.table, "graphs", f"its {level.table}", rows, graph[place[rows]]))
     return found
 
 
 def edge_ends(data: Dataset) -> tuple[Array, Array]:
     """For each row of the edges, the rows of its source and its target in the table of nodes; -1 for a bad row."""
-    frames, place = data.tables.frames(), data.edge_rows.numpy()
-    first = _first_rows(data.node_rows.numpy(), data.count("node"))
+    frames, place = data.tables.frames(), data.rows("edge").numpy()
+    first = _first_rows(data.rows("node").numpy(), data.count("node"))
     ends = np.full((2, len(place)), -1)
     good = place >= 0
     ends[:, good] = first[data.graph.global_ends.cpu().numpy()[:, place[good]]]
@@ -127,7 +128,7 @@ def leaks_across(data: Dataset, table: str, target: str, groupings: list[Groupin
     labels = as_labels(data.labels(table.removesuffix("s"), target))
     if labels.nunique() < 2:
         return
-    for other in ("nodes", "edges", "graphs"):
+    for other in TABLES:
         names = feature_columns(data, other)
         if other == table or not names or other not in data.tables.frames():
             continue
@@ -152,7 +153,7 @@ def leaks_across(data: Dataset, table: str, target: str, groupings: list[Groupin
 
 def feature_columns(data: Dataset, table: str) -> list[str]:
     """The columns of a table that features are made of, each a value in a row; vectors are others."""
-    schema = data.schema.of_graphs if table == "graphs" else data.schema.table(table)
+    schema = data.schema.features_of(table)
     frame = data.tables.frames().get(table)
     names = [column.name for column in schema.columns if column.width and column.kind != "vector"]
     return [name for name in names if frame is not None and name in frame]

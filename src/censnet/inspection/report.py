@@ -145,8 +145,10 @@ def _columns(dataset: Dataset) -> list[ColumnReport]:
         found.append(
             ColumnReport(table="graphs", name=schema.smiles, kind="molecule", reason=reason, features=features)
         )
-    for table in ("nodes", "edges"):
-        fitted = schema.table(table)
+    for level, fitted in schema.tables.items():
+        if not level.takes_columns:
+            continue
+        table = level.table
         for column in fitted.columns:
             found.append(
                 ColumnReport(

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from censnet.nn.directed import layer_type
 from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import make_kernel
@@ -119,7 +120,8 @@ class CensNet(nn.Module):
             if last and out_width is not None:
                 out = out_width
             heads = 1 if last and out % options.heads else options.heads
-            self.layers.append(LAYERS[letter](width["node"], width["edge"], out, options=replace(options, heads=heads)))
+            kind = layer_type(letter, options.directed)
+            self.layers.append(kind(width["node"], width["edge"], out, options=replace(options, heads=heads)))
             self.norms.append(make_norm(None if last else norm, out))
             width[side] = out
         self.has_residual = [self._adds(depth) for depth in range(len(layers))]

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, is_too_large
 from censnet.nn.dropout import Dropout
 from censnet.nn.ensemble import batched_linear, check_rows
-from censnet.nn.layers import LAYERS, LayerOptions, Side
+from censnet.nn.directed import layer_type
+from censnet.nn.layers import LayerOptions, Side
 from censnet.nn.norms import BatchNorm, LayerNorm, Norm, check_norm, make_norm
 from censnet.ops.checks import check_shape
 from censnet.ops.graph import Graph
@@ -88,8 +89,9 @@ class RowHead(Head):
         out_width: channels of the outputs.
         hidden_widths: widths of the layers between embedding and output.
         dropout: between those.
-        reads_nodes: whether the output for an edge also reads the sum over its two nodes, T^t x.
+        reads_nodes: whether the output for an edge also reads its two nodes: their sum, T^t x.
         target_range: as in `Head`.
+        directed: whether it reads the two nodes apart, first that where the edge starts.
 
     Shape:
         nodes (N, node_width), edges (E, edge_width) -> (N or E, out_width). `ChunkedOutputs` if that is too large.
@@ -111,15 +113,18 @@ class RowHead(Head):
         dropout: float = 0.0,
         reads_nodes: bool = False,
         target_range: Tensor | None = None,
+        directed: bool = False,
     ) -> None:
         super().__init__(out_width, target_range)
         if level not in get_args(Side):
             raise ValueError(f"level is {level!r}, expected 'node' or 'edge'")
         if reads_nodes and level == "node":
             raise ValueError("reads_nodes is set for nodes, expected it for edges alone: a node has no ends")
-        self.level, self.reads_nodes = level, reads_nodes
+        if directed and not reads_nodes:
+            raise ValueError("directed is set without reads_nodes, expected both: it is about the nodes of an edge")
+        self.level, self.reads_nodes, self.directed = level, reads_nodes, directed
         self.node_width, self.edge_width = node_width, edge_width
-        self.width = node_width if level == "node" else edge_width + reads_nodes * node_width
+        self.width = node_width if level == "node" else edge_width + (reads_nodes + directed) * node_width
         self.mlp = mlp(self.width, hidden_widths, out_width, dropout)
 
     def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> HeadOutputs:
@@ -127,8 +132,10 @@ class RowHead(Head):
         inputs = nodes if self.level == "node" else edges
         if self.reads_nodes:
             check_dense(nodes)
-            ends = self._by_member(graph.incidence.gather(nodes), self.node_width)
-            inputs = torch.cat([self._by_member(edges, self.edge_width), ends], dim=2).flatten(1)
+            incidence = graph.incidence
+            read = (incidence.gather_start, incidence.gather_end) if self.directed else (incidence.gather,)
+            ends = [self._by_member(gather(nodes), self.node_width) for gather in read]
+            inputs = torch.cat([self._by_member(edges, self.edge_width), *ends], dim=2).flatten(1)
         check_rows(f"{self.level}s", inputs, None, self.width, self.members, "(n, width)")
         if is_too_large(len(inputs), self.members * self.out_width):
             return ChunkedOutputs(inputs, self.mlp, self.members * self.out_width, training=self.training)
@@ -167,7 +174,8 @@ class LayerHead(Head):
     ) -> None:
         super().__init__(out_width, target_range)
         self.layer_order = letter
-        self.layer = LAYERS[letter](node_width, edge_width, out_width, options=replace(options, heads=1))
+        kind = layer_type(letter, options.directed)
+        self.layer = kind(node_width, edge_width, out_width, options=replace(options, heads=1))
 
     def reset_parameters(self) -> None:
         """Initialize all parameters."""

@@ -14,7 +14,7 @@ from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import Hop, Kernel, Operator, make_kernel
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence
-from censnet.ops.normalization import Normalization
+from censnet.ops.normalization import Normalization, scale_rows
 from censnet.ops.propagate import propagate_edges, propagate_nodes
 from censnet.ops.released import propagate_edges_released
 
@@ -52,6 +52,11 @@ class LayerOptions:
             on the diagonal of the gates, and in edge layers also a self loop of 2 on the line graph and each column of
             the product divided by its maximum.
         gate_init: initialization of :math:`p`: ``"signed"``, of either sign, or ``"positive"``, its absolute value.
+        directed: whether the layers are those of `censnet.nn.directed`, to which the order of the ends matters.
+        edge_content: whether a node also reads the mean of the features of its edges, :math:`D^{-1} T H_e U`, and not
+            only how much they let pass.
+        pair_means: whether a directed edge layer also has means over the edges between the same two nodes, parallel and
+            reciprocal.
     """
 
     bias: bool = True
@@ -62,6 +67,9 @@ class LayerOptions:
     kernel: str | Kernel = "hop"
     variant: Variant = "paper"
     gate_init: GateInit = "signed"
+    directed: bool = False
+    edge_content: bool = False
+    pair_means: bool = False
 
 
 DEFAULT_OPTIONS = LayerOptions()
@@ -127,6 +135,8 @@ class IncidenceLayer(nn.Module):
         has_root = self.self_weight in ("learned", "one_plus_learned")
         self.root_weight = nn.Parameter(torch.empty(self.in_width, out_width)) if has_root else None
         self.bias = nn.Parameter(torch.empty(out_width)) if options.bias else None
+        has_content = options.edge_content and self.updates == "node" and not options.directed
+        self.content_weight = nn.Parameter(torch.empty(edge_width, out_width)) if has_content else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -143,15 +153,20 @@ class IncidenceLayer(nn.Module):
             nn.init.zeros_(self.root_weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
-        if self.gate == "bounded":
-            nn.init.zeros_(self.gate_weight)
-        elif self.variant == "released":
-            nn.init.normal_(self.gate_weight)
-        else:
-            init_members(self.gate_weight, nn.init.xavier_uniform_)
-        if self.gate_init == "positive":
-            self.gate_weight.data.abs_()
+        if self.content_weight is not None:
+            init_members(self.content_weight, nn.init.xavier_uniform_)
+        self._reset_gate(self.gate_weight)
         self.kernel.reset_parameters()
+
+    def _reset_gate(self, weight: Tensor) -> None:
+        if self.gate == "bounded":
+            nn.init.zeros_(weight)
+        elif self.variant == "released":
+            nn.init.normal_(weight)
+        else:
+            init_members(weight, nn.init.xavier_uniform_)
+        if self.gate_init == "positive":
+            weight.data.abs_()
 
     def extra_repr(self) -> str:
         kind = self.self_weight if self.variant == "paper" else self.variant
@@ -175,9 +190,9 @@ class IncidenceLayer(nn.Module):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.extra_repr()})"
 
-    def gates(self, read: Tensor) -> Tensor:
+    def gates(self, read: Tensor, weight: Tensor | None = None) -> Tensor:
         """The gates of the nodes or edges that are read: H p, or 2 sigmoid(H p). (n, members * heads)."""
-        gate = batched_linear(read, self.gate_weight)
+        gate = batched_linear(read, self.gate_weight if weight is None else weight)
         return gate if self.gate == "linear" else 2 * torch.sigmoid(gate)
 
     def _update(self, rows: Tensor, multiply: Callable[[Tensor], Tensor], owner: Tensor | None, graphs: int) -> Tensor:
@@ -224,6 +239,9 @@ class NodeLayer(IncidenceLayer):
     Read from the right: mix channels, scale, sum the two ends onto each edge, weigh, sum back onto the nodes,
     scale. :math:`O(E d)` time and memory; neither :math:`A_v` nor the fused matrix is built.
 
+    With ``edge_content=True`` the mean of the features of its edges is added, :math:`D^{-1} T H_e U`, where D counts the
+    edges of a node.
+
     Args:
         node_width: channels of each node that comes in, :math:`d_v`.
         edge_width: channels of each edge that is read, :math:`d_e`.
@@ -254,12 +272,17 @@ class NodeLayer(IncidenceLayer):
         if edge_scale is not None:
             check_shape("edge_scale", edge_scale, (incidence.num_edges,), "(E,)")
             w = w * edge_scale.unsqueeze(1)
-        return self._update(
+        out = self._update(
             nodes,
             lambda x: propagate_nodes(x, w, incidence, diagonal, self.normalization),
             incidence.owner,
             incidence.num_graphs,
         )
+        if self.content_weight is None:
+            return out
+        content = incidence.scatter(edges if edge_scale is None else scale_rows(edges, edge_scale))
+        content = scale_rows(content, (1 / incidence.edge_count.clamp(min=1)).to(content.dtype))
+        return out + batched_linear(content, self.content_weight)
 
 
 class EdgeLayer(IncidenceLayer):

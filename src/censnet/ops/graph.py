@@ -20,6 +20,7 @@ class GraphSizes:
     edges: Tensor
     graph_features: Tensor | None
     num_graphs: int
+    directed: bool
 
     @property
     def num_nodes(self) -> int:
@@ -52,15 +53,16 @@ class GraphSizes:
 
 @dataclass(frozen=True, eq=False)
 class Graph(GraphSizes):
-    """Nodes and edges with their features, each undirected edge once; or a batch of many such graphs.
+    """Nodes and edges with their features, each edge once; or a batch of many such graphs.
 
     Args:
         nodes: features of the nodes, dense or sparse CSR.
         edges: features of the edges.
-        ends: the two nodes of each edge, numbered from 0, in any order.
+        ends: the two nodes of each edge, numbered from 0: its start, and its end.
         owner: the graph of each node, when this is a batch (PyG: ``batch``).
         num_graphs: the number of graphs in the batch.
         graph_features: features of each graph itself, if there are any.
+        directed: whether the order of the two ends means something.
 
     Shape:
         nodes (N, d_v), edges (E, d_e), ends (2, E), owner (N,), graph_features (num_graphs, d_g).
@@ -77,6 +79,7 @@ class Graph(GraphSizes):
     owner: Tensor | None = None
     num_graphs: int = 1
     graph_features: Tensor | None = None
+    directed: bool = False
 
     def __post_init__(self) -> None:
         check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
@@ -102,7 +105,7 @@ class Graph(GraphSizes):
             else own and f", the graph{own}"
         )
         nodes, edges = self._show(sparse)
-        return f"Graph({nodes}, {edges}{graphs})"
+        return f"Graph({nodes}, {edges}{graphs}{', directed' if self.directed else ''})"
 
     @cached
     def incidence(self) -> Incidence:
@@ -118,17 +121,27 @@ class Graph(GraphSizes):
         """The same graph on another device."""
         owner, features = (None if part is None else part.to(device) for part in (self.owner, self.graph_features))
         nodes, edges, ends = self.nodes.to(device), self.edges.to(device), self.ends.to(device)
-        return Graph(nodes, edges, ends, owner, self.num_graphs, features)
+        return Graph(nodes, edges, ends, owner, self.num_graphs, features, self.directed)
 
     def with_features(self, nodes: Tensor, edges: Tensor) -> Graph:
         """The same graph with other features; the sorted order and degrees that are computed already stay."""
-        graph = Graph(nodes, edges, self.ends, self.owner, self.num_graphs, self.graph_features)
+        graph = Graph(nodes, edges, self.ends, self.owner, self.num_graphs, self.graph_features, self.directed)
         store(graph, incidence=self.incidence)
         return graph
 
+    def with_edges(self, rows: Tensor) -> Graph:
+        """The same nodes with some of the edges alone."""
+        edges, ends = self.edges[rows], self.ends[:, rows]
+        return Graph(self.nodes, edges, ends, self.owner, self.num_graphs, self.graph_features, self.directed)
+
     @classmethod
     def from_incidence(
-        cls, nodes: Tensor, edges: Tensor, incidence: Incidence, graph_features: Tensor | None = None
+        cls,
+        nodes: Tensor,
+        edges: Tensor,
+        incidence: Incidence,
+        graph_features: Tensor | None = None,
+        directed: bool = False,
     ) -> Graph:
         """A graph of an incidence that is checked already, as a batch gathers it."""
         return unchecked(
@@ -139,6 +152,7 @@ class Graph(GraphSizes):
             owner=incidence.owner,
             num_graphs=incidence.num_graphs,
             graph_features=graph_features,
+            directed=directed,
             incidence=incidence,
         )
 

@@ -24,7 +24,7 @@ class GraphSet(GraphSizes):
     Each graph numbers its own nodes from 0 in `ends`. Graph g has the nodes `node_offset[g]:node_offset[g + 1]` and the
     edges `edge_offset[g]:edge_offset[g + 1]`. The sorted order of the incidence and the degrees are computed once for
     the whole set; a batch gathers them along with its features. Features of the graphs themselves, if any, are in
-    `graph_features`.
+    `graph_features`; `directed` says whether the order of the two ends of an edge means something.
 
     Shape:
         nodes (sum N, d_v), edges (sum E, d_e), ends (2, sum E), node_offset and edge_offset (G + 1,),
@@ -47,6 +47,7 @@ class GraphSet(GraphSizes):
     node_offset: Tensor
     edge_offset: Tensor
     graph_features: Tensor | None = None
+    directed: bool = False
 
     def __post_init__(self) -> None:
         check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
@@ -86,7 +87,7 @@ class GraphSet(GraphSizes):
         graphs = f"{len(self)} {plural(len(self), 'graph')}" + (
             "" if self.graph_features is None else f" x {self.graph_width}"
         )
-        return f"GraphSet({graphs}, {nodes}, {edges})"
+        return f"GraphSet({graphs}, {nodes}, {edges}{', directed' if self.directed else ''})"
 
     def __len__(self) -> int:
         return len(self.node_offset) - 1
@@ -99,7 +100,8 @@ class GraphSet(GraphSizes):
         nodes = slice(int(self.node_offset[number]), int(self.node_offset[number + 1]))
         edges = slice(int(self.edge_offset[number]), int(self.edge_offset[number + 1]))
         own = None if self.graph_features is None else self.graph_features[number : number + 1]
-        return Graph(self.nodes[nodes], self.edges[edges], self.ends[:, edges], graph_features=own)
+        features = self.nodes[nodes], self.edges[edges]
+        return Graph(*features, self.ends[:, edges], graph_features=own, directed=self.directed)
 
     @property
     def num_graphs(self) -> int:  # type: ignore[override]
@@ -119,6 +121,7 @@ class GraphSet(GraphSizes):
             node_offset=self.node_offset.to(device),
             edge_offset=self.edge_offset.to(device),
             graph_features=None if self.graph_features is None else self.graph_features.to(device),
+            directed=self.directed,
         )
 
     def with_features(self, nodes: Tensor, edges: Tensor) -> GraphSet:
@@ -150,6 +153,10 @@ class GraphSet(GraphSizes):
                     f"graph {number} has {graph.graph_width} features of its own, expected {graphs[0].graph_width} "
                     "as graph 0: a set has the same features throughout"
                 )
+            if graph.directed != graphs[0].directed:
+                raise ValueError(
+                    f"graph {number} has directed={graph.directed}, expected {graphs[0].directed} as graph 0"
+                )
             if graph.owner is not None:
                 raise ValueError(f"graph {number} is a batch of {graph.num_graphs}, expected single graphs")
             check_dense(graph.nodes)
@@ -165,6 +172,7 @@ class GraphSet(GraphSizes):
             node_offset=offsets(torch.tensor([graph.num_nodes for graph in graphs], device=device)),
             edge_offset=offsets(torch.tensor([graph.num_edges for graph in graphs], device=device)),
             graph_features=torch.cat(own) if len(own) == len(graphs) else None,
+            directed=graphs[0].directed,
         )
 
     def batch(self, index: Tensor) -> Graph:
@@ -179,6 +187,7 @@ class GraphSet(GraphSizes):
             self._edges.take(rows.edge_rows),
             self._incidence.of_batch(rows),
             None if own is None else own.index_select(0, index),
+            self.directed,
         )
 
     def subset(self, index: Tensor) -> GraphSet:
@@ -192,6 +201,7 @@ class GraphSet(GraphSizes):
             node_offset=rows.bounds[0].contiguous(),
             edge_offset=rows.bounds[1].contiguous(),
             graph_features=None if self.graph_features is None else self.graph_features.index_select(0, index),
+            directed=self.directed,
         )
 
     def _check_index(self, index: Tensor) -> Tensor:

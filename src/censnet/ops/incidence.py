@@ -11,7 +11,7 @@ from torch import Tensor
 
 from censnet.ops.caching import cached, forget, unchecked
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
-from censnet.ops.segments import EndPairs, Segments, chunk_segments, linear_map, sum_pairs, sum_segments
+from censnet.ops.segments import EndPairs, Segments, chunk_segments, linear_map, sum_pairs, sum_segments, take_rows
 from censnet.text import plural
 
 
@@ -23,11 +23,29 @@ class IncidenceCSR:
     other: Segments
 
 
+@dataclass(frozen=True)
+class OrderedPairs:
+    """Edges by their start and end.
+
+    Args:
+        edges: the edges of each pair.
+        pair: the pair of each edge.
+        opposite: the pair of the edges in the opposite direction, or the number of pairs where there are none.
+        count: the number of edges of each pair.
+    """
+
+    edges: Segments
+    pair: Tensor
+    opposite: Tensor
+    count: Tensor
+
+
 @dataclass(frozen=True, eq=False)
 class Incidence:
     """The incidence matrix of a graph: the N x E matrix T with T[i, e] = 1 if edge e touches node i, as its entries.
 
-    An edge is given once, by its two ends in any order. Parallel edges are edges of their own. A loop has one end, so
+    An edge is given once, by its two ends. Their order matters to S and R alone, which mark the node where an edge
+    starts and that where it ends. Parallel edges are edges of their own. A loop has one end, so
     its column of T has a single 1. What depends on the ends alone (the sorted order, the degrees, the scalings) is
     computed when first needed, and cached.
 
@@ -117,6 +135,120 @@ class Incidence:
         """T z: on each node, the sum over its edges. (E, d) -> (N, d)."""
         self._check("edges", edges, self.num_edges, "(E, d)")
         return linear_map(edges, self._scatter, self._gather)
+
+    # -- S and R, the two halves of T: where an edge starts, and where it ends --------------------------------------
+
+    def gather_start(self, nodes: Tensor) -> Tensor:
+        """S^t x: on each edge, the node where it starts. (N, d) -> (E, d)."""
+        return self._gather_end_of(0, nodes)
+
+    def gather_end(self, nodes: Tensor) -> Tensor:
+        """R^t x: on each edge, the node where it ends. (N, d) -> (E, d)."""
+        return self._gather_end_of(1, nodes)
+
+    def scatter_start(self, edges: Tensor) -> Tensor:
+        """S z: on each node, the sum over the edges that start there. (E, d) -> (N, d)."""
+        return self._scatter_end_of(0, edges)
+
+    def scatter_end(self, edges: Tensor) -> Tensor:
+        """R z: on each node, the sum over the edges that end there. (E, d) -> (N, d)."""
+        return self._scatter_end_of(1, edges)
+
+    def _gather_end_of(self, end: int, nodes: Tensor) -> Tensor:
+        self._check("nodes", nodes, self.num_nodes, "(N, d)")
+        if torch.compiler.is_compiling():
+            return nodes[self.ends[end]]
+        index, segments = self._end_index[end], self.end_segments[end]
+        return linear_map(nodes, lambda x: take_rows(x, index), lambda grad: sum_segments(grad, segments))
+
+    def _scatter_end_of(self, end: int, edges: Tensor) -> Tensor:
+        self._check("edges", edges, self.num_edges, "(E, d)")
+        if torch.compiler.is_compiling():
+            return edges.new_zeros(self.num_nodes, edges.shape[1]).index_add(0, self.ends[end], edges)
+        index, segments = self._end_index[end], self.end_segments[end]
+        return linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index))
+
+    @cached
+    def end_segments(self) -> tuple[Segments, Segments]:
+        """The edges that start at each node, and those that end there; sorted once."""
+        start, end = (self._segments_by(self.ends[side], degree) for side, degree in enumerate(self.end_degree))
+        return start, end
+
+    @cached
+    def _end_index(self) -> tuple[Tensor, Tensor]:
+        start, end = self.ends.to(self._integer).contiguous().unbind(0)
+        return start, end
+
+    @cached
+    def end_degree(self) -> Tensor:
+        """The number of edges that start at each node, and of those that end there; a loop does both. (2, N)"""
+        ones = torch.ones_like(self.ends[0])
+        none = torch.zeros(self.num_nodes, dtype=torch.int64, device=ones.device)
+        return torch.stack([none.index_add(0, end, ones) for end in self.ends])
+
+    @property
+    def out_degree(self) -> Tensor:
+        """The number of edges that start at each node, parallel ones each. (N,)"""
+        return self.end_degree[0]
+
+    @property
+    def in_degree(self) -> Tensor:
+        """The number of edges that end at each node, parallel ones each. (N,)"""
+        return self.end_degree[1]
+
+    # -- edges between the same two nodes ---------------------------------------------------------------------------
+
+    def sum_parallel(self, edges: Tensor) -> Tensor:
+        """On each edge, the sum over all edges with the same start and end, itself included. (E, d) -> (E, d)."""
+        return self._sum_pairs_of("edges", edges, self._ordered_pairs.pair)
+
+    def sum_reciprocal(self, edges: Tensor) -> Tensor:
+        """On each edge, the sum over the edges from its end to its start. (E, d) -> (E, d)."""
+        return self._sum_pairs_of("edges", edges, self._ordered_pairs.opposite)
+
+    def _sum_pairs_of(self, name: str, edges: Tensor, read: Tensor) -> Tensor:
+        self._check(name, edges, self.num_edges, "(E, d)")
+        known = self._ordered_pairs
+        if torch.compiler.is_compiling():
+            sums = edges.new_zeros(len(known.count) + 1, edges.shape[1]).index_add(0, known.pair, edges)
+            return sums[read]
+
+        def multiply(z: Tensor) -> Tensor:  # symmetric: if e reads f, f reads e
+            sums = sum_segments(z, known.edges)
+            return take_rows(torch.cat([sums, sums.new_zeros(1, sums.shape[1])]), read.to(self._integer))
+
+        return linear_map(edges, multiply, multiply)
+
+    @property
+    def parallel_count(self) -> Tensor:
+        """The number of edges with the same start and end, itself included. (E,)"""
+        return self._ordered_pairs.count[self._ordered_pairs.pair]
+
+    @cached
+    def reciprocal_count(self) -> Tensor:
+        """The number of edges from its end to its start; a loop is its own. (E,)"""
+        count = self._ordered_pairs.count
+        return torch.cat([count, count.new_zeros(1)])[self._ordered_pairs.opposite]
+
+    @cached
+    def port(self) -> Tensor:
+        """The number of edges with the same start and end that stand before an edge. (E,)"""
+        pair, count = self._ordered_pairs.pair, self._ordered_pairs.count
+        order = torch.argsort(pair, stable=True)
+        rank = torch.arange(self.num_edges, device=order.device) - (torch.cumsum(count, 0) - count)[pair[order]]
+        return torch.zeros_like(order).index_copy(0, order, rank)
+
+    @cached
+    def _ordered_pairs(self) -> OrderedPairs:
+        start, end = self.ends
+        pairs, pair = torch.unique(start * self.num_nodes + end, return_inverse=True)
+        count = torch.bincount(pair, minlength=len(pairs))
+        back = end * self.num_nodes + start
+        at = torch.searchsorted(pairs, back).clamp(max=max(len(pairs) - 1, 0))
+        opposite = torch.where(pairs[at] == back, at, len(pairs)) if len(pairs) else at
+        return OrderedPairs(self._segments_by(pair, count), pair, opposite, count)
+
+    # -- shared by both -------------------------------------------------------------------------------------------
 
     def _check(self, name: str, rows: Tensor, count: int, meaning: str) -> None:
         check_shape(name, rows, (count, None), meaning)

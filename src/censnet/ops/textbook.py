@@ -72,6 +72,30 @@ def released_edge_operator(T: Tensor, u: Tensor) -> Tensor:
     return product / product.max(dim=0, keepdim=True).values if len(product) else product
 
 
+def end_matrices(ends: Tensor, num_nodes: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+    """S and R (N, E): S[i, e] = 1 if edge e starts at node i, R[i, e] = 1 if it ends there. A loop does both."""
+    every = torch.arange(ends.shape[1], device=ends.device)
+    S, R = (torch.zeros(num_nodes, ends.shape[1], dtype=dtype, device=ends.device) for _ in range(2))
+    S[ends[0], every] = 1
+    R[ends[1], every] = 1
+    return S, R
+
+
+def row_means(A: Tensor) -> Tensor:
+    """The rows of a matrix of zeros and ones divided by their sums, or by 1 where that is 0: a mean of each row."""
+    return A / A.sum(1, keepdim=True).clamp(min=1)
+
+
+def directed_edge_operators(S: Tensor, R: Tensor) -> list[Tensor]:
+    """The four means of an edge over the OTHER edges that meet it, and those over its pair: six matrices (E, E).
+
+    Same start; ends where e starts; starts where e ends; same end; same start and end; the opposite direction.
+    """
+    same_start, into_start, out_of_end, same_end = S.t() @ S, S.t() @ R, R.t() @ S, R.t() @ R
+    met = (same_start, into_start, out_of_end, same_end, same_start * same_end, into_start * out_of_end)
+    return [row_means(_without_diagonal(A)) for A in met]
+
+
 def multiply(operator: Tensor, x: Tensor) -> Tensor:
     """S x where S is one matrix, or one for each head and its share of the channels: (heads, n, n), (n, d)."""
     heads = operator if operator.dim() == 3 else operator.unsqueeze(0)

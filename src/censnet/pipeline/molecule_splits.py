@@ -59,4 +59,4 @@ def _of_molecules(data: TypedData, table: str, column: str) -> pd.Series[Any]:
         what = f"the molecule of row {row:,} is in {values}, expected one part for all of its {WORDS[table]}"
         raise DataError(what, data.tables.name(table), column=column)
     first = used.groupby("row")[column].first()
-    return first.reindex(range(1, len(data.graph_rows) + 1)).astype(object).where(lambda found: found.notna(), None)
+    return first.reindex(range(1, len(data.rows("graph")) + 1)).astype(object).where(lambda found: found.notna(), None)

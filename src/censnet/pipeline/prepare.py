@@ -116,6 +116,7 @@ def prepare(
         standardize=settings.data.standardize,
         scaffolds=settings.data.split == "scaffold",
         hydrogens=settings.data.hydrogens,
+        directed=None if settings.data.directed == "auto" else settings.data.directed,
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
     asked = list(typed.targets)
@@ -184,7 +185,7 @@ def prepare_typed(
     splits = split_rows(data, columns, settings.data, settings.seed)
     links = split_links(data, settings.data, settings.seed) if link else None
     if links is not None and Level.EDGE in splits:
-        splits[Level.EDGE] = _without(splits[Level.EDGE], hidden_rows(links, data.edge_rows))
+        splits[Level.EDGE] = _without(splits[Level.EDGE], hidden_rows(links, data.rows("edge")))
     for level, split in splits.items():
         if len(split.train) == 0:
             raise DataError(f"no {level} row with a label is for training, expected some: see data.split")

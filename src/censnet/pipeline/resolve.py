@@ -18,6 +18,7 @@ from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, par
 from censnet.errors import ArgumentError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
@@ -101,12 +102,13 @@ def resolve_recipes(
             changes = values_of(settings, set(changed) - CANDIDATES) | {"training.recipe": "high_label"}
             one = make_settings(settings.preset, section, changes, settings.seed, link)
         found.append(resolve_settings(task_data, one, changed))
-    return found
+    return [each for one in found for each in _with_and_without_labels(task_data, one)]
 
 
 def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:
     """The settings of one recipe as they can be followed on the data; the arguments are those of `resolve_recipes`."""
-    return _resolve_diffusion(task_data, _resolve_candidates(task_data, settings, changed))
+    settings = _resolve_diffusion(task_data, _resolve_candidates(task_data, settings, changed))
+    return _resolve_inputs(task_data, settings, changed)
 
 
 def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
@@ -199,6 +201,57 @@ def _resolve_diffusion(task_data: TaskData, settings: Settings) -> Settings:
     return settings.model_copy(
         update={"model": model.model_copy(update={"diffusion_steps": 0 if words else DIFFUSION_STEPS})}
     )
+
+
+def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """Direction, positional encodings, structural features and known labels, as the data allow them."""
+    model, graph = settings.model, task_data.graph
+    sparse = graph.nodes.layout != torch.strided
+    changes: dict[str, object] = {}
+    if model.directed == "auto":
+        changes["directed"] = graph.directed
+    elif model.directed and not graph.directed:
+        raise SettingsError("model.directed is true, expected false or auto: the edges of the data have no direction")
+    if model.position_steps == "auto":
+        changes["position_steps"] = 0 if task_data.node_features or isinstance(graph, GraphSet) else DIFFUSION_STEPS
+    for name in ("structural_features", "position_steps"):
+        if sparse and changes.get(name, getattr(model, name)):
+            if f"model.{name}" in changed:
+                raise SettingsError(f"model.{name} is {getattr(model, name)}, but the features of nodes are sparse")
+            changes[name] = 0 if name == "position_steps" else False
+    why = _why_no_known_labels(task_data)
+    if model.known_labels and why is not None:
+        if "model.known_labels" in changed and model.known_labels is True:
+            raise SettingsError(f"model.known_labels is true, expected false: known labels tell nothing, as {why}")
+        changes["known_labels"] = False
+    elif model.known_labels == "auto" and (_is_big(task_data, settings) or not task_data.has("validation")):
+        changes["known_labels"] = True
+    return settings.model_copy(update={"model": model.model_copy(update=changes)})
+
+
+def _why_no_known_labels(task_data: TaskData) -> str | None:
+    """The reason why known labels cannot be inputs, if there is one."""
+    if not isinstance(task_data.graph, Graph):
+        return "there are many graphs, whose rows have no edge to each other"
+    if task_data.links is not None:
+        return "links are predicted, too"
+    if not task_data.targets:
+        return "no column is predicted"
+    wide = next((target for target in task_data.targets if target.is_wide), None)
+    if wide is not None:
+        return f"{wide.name} has {len(wide.classes):,} classes"
+    sparse = task_data.graph.nodes.layout != torch.strided
+    if sparse and any(target.level == "node" for target in task_data.targets):
+        return "the features of nodes are sparse"
+    return None
+
+
+def _with_and_without_labels(task_data: TaskData, settings: Settings) -> list[Settings]:
+    """Both recipes where known labels are "auto": with them as inputs, and without."""
+    if settings.model.known_labels != "auto":
+        return [settings]
+    both = [settings.model.model_copy(update={"known_labels": known}) for known in (True, False)]
+    return [settings.model_copy(update={"model": model}) for model in both]
 
 
 def _resolve_candidates(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:

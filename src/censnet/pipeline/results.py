@@ -74,7 +74,7 @@ def make_run(
         provenance=Provenance.now(seconds, str(device)),
     )
     run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
-    outputs = run.outputs(task_data.graph, device)
+    outputs = run.outputs(task_data.graph, device, known=run.known_training_labels(data, task_data))
     held_out = None if links is None else score_held_out(models, outputs, links)
     run.metrics = score_parts(task_data, outputs, held_out)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
@@ -102,7 +102,7 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
         frames.append(pd.concat([frame, ids, pd.Series(digests, name=DIGEST, dtype="string")], axis=1))
     if prepared.links is not None:
         assert isinstance(data.graph, Graph)
-        frames.append(link_rows(prepared.links, data.graph, data.edge_rows, pd.Series(node_names(data))))
+        frames.append(link_rows(prepared.links, data.graph, data.rows("edge"), pd.Series(node_names(data))))
     return pd.concat(frames, ignore_index=True)
 
 

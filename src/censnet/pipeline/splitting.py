@@ -64,7 +64,7 @@ def split_links(data: TypedData, settings: DataSettings, seed: int) -> LinkSplit
         raise DataError("there are many graphs, expected one: links are predicted within one graph")
     if settings.split == "file":
         path = _split_file(settings)
-        found, source = read_links(path, data.edge_rows), f"file {path.name}"
+        found, source = read_links(path, data.rows("edge")), f"file {path.name}"
     else:
         seed = seed if settings.split_seed is None else settings.split_seed
         found, source = links(data.graph, settings.link_fractions, seed), f"drawn at random, seed {seed}"
@@ -213,7 +213,7 @@ def _with_their_graphs(draw: _Draw) -> Split:
             whole = replace(draw, level=Level.GRAPH, labels=pd.DataFrame({"": np.zeros(len(frame))}))
             split = _complete(stated, whole)
             source, by_fractions = f"graphs by {split.source}", split.by_fractions
-            part = split.to_graph(draw.data.graph_rows).codes(len(graphs))
+            part = split.to_graph(draw.data.rows("graph")).codes(len(graphs))
     if part is None:
         part = ratio(len(graphs), settings.fractions, draw.seed).codes(len(graphs))
     of_row, rows = part[draw.level.owners(graphs).numpy()], draw.rows
@@ -225,13 +225,13 @@ def _with_molecules(
     data: TypedData, columns: Mapping[str, Sequence[str]], settings: DataSettings, seed: int
 ) -> dict[str, Split]:
     """One split of molecules for all levels: atoms and bonds go with their molecule, and so does its own label."""
-    graphs, num_rows = data.graph, len(data.graph_rows)
+    graphs, graph_of_row = data.graph, data.rows("graph").numpy()
+    num_rows = len(graph_of_row)
     assert isinstance(graphs, GraphSet)
     labels = {
         level: pd.DataFrame({name: data.labels(level, name) for name in names}) for level, names in columns.items()
     }
     labeled = np.zeros(num_rows, bool)
-    graph_of_row = data.graph_rows.numpy()
     kept = np.flatnonzero(graph_of_row >= 0)
     row_of_graph = np.full(len(graphs), -1)
     row_of_graph[graph_of_row[kept]] = kept

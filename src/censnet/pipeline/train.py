@@ -67,6 +67,7 @@ def train(
     progress: bool = False,
     tensorboard: bool = False,
     finish: bool = False,
+    directed: bool | None = None,
 ) -> Run:
     """Train on data of any form, and return a run that predicts, embeds and evaluates.
 
@@ -93,6 +94,8 @@ def train(
         progress: whether to show the progress.
         tensorboard: whether to write curves to `out`/tensorboard.
         finish: whether to close the unfinished training in `out` with its best epoch so far, instead of resuming it.
+        directed: whether edges go from their source to their target, the same as `settings={"data.directed": ...}`;
+            as the data are if None.
 
     Example:
         >>> run = train("karate", "node:faction", settings={"training.epochs": 5})
@@ -107,6 +110,8 @@ def train(
     started = time.monotonic()
     specs = as_specs(target)
     changes, preset, seed = read_settings(settings, specs, preset, seed)
+    if directed is not None:
+        changes["data.directed"] = directed
     folder = None if out is None else run_dir(out)
     resume, again = finish or if_exists == "resume", False
     if folder is not None and resume:
@@ -272,7 +277,8 @@ def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] |
 def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
     """Raise, before anything is written, where several processes would do the same work."""
     if accelerator.num_processes > 1:
-        task_data, settings = prepared.task_data, prepared.settings
+        settings = prepared.settings
+        task_data = prepared.task_data.with_inputs(settings.model)
         memory = total_memory(accelerator.device)
         chosen = choose_sampling(task_data, settings.training, build_model(task_data, settings), memory)
         check_processes(accelerator, task_data, chosen)

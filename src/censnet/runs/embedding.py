@@ -32,18 +32,18 @@ class Embeddings(NamedTuple):
 
     nodes: pd.DataFrame
     edges: pd.DataFrame
-    graphs: pd.DataFrame | None
+    graphs: pd.DataFrame | None = None
 
 
 def embedding_tables(dataset: Dataset, found: Sequence[tuple[Tensor, Tensor, Tensor | None]]) -> Embeddings:
     """Tables of the members' embeddings, concatenated."""
     tables = {}
-    for level, parts in zip(("node", "edge", "graph"), zip(*found, strict=True), strict=True):
+    for table, parts in zip(Embeddings._fields, zip(*found, strict=True), strict=True):
         if parts[0] is not None:
             values = torch.cat(parts, dim=1)
             frame = pd.DataFrame(values.numpy(), columns=[f"e{channel}" for channel in range(values.shape[1])])
-            tables[level] = embedding_table(dataset, level, frame)
-    return Embeddings(tables["node"], tables["edge"], tables.get("graph"))
+            tables[table] = embedding_table(dataset, Level.of_table(table), frame)
+    return Embeddings(**tables)
 
 
 def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
@@ -63,8 +63,8 @@ def _atoms_or_bonds(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.Da
     graph, frame = dataset.graph, dataset.tables.frames()["graphs"]
     assert isinstance(graph, GraphSet)
     owner, offset = Level(level).owners(graph), Level(level).offset(graph)
-    row = torch.full((len(graph),), -1)
-    row[dataset.graph_rows[dataset.graph_rows >= 0]] = (dataset.graph_rows >= 0).nonzero().squeeze(1)
+    row, rows = torch.full((len(graph),), -1), dataset.rows("graph")
+    row[rows[rows >= 0]] = (rows >= 0).nonzero().squeeze(1)
     inside = (torch.arange(len(owner)) - offset[owner]).numpy()
     if dataset.schema.smiles is None:
         where = {level: inside} | ({} if level == "node" else dict(zip(ENDS, graph.ends.numpy(), strict=True)))

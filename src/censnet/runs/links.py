@@ -136,9 +136,10 @@ def number_pairs(data: Dataset, pairs: pd.DataFrame) -> tuple[Tensor, list[str |
     ]
     if None in ends:
         raise DataError(f"has the columns {name_columns(pairs.columns)}, expected source and target", "pairs")
-    good = np.flatnonzero(data.node_rows.numpy() >= 0)
+    rows = data.rows("node").numpy()
+    good = np.flatnonzero(rows >= 0)
     known = IdIndex(as_ids(_ids(data).iloc[good]))
-    nodes = np.append(data.node_rows.numpy()[good[known.rows]], -1)  # the last is of an id that is missing or unknown
+    nodes = np.append(rows[good[known.rows]], -1)  # the last is of an id that is missing or unknown
     numbers = np.zeros((2, len(pairs)), np.int64)
     wrong: list[str | None] = [None] * len(pairs)
     for end, name in enumerate(ends):
@@ -218,7 +219,7 @@ def _decoder(model: Model) -> LinkDecoder:
 def node_names(data: Dataset) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
     """The user's id of each node of the tensors."""
     names = np.empty(data.count("node"), object)
-    ids, rows = _ids(data).astype("string").fillna(""), data.node_rows.numpy()
+    ids, rows = _ids(data).astype("string").fillna(""), data.rows("node").numpy()
     good = np.flatnonzero(rows >= 0)[::-1]
     names[rows[good]] = np.array(ids, object)[good]
     return names

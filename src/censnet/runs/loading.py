@@ -138,7 +138,7 @@ def read_schema(path: Path, config: RunConfig) -> Schema:
     """schema.json, whose statistics can be used, and which gives the features that the models read."""
     file = str(path / SCHEMA)
     schema = Schema.from_json(_read_bounded(path, config, SCHEMA), file)
-    tables = {"nodes": schema.nodes, "edges": schema.edges, "graphs": schema.graphs, "descriptors": schema.descriptors}
+    tables = {level.table: fitted for level, fitted in schema.tables.items()} | {"descriptors": schema.descriptors}
     for table, columns in tables.items():
         for column in [*columns.columns, *([] if columns.degree is None else [columns.degree])]:
             where = f"{file}, {table}, column {quote(column.name)}"

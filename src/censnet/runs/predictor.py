@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,12 +26,16 @@ from censnet.ops.graph_set import GraphSet
 from censnet.progress import counting
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
+from censnet.runs.known_labels import KnownLabels, merge
 from censnet.runs.links import check_exclusive, link_table
+from censnet.settings.build import model_inputs
+from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.predictions import prediction_rows, prediction_table
 from censnet.tasks.targets import Target
-from censnet.text import count
+from censnet.text import count, plural
 from censnet.training.devices import find_device
 from censnet.training.evaluator import infer
+from censnet.training.task_data import TaskData
 
 logger = logging.getLogger(__name__)
 Keep = Literal["ids", "all"]
@@ -71,6 +75,7 @@ class Predictor:
         strict: bool = False,
         device: str | None = None,
         progress: bool = False,
+        known_labels: bool = True,
     ) -> pd.DataFrame:
         """Predict each row of the user's table, in its order: classes with their probabilities, or numbers.
 
@@ -84,6 +89,8 @@ class Predictor:
             strict: whether a row that cannot be used is an error rather than a row with an `error`.
             device: where to compute; the best available if None.
             progress: whether to show a progress bar.
+            known_labels: where the model has known labels as inputs, whether those that the data carry are shown. The
+                label of a row is never shown to its own prediction.
         """
         check_arguments(Predictor.predict, locals())
         if level is None and len(self.levels) > 1:
@@ -97,7 +104,7 @@ class Predictor:
             raise ArgumentError(f"pairs and top are for links, but the level is {level}")
         check_exclusive(pairs, top)
         dataset, where = self.read(data, strict=strict), find_device(device)
-        outputs = self.outputs(dataset.graph, where, progress)
+        outputs = self.outputs(dataset.graph, where, progress, self._known_labels(dataset) if known_labels else None)
         if level == "link":
             return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress)
         return self.table(dataset, level, outputs, keep)
@@ -115,7 +122,8 @@ class Predictor:
         dataset = self.read(data, strict=strict)
         with counting("embedding", self._work(dataset.graph), progress) as tick:
             found = [
-                embed_graph(model, graph, tick) for model, graph in self._placed(dataset.graph, find_device(device))
+                embed_graph(model, graph, tick)
+                for model, graph in self._placed(self.inputs.add(dataset.graph), find_device(device))
             ]
         return embedding_tables(dataset, found)
 
@@ -151,15 +159,48 @@ class Predictor:
         logger.log(logging.WARNING if much else logging.INFO, "%s", line)
         return replace(dataset, notes=[*dataset.notes, Note("size", line)])
 
-    def outputs(self, graph: Graph | GraphSet, device: torch.device, progress: bool = False) -> list[Outputs]:
-        """The outputs of each member in one forward pass, on the CPU."""
-        found = []
-        with counting("predicting", self._work(graph), progress) as tick:
-            for model, placed in self._placed(graph, device):
-                by_level, link_inputs, unclipped = infer(model, placed, tick)
-                links = None if link_inputs is None else link_inputs.to("cpu")
-                found.append(Outputs(_on_cpu(by_level), links, _on_cpu(unclipped)))
+    @property
+    def inputs(self) -> ModelInputs:
+        """The inputs of the models beside the features of the data."""
+        return model_inputs(self.config.settings.model, self.config.targets)
+
+    def outputs(
+        self, graph: Graph | GraphSet, device: torch.device, progress: bool = False, known: KnownLabels | None = None
+    ) -> list[Outputs]:
+        """The outputs of each member, on the CPU: in one forward pass, or in several that show known labels."""
+        inputs, found = self.inputs, list[Outputs]()
+        graph = inputs.add(graph)
+        passes = 1 if known is None else known.num_passes
+        with counting("predicting", self._work(graph) * passes, progress) as tick:
+            for model in self.models:
+                if known is None or not isinstance(graph, Graph):
+                    found.append(_infer(model, graph, device, tick))
+                    continue
+                merged: Outputs | None = None
+                for shown, predicted in known.graphs(graph, inputs):
+                    merged = merge(merged, _infer(model, shown, device, tick), predicted)
+                assert merged is not None
+                found.append(merged)
         return found
+
+    def known_training_labels(self, dataset: Dataset, task_data: TaskData) -> KnownLabels | None:
+        """The labels of the training data that predictions for it are shown; None if the models read no labels."""
+        levels = self.inputs.levels
+        return KnownLabels.of_training(dataset, task_data, levels) if levels else None
+
+    def _known_labels(self, dataset: Dataset) -> KnownLabels | None:
+        """The labels that data carry; None if the models read no labels, or there are none."""
+        targets = {level: self.targets[level] for level in self.inputs.levels}
+        if not targets:
+            return None
+        known = KnownLabels.of_data(dataset, targets)
+        total = sum(int((~labels.isnan().all(1)).sum()) for labels in known.labels.values())
+        if not total:
+            logger.info("the data carry no labels; predictions of this model improve with those that are known")
+            return None
+        logger.info("%s in the data %s context of the predictions for other rows (--no-known-labels ignores them)",
+                    count(total, "known label"), plural(total, "is"))  # fmt: skip
+        return known
 
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
         """Outputs as predictions in the user's labels and units, behind the user's columns."""
@@ -189,6 +230,13 @@ class Predictor:
         """Each model and the graph on the device."""
         placed = graph.to(device)
         return [(model.to(device).eval(), placed) for model in self.models]
+
+
+def _infer(model: Model, graph: Graph | GraphSet, device: torch.device, tick: Callable[[int], None]) -> Outputs:
+    """The outputs of a model for a graph, computed on a device; on the CPU."""
+    by_level, link_inputs, unclipped = infer(model.to(device).eval(), graph.to(device), tick)
+    links = None if link_inputs is None else link_inputs.to("cpu")
+    return Outputs(_on_cpu(by_level), links, _on_cpu(unclipped))
 
 
 def check_finite(values: pd.DataFrame) -> None:

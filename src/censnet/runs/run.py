@@ -88,9 +88,9 @@ class Run(Predictor):
         if fingerprint(dataset.graph) != self.config.fingerprint:
             return score_other_data(self, self.splits, dataset, where, progress)
         splits = self._read_splits()
-        links = read_links(self.splits, dataset.edge_rows) if self.config.link else None
+        links = read_links(self.splits, dataset.rows("edge")) if self.config.link else None
         task_data = make_task_data(dataset, self.config.targets, [splits], links)
-        outputs = self.outputs(task_data.graph, where, progress)
+        outputs = self.outputs(task_data.graph, where, progress, self.known_training_labels(dataset, task_data))
         held_out = None if links is None else score_held_out(self.models, outputs, links)
         return score_parts(task_data, outputs, held_out)
 

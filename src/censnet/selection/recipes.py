@@ -34,7 +34,8 @@ def fit_recipes(
     if len(recipes) > 1:
         if files is not None and files.history is not None:
             files.history.numbered = True
-        logger.info("the low-label and the high-label recipe are trained; the better one on validation is selected")
+        names = " and ".join(map(describe_recipe, recipes))
+        logger.info("several recipes are trained, and validation selects one: %s", names)
     return [
         fit_ensemble(
             task_data, settings, members, accelerator=accelerator, callbacks=callbacks,
@@ -92,13 +93,21 @@ def select_recipe(
                 selected=before + each[best].selected,
             )
         )
-    training = settings.training.model_copy(update={"recipe": _recipe(settings)})
-    return settings.model_copy(update={"training": training}), merged
+    if len({_recipe(one) for one in recipes}) > 1:
+        training = settings.training.model_copy(update={"recipe": _recipe(settings)})
+        settings = settings.model_copy(update={"training": training})
+    return settings, merged
 
 
 def _prefix(number: int) -> str:
     """Prefix of the checkpoints of a recipe."""
     return f"recipe-{number + 1}-" if number else ""
+
+
+def describe_recipe(settings: Settings) -> str:
+    """A recipe in a few words."""
+    known = " with known labels as inputs" if settings.model.known_labels is True else ""
+    return f"{'many labels' if _recipe(settings) == 'high_label' else settings.model.layers}{known}"
 
 
 def _recipe(settings: Settings) -> Recipe:
@@ -110,9 +119,11 @@ def _named(selection: Selection, settings: Settings) -> Selection:
     recipe = _recipe(settings)
     if not selection.candidates:
         best = selection.fit_result.best[0]
-        alone = Candidate(gates=settings.training.gates[0], recipe=recipe)
+        known = settings.model.known_labels is True
+        alone = Candidate(gates=settings.training.gates[0], recipe=recipe, known_labels=known)
         return replace(selection, candidates=[alone], best=[None if best is None else best.value])
-    return replace(selection, candidates=[one.model_copy(update={"recipe": recipe}) for one in selection.candidates])
+    update = {"recipe": recipe, "known_labels": settings.model.known_labels is True}
+    return replace(selection, candidates=[one.model_copy(update=update) for one in selection.candidates])
 
 
 def _mean_score(selections: Sequence[Selection]) -> ValidationScore | None:

@@ -72,6 +72,7 @@ def fit_ensemble(
         callbacks: of the training loop.
         make_encoder: makes the encoder, if it is not a CensNet.
     """
+    task_data = task_data.with_inputs(settings.model)
     accelerator = accelerator or make_accelerator(settings.training.precision)
     rounds = _rounds(task_data, settings, members, accelerator.device, make_encoder)
     several = members * sum(map(len, rounds)) > 1
@@ -111,6 +112,7 @@ def restore_ensemble(
     task_data: TaskData, settings: Settings, members: int, files: TrainingFiles, accelerator: Accelerator
 ) -> list[Selection]:
     """The members of an unfinished training that have completed an epoch, each with its best candidate so far."""
+    task_data = task_data.with_inputs(settings.model)
     found: list[Results] = [{} for _ in range(members)]
     done: list[Candidate] = []
     for number, candidates in enumerate(_rounds(task_data, settings, members, accelerator.device, None)):

@@ -15,6 +15,7 @@ from censnet.nn.model import Encoder, Model
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
 from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
+from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, target_range
 
 MAX_STEPS = 10_000  # of a kernel: a training would not come to its end
@@ -33,12 +34,12 @@ def build_model(
     reference_size: tuple[float, float] | None = None,
     make_encoder: MakeEncoder | None = None,
 ) -> Model:
-    """Build the encoder, the heads and the decoder.
+    """Build the encoder, the heads and the decoder, for features of these widths and the `model_inputs` beside them.
 
     With `model.last_layer_is_head` and targets of nodes or edges alone, the last layer is the head, as in the paper.
 
     Args:
-        node_width, edge_width: channels of the features.
+        node_width, edge_width: channels of the features, without the inputs that are added to them.
         targets: the targets of nodes, edges and graphs.
         settings: of the model.
         link: whether links are predicted.
@@ -54,6 +55,8 @@ def build_model(
     by_level = {level: [target for target in targets if target.level == level] for level in COLUMN_LEVELS}
     by_level = {level: found for level, found in by_level.items() if found}
     layers, options = settings.layers, layer_options(settings)
+    inputs = model_inputs(settings, targets)
+    node_width, edge_width = node_width + inputs.node_width, edge_width + inputs.edge_width
     last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link
     if last and make_encoder is None:  # another encoder has its own last layer
         check_last_layer(settings, next(iter(by_level)))
@@ -91,7 +94,8 @@ def build_model(
                 head.set_reference_size(*reference_size)
         else:
             reads_nodes = settings.edge_head_reads_nodes and level == "edge"
-            heads[level] = RowHead(level, *widths, out_width, settings.head, dropout, reads_nodes, limits)  # type: ignore[arg-type]
+            directed = settings.directed is True and reads_nodes
+            heads[level] = RowHead(level, *widths, out_width, settings.head, dropout, reads_nodes, limits, directed)  # type: ignore[arg-type]
     decoder = build_decoder(*widths, settings, node_features) if link else None
     return Model(encoder, heads, decoder, settings.feature_dropout)
 
@@ -108,8 +112,16 @@ def layer_options(settings: ModelSettings) -> LayerOptions:
     """The options of the graph layers."""
     return LayerOptions(
         settings.bias, settings.self_weight, settings.num_heads, settings.gate, settings.normalization,
-        build_kernel(settings), settings.variant, settings.gate_init,
+        build_kernel(settings), settings.variant, settings.gate_init, settings.directed is True,
+        settings.edge_content, settings.pair_means,
     )  # fmt: skip
+
+
+def model_inputs(settings: ModelSettings, targets: Sequence[Target]) -> ModelInputs:
+    """The inputs that a model has beside the features of the data; "auto" is off until it is resolved."""
+    known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
+    steps = 0 if settings.position_steps == "auto" else settings.position_steps
+    return ModelInputs(settings.structural_features, steps, known, settings.directed is True)
 
 
 def build_kernel(settings: ModelSettings) -> Kernel:

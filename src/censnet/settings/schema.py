@@ -117,6 +117,32 @@ class ModelSettings(_Settings):
     normalization: Normalization | None = Field(
         None, description="degree normalization of the propagation; none is the variant's"
     )
+    directed: bool | Literal["auto"] = Field(
+        False,
+        description="whether layers and edge heads distinguish the start of an edge from its end; auto is as the data",
+    )
+    edge_content: bool = Field(
+        False, description="whether node layers also read the mean of the features of the edges of a node"
+    )
+    pair_means: bool = Field(
+        False,
+        description="whether directed edge layers also read the means over parallel and over reciprocal edges",
+    )
+    structural_features: bool = Field(
+        False,
+        description="whether nodes and edges also have counts as features: edges and distinct neighbors of a node, "
+        "parallel and reciprocal edges of an edge",
+    )
+    position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
+        0,
+        description=f"steps of the diffusion embedding that nodes have as positional encoding; auto is "
+        f"{DIFFUSION_STEPS} where nodes have no columns, else 0 (none)",
+    )
+    known_labels: bool | Literal["auto"] = Field(
+        False,
+        description="whether the known labels of other rows are inputs; auto trains with and without on one graph, and "
+        "validation selects",
+    )
     kernel: str = Field("hop", description="graph kernel of one layer: " + ", ".join(KERNELS))
     kernel_options: dict[str, int | float | list[int]] = Field(
         default_factory=dict, description='options of the kernel, such as {"steps": 10}'
@@ -251,6 +277,12 @@ class TrainingSettings(_Settings):
         description=f"node recipe of the preset: low_label, high_label, or auto (from {MANY} training labels on, "
         "train both and select the better one on validation; on a large graph, high_label alone)",
     )
+    hidden_label_ratio: float = Field(
+        0.4,
+        gt=0,
+        lt=1,
+        description="share of the training labels that a step hides and predicts, where known labels are inputs",
+    )
     edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(
         1, ge=1, le=1000, description="negative sampling: pairs without a link for each masked link"
@@ -306,6 +338,11 @@ class DataSettings(_Settings):
     )
     label_rate: float = Field(
         0.05, gt=0, lt=0.5, description="share of the samples that are for training, with the split label-rate"
+    )
+    directed: bool | Literal["auto"] = Field(
+        "auto",
+        description="whether edges go from source to target; auto is as networkx says, and otherwise true unless each "
+        "edge is there twice, once in each direction",
     )
     features: Features = Field(
         "rich",

@@ -61,9 +61,12 @@ class Batches(Protocol):
 
 
 class FullBatch:
-    """Full-batch training: every step has the whole graph, and an epoch is one step."""
+    """Full-batch training: every step has the whole graph, and an epoch is one step.
 
-    def __init__(self, task_data: TaskData, balanced: bool) -> None:
+    Where known labels are inputs, a step hides those of some training rows, which it predicts, and shows the others.
+    """
+
+    def __init__(self, task_data: TaskData, balanced: bool, hidden_ratio: float = 0.0) -> None:
         assert isinstance(task_data.graph, Graph)
         self.graph, self.task_data = task_data.graph, task_data
         rows = {level: (part == 0).any(1).nonzero().squeeze(1) for level, part in task_data.parts.items()}
@@ -73,7 +76,7 @@ class FullBatch:
             weight = {level: (task_data.parts[level][rows[level]] == 0).float() for level in rows}
         censoring = {level: found[rows[level]] for level, found in task_data.censoring.items()}
         self.batch = Batch(self.graph, rows, labels, weight, censoring=censoring)
-        self.balanced = balanced
+        self.balanced, self.hidden_ratio = balanced, hidden_ratio
         if balanced and task_data.members > 1:
             raise SettingsError(
                 "training.imbalance is sampling, expected weights: members of a batched ensemble share samples"
@@ -83,15 +86,27 @@ class FullBatch:
         return [torch.empty(0)]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
-        if not self.balanced:
+        known = self.task_data.known_levels
+        if not self.balanced and not known:
             return self.batch
-        rows, labels, censoring = {}, {}, {}
+        rows, labels, weight, censoring, shown = {}, {}, {}, {}, {}
         for level, every in self.batch.rows.items():
-            drawn = sample_balanced(self.batch.labels[level], len(every), generator)
-            rows[level], labels[level] = every[drawn], self.batch.labels[level][drawn]
+            taken = torch.arange(len(every), device=every.device)
+            if level in known:
+                hidden = _draw(len(every), self.hidden_ratio, generator).to(every.device)
+                shown[level] = self.task_data.training_rows(level).index_fill(0, every[hidden], False)
+                taken = hidden
+            if self.balanced:
+                drawn = sample_balanced(self.batch.labels[level][taken], len(taken), generator)
+                taken = taken[drawn]
+            rows[level], labels[level] = every[taken], self.batch.labels[level][taken]
+            if level in self.batch.weight:
+                weight[level] = self.batch.weight[level][taken]
             if level in self.batch.censoring:
-                censoring[level] = self.batch.censoring[level][drawn]
-        return Batch(self.graph, rows, labels, censoring=censoring)
+                censoring[level] = self.batch.censoring[level][taken]
+        graph = self.task_data.show_labels(shown)
+        assert isinstance(graph, Graph)
+        return Batch(graph, rows, labels, weight, censoring=censoring)
 
 
 class MaskedLinkBatch(FullBatch):
@@ -107,8 +122,7 @@ class MaskedLinkBatch(FullBatch):
         batch = replace(batch, positives=positives, negatives=negatives)
         if message_edges is None:
             return batch
-        edges, ends = graph.edges[message_edges], graph.ends[:, message_edges]
-        message_graph = Graph(graph.nodes, edges, ends, graph.owner, graph.num_graphs, graph.graph_features)
+        message_graph = graph.with_edges(message_edges)
         if "edge" not in batch.rows:
             return replace(batch, graph=message_graph)
         number = torch.full((graph.num_edges,), -1, device=message_edges.device)
@@ -165,6 +179,7 @@ class SampledSubgraphs:
         self.graph, self.task_data, self.settings = task_data.graph, task_data, settings
         self.level: Literal["node", "edge"] = "node" if "node" in task_data.parts else "edge"
         self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
+        self.hidden_ratio = settings.hidden_label_ratio
         self.rows = (task_data.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
@@ -186,7 +201,31 @@ class SampledSubgraphs:
         subgraph = sample_neighbors(self.graph, chosen, self.level, self.fanout, generator)
         others = [level for level in self.task_data.parts if level != self.level]
         rows, numbers = self._training_rows(subgraph, others)
-        return self._batch(subgraph, {**rows, self.level: subgraph.seeds}, {**numbers, self.level: chosen})
+        rows, numbers = {**rows, self.level: subgraph.seeds}, {**numbers, self.level: chosen}
+        return self._show(self._batch(subgraph, rows, numbers), subgraph, generator)
+
+    def _show(self, batch: Batch, subgraph: Subgraph, generator: torch.Generator) -> Batch:
+        """Show the known labels of a subgraph, but for those of the rows in the loss.
+
+        Seeds are all in the loss. Of another level, a share of the training rows is hidden and predicted.
+        """
+        inputs, task_data = self.task_data.inputs, self.task_data
+        if inputs is None or not inputs.known:
+            return batch
+        shown, known = {}, {}
+        rows, labels, censoring = dict(batch.rows), dict(batch.labels), dict(batch.censoring)
+        for level in inputs.levels:
+            every = subgraph.nodes if level == "node" else subgraph.edges
+            if level != self.level:
+                hidden = _draw(len(rows[level]), self.hidden_ratio, generator).to(every.device)
+                for found in (rows, labels, censoring):
+                    if level in found:
+                        found[level] = found[level][hidden]
+            training = task_data.parts[level][every, 0] == 0
+            shown[level] = training.index_fill(0, rows[level], False)
+            known[level] = task_data.labels[level][every]
+        graph = inputs.show(batch.graph, known, shown)
+        return replace(batch, graph=graph, rows=rows, labels=labels, censoring=censoring)
 
     def _training_rows(self, subgraph: Subgraph, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The training samples of a subgraph, by their numbers in it and in the graph."""
@@ -219,7 +258,7 @@ def make_batches(task_data: TaskData, settings: TrainingSettings, hops: int, pai
         return SampledSubgraphs(task_data, settings, hops)
     if pairs:
         return MaskedLinkBatch(task_data, balanced, settings.edge_mask_ratio, settings.negative_ratio)
-    return FullBatch(task_data, balanced)
+    return FullBatch(task_data, balanced, settings.hidden_label_ratio)
 
 
 def choose_sampling(task_data: TaskData, settings: TrainingSettings, model: Model, memory: int) -> TrainingSettings:
@@ -243,6 +282,14 @@ def choose_sampling(task_data: TaskData, settings: TrainingSettings, model: Mode
     if too_large:
         logger.info("the graph is too large for full-batch training, so neighbors are sampled (training.sampling)")
     return settings.model_copy(update={"sampling": "neighbors" if too_large else "full"})
+
+
+def _draw(count: int, share: float, generator: torch.Generator) -> Tensor:
+    """A share of so many rows, each with the same chance; at least one of them. In rising order."""
+    draw = torch.rand(count, generator=generator)
+    if count:
+        share = max(share, float(draw.min()))
+    return (draw <= share).nonzero().squeeze(1)
 
 
 def even_batches(rows: Tensor, size: int) -> list[Tensor]:

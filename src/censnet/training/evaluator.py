@@ -87,10 +87,12 @@ class Evaluator:
             self.labels[level] = task_data.labels[level][rows].cpu()
             if level in task_data.censoring:
                 self.censoring[level] = task_data.censoring[level][rows].cpu()
+        shown = {level: task_data.training_rows(level) for level in task_data.known_levels}
+        self.graph = task_data.show_labels(shown)  # training labels are known when others are predicted
 
     def __call__(self, model: Model) -> list[Scores]:
         """Scores of each member, by level. Outputs that are not finite raise a FloatingPointError."""
-        outputs = infer(model, self.task_data.graph)
+        outputs = infer(model, self.graph)
         links = {} if outputs.link_inputs is None else {"link": outputs.link_inputs.embedding}
         for level, values in {**outputs.by_level, **links}.items():
             if not bool((values if isinstance(values, Tensor) else values.inputs).isfinite().all()):

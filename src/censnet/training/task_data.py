@@ -17,7 +17,8 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings import build
 from censnet.settings.build import MakeEncoder
-from censnet.settings.schema import Settings
+from censnet.settings.schema import ModelSettings, Settings
+from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target
 
 
@@ -37,6 +38,7 @@ class TaskData:
         node_features: whether the nodes have features of their own, rather than default ones.
         censoring: level -> -1 where the value is below its label, 1 where it is above, 0 where it is equal; a level
             without censored labels is absent.
+        inputs: the inputs beside the features of the data that `graph` has; None if it has none yet.
 
     Shape:
         labels, censoring (n, k), parts (n, members), soft_labels (n, members, classes), soft_label_weight and each
@@ -53,6 +55,7 @@ class TaskData:
     frozen: Mapping[str, Tensor] = field(default_factory=dict)
     node_features: bool = True
     censoring: Mapping[str, Tensor] = field(default_factory=dict)
+    inputs: ModelInputs | None = None
 
     @property
     def members(self) -> int:
@@ -86,6 +89,33 @@ class TaskData:
         frozen = {pattern: values[[number]] for pattern, values in self.frozen.items()}
         return replace(self, parts=parts, soft_labels=soft_labels, soft_label_weight=soft_label_weight, frozen=frozen)
 
+    def with_inputs(self, settings: ModelSettings) -> TaskData:
+        """The same with the inputs that a model of these settings has beside the features of the data."""
+        if self.inputs is not None:
+            return self
+        inputs = build.model_inputs(settings, self.targets)
+        return replace(self, graph=inputs.add(self.graph), inputs=inputs)
+
+    @property
+    def known_levels(self) -> list[str]:
+        """The levels whose known labels are inputs."""
+        return [] if self.inputs is None else self.inputs.levels
+
+    def training_rows(self, level: str) -> Tensor:
+        """Which rows of a level are training rows of some member. (n,)"""
+        return (self.parts[level] == 0).any(1)
+
+    def show_labels(self, shown: Mapping[str, Tensor]) -> Graph | GraphSet:
+        """The graph with the labels of some rows of the `known_levels` as inputs.
+
+        Args:
+            shown: level -> which rows show theirs. (n,)
+        """
+        if self.inputs is None or not self.inputs.known:
+            return self.graph
+        assert isinstance(self.graph, Graph)
+        return self.inputs.show(self.graph, self.labels, shown)
+
     def has(self, part: str) -> bool:
         """Whether every member has labeled samples, or links, in a part of the split."""
         code = PARTS.index(part)
@@ -110,6 +140,7 @@ class TaskData:
 
 def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncoder | None = None) -> Model:
     """Build the model of the settings for this data; with CensNet as its encoder, unless another is made."""
+    added = task_data.inputs or ModelInputs()
     graph, reference_size = task_data.graph, None
     if isinstance(graph, GraphSet):
         train = graphs_with(graph, task_data.parts, 0)
@@ -118,8 +149,8 @@ def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncod
         )
         reference_size = nodes, edges
     return build.build_model(
-        graph.node_width,
-        graph.edge_width,
+        graph.node_width - added.node_width,
+        graph.edge_width - added.edge_width,
         task_data.targets,
         settings.model,
         link=task_data.links is not None,

@@ -47,7 +47,7 @@ def same_answers(data: Dataset, other: Dataset, rows: np.ndarray) -> None:
     """The same edges, with the same features and the same two ends, on these rows."""
     ids = [np.array(each.tables.nodes["id"].tolist()) for each in (data, other)]
     for row in rows.tolist():
-        one, two = int(data.edge_rows[row]), int(other.edge_rows[row])
+        one, two = int(data.rows("edge")[row]), int(other.rows("edge")[row])
         assert torch.equal(data.graph.edges[one], other.graph.edges[two])
         ends = [
             {*names[each.graph.ends[:, edge]]} for names, each, edge in zip(ids, (data, other), (one, two), strict=True)
@@ -76,7 +76,7 @@ def test_an_edge_without_its_reverse_gets_an_error_and_all_others_are_read_as_be
     for extra in (far, near):
         more = later(pd.concat([twice(), extra], ignore_index=True), data.schema)
         assert more.graph.num_edges == data.graph.num_edges
-        assert more.edge_rows[-1] == -1
+        assert more.rows("edge")[-1] == -1
         same_answers(data, more, np.arange(30))
         (row, message), *others = more.problems["edges"].items()
         assert row == 30
@@ -92,7 +92,7 @@ def test_a_label_in_the_data_to_predict_changes_nothing() -> None:
     for labels in (["a"] + ["b"] * 29, [None] * 30, list("ab") * 15):
         other = later(twice().assign(y=labels), data.schema)
         assert torch.equal(other.graph.ends, data.graph.ends)
-        assert torch.equal(other.edge_rows, data.edge_rows)
+        assert torch.equal(other.rows("edge"), data.rows("edge"))
         assert not other.problems
 
 
@@ -193,7 +193,7 @@ def test_parallel_edges_that_are_alike_pair_up_by_their_labels() -> None:
     edges = pd.DataFrame({"source": [0, 0, 1, 1], "target": [1, 1, 0, 0], "y": ["a", "b", "b", "a"]})
     data = load_data(edges, target="edge:y")
     assert data.schema.edge_form == "twice"
-    assert data.edge_rows.tolist() == [0, 1, 1, 0]
+    assert data.rows("edge").tolist() == [0, 1, 1, 0]
     assert not data.problems
 
 

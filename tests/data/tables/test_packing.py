@@ -34,7 +34,7 @@ def test_edges_are_in_order_and_results_on_their_rows(pairs: list[tuple[int, int
         table["graph"] = table.index % 3
     table.loc[len(table)] = {"source": None, "target": 3, "w": 0.0, **({"graph": 0} if many else {})}
     data = load_data(table, overrides={"w": "number"})
-    ends, rows = data.graph.ends.numpy(), data.edge_rows.numpy()
+    ends, rows = data.graph.ends.numpy(), data.rows("edge").numpy()
     assert rows[-1] == -1
     starts = data.graph.edge_offset.tolist() if many else [0, ends.shape[1]]
     for start, stop in pairwise(starts):
@@ -47,7 +47,7 @@ def test_edges_are_in_order_and_results_on_their_rows(pairs: list[tuple[int, int
     if many:
         first_node = data.graph.node_offset.numpy()[table["graph"]]
     id_of = np.empty(len(ids), int)
-    id_of[data.node_rows.numpy()] = ids
+    id_of[data.rows("node").numpy()] = ids
     for row, pair in enumerate(pairs):
         assert id_of[ends[:, rows[row]] + first_node[row]].tolist() == list(pair)
 
@@ -57,7 +57,7 @@ def test_parallel_edges_keep_their_input_order() -> None:
     edges = pd.DataFrame({"source": [3, 1, 0, 1, 2], "target": [2, 2, 3, 2, 1], "w": [9.0, 1.0, 2.0, 3.0, 4.0]})
     data = load_data(Tables(nodes, edges))
     assert data.graph.ends.tolist() == [[0, 1, 1, 2, 3], [3, 2, 2, 1, 2]]
-    assert data.edge_rows.tolist() == [4, 1, 0, 2, 3]
+    assert data.rows("edge").tolist() == [4, 1, 0, 2, 3]
 
 
 def test_edges_in_order_are_left_alone() -> None:

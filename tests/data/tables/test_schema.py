@@ -93,7 +93,7 @@ def test_a_later_column_of_another_type_is_read_as_the_kind_it_was(payments: pd.
     data = load_data(tables(later), schema=schema)
     assert data.problems["edges"] == {2: "edges.csv, row 3, column amount: 'oops' is not a finite number"}
     first = load_data(payments, schema=schema)
-    torch.testing.assert_close(data.graph.edges[data.edge_rows[:2]], first.graph.edges[first.edge_rows[:2]])
+    torch.testing.assert_close(data.graph.edges[data.rows("edge")[:2]], first.graph.edges[first.rows("edge")[:2]])
 
 
 def test_the_user_decides_with_overrides(payments: pd.DataFrame) -> None:

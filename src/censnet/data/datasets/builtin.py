@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 from censnet.data.datasets import download as sources
 from censnet.data.datasets.citation import RELEASED_NAMES, Citation, normalize_rows, read_citation, released_links
@@ -14,6 +15,7 @@ from censnet.data.tables.encoding import Column
 from censnet.data.tables.files import Tables, read_table
 from censnet.data.tables.schema import Features, Schema, TableSchema
 from censnet.errors import DataError
+from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
@@ -41,7 +43,7 @@ def read_builtin(name: str, features: Features = "rich") -> Tables | Assembled:
         faction = [karate.classes[label] for label in karate.labels.tolist()]
         nodes = pd.DataFrame({"id": range(len(faction)), "faction": faction})
         edges = pd.DataFrame(karate.ends.t().numpy(), columns=["source", "target"])
-        return Tables(nodes, edges, names={"nodes": "karate nodes", "edges": "karate edges"})
+        return Tables(nodes, edges, names={"nodes": "karate nodes", "edges": "karate edges"}, directed=False)
     if sources.DATASETS[name].kind == "molecules":
         path = next(path for path in sources.find(name).values() if path.suffix == ".csv")
         return Tables(graphs=read_table(path), names={"graphs": path.name})
@@ -62,13 +64,14 @@ def _from_citation(citation: Citation, features: Features) -> Assembled:
     words = given_vector("words", graph.node_width, row_normalized=features != "rich")
     given = [Column(name=name, kind="number", reason=reason, mean=[0.0], scale=[1.0]) for name in edge_names]
     schema = Schema(
-        nodes=TableSchema(keys={"id": "id"}, targets=["label"], columns=[words]),
-        edges=TableSchema(keys=ENDS, columns=given),
+        tables={
+            Level.NODE: TableSchema(keys={"id": "id"}, targets=["label"], columns=[words]),
+            Level.EDGE: TableSchema(keys=ENDS, columns=given),
+        },
         features=features,
     )
     tables = Tables(pd.DataFrame({"id": range(graph.num_nodes), "label": label}), edges, names=names)
-    rows = torch.arange(graph.num_nodes), torch.arange(graph.num_edges), torch.zeros(0, dtype=torch.long)
-    return Assembled(graph, tables, schema, *rows)
+    return Assembled(graph, tables, schema, _in_order(tables))
 
 
 def from_tensors(graph: Graph | GraphSet) -> Assembled:
@@ -93,11 +96,17 @@ def from_tensors(graph: Graph | GraphSet) -> Assembled:
     whole = [given_vector("graph_attr", graph.graph_width)] if isinstance(graph, GraphSet) and graph.graph_width else []
     schema = Schema(
         many=graphs is not None,
-        nodes=TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
-        edges=TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),
-        graphs=TableSchema(keys=in_graph, columns=whole),
+        directed=graph.directed,
+        tables={
+            Level.NODE: TableSchema(keys={"id": "id", **in_graph}, columns=[given_vector("x", graph.node_width)]),
+            Level.EDGE: TableSchema(keys={**ENDS, **in_graph}, columns=[given_vector("edge_attr", graph.edge_width)]),
+            Level.GRAPH: TableSchema(keys=in_graph, columns=whole),
+        },
         graph_columns=[column.name for column in whole],
     )
-    sizes = len(graph.nodes), len(graph.edges), 0 if graphs is None else len(graphs)
-    node_rows, edge_rows, graph_rows = (torch.arange(size) for size in sizes)
-    return Assembled(graph, tables, schema, node_rows, edge_rows, graph_rows)
+    return Assembled(graph, tables, schema, _in_order(tables))
+
+
+def _in_order(tables: Tables) -> dict[Level, Tensor]:
+    """Level -> the row in the tensors of each row of its table, which are the same."""
+    return {level: torch.arange(len(frame)) for level, frame in tables.by_level.items()}

@@ -41,10 +41,7 @@ def to_tables(data: object) -> Tables | None:
     is not used, and a note says so, but for single values and texts.
     """
     if is_networkx(data):
-        found = from_networkx(data)
-        for note in found.notes:
-            logger.warning(note)
-        return _plain_names(found.tables)
+        return _plain_names(from_networkx(data).tables)
     refuse_other_objects(data)
     if isinstance(data, list | tuple) and any(isinstance(item, BaseData) for item in data):
         data = _as_batch([_check_item(item, number) for number, item in enumerate(data)])
@@ -130,7 +127,7 @@ def _plain_names(tables: Tables) -> Tables:
     if nodes["id"].map(str).nunique() == len(nodes):
         return tables
     ends = {key: edges[key].map(repr) for key in ("source", "target")}
-    return Tables(nodes.assign(id=nodes["id"].map(repr)), edges.assign(**ends))
+    return Tables(nodes.assign(id=nodes["id"].map(repr)), edges.assign(**ends), directed=tables.directed)
 
 
 def _length(value: Any) -> int:

@@ -33,13 +33,11 @@ class FromNetworkx:
             `key`, and a column for each attribute. An attribute called like one of these, as `id`, is `id_` here.
         directed: whether it was; a row then runs from `source` to `target`.
         attributes: of the graph itself.
-        notes: what a user should know about the reading.
     """
 
     tables: Tables
     directed: bool = False
     attributes: dict[Any, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
     def to_networkx(self) -> Any:
         """The graph that was read: the same class, names, attributes, keys and order."""
@@ -57,8 +55,7 @@ def from_networkx(graph: Any) -> FromNetworkx:
     """The nodes and edges of a networkx graph as tables, in its order.
 
     Nodes keep their names, of any type. An attribute that some nodes lack is a missing value there. The edges of a
-    directed graph are taken as undirected, each as an edge of its own (i -> j and j -> i are parallel edges), and a
-    note says so: `source` and `target` keep the direction.
+    DiGraph are directed, those of a Graph are not.
     """
     if nx is None:
         raise MissingDependencyError("networkx is not installed: pip install networkx")
@@ -71,11 +68,8 @@ def from_networkx(graph: Any) -> FromNetworkx:
     if graph.is_multigraph():
         edges["key"] = _column([edge[2] for edge in triples])
     edges |= _attributes([edge[-1] for edge in triples])
-    notes = []
-    if graph.is_directed():
-        notes.append(f"the graph is directed: its {len(triples):,} arcs are taken as undirected edges")
-    tables = Tables(nodes=pd.DataFrame(nodes), edges=pd.DataFrame(edges))
-    return FromNetworkx(tables, graph.is_directed(), dict(graph.graph), notes)
+    tables = Tables(nodes=pd.DataFrame(nodes), edges=pd.DataFrame(edges), directed=graph.is_directed())
+    return FromNetworkx(tables, graph.is_directed(), dict(graph.graph))
 
 
 def to_networkx(source: Graph | GraphSet | Tables, directed: bool = False) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,7 @@ from censnet.data.tables.schema import (
     find_graph_columns,
 )
 from censnet.errors import DataError, location, name_columns, quote
+from censnet.levels import Level
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -80,7 +81,7 @@ class MoleculeEncoder:
         return None if self.schema.features == "rich" else kinds_of_bonds(self.read)
 
     def fit(self, graph: Graph | GraphSet, rows: TrainRows, message_edges: IntArray | None) -> Schema:
-        schema = self.schema.model_copy(update={"graphs": self.table.fit(rows.get("graphs"))})
+        schema = self.schema.with_tables({"graphs": self.table.fit(rows.get("graphs"))})
         if self.kinds is None:
             return schema
         training = self.kinds
@@ -150,7 +151,7 @@ def assemble_molecules(
         table = TypedTable.find(others, keys, targets.get("graphs", ()), decided.get("graphs"), file=file)
         schema = Schema(
             many=True,
-            graphs=table.schema,
+            tables={Level.GRAPH: table.schema},
             smiles=column,
             features="rich" if features == "rich" else "paper",  # the released code has no molecules
             reading=reading,
@@ -158,12 +159,10 @@ def assemble_molecules(
         )
     else:
         fitted = schema.graphs.model_copy(update={"keys": dict(keys)})
-        schema = schema.model_copy(update={"reading": reading, "smiles": column, "graphs": fitted})
+        schema = schema.with_tables({"graphs": fitted}).model_copy(update={"reading": reading, "smiles": column})
         table = TypedTable.read(schema.of_graphs, frame, file)
-    none = torch.zeros(0, dtype=torch.long)
-    graph_rows = torch.from_numpy(invert_rows(read.rows, len(frame)))
+    rows = {Level.GRAPH: torch.from_numpy(invert_rows(read.rows, len(frame)))}
     chosen = table.select(schema.graph_columns) if schema.graph_columns else None
-    node_rows = edge_rows = none
     if labels is not None:
         unread = {row: problems.found["graphs"][row] for row in sorted(bad)}
         ids = frame[keys["graph"]] if "graph" in keys else None
@@ -171,18 +170,17 @@ def assemble_molecules(
         parts = {}
         for level in LEVELS:
             of_run = schema.table(level.table) if schema.table(level.table).keys else None
-            parts[level.table] = label_parts(
+            parts[level] = label_parts(
                 labels, level, molecules, frame, keys.get("graph"), decided.get(level.table, {}), problems, of_run
             )
-        node_rows, edge_rows = parts["nodes"].rows, parts["edges"].rows
-        schema = schema.model_copy(update={table: part.schema for table, part in parts.items()})
-        files = {**tables.names, **{table: part.file for table, part in parts.items()}}
-        tables = replace(tables, nodes=parts["nodes"].frame, edges=parts["edges"].frame, names=files)
+        rows |= {level: part.rows for level, part in parts.items()}
+        schema = schema.with_tables({level.table: part.schema for level, part in parts.items()})
+        files = {level.table: part.file for level, part in parts.items()}
+        tables = tables.with_frames({level.table: part.frame for level, part in parts.items()}, files)
     encoder = MoleculeEncoder(schema, read, table)
     described = pd.DataFrame(read.descriptors, columns=names) if names else None
-    ways = node_rows, edge_rows, graph_rows
     return Assembled(
-        graph, tables, schema, *ways, encoder, read.rows, chosen, described, read.scaffolds if scaffolds else None
+        graph, tables, schema, rows, encoder, read.rows, chosen, described, read.scaffolds if scaffolds else None
     )
 
 

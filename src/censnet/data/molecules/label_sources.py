@@ -117,7 +117,7 @@ def take_labels(
     frames = tables.frames()
     long = {level: frames[level.table] for level in LEVELS if level.table in frames}
     tables = _with_molecules(tables)
-    alone = replace(tables, nodes=None, edges=None)
+    alone = tables.only(Level.GRAPH)
     if schema is not None:
         asked = {level: schema.table(level.table).targets for level in LEVELS}
         if not any(asked.values()):
@@ -160,7 +160,7 @@ def take_labels(
 def without_lists(tables: Tables, labels: LabelSources | None) -> Tables:
     """The tables without the columns of molecules that are lists of labels."""
     names = [] if labels is None else [name for lists in labels.lists.values() for name in lists]
-    return replace(tables, graphs=tables.frames()["graphs"].drop(columns=names)) if names else tables
+    return tables.with_frames({"graphs": tables.frames()["graphs"].drop(columns=names)}) if names else tables
 
 
 def refuse_chemical_words(specs: Sequence[TargetSpec]) -> None:
@@ -198,11 +198,7 @@ def _expand(
         named = {other.column for other in specs if other.level == spec.level and not other.every}
         split = [name for name in table.others if is_split(name) or name.strip().lower() == "set"]
         spec = replace(spec, without=(*spec.without, *split, *named))
-    alone = (
-        replace(tables, nodes=values, edges=None)
-        if spec.level is Level.NODE
-        else replace(tables, nodes=None, edges=values)
-    )
+    alone = tables.only(Level.GRAPH).with_frames({spec.level.table: values})
     columns = [*map(str, values.columns), *map(str, molecules.columns)]
     decided = {name: kind for name, kind in (overrides or {}).items() if name.rpartition(".")[2] in columns}
     return expand_targets([spec], alone, decided)
@@ -257,8 +253,8 @@ def _with_molecules(tables: Tables) -> Tables:
                 raise DataError(f"has the columns {there}, expected molecule, a SMILES", tables.name(level.table))
             found |= dict.fromkeys(str(text) for text in frame[column].dropna().unique())
     files = " and ".join(tables.name(level.table) for level in LEVELS if level.table in tables.frames())
-    names = {**tables.names, "graphs": f"the molecules of {files}"}
-    return replace(tables, graphs=pd.DataFrame({"smiles": pd.Series(list(found), dtype=object)}), names=names)
+    made = pd.DataFrame({"smiles": pd.Series(list(found), dtype=object)})
+    return tables.with_frames({"graphs": made}, {"graphs": f"the molecules of {files}"})
 
 
 def _is_long(tables: Tables, level: Level, frame: pd.DataFrame) -> bool:

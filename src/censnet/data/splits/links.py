@@ -59,10 +59,7 @@ class LinkSplit:
         Node features are kept as they are. Those that were counted on all links, such as the degree, must be computed
         again on this graph.
         """
-        rows = self.rows.train.to(graph.ends.device)
-        return Graph(
-            graph.nodes, graph.edges[rows], graph.ends[:, rows], graph.owner, graph.num_graphs, graph.graph_features
-        )
+        return graph.with_edges(self.rows.train.to(graph.ends.device))
 
 
 def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.10), seed: int = 0) -> LinkSplit:

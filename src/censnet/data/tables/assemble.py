@@ -26,6 +26,7 @@ from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, TableSchema, TypedTable, find_graph_columns
 from censnet.data.tables.suggest_keys import ends_hint
 from censnet.errors import DataError, name_columns
+from censnet.levels import Level
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -60,17 +61,19 @@ class TableGraph:
         graph: the tensors.
         tables: what was read, with those that were made, as nodes from the ends of the edges.
         schema: what each column became; `schema.to_json()` is all that a later table needs.
-        node_rows: for each row of `tables.nodes`, its row in the tensors; -1 for a row that cannot be used.
-        edge_rows: the same for edges, which are sorted by their lower end; rows that were merged share one.
-        graph_rows: the same for graphs.
+        rows_by_level: for each row of the table of a level, its row in the tensors; -1 for a row that cannot be used.
+            Edges are sorted by their lower end, and rows that were merged share one.
     """
 
     graph: Graph | GraphSet
     tables: Tables
     schema: Schema
-    node_rows: Tensor
-    edge_rows: Tensor
-    graph_rows: Tensor
+    rows_by_level: Mapping[Level, Tensor]
+
+    def rows(self, level: str) -> Tensor:
+        """For each input row of a level, its row in the tensors, or -1."""
+        found = self.rows_by_level.get(Level.of_column(level))
+        return torch.zeros(0, dtype=torch.long) if found is None else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,7 @@ class TableEncoder:
             name: table.fit(rows.get(name), only=name == "edges" and message_edges is not None)
             for name, table in self.tables.items()
         }
-        schema = add_default_features(self.schema.model_copy(update=fitted))
+        schema = add_default_features(self.schema.with_tables(fitted))
         if schema.nodes.structure != "degree":
             return schema
         ends, nodes = graph.global_ends.cpu().numpy(), None
@@ -146,26 +149,36 @@ def assemble(
     problems: RowErrors,
     notes: list[Note],
     features: Features = "rich",
+    directed: bool | None = None,
 ) -> Assembled:
-    """The structure of a graph, or of many, from tables of nodes and edges; without a schema, columns are typed."""
+    """The structure of a graph, or of many, from tables of nodes and edges; without a schema, columns are typed.
+
+    Edges are directed as the user or the source of the tables says. Else they are, unless each is there twice, once in
+    each direction.
+    """
     decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, CHOICES)
     keys = find_table_keys(tables, schema, decided)
     ids = resolve_ids(tables, keys, problems, notes)
     tables = ids.tables
     if tables.edges is None:
-        tables = replace(tables, edges=pd.DataFrame({"source": [], "target": []}))
+        tables = tables.with_frames({"edges": pd.DataFrame({role: [] for role in Level.EDGE.made_keys})})
     typed = _type_tables(tables, keys, targets, decided, features) if schema is None else _read_tables(tables, schema)
     edge_errors, node_errors = typed["edges"].errors, typed["nodes"].errors
     problems.add_located("edges", edge_errors)
     good = np.asarray((ids.ends[0] >= 0) & (ids.ends[1] >= 0))
     good[list(edge_errors)] = False
     usable = np.flatnonzero(good)
+    if schema is not None:
+        form, directed = schema.edge_form, schema.directed
+    else:
+        directed = tables.directed if directed is None else directed
+        form = "once" if directed else None
     pairing = pair_edges(
-        None if schema is None else schema.edge_form,
+        form,
         EdgeRows(
             tables.frames()["edges"],
             tables.name("edges"),
-            {"source": "source", "target": "target"} | dict(keys.get("edges", {})),
+            Level.EDGE.made_keys | dict(keys.get("edges", {})),
             typed["edges"],
             None if schema is None else schema.edges,
             ids.ends,
@@ -178,21 +191,31 @@ def assemble(
     )
     problems.add_located("nodes", node_errors)
     if schema is None:
-        tables = replace(tables, edges=pairing.frame)
+        tables = tables.with_frames({"edges": pairing.frame})
         many = ids.graph is not None
         graphs = typed["graphs"].schema if "graphs" in typed else TableSchema()
         schema = add_default_features(
             Schema(
                 many=many,
                 edge_form=pairing.form,
-                nodes=typed["nodes"].schema,
-                edges=typed["edges"].schema,
-                graphs=graphs,
+                directed=pairing.form == "once" if directed is None else directed,
+                tables={Level.of_table(table): found.schema for table, found in typed.items()},
                 features=features,
                 graph_columns=find_graph_columns(graphs, decided.get("graphs", {})) if many else [],
             )
         )
+        notes.extend(_direction_note(schema, tables, directed))
     return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems)
+
+
+def _direction_note(schema: Schema, tables: Tables, asked: bool | None) -> list[Note]:
+    """Whether edges are directed, and where that comes from; nothing where there are no edges."""
+    if not len(tables.frames()["edges"]):
+        return []
+    source, target = (schema.edges.keys.get(role, role) for role in ("source", "target"))
+    what = f"edges are directed, from {source} to {target}" if schema.directed else "edges are undirected"
+    overrule = f"; --{'undirected' if schema.directed else 'directed'} overrules" if asked is None else ""
+    return [Note("direction", f"{tables.name('edges')}: {what}{overrule}")]
 
 
 def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]) -> Keys:
@@ -224,10 +247,9 @@ def _type_tables(
     features: Features,
 ) -> dict[str, TypedTable]:
     """The columns of every table by all of their rows."""
-    made = {"nodes": {"id": "id"}, "graphs": {"graph": "graph"}, "edges": {"source": "source", "target": "target"}}
     typed = {}
     for table, frame in tables.frames().items():
-        table_keys = dict(keys.get(table) or made[table])
+        table_keys = dict(keys.get(table) or Level.of_table(table).made_keys)
         if table not in keys and table == "nodes" and "graph" in frame.columns:
             table_keys["graph"] = "graph"
         row_normalized = features != "rich" and table == "nodes"
@@ -240,11 +262,11 @@ def _read_tables(tables: Tables, schema: Schema) -> dict[str, TypedTable]:
     """The columns of every table as in the schema. A table without edges needs no columns."""
     typed = {}
     for table, frame in tables.frames().items():
-        fitted = schema.of_graphs if table == "graphs" else schema.table(table)
+        fitted = schema.features_of(table)
         no_edges = table == "edges" and len(frame) == 0 and "source" in frame.columns and len(frame.columns) == 2
         if no_edges:
             typed[table] = TypedTable(fitted, [], 0, tables.name(table))
-        elif table != "graphs" or schema.graph_columns:
+        elif fitted.columns or Level.of_table(table).takes_columns:
             typed[table] = TypedTable.read(fitted, frame, tables.name(table))
     return typed
 
@@ -285,10 +307,11 @@ def _lay_out(
     if ids.graph is None:
         graph_rows = np.zeros(0 if tables.graphs is None else len(tables.graphs), np.int64)
         empty = torch.empty(len(node_source), 0), torch.empty(len(source), 0)
-        graph = Graph(*empty, torch.from_numpy(np.ascontiguousarray(ends)))
+        graph = Graph(*empty, torch.from_numpy(np.ascontiguousarray(ends)), directed=schema.directed)
     else:
         num_graphs = len(tables.frames()["graphs"])
         graph, present, node_order, edge_order = pack(ends, ids.graph, num_graphs)
+        graph = replace(graph, directed=schema.directed)
         graph_rows = invert_rows(present, num_graphs)
         known = problems.found.get("graphs", {})
         without = [row for row in np.flatnonzero(graph_rows < 0).tolist() if row not in known]
@@ -298,9 +321,10 @@ def _lay_out(
         edge_rows = _follow(edge_rows, inverse_permutation(edge_order))
         node_source, source = node_source[node_order], source[edge_order]
     encoder = TableEncoder(schema, typed, node_rows, node_source, source)
-    ways = torch.from_numpy(node_rows), torch.from_numpy(edge_rows), torch.from_numpy(graph_rows)
+    rows = {Level.NODE: node_rows, Level.EDGE: edge_rows, Level.GRAPH: graph_rows}
     graph_table = typed["graphs"].select(schema.graph_columns) if schema.graph_columns else None
-    return Assembled(graph, tables, schema, *ways, encoder, present, graph_table)
+    rows_by_level = {level: torch.from_numpy(found) for level, found in rows.items()}
+    return Assembled(graph, tables, schema, rows_by_level, encoder, present, graph_table)
 
 
 def _follow(rows: IntArray, position: IntArray) -> IntArray:

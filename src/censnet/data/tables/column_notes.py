@@ -16,6 +16,7 @@ from censnet.data.tables.notations import find_doubtful_list, find_notation, fin
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import first_few, location, quote
+from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.text import count, plural
@@ -30,15 +31,17 @@ _PLAIN = "write plain numbers such as -1234.5"
 def column_notes(tables: Tables, schema: Schema) -> list[Note]:
     """Notes on the columns that are left out, and on default features where none is left."""
     notes = list[Note]()
-    for table in ("nodes", "edges") if schema.smiles is None else ():
-        fitted, file = schema.table(table), tables.name(table)
+    for level, fitted in schema.tables.items() if schema.smiles is None else ():
+        if not level.takes_columns:
+            continue
+        file = tables.name(level.table)
         left_out = [column for column in fitted.left_out if not _may_be_split(column)]
         if left_out:
             notes.append(Note("column", f"{file}: left out {_by_reason(left_out)}"))
         notes += [Note("values", f"{file}: {sentence}") for sentence in _of_values(fitted.columns)]
         if fitted.structure != "none":
-            default = "node has its degree and a constant" if fitted.structure == "degree" else "edge has a constant"
-            notes.append(Note("column", f"{file}: no column gives a feature, so each {default}"))
+            default = "its degree and a constant" if fitted.structure == "degree" else "a constant"
+            notes.append(Note("column", f"{file}: no column gives a feature, so each {level} has {default}"))
     unused = [
         column.name
         for column in schema.graphs.columns
@@ -106,7 +109,7 @@ def notation_notes(tables: Tables, schema: Schema) -> list[Note]:
 def _text_columns(tables: Tables, schema: Schema) -> Iterator[tuple[str, str, Column | None]]:
     """Table and name of each column of text on whose notation something depends; a target comes without a column."""
     for table, frame in tables.frames().items():
-        fitted = schema.of_graphs if table == "graphs" else schema.table(table)
+        fitted = schema.features_of(table)
         columns: dict[str, Column | None] = dict.fromkeys(set(fitted.targets) - set(fitted.notations))
         columns |= {column.name: column for column in fitted.columns if not column.chosen}
         for name in sorted(frame.columns, key=lambda name: name not in fitted.targets):  # these first
@@ -162,11 +165,9 @@ def clipping_notes(graph: Graph | GraphSet, tables: Tables, schema: Schema) -> l
     ['nodes: values beyond 1,000,000 standard deviations are clipped, in age (1 row)']
     """
     said = list[Note]()
-    for table, features, columns in (
-        ("nodes", graph.nodes, schema.nodes.columns),
-        ("edges", graph.edges, schema.edges.columns),
-        ("graphs", graph.graph_features, [*schema.of_graphs.columns, *schema.descriptors.columns]),
-    ):
+    for level in COLUMN_LEVELS:
+        features, columns = level.features(graph), schema.features_of(level.table).columns
+        columns = [*columns, *(schema.descriptors.columns if level is Level.GRAPH else ())]
         widths = [column.width for column in columns]
         if features is None or features.layout != torch.strided or sum(widths) != features.shape[1]:
             continue
@@ -177,18 +178,15 @@ def clipping_notes(graph: Graph | GraphSet, tables: Tables, schema: Schema) -> l
         found = [f"{name} ({count(number, 'row')})" for name, number in counts.items() if number]
         more = f" and {len(found) - MAX_COLUMNS:,} more columns" if len(found) > MAX_COLUMNS else ""
         far = f"values beyond {FARTHEST:,.0f} standard deviations are clipped"
-        said.append(Note("clipped", f"{tables.name(table)}: {far}, in {', '.join(found[:MAX_COLUMNS])}{more}"))
+        said.append(Note("clipped", f"{tables.name(level.table)}: {far}, in {', '.join(found[:MAX_COLUMNS])}{more}"))
     return said
 
 
 def warn_unseen_categories(tables: Tables, schema: Schema) -> list[Note]:
     """Notes on the first few columns with categories that no training row had; they are logged as warnings, too."""
-    said, others, frames = list[Note](), list[str](), tables.frames()
-    for table, fitted in (("nodes", schema.nodes), ("edges", schema.edges), ("graphs", schema.of_graphs)):
-        if table not in frames:
-            continue
-        frame = frames[table]
-        for column in fitted.columns:
+    said, others = list[Note](), list[str]()
+    for table, frame in tables.frames().items():
+        for column in schema.features_of(table).columns:
             if not column.categories_complete or column.name not in frame:
                 continue
             words = column.find_unseen(as_arrow(frame[column.name]))

@@ -10,6 +10,7 @@ from torch import Tensor
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.fitting import standardize_column
 from censnet.data.tables.schema import Schema
+from censnet.levels import Level
 from censnet.ops.arrays import IntArray
 
 
@@ -17,11 +18,13 @@ def add_default_features(schema: Schema) -> Schema:
     """The same schema, with the default features of each table that has no other."""
     if schema.smiles is not None:
         return schema
-    for table, structure in (("nodes", "degree"), ("edges", "constant")):
-        fitted = schema.table(table)
-        default = "none" if any(column.width for column in fitted.columns) else structure
-        schema = schema.model_copy(update={table: fitted.model_copy(update={"structure": default, "degree": None})})
-    return schema
+    found = {}
+    for level, fitted in schema.tables.items():
+        if level.takes_columns:
+            structure = "degree" if level is Level.NODE else "constant"
+            default = "none" if any(column.width for column in fitted.columns) else structure
+            found[level.table] = fitted.model_copy(update={"structure": default, "degree": None})
+    return schema.with_tables(found)
 
 
 def count_degree(ends: IntArray, num_nodes: int) -> IntArray:
@@ -35,7 +38,7 @@ def fit_degree(schema: Schema, degree: IntArray, nodes: IntArray | None) -> Sche
     column = standardize_column("degree", pa.chunked_array([chosen.astype(np.float64)]), "counted on the edges")
     if column.width == 0:  # every node has the same degree
         column = Column(name="degree", kind="number", mean=[float(chosen[0])], scale=[1.0])
-    return schema.model_copy(update={"nodes": schema.nodes.model_copy(update={"degree": column})})
+    return schema.with_tables({"nodes": schema.nodes.model_copy(update={"degree": column})})
 
 
 def encode_degree(schema: Schema, degree: IntArray) -> Tensor:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -23,15 +23,15 @@ from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.suggest_keys import ends_hint
 from censnet.errors import DataError, name_columns, quote
 from censnet.files import atomic_file
+from censnet.levels import COLUMN_LEVELS, Level
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
 MOLECULES = {"molecules": "graphs", "bonds": "edges", "atoms": "nodes"}  # names of files, if there are no others
 STRUCTURES = (".smi", ".smi.gz", ".smiles", ".sdf", ".sdf.gz", ".sd", ".mol")  # molecules: `molecules.structure_files`
 
 
-@dataclass(frozen=True)
 class Tables:
-    """The tables of a data set, of which any may be absent, and what they are called in messages.
+    """The tables of a data set by level, of which any may be absent, and what they are called in messages.
 
     Args:
         nodes: one row for each node: `id`, and `graph` when there are many graphs.
@@ -40,23 +40,62 @@ class Tables:
         names: table -> name of its file.
         unreadable: row of `graphs`, counted from 0 -> why there is no molecule in it, where the file says no more.
         notes: what the user should know of how the files were read.
+        directed: whether edges have a direction, where their source says so, as networkx does.
+
+    Attributes:
+        by_level: level -> its table, of those that are there.
     """
 
-    nodes: pd.DataFrame | None = None
-    edges: pd.DataFrame | None = None
-    graphs: pd.DataFrame | None = None
-    names: dict[str, str] = field(default_factory=dict)
-    unreadable: dict[int, RowError] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    def __init__(
+        self,
+        nodes: pd.DataFrame | None = None,
+        edges: pd.DataFrame | None = None,
+        graphs: pd.DataFrame | None = None,
+        names: Mapping[str, str] | None = None,
+        unreadable: Mapping[int, RowError] | None = None,
+        notes: Sequence[Note] = (),
+        directed: bool | None = None,
+    ) -> None:
+        every = {Level.NODE: nodes, Level.EDGE: edges, Level.GRAPH: graphs}
+        self.by_level = {level: frame for level, frame in every.items() if frame is not None}
+        self.names, self.unreadable, self.notes = dict(names or {}), dict(unreadable or {}), list(notes)
+        self.directed = directed
+
+    @property
+    def nodes(self) -> pd.DataFrame | None:
+        """The table of nodes."""
+        return self.by_level.get(Level.NODE)
+
+    @property
+    def edges(self) -> pd.DataFrame | None:
+        """The table of edges."""
+        return self.by_level.get(Level.EDGE)
+
+    @property
+    def graphs(self) -> pd.DataFrame | None:
+        """The table of graphs."""
+        return self.by_level.get(Level.GRAPH)
 
     def name(self, table: str) -> str:
         """The file of a table, or the table's own name when it never was a file."""
         return self.names.get(table, table)
 
     def frames(self) -> dict[str, pd.DataFrame]:
-        """The tables that are there."""
-        every = {"nodes": self.nodes, "edges": self.edges, "graphs": self.graphs}
-        return {table: frame for table, frame in every.items() if frame is not None}
+        """The tables that are there, by name."""
+        return {level.table: frame for level, frame in self.by_level.items()}
+
+    def with_frames(self, frames: Mapping[str, pd.DataFrame], names: Mapping[str, str] | None = None) -> Tables:
+        """The same with other tables, by name, and other names of files."""
+        every, changed = self.frames() | dict(frames), copy.copy(self)
+        changed.by_level = {level: every[level.table] for level in COLUMN_LEVELS if level.table in every}
+        changed.names = self.names | dict(names or {})
+        return changed
+
+    def only(self, *levels: Level) -> Tables:
+        """The same without the tables of other levels."""
+        changed = copy.copy(self)
+        changed.by_level = {level: frame for level, frame in self.by_level.items() if level in levels}
+        return changed
 
 
 def read_table(path: str | os.PathLike[str], keys: Sequence[str] = ()) -> pd.DataFrame:
@@ -200,7 +239,7 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
                 _check_rows(frames[table], path.name)
     if not frames:
         raise DataError("holds no nodes, edges or graphs table, expected files such as edges.csv", str(source))
-    return Tables(frames.get("nodes"), frames.get("edges"), frames.get("graphs"), names)
+    return Tables().with_frames(frames, names)
 
 
 def _tables_of(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
@@ -228,8 +267,7 @@ def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = 
         known = {role: column for role in ("source", "target") if (column := _played(frame, role, roles)) is not None}
         hint = ends_hint(frame, known)
         raise DataError(f"has the columns {columns}, expected source and target, or smiles {hint}", name)
-    names = {table: name}
-    return Tables(edges=frame, names=names) if table == "edges" else Tables(graphs=frame, names=names)
+    return Tables().with_frames({table: frame}, {table: name})
 
 
 def _check_rows(frame: pd.DataFrame, name: str) -> None:

@@ -16,14 +16,10 @@ ROLES: dict[str, tuple[str, ...]] = {
     "graph": ("graph", "graph_id", "graphid"),
     "smiles": ("smiles", "canonical_smiles", "isomeric_smiles", "smile", "mol", "molecule", "structure"),
 }
-TABLE_ROLES: dict[str, tuple[str, ...]] = {
-    "nodes": ("id", "graph"),
-    "edges": ("source", "target", "graph"),
-    "graphs": ("graph", "smiles"),
-}
-TABLES = tuple(TABLE_ROLES)
+TABLES = tuple(level.table for level in COLUMN_LEVELS)
 _SMILES = re.compile(r"(?<![a-z])smiles(?![a-z])")
-_MASK = re.compile(r"(?:(?:node|edge|graph)_)?(train|val|valid|validation|test)(?:_(?:node|edge|graph))?_mask")
+_LEVEL = "|".join(COLUMN_LEVELS)
+_MASK = re.compile(rf"(?:(?:{_LEVEL})_)?(train|val|valid|validation|test)(?:_(?:{_LEVEL}))?_mask")
 
 
 def find_key(columns: Iterable[str], role: str) -> str | None:
@@ -67,17 +63,17 @@ def says_split(column: str) -> bool:
 
 def find_keys(table: str, columns: Iterable[str], overrides: Mapping[str, str]) -> dict[str, str]:
     """Role -> column of one table, by the user's choice or by the names; a role nobody plays is absent."""
-    columns = list(columns)
+    columns, roles = list(columns), Level.of_table(table).keys
     chosen: dict[str, str] = {}
     for column in columns:
         role = overrides.get(column, "")
-        if role in TABLE_ROLES[table] or (table == "graphs" and role == "id"):
+        if role in roles or (table == "graphs" and role == "id"):
             if role in chosen:
                 raise DataError(f"{chosen[role]} and {column} are both said to be the {role}, expected one", table)
             chosen[role] = column
     free = [column for column in columns if column not in overrides]
     keys = {}
-    for role in TABLE_ROLES[table]:
+    for role in roles:
         found = chosen.get(role) or find_key(free, role)
         if found is None and table == "graphs" and role == "graph":
             found = chosen.get("id") or find_key(free, "id")

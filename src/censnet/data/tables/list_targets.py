@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -44,7 +43,7 @@ def spread_list_targets(tables: Tables, targets: Mapping[str, Sequence[str]]) ->
             if base in frame.columns:
                 frame = _spread(frame, base, tables.name(table))
         frames[table] = frame
-    return replace(tables, nodes=frames.get("nodes"), edges=frames.get("edges"), graphs=frames.get("graphs"))
+    return tables.with_frames(frames)
 
 
 def entry_columns(columns: Sequence[Any], name: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -124,8 +124,8 @@ def _resolve_graphs(tables: Tables, keys: Keys, problems: RowErrors) -> tuple[_G
         values = source[keys[holders[0]]["graph"]]
         known = IdIndex(read_ids(source, keys[holders[0]]["graph"], tables.name(holders[0])))
         made = pd.DataFrame({"graph": values.iloc[known.rows].reset_index(drop=True)})
-        names = {**tables.names, "graphs": f"graphs of {tables.name(holders[0])}"}
-        return _Graphs(known, np.arange(len(known))), replace(tables, graphs=made, names=names)
+        names = {"graphs": f"graphs of {tables.name(holders[0])}"}
+        return _Graphs(known, np.arange(len(known))), tables.with_frames({"graphs": made}, names)
     if "graph" not in keys["graphs"]:
         raise DataError("has no column graph, expected the id of each graph", tables.name("graphs"))
     column = keys["graphs"]["graph"]
@@ -178,9 +178,9 @@ def _nodes_from_edges(
         graph = of_edge[known.rows % len(edges)]
         column = keys["graphs"].get("graph", "graph") if "graphs" in keys else "graph"
         made["graph"] = tables.graphs[column].iloc[graph].reset_index(drop=True)
-    names_of = {**tables.names, "nodes": f"nodes of {tables.name('edges')}"}
+    names_of = {"nodes": f"nodes of {tables.name('edges')}"}
     every = np.arange(len(known))
-    return ResolvedIds(replace(tables, nodes=pd.DataFrame(made), names=names_of), every, every, ends, graph)
+    return ResolvedIds(tables.with_frames({"nodes": pd.DataFrame(made)}, names_of), every, every, ends, graph)
 
 
 def _explain(frame: pd.DataFrame, table: str, column: str, known: IdIndex, problems: RowErrors) -> None:

@@ -10,16 +10,26 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 from torch import Tensor
 
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, as_arrow
 from censnet.data.tables.encoding import Column
 from censnet.data.tables.fitting import WHOLE_COLUMN, TypedColumn, type_column
+from censnet.data.tables.keys import TABLES
 from censnet.data.tables.notations import Notation
 from censnet.data.tables.notes import RowError
 from censnet.data.tables.row_errors import locate
 from censnet.errors import DataError
+from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.arrays import IntArray
 
 Structure = Literal["none", "degree", "constant"]
@@ -240,7 +250,8 @@ class Schema(BaseModel):
         version: of this form.
         many: whether there are many graphs.
         edge_form: whether each edge is there once, or twice, once in each direction with the same features.
-        nodes, edges, graphs: the columns of each table.
+        directed: whether edges go from their source to their target, rather than joining the two.
+        tables: the columns of the table of each level. In JSON each stands by the name of its table, beside the others.
         smiles: the column of SMILES, if graphs are molecules.
         features: the set of features.
         vocabulary: of the `paper` features of molecules.
@@ -251,7 +262,7 @@ class Schema(BaseModel):
     Example:
         >>> edges = pd.DataFrame({"source": [1, 2, 3], "target": [2, 3, 1], "amount": [5.0, None, 7.0]})
         >>> fitted = TypedTable.find(edges, keys={"source": "source", "target": "target"}).fit()
-        >>> schema = Schema.from_json(Schema(edges=fitted).to_json())
+        >>> schema = Schema.from_json(Schema(tables={Level.EDGE: fitted}).to_json())
         >>> later = TypedTable.read(schema.edges, pd.DataFrame({"note": ["x", "y"], "amount": [6, None]}))
         >>> later.encode(schema.edges).tolist()
         [[0.0, 0.0], [0.0, 1.0]]
@@ -262,9 +273,8 @@ class Schema(BaseModel):
     version: Literal[2] = 2
     many: bool = False
     edge_form: EdgeForm = "once"
-    nodes: TableSchema = Field(default_factory=TableSchema)
-    edges: TableSchema = Field(default_factory=TableSchema)
-    graphs: TableSchema = Field(default_factory=TableSchema)
+    directed: bool = False
+    tables: dict[Level, TableSchema] = Field(default_factory=dict)
     smiles: str | None = None
     features: Features = "rich"
     vocabulary: list[str] = Field(default_factory=list)
@@ -272,28 +282,75 @@ class Schema(BaseModel):
     graph_columns: list[str] = Field(default_factory=list)
     descriptors: TableSchema = Field(default_factory=TableSchema)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _by_level(cls, content: Any) -> Any:
+        """Tables that are given by name, as in JSON, and an empty one for each level that is absent."""
+        if not isinstance(content, Mapping):
+            return content
+        named = {level: content[level.table] for level in COLUMN_LEVELS if level.table in content}
+        rest = {name: value for name, value in content.items() if name not in TABLES}
+        empty = {level: TableSchema() for level in COLUMN_LEVELS}
+        return rest | {"tables": empty | dict(content.get("tables", {})) | named}
+
+    @model_serializer(mode="wrap")
+    def _by_name(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Each table by its name, where the field `tables` stands; one without content is left out."""
+        found = dict[str, Any]()
+        for name, value in write(self).items():
+            by_level = value if name == "tables" else {}
+            found |= {Level(level).table: fitted for level, fitted in by_level.items() if fitted}
+            found |= {} if name == "tables" else {name: value}
+        return found
+
+    @property
+    def nodes(self) -> TableSchema:
+        """The columns of the table of nodes."""
+        return self.tables[Level.NODE]
+
+    @property
+    def edges(self) -> TableSchema:
+        """The columns of the table of edges."""
+        return self.tables[Level.EDGE]
+
+    @property
+    def graphs(self) -> TableSchema:
+        """The columns of the table of graphs."""
+        return self.tables[Level.GRAPH]
+
     @property
     def of_graphs(self) -> TableSchema:
         """The columns of `graphs` that are features."""
-        columns = [column for column in self.graphs.columns if column.name in self.graph_columns]
-        return self.graphs.model_copy(update={"columns": columns})
+        return self.features_of("graphs")
 
     @property
     def id_columns(self) -> set[str]:
         """The columns of any table that say which row it is: keys, and those that were taken for ids."""
-        tables = (self.nodes, self.edges, self.graphs)
+        tables = self.tables.values()
         keys = {column for fitted in tables for column in fitted.keys.values()}
         return keys | {column.name for fitted in tables for column in fitted.columns if column.kind == "id"}
 
     @property
     def targets(self) -> dict[str, list[str]]:
         """Table -> the columns that are predicted."""
-        return {table: self.table(table).targets for table in ("nodes", "edges", "graphs")}
+        return {level.table: fitted.targets for level, fitted in self.tables.items()}
 
     def table(self, name: str) -> TableSchema:
-        """The schema of `nodes`, `edges` or `graphs`."""
-        found: TableSchema = getattr(self, name)
-        return found
+        """The schema of a table: of `nodes`, `edges` or `graphs`."""
+        return self.tables[Level.of_table(name)]
+
+    def features_of(self, table: str) -> TableSchema:
+        """The schema of a table without the columns that cannot be features: of graphs, those that nobody chose."""
+        fitted = self.table(table)
+        if Level.of_table(table).takes_columns:
+            return fitted
+        columns = [column for column in fitted.columns if column.name in self.graph_columns]
+        return fitted.model_copy(update={"columns": columns})
+
+    def with_tables(self, tables: Mapping[str, TableSchema]) -> Schema:
+        """The same with other tables, by name."""
+        by_level = {Level.of_table(name): fitted for name, fitted in tables.items()}
+        return self.model_copy(update={"tables": self.tables | by_level})
 
     def to_json(self) -> str:
         """The schema as JSON, which `from_json` reads back equal."""
@@ -310,5 +367,8 @@ class Schema(BaseModel):
             return schema
         except ValidationError as error:
             first: Any = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
+            place = first["loc"]
+            if place[:1] == ("tables",):
+                place = (*(Level(level).table for level in place[1:2]), *place[2:])
+            where = ".".join(map(str, place))
             raise DataError(f"is not a schema: {where + ': ' if where else ''}{first['msg']}", file) from None

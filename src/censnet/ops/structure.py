@@ -1,0 +1,59 @@
+"""Structural features: how many edges and neighbors a node has, and how many edges join the two nodes of an edge.
+
+A mean over neighbors does not tell how many there are, and a sampled subgraph has other numbers than the whole graph.
+So they are features, computed once on the whole graph: log(1 + count) of each.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from censnet.ops.incidence import Incidence
+
+NODE_WIDTH = {True: 4, False: 2}  # of the features of a node, in a directed graph and in another
+EDGE_WIDTH = {True: 3, False: 2}
+
+
+def node_structure(incidence: Incidence, directed: bool) -> Tensor:
+    """log(1 + count) of the edges and of the distinct neighbors of each node, by direction. (N, 4 or 2)
+
+    Example:
+        >>> double = Incidence(torch.tensor([[0, 0, 1], [1, 1, 2]]), num_nodes=3)
+        >>> node_structure(double, directed=True).expm1().round().int().tolist()
+        [[2, 0, 1, 0], [1, 2, 1, 1], [0, 1, 0, 1]]
+        >>> node_structure(double, directed=False).expm1().round().int().tolist()
+        [[2, 1], [3, 2], [1, 1]]
+    """
+    if not directed:
+        counts = [incidence.edge_count, incidence.node_degree - 1]
+    else:
+        first = (incidence.port == 0).long()
+        none = torch.zeros_like(incidence.out_degree)
+        neighbors = [none.index_add(0, end, first) for end in incidence.ends]
+        counts = [incidence.out_degree, incidence.in_degree, *neighbors]
+    return torch.stack(counts, dim=1).float().log1p()
+
+
+def edge_structure(incidence: Incidence, directed: bool) -> Tensor:
+    """log(1 + count) of other parallel edges, of those before it in the table, and of reciprocal ones. (E, 3 or 2)
+
+    Example:
+        >>> double = Incidence(torch.tensor([[0, 0, 1], [1, 1, 0]]), num_nodes=2)
+        >>> edge_structure(double, directed=True).expm1().round().int().tolist()
+        [[1, 0, 1], [1, 1, 1], [0, 0, 2]]
+    """
+    if not directed:
+        counts = [incidence.multiplicity - 1, _rank(incidence)]
+    else:
+        counts = [incidence.parallel_count - 1, incidence.port, incidence.reciprocal_count]
+    return torch.stack(counts, dim=1).float().log1p()
+
+
+def _rank(incidence: Incidence) -> Tensor:
+    """The number of edges with the same two ends, in any order, that stand before an edge. (E,)"""
+    key, order = incidence.sorted_pairs
+    ordered = key[order]
+    every = torch.arange(len(order), device=order.device)
+    rank = every - torch.searchsorted(ordered, ordered)
+    return torch.zeros_like(order).index_copy(0, order, rank)

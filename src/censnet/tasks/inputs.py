@@ -1,0 +1,132 @@
+"""Inputs of a model beside the user's columns: structural features, positional encodings, and known labels.
+
+A label that is known, such as a rating that a user has given before, is data about the rows around it. It enters as
+features of its row. The label of a row must never reach the prediction for that row, and it comes back after two layers,
+so rows are hidden while they are predicted: in training a share of them in each step, later in folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from censnet.nn.diffusion import WIDTH as POSITION_WIDTH
+from censnet.nn.diffusion import diffusion_embedding
+from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
+from censnet.ops.incidence import Incidence
+from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_structure, node_structure
+from censnet.tasks.targets import Target
+
+Shown = Mapping[str, Tensor]  # level -> mask of the rows whose labels are shown
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """Features that follow from the graph and from known labels, behind those of the user's columns.
+
+    Args:
+        structure: whether nodes and edges have structural features (`ops.structure`).
+        position_steps: steps of the diffusion embedding that nodes have as positional encoding; 0: none.
+        known: targets whose known labels are inputs.
+        directed: whether counts are by direction.
+
+    Example:
+        >>> fraud = Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"])
+        >>> inputs = ModelInputs(structure=True, known=[fraud])
+        >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
+        >>> inputs.add(path)
+        Graph(3 nodes x 6, 2 edges x 5)
+        >>> shown = inputs.show(inputs.add(path), {"edge": torch.tensor([[1.0], [0.0]])}, {"edge": torch.tensor([1, 0])})
+        >>> shown.edges[:, -2:].tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
+    """
+
+    structure: bool = False
+    position_steps: int = 0
+    known: Sequence[Target] = ()
+    directed: bool = False
+
+    @property
+    def levels(self) -> list[str]:
+        """The levels whose known labels are inputs."""
+        return list(dict.fromkeys(str(target.level) for target in self.known))
+
+    @property
+    def node_width(self) -> int:
+        """Channels that are added to nodes."""
+        structure = NODE_WIDTH[self.directed] if self.structure else 0
+        return structure + (POSITION_WIDTH if self.position_steps else 0) + self.label_width("node")
+
+    @property
+    def edge_width(self) -> int:
+        """Channels that are added to edges."""
+        return (EDGE_WIDTH[self.directed] if self.structure else 0) + self.label_width("edge")
+
+    def label_width(self, level: str) -> int:
+        """Channels of the known labels of a level."""
+        return sum(_label_width(target) for target in self.known if target.level == level)
+
+    def add(self, graph: Graph | GraphSet) -> Graph | GraphSet:
+        """The graph with these features; no label is shown yet."""
+        if not (self.node_width or self.edge_width):
+            return graph
+        nodes, edges = [graph.nodes], [graph.edges]
+        if self.structure or self.position_steps:
+            incidence = graph.incidence if isinstance(graph, Graph) else _incidence(graph)
+            if self.structure:
+                nodes.append(node_structure(incidence, self.directed).to(graph.nodes))
+                edges.append(edge_structure(incidence, self.directed).to(graph.edges))
+            if self.position_steps:
+                nodes.append(positional_encoding(graph.nodes, incidence, self.position_steps))
+        for rows, level in ((nodes, "node"), (edges, "edge")):
+            if self.label_width(level):
+                rows.append(rows[0].new_zeros(len(rows[0]), self.label_width(level)))
+        if len(nodes) > 1 and graph.nodes.layout != torch.strided:
+            raise ValueError("nodes is sparse, expected dense features beside structural ones, positions and labels")
+        return graph.with_features(*(torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges)))
+
+    def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown) -> Graph:
+        """The graph with the labels of some rows as features.
+
+        Args:
+            graph: as `add` gives it.
+            labels: level -> the labels of its known targets, NaN where there is none. (n, k)
+            shown: level -> which rows show theirs. (n,)
+        """
+        rows = {"node": graph.nodes, "edge": graph.edges}
+        for level in self.levels:
+            width = self.label_width(level)
+            channels = self._channels(level, labels[level], shown[level].bool()).to(rows[level])
+            rows[level] = torch.cat([rows[level][:, :-width], channels], dim=1)
+        return graph.with_features(rows["node"], rows["edge"])
+
+    def _channels(self, level: str, labels: Tensor, shown: Tensor) -> Tensor:
+        """One-hot classes, or a number and whether it is known; zeros where a label is missing or hidden."""
+        targets, found = [target for target in self.known if target.level == level], []
+        for target, values in zip(targets, labels.unbind(1), strict=True):
+            known = shown & ~values.isnan()
+            filled = torch.where(known, values, 0.0)
+            if target.kind == "regression":
+                found.append(torch.stack([filled, known.to(filled.dtype)], dim=1))
+            else:
+                found.append(F.one_hot(filled.long(), len(target.classes)) * known.unsqueeze(1))
+        return torch.cat([channels.float() for channels in found], dim=1)
+
+
+def _label_width(target: Target) -> int:
+    return 2 if target.kind == "regression" else len(target.classes)
+
+
+def positional_encoding(features: Tensor, incidence: Incidence, steps: int) -> Tensor:
+    """The diffusion embedding of each node, whose entries have a variance of about 1. (N, d)"""
+    found = diffusion_embedding(features, incidence, steps, torch.float32)
+    return (found * found.shape[1] ** 0.5).to(features.dtype)
+
+
+def _incidence(graphs: GraphSet) -> Incidence:
+    return Incidence(graphs.global_ends, graphs.num_nodes)
