@@ -19,7 +19,15 @@ from censnet.data.datasets.builtin import from_tensors, read_builtin
 from censnet.data.graph_features import GraphFeatures
 from censnet.data.molecules.assemble import assemble_molecules, find_molecule_keys
 from censnet.data.molecules.featurize import featurize
-from censnet.data.molecules.label_sources import are_molecules, refuse_chemical_words, take_labels, without_lists
+from censnet.data.molecules.label_sources import (
+    are_molecules,
+    chemical_name,
+    find_long_tables,
+    refuse_chemical_words,
+    rename_table,
+    take_labels,
+    without_lists,
+)
 from censnet.data.molecules.structure_files import is_structure_file, read_structures
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
@@ -170,6 +178,8 @@ def _read_molecules(
     **options: Any,
 ) -> TypedData:
     """Molecules, and tables of their atoms and bonds where these have labels; `options` as in `assemble_molecules`."""
+    overrides = {rename_table(column): kind for column, kind in (overrides or {}).items()}
+    tables = find_long_tables(tables, specs, schema)
     long = {table: list(frame.columns) for table, frame in tables.frames().items() if table != "graphs"}
     taken = take_labels(tables, specs, schema, overrides)
     tables, of_parts = taken.tables, [spec for spec in taken.specs if spec.level is not Level.GRAPH]
@@ -260,7 +270,8 @@ def suggest_targets(data: object, column: str) -> list[str]:
     found = read_builtin(data) if sources.is_built_in(data) else _as_tables(data, {})
     frames = (found if isinstance(found, Tables) else found.tables).frames()
     holders = [level for level in COLUMN_LEVELS if column in frames.get(level.table, ())]
-    return [TargetSpec(level, column).name for level in holders]
+    names = [TargetSpec(level, column).name for level in holders]
+    return list(map(chemical_name, names)) if isinstance(found, Tables) and are_molecules(found, {}) else names
 
 
 def _check_options(

@@ -240,6 +240,9 @@ def _with_molecules(
         owners = Level(level).owners(graphs).numpy()[data.rows(level).numpy()[some]]
         rows = row_of_graph[owners]
         labeled[rows[rows >= 0]] = True
+    if not labeled.any():
+        names = [name for frame in labels.values() for name in frame.columns]
+        raise DataError(f"no row has a label, expected some in {first_few(names)}", data.tables.name("graphs"))
     given = labels.get(Level.GRAPH) if settings.split in ("stratified", "label-rate") else None
     if given is None:
         if settings.split in ("stratified", "label-rate"):

@@ -356,3 +356,68 @@ def test_statistics_come_from_molecules_of_training_bonds() -> None:
     data = read_data(many(), target="bond:bde", features="paper")
     chosen, _ = data._training_rows({"edge": np.array([0, 1, 2])}, None)
     assert chosen["graphs"].tolist() == [0, 1]
+
+
+def test_one_table_with_a_row_for_each_bond_is_enough(tmp_path: Path) -> None:
+    rows = {"smiles": ["CCO", "CC", "CCO"], "bond_index": [1, 0, 7], "bde": [1.0, 2.0, 3.0]}
+    pd.DataFrame(rows).to_csv(tmp_path / "bde.csv", index=False)
+    data = load_data(tmp_path / "bde.csv", target="bond:bde")
+    assert labels_of(data) == {(1, 1): 1.0, (2, 0): 2.0}
+    assert errors_of(data)[0].startswith("bde.csv, row 3, column bond_index: 'CCO' has no bond 7")
+    assert labels_of(load_data(tmp_path / "bde.csv", schema=data.schema)) == labels_of(data)
+
+
+def test_every_column_that_is_left_and_the_kinds_that_the_user_says() -> None:
+    bonds = {
+        "molecule": ["CCO", "CCO"],
+        "bond_index": [0, 1],
+        "bde": ["1,5", "2,5"],
+        "bdfe": [1.5, 2.5],
+        "set": ["train"] * 2,
+    }
+    data = read(bonds, target="bond:*", overrides={"bonds.bde": "drop"})
+    assert data.schema.targets["edges"] == ["bdfe"]
+    data = read(bonds, target="bond:bde", overrides={"bonds.bde": "decimal-comma"})
+    assert data.schema.edges.notations == {"bde": "comma"}
+    with pytest.raises(DataError, match="did you mean bond:bdfe or bond:bde"):
+        read(bonds, target="bond:bdf")
+
+
+def test_lists_that_fit_no_molecule_are_refused() -> None:
+    with pytest.raises(
+        DataError, match=r"no list is of the bonds of its molecule; the first: .*the list has 9 entries"
+    ):
+        load_data(molecules(bde=[[0.5] * 9, None, None]), target="bond:bde")
+
+
+def test_names_behind_smiles_are_not_compared() -> None:
+    graphs = pd.DataFrame({"smiles": ["CCO ethanol", " CC"]})
+    data = read({"molecule": ["CCO", "CC ethane"], "bond_index": [0, 0], "bde": [1.0, 2.0]}, graphs=graphs)
+    assert labels_of(data) == {(1, 0): 1.0, (2, 0): 2.0}
+    assert data.tables.frames()["edges"]["molecule"].iloc[0] == "CCO ethanol"
+
+
+def test_a_column_of_the_user_that_has_the_name_of_one_of_the_answer_is_kept() -> None:
+    bonds = {"molecule": ["CCO", "CCO"], "bond_index": [0, 9], "bond_type": ["C-C", "?"], "bde": [1.0, 2.0]}
+    frame = read(bonds).tables.frames()["edges"]
+    assert frame["bond_type"].iloc[0] == "single"
+    assert frame["bond_type_"].dropna().tolist() == ["C-C", "?"]
+
+
+def test_molecules_without_bonds_and_empty_lists() -> None:
+    graphs = pd.DataFrame({"smiles": ["C", "CC", "[Na+].[Cl-]"], "bde": ["[]", "[2.5]", "[]"]})
+    data = load_data(graphs, target="bond:bde")
+    assert labels_of(data) == {(2, 0): 2.5}
+    assert not errors_of(data)
+
+
+def test_large_tables_are_joined_by_columns() -> None:
+    texts = ["C" * length for length in range(2, 40)] * 50
+    graphs = pd.DataFrame({"smiles": texts, "id": [f"m{number}" for number in range(len(texts))]})
+    rows = [(f"m{number}", place) for number, text in enumerate(texts) for place in range(len(text) - 1)]
+    bonds = pd.DataFrame(rows, columns=["molecule", "bond_index"]).sample(frac=1, random_state=0)
+    bonds["bde"] = bonds["bond_index"] + 0.5
+    data = read(bonds.to_dict("list"), graphs=graphs)
+    frame = data.tables.frames()["edges"]
+    assert len(frame) == len(bonds) == data.count("edge")
+    assert (frame["bde"].to_numpy() == frame["bond_index"].to_numpy() + 0.5).all()

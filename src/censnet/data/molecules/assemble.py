@@ -17,7 +17,7 @@ from censnet.data.molecules.atoms import learn_vocabulary
 from censnet.data.molecules.atoms_and_bonds import Read, descriptor_names
 from censnet.data.molecules.featurize import encode_molecules, kinds_of_bonds, read_smiles, structure_of
 from censnet.data.molecules.label_sources import LEVELS, LabelSources
-from censnet.data.molecules.long_tables import MoleculeTable
+from censnet.data.molecules.match_molecules import MoleculeTable
 from censnet.data.tables.assemble import Assembled, TrainRows, find_table_keys
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables, check_names

@@ -16,7 +16,8 @@ from torch import Tensor
 from censnet.data.molecules.atoms_and_bonds import element_symbols
 from censnet.data.molecules.label_lists import read_lists
 from censnet.data.molecules.label_sources import IDENTITY, LEVELS, LabelSources, LongTable
-from censnet.data.molecules.long_tables import Matches, MoleculeTable, match_rows, read_whole
+from censnet.data.molecules.long_tables import Matches, match_rows
+from censnet.data.molecules.match_molecules import MoleculeTable, read_whole
 from censnet.data.tables.columns import DECIMAL_COMMA, as_arrow, as_text
 from censnet.data.tables.notations import Notation
 from censnet.data.tables.notes import RowError
@@ -104,6 +105,8 @@ def label_parts(
         named = set(where.tolist())
     for name in sources.lists.get(level, ()):
         values, bad = _spread(graphs[name], level, molecules)
+        if fitted is None and bad and values.null_count == len(values):
+            raise DataError(f"no list is of the {LEVELS[level]}s of its molecule; the first: {bad[min(bad)]}")
         columns[name] = values
         refused += [_Refused(row, error) for row, error in bad.items()]
     refused += [_Refused(row, error) for row, error in molecules.problems.items() if row not in named]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from censnet.data.tables.expand_targets import expand_targets
-from censnet.data.tables.files import Tables, check_names
+from censnet.data.tables.files import MOLECULES, Tables, check_names
 from censnet.data.tables.keys import find_key, is_split
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
@@ -103,6 +103,20 @@ def are_molecules(tables: Tables, roles: Mapping[str, str]) -> bool:
     return find_key(columns, "smiles") is not None or any(roles.get(str(name)) == "smiles" for name in columns)
 
 
+def find_long_tables(tables: Tables, specs: Sequence[TargetSpec], schema: Schema | None) -> Tables:
+    """The same tables; where the one table of SMILES has a row for each bond or atom that is predicted, it is long."""
+    frames = tables.frames()
+    if frames.keys() != {"graphs"}:
+        return tables
+    for level in LEVELS:
+        named = [spec.column for spec in specs if spec.level is level]
+        wanted = named if schema is None else schema.table(level.table).targets
+        if wanted and _has_index(level, frames["graphs"].drop(columns=wanted, errors="ignore")):
+            file = {level.table: tables.name("graphs")}
+            return tables.with_frames({level.table: frames["graphs"]}, file).only(level)
+    return tables
+
+
 def take_labels(
     tables: Tables, specs: Sequence[TargetSpec], schema: Schema | None, overrides: Mapping[str, str] | None
 ) -> Taken:
@@ -157,6 +171,27 @@ def take_labels(
     return Taken(alone, every, LabelSources(targets, found, lists), notes)
 
 
+def chemical_name(name: str) -> str:
+    """A target in the words of chemistry.
+
+    >>> chemical_name("edge:bde"), chemical_name("graph:logp")
+    ('bond:bde', 'graph:logp')
+    """
+    level, _, column = name.partition(":")
+    return f"{LEVELS.get(Level(level), level)}:{column}"
+
+
+def rename_table(column: str) -> str:
+    """A column with its table by level, as `edges.bde` for `bonds.bde`.
+
+    >>> rename_table("bonds.bde"), rename_table("bond.bde"), rename_table("bde")
+    ('edges.bde', 'edges.bde', 'bde')
+    """
+    table, point, rest = column.partition(".")
+    known = MOLECULES.get(table.lower().removesuffix("s") + "s") if point else None
+    return column if known is None else f"{known}.{rest}"
+
+
 def without_lists(tables: Tables, labels: LabelSources | None) -> Tables:
     """The tables without the columns of molecules that are lists of labels."""
     names = [] if labels is None else [name for lists in labels.lists.values() for name in lists]
@@ -167,8 +202,8 @@ def refuse_chemical_words(specs: Sequence[TargetSpec]) -> None:
     """Raise for `atom:` and `bond:` where there are no molecules."""
     for spec in specs:
         if spec.of_molecules:
-            written = f"{LEVELS[spec.level]}:{spec.name.partition(':')[2]}"
-            raise DataError(f"target is {written}, expected {spec.name}: atom: and bond: are for tables of SMILES")
+            expected = replace(spec, of_molecules=False).name
+            raise DataError(f"target is {spec.name}, expected {expected}: atom: and bond: are for tables of SMILES")
 
 
 def _expand(
@@ -186,11 +221,10 @@ def _expand(
             raise DataError(f"is in {table.file}, too, expected labels in one of them", file, column=spec.column)
         return [spec], []
     if table is None:
-        stem, what = FILES[spec.level], LEVELS[spec.level]
+        stem = FILES[spec.level]
         wanted = f"expected a list for each molecule in {file}, or a table {stem}.csv beside it, in one folder"
         there = f"{file} has {name_columns(molecules.columns)}"
-        written = f"{what}:{spec.column}"
-        raise DataError(f"target is {written}, but there is no such column: {wanted} ({there})")
+        raise DataError(f"target is {spec.name}, but there is no such column: {wanted} ({there})")
     if spec.column in IDENTITY[spec.level] or spec.column in table.keys.values():
         raise DataError(f"says which {LEVELS[spec.level]} it is, expected labels", table.file, column=spec.column)
     values = table.frame[table.others]
@@ -261,10 +295,15 @@ def _is_long(tables: Tables, level: Level, frame: pd.DataFrame) -> bool:
     """Whether a table is one of labels: by the name of its file, or by its columns."""
     if _stem(tables, level) == FILES[level]:
         return True
-    named = {str(column).strip().lower() for column in frame.columns}
-    roles = {role for role in OF_LEVEL[level] if named & set(INDEX[role])}
     if level is Level.EDGE and find_key(frame.columns, "source") and find_key(frame.columns, "target"):
         return False
+    return _has_index(level, frame)
+
+
+def _has_index(level: Level, frame: pd.DataFrame) -> bool:
+    """Whether the columns of a table say which atom or bond of a molecule a row is."""
+    named = {str(column).strip().lower() for column in frame.columns}
+    roles = {role for role in OF_LEVEL[level] if named & set(INDEX[role])}
     return bool(roles & {"atom_index", "bond_index"}) or {"atom_1", "atom_2"} <= roles
 
 

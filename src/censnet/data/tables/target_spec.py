@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from censnet.errors import ArgumentError, DataError, quote
@@ -58,7 +58,13 @@ class TargetSpec:
     @property
     def name(self) -> str:
         """Level and column, as `parse_targets` reads them."""
-        return f"{self.level}:{'*' if self.every else quote_name(self.column, alone='*')}"
+        return f"{self.word}:{'*' if self.every else quote_name(self.column, alone='*')}"
+
+    @property
+    def word(self) -> str:
+        """The level as the user writes it: `bond` for edges of molecules."""
+        words = {level: word for word, level in MOLECULE_LEVELS.items()}
+        return words[self.level] if self.of_molecules else str(self.level)
 
     @property
     def text(self) -> str:
@@ -140,7 +146,7 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
                 raise DataError(f"target is {quote(item)}, {_FORM}")
             chemical = level in MOLECULE_LEVELS
             found += [TargetSpec(_LEVELS[level], *entry, (), chemical) for entry in _entries(columns, item)]
-    names = [spec.name for spec in found]
+    names = [replace(spec, of_molecules=False).name for spec in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"target {twice} is given twice, expected each once")
