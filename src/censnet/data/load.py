@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, TypedData
+from censnet.data.dataset import Dataset, Rows, TypedData
 from censnet.data.datasets import download as sources
 from censnet.data.datasets.builtin import from_tensors, read_builtin
 from censnet.data.graph_features import GraphFeatures
@@ -32,14 +32,19 @@ from censnet.data.molecules.structure_files import is_structure_file, read_struc
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.expand_targets import Rows, expand_targets, target_columns
+from censnet.data.tables.expand_targets import (
+    expand_targets,
+    resolve_targets,
+    spread_list_targets,
+    target_columns,
+    with_siblings,
+)
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
-from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Hydrogens, Schema, Standardize
-from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
+from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph
@@ -128,7 +133,7 @@ def read_data(
     check_arguments(read_data, locals())
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[Note]()
-    specs = parse_targets(target)[0] if as_items(target) else []
+    specs = parse_targets(target, required=False)[0]
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
         name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
     built_in_set = sources.is_built_in(data)
@@ -142,26 +147,25 @@ def read_data(
             _check_options(specs, descriptors, standardize, hydrogens)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
+            _check_direction(directed, built_in)
             return _from_assembled(data, built_in, {}, notes, expand_targets(specs, built_in.tables, overrides)[0])
         data = built_in
     if isinstance(data, Graph | GraphSet):
         _check_options(specs, descriptors, standardize, hydrogens)
         made = from_tensors(data)
+        _check_direction(directed, made)
         return _from_assembled("graph", made, {}, [], expand_targets(specs, made.tables, overrides)[0])
     roles = find_roles(overrides, schema)
     tables = _as_tables(data, roles)
     if are_molecules(tables, roles):
         return _read_molecules(
-            name, tables, specs, schema, overrides, notes, strict, features=features, standardize=standardize,
-            isotopes=built_in_set, descriptors=descriptors, scaffolds=scaffolds, hydrogens=hydrogens,
+            name, tables, specs, schema, overrides, notes, strict, directed, features=features,
+            standardize=standardize, isotopes=built_in_set, descriptors=descriptors, scaffolds=scaffolds,
+            hydrogens=hydrogens,
         )  # fmt: skip
     _check_options(specs, descriptors, standardize, hydrogens)
-    asked = target_columns(specs) if schema is None else schema.targets
-    tables = spread_list_targets(tables, asked)
-    if schema is None:
-        specs, said = expand_targets(specs, tables, overrides)
-        notes += said
-    targets = with_siblings(target_columns(specs), tables)
+    tables, specs, targets, said = resolve_targets(specs, tables, overrides, None if schema is None else schema.targets)
+    notes += said
     problems = RowErrors(tables, strict)
     made = assemble(tables, schema, targets, overrides, problems, notes, features, directed)
     return _finish(name, made, problems, notes, specs, schema)
@@ -175,6 +179,7 @@ def _read_molecules(
     overrides: Mapping[str, str] | None,
     notes: list[Note],
     strict: bool,
+    directed: bool | None,
     **options: Any,
 ) -> TypedData:
     """Molecules, and tables of their atoms and bonds where these have labels; `options` as in `assemble_molecules`."""
@@ -200,6 +205,7 @@ def _read_molecules(
     made = assemble_molecules(
         tables, keys, schema, targets, decided=decided, problems=problems, notes=notes, labels=taken.labels, **options
     )
+    _check_direction(directed, made)
     return _finish(name, made, problems, notes, specs, schema)
 
 
@@ -285,6 +291,15 @@ def _check_options(
         raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
     if standardize != "none":
         raise DataError(f"data.standardize is {standardize}, expected molecules: there is no table of SMILES")
+
+
+def _check_direction(directed: bool | None, made: Assembled) -> None:
+    """Raise where a direction is asked for that the data cannot have."""
+    if directed not in (None, made.schema.directed):
+        what = "directed" if made.schema.directed else "undirected"
+        raise DataError(
+            f"data.directed is {str(directed).lower()}, but these data say themselves that edges are {what}"
+        )
 
 
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:

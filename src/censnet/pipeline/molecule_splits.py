@@ -8,7 +8,6 @@ import pandas as pd
 
 from censnet.data.dataset import TypedData
 from censnet.data.splits.split_file import SPELLINGS
-from censnet.data.splits.stated import StatedSplit, read_column
 from censnet.data.tables.keys import is_split, says_split
 from censnet.errors import DataError
 from censnet.levels import Level
@@ -17,8 +16,8 @@ from censnet.settings.schema import DataSettings
 WORDS = {"nodes": "atoms", "edges": "bonds"}
 
 
-def stated_by_parts(data: TypedData, settings: DataSettings) -> StatedSplit | None:
-    """The split of molecules that the table of their atoms or bonds states, where that of molecules states none.
+def find_split_column(data: TypedData, settings: DataSettings) -> tuple[pd.Series[Any], str, str] | None:
+    """A column that states the part of each molecule, its file and its name, where no `split` of molecules does.
 
     A column `set` that holds train, validation and test alone states a split as `split` does, here and in the table of
     molecules.
@@ -34,7 +33,7 @@ def stated_by_parts(data: TypedData, settings: DataSettings) -> StatedSplit | No
         for column in map(str, frame.columns):
             if column not in targets and _states(column, frame, settings):
                 values = frame[column] if table == "graphs" else _of_molecules(data, table, column)
-                return read_column(values, data.tables.name(table), column)
+                return values, data.tables.name(table), column
     return None
 
 

@@ -15,9 +15,9 @@ from torch_geometric.data import Data
 
 from censnet.data.dataset import Dataset
 from censnet.data.load import load_data
+from censnet.data.tables.edge_form import match_reverses
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.undirected import match_reverses
 from censnet.errors import DataError
 
 

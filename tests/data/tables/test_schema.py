@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from censnet.data import DataError, Schema, Tables, load_data
-from censnet.data.tables.schema import TypedTable
+from censnet.data.tables.typed_table import TypedTable
 
 
 def tables(edges: pd.DataFrame) -> Tables:

@@ -8,11 +8,17 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import torch
 
-from censnet.data.tables.columns import as_arrow, read_numbers
+from censnet.data.tables.columns import (
+    as_arrow,
+    find_doubtful_list,
+    find_notation,
+    find_other_notation,
+    is_ambiguous,
+    read_numbers,
+)
 from censnet.data.tables.encoding import FARTHEST, Column
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
-from censnet.data.tables.notations import find_doubtful_list, find_notation, find_other_notation, is_ambiguous
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import first_few, location, quote
