@@ -50,6 +50,12 @@ def predict(
     pairs: Annotated[Path | None, typer.Option(help="A table of source and target: score these pairs.")] = None,
     top: Annotated[int | None, typer.Option(min=1, help="The N most probable missing links.")] = None,
     keep: Annotated[Keep, typer.Option(help="Columns of the data to repeat beside the predictions.")] = Keep.all,
+    known_labels: Annotated[
+        bool,
+        typer.Option(
+            "--known-labels/--no-known-labels", help="Whether labels in the data help to predict the other rows."
+        ),
+    ] = True,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
@@ -60,8 +66,9 @@ def predict(
     paths = prediction_files(trained, to, level, links=pairs is not None or top is not None)
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
-        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device, progress=True
-    )
+        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device, progress=True,
+        known_labels=known_labels,
+    )  # fmt: skip
     if to is None:
         echo_table(to_csv(next(iter(found.values())), "predictions"))
         return
@@ -205,13 +212,14 @@ def predict_levels(
     strict: bool = False,
     device: str | None = None,
     progress: bool = False,
+    known_labels: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Level -> predictions; the data are read once.
 
     Args:
         run: the run that predicts.
         levels: of the predictions.
-        data, keep, top, strict, device, progress: as in `Run.predict`.
+        data, keep, top, strict, device, progress, known_labels: as in `Run.predict`.
         pairs: a table of pairs to score.
     """
     from censnet.data.tables.files import read_table
@@ -221,7 +229,9 @@ def predict_levels(
     scored = None if pairs is None else read_table(pairs, list(run.schema.edges.keys.values()))
     dataset = run.read(data, strict=strict)
     return {
-        level: run.predict(dataset, level, keep=keep, pairs=scored, top=top, device=device, progress=progress)
+        level: run.predict(
+            dataset, level, keep=keep, pairs=scored, top=top, device=device, progress=progress, known_labels=known_labels
+        )
         for level in levels
     }
 

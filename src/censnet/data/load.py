@@ -342,7 +342,7 @@ def given_smiles(data: object, schema: Schema) -> list[object] | None:
         schema: of the run that is to read it.
     """
     if isinstance(data, str):
-        if sources.is_built_in(data) or schema.smiles is None or _exists(data):
+        if sources.is_built_in(data) or schema.smiles is None or (data != "" and is_there(Path(data))):
             return None
         (problem,) = featurize([data], reading=schema.reading).problems.values() or ("",)
         if problem:
@@ -356,10 +356,3 @@ def given_smiles(data: object, schema: Schema) -> list[object] | None:
     if schema.smiles is None:
         raise DataError("data is a list of texts, expected tables: this run was not trained on SMILES")
     return list(data)
-
-
-def _exists(text: str) -> bool:
-    try:
-        return text != "" and Path(text).exists()
-    except (OSError, ValueError):  # a name that no file can have
-        return False

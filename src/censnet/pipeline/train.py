@@ -289,7 +289,8 @@ def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
         settings = prepared.settings
         task_data = prepared.task_data.with_inputs(settings.model)
         memory = total_memory(accelerator.device)
-        chosen = choose_sampling(task_data, settings.training, build_model(task_data, settings), memory)
+        model, on_cpu = build_model(task_data, settings), accelerator.device.type == "cpu"
+        chosen = choose_sampling(task_data, settings.training, model, memory, on_cpu)
         check_processes(accelerator, task_data, chosen)
 
 

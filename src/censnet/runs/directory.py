@@ -23,6 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from censnet.errors import RunError, quote, shorten
 from censnet.files import atomic_write, open_regular, read_regular
+from censnet.levels import Level
 from censnet.runs.config import FORMAT, RunConfig, TrainingStart
 from censnet.runs.resume import check_epochs, check_same
 
@@ -33,7 +34,8 @@ START = "start.json"  # of an unfinished training, in CHECKPOINT
 SAVING = ".saving"  # a complete run that is not yet moved to its place
 LOCK = ".lock"  # held by the process that trains in the directory
 FILES = re.compile(
-    r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|predictions(_node|_edge|_graph|_link)?\.csv"
+    r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json"
+    rf"|predictions(_{'|_'.join(Level)})?\.csv"
 )
 STATES = re.compile(r"start\.json|history\.csv|(recipe-\d+-)?(round-\d+-)?(members|member-\d+)\.safetensors")
 LEFTOVERS = re.compile(  # of a killed training, or of no program in particular
