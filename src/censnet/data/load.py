@@ -157,7 +157,7 @@ def read_data(
         return _from_assembled("graph", made, {}, [], expand_targets(specs, made.tables, overrides)[0])
     roles = find_roles(overrides, schema)
     tables = _as_tables(data, roles)
-    if are_molecules(tables, roles):
+    if are_molecules(tables, roles, specs):
         return _read_molecules(
             name, tables, specs, schema, overrides, notes, strict, directed, features=features,
             standardize=standardize, isotopes=built_in_set, descriptors=descriptors, scaffolds=scaffolds,

@@ -252,8 +252,7 @@ def _refused_rows(
             whole, bad, missing = read_whole(table, role)
             gone = missing.copy()
             gone[bad] = True
-            chosen = np.where(of_table, long, 0)
-            columns[role] = _series(pa.array(whole[chosen], mask=~of_table | gone[chosen]))
+            columns[role] = _series(pa.array(whole, mask=gone).take(pa.array(long, mask=~of_table)))
     for name in () if table is None else table.others:
         if table is not None:
             values = as_arrow(table.frame[name]).combine_chunks()

@@ -84,18 +84,20 @@ class Taken:
     notes: list[Note]
 
 
-def are_molecules(tables: Tables, roles: Mapping[str, str]) -> bool:
+def are_molecules(tables: Tables, roles: Mapping[str, str], specs: Sequence[TargetSpec] = ()) -> bool:
     """Whether the tables are molecules, with long tables of atoms or bonds or without.
 
     Args:
         tables: what was read.
         roles: column -> its role, as the user or a schema says.
+        specs: the targets; beside SMILES, `bond:` says that a table without `source` and `target` is one of bonds.
     """
     frames = tables.frames()
     long = {level: frames[level.table] for level in LEVELS if level.table in frames}
     if not long:
         return True
-    if not all(_is_long(tables, level, frame) for level, frame in long.items()):
+    named = {spec.level for spec in specs if spec.of_molecules}
+    if not all(_is_long(tables, level, frame, level in named) for level, frame in long.items()):
         return False
     if "graphs" not in frames:
         return any(_stem(tables, level) == FILES[level] for level in long)
@@ -291,13 +293,13 @@ def _with_molecules(tables: Tables) -> Tables:
     return tables.with_frames({"graphs": made}, {"graphs": f"the molecules of {files}"})
 
 
-def _is_long(tables: Tables, level: Level, frame: pd.DataFrame) -> bool:
-    """Whether a table is one of labels: by the name of its file, or by its columns."""
+def _is_long(tables: Tables, level: Level, frame: pd.DataFrame, named: bool) -> bool:
+    """Whether a table is one of labels: by the name of its file, or by its columns, or as a target names it."""
     if _stem(tables, level) == FILES[level]:
         return True
     if level is Level.EDGE and find_key(frame.columns, "source") and find_key(frame.columns, "target"):
         return False
-    return _has_index(level, frame)
+    return named or _has_index(level, frame)
 
 
 def _has_index(level: Level, frame: pd.DataFrame) -> bool:
