@@ -282,7 +282,7 @@ class TrainingSettings(_Settings):
         gt=0,
         lt=1,
         description="where known labels are inputs, the mean share of the training labels that a step hides and "
-        "predicts; a step in seven hides all, so that the model can predict without them",
+        "predicts; one step in ten hides all, so that the model can predict without them",
     )
     edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(
