@@ -66,8 +66,8 @@ def predict(
     paths = prediction_files(trained, to, level, links=pairs is not None or top is not None)
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
-        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device, progress=True,
-        known_labels=known_labels,
+        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device,
+        progress=True, known_labels=known_labels,
     )  # fmt: skip
     if to is None:
         echo_table(to_csv(next(iter(found.values())), "predictions"))
@@ -230,7 +230,14 @@ def predict_levels(
     dataset = run.read(data, strict=strict)
     return {
         level: run.predict(
-            dataset, level, keep=keep, pairs=scored, top=top, device=device, progress=progress, known_labels=known_labels
+            dataset,
+            level,
+            keep=keep,
+            pairs=scored,
+            top=top,
+            device=device,
+            progress=progress,
+            known_labels=known_labels,
         )
         for level in levels
     }

@@ -133,10 +133,15 @@ class ModelSettings(_Settings):
         description="whether nodes and edges also have counts as features: edges and distinct neighbors of a node, "
         "parallel and reciprocal edges of an edge",
     )
+    triangles: bool | Literal["auto"] = Field(
+        False,
+        description="whether edges also have the number of their triangles as features, and what is known of the labels "
+        "in these; auto is true on one graph that is trained as a whole and has few enough",
+    )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,
         description=f"steps of the diffusion embedding that nodes have as positional encoding; auto is "
-        f"{DIFFUSION_STEPS} where nodes have no columns, else 0 (none)",
+        f"{DIFFUSION_STEPS} where nodes have no columns and no labels are inputs, else 0 (none)",
     )
     known_labels: bool | Literal["auto"] = Field(
         False,
