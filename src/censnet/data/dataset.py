@@ -147,11 +147,23 @@ class TypedData(IndexedData):
                 if level is not Level.GRAPH:
                     of_row = np.append(training[level.owners(self.graph).numpy()], False)  # -1: it became nothing
                     chosen.setdefault(level.table, np.flatnonzero(of_row[became.numpy()]))
+        if self.schema.smiles is not None and {"nodes", "edges"} & chosen.keys():
+            chosen["graphs"] = self._training_molecules(chosen)
         if links is None:
             return chosen, None
         if "edges" not in chosen and len(self.rows("edge")):
             chosen["edges"] = links.rows.to_input(self.rows("edge")).train.numpy()
         return chosen, links.rows.train.numpy()
+
+    def _training_molecules(self, chosen: Mapping[str, IntArray]) -> IntArray:
+        """The rows of molecules that are for training, or one of whose atoms or bonds is."""
+        found = [chosen[table] for table in chosen if table == "graphs"]
+        for level in (Level.NODE, Level.EDGE):
+            if level.table in chosen and isinstance(self.graph, GraphSet):
+                rows = self.rows(level)[torch.from_numpy(chosen[level.table])]
+                graphs = np.unique(level.owners(self.graph)[rows[rows >= 0]].numpy())
+                found.append(np.flatnonzero(np.isin(self.rows("graph").numpy(), graphs)))
+        return np.unique(np.concatenate(found))
 
 
 def _find_training_rows(

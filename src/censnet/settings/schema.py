@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from censnet.data.tables.schema import Features, Standardize
+from censnet.data.tables.schema import Features, Hydrogens, Standardize
 from censnet.errors import quote
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
@@ -360,6 +360,11 @@ class DataSettings(_Settings):
         "none",
         description="standardization of molecules: the largest fragment, the parent (that without charges), or the "
         "canonical tautomer of the parent",
+    )
+    hydrogens: Hydrogens = Field(
+        "implicit",
+        description="hydrogens of molecules: explicit makes each an atom with its bond, implicit counts them at their "
+        "heavy atom",
     )
 
 
