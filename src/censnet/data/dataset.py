@@ -97,7 +97,7 @@ class TypedData(IndexedData):
         >>> people = {"source": ["ann", "ann", "bob"], "target": ["bob", "eve", "eve"]}
         >>> data = read_data(pd.DataFrame({**people, "eur": [10, 20, 900]}))
         >>> data.graph
-        Graph(3 nodes x 0, 3 edges x 0)
+        Graph(3 nodes x 0, 3 edges x 0, directed)
         >>> data.encode({"edge": torch.tensor([0, 1])}).graph.edges.tolist()
         [[-1.0], [1.0], [177.0]]
     """
@@ -206,7 +206,7 @@ class Dataset(IndexedData):
         >>> payments = pd.DataFrame({**people, "eur": [5, 70, 9]})
         >>> data = load_data(payments)
         >>> data.graph
-        Graph(3 nodes x 2, 3 edges x 1)
+        Graph(3 nodes x 2, 3 edges x 1, directed)
         >>> data.results("edge", pd.DataFrame({"fraud": [0.1, 0.9, 0.2]}))
           source target  eur  fraud
         0    ann    bob    5    0.1
