@@ -24,11 +24,14 @@ from censnet.settings.presets import Changes, dotted, has_high_label_recipe, mak
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
-from censnet.training.batches import MAX_FULL_BATCH
-from censnet.training.task_data import TaskData
+from censnet.training.batches import MAX_FULL_BATCH, choose_sampling
+from censnet.training.devices import total_memory
+from censnet.training.task_data import TaskData, build_model
 
 TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write them, or of another run
 
+SAMPLED_STEPS = 4000  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
+MIN_EPOCHS = 6
 MAX_WEDGES = 64  # for each edge, up to which triangles are looked for by default
 MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
 CANDIDATES = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
@@ -111,7 +114,40 @@ def resolve_recipes(
 def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:
     """The settings of one recipe as they can be followed on the data; the arguments are those of `resolve_recipes`."""
     settings = _resolve_diffusion(task_data, _resolve_candidates(task_data, settings, changed))
-    return _resolve_inputs(task_data, settings, changed)
+    settings = _resolve_batches(task_data, _resolve_inputs(task_data, settings, changed), changed)
+    return _resolve_epochs(task_data, settings, changed)
+
+
+def _resolve_epochs(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """The number of epochs where neighborhoods are sampled: that of a preset is for full batches, one step each."""
+    training, graph = settings.training, task_data.graph
+    if (
+        not isinstance(graph, Graph)
+        or task_data.links is not None
+        or task_data.members > 1
+        or "training.epochs" in changed
+    ):
+        return settings
+    with torch.device("meta"):
+        model = build_model(task_data, settings)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    sampling = choose_sampling(task_data, training, model, total_memory(device), device.type == "cpu").sampling
+    if sampling != "neighbors":
+        return settings
+    labeled = max(int((part == 0).any(1).sum()) for part in task_data.parts.values())
+    steps = max(1, min(labeled // training.batch_size_for(labeled), training.max_steps_per_epoch or labeled))
+    changes = {"epochs": min(max(SAMPLED_STEPS // steps, MIN_EPOCHS), training.epochs)}
+    if "training.patience" not in changed and training.patience is not None:
+        changes["patience"] = min(max(changes["epochs"] // 3, MIN_EPOCHS // 2), training.patience)
+    return settings.model_copy(update={"training": training.model_copy(update=changes)})
+
+
+def _resolve_batches(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """The batch size for many graphs: of a preset for nodes or edges it is one of nodes or edges, not of graphs."""
+    of_rows = bool(task_data.targets) and task_data.targets[0].level != Level.GRAPH
+    if isinstance(task_data.graph, Graph) or not of_rows or "training.batch_size" in changed:
+        return settings
+    return settings.model_copy(update={"training": settings.training.model_copy(update={"batch_size": "auto"})})
 
 
 def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
