@@ -115,24 +115,19 @@ def resolve_settings(task_data: TaskData, settings: Settings, changed: Collectio
     """The settings of one recipe as they can be followed on the data; the arguments are those of `resolve_recipes`."""
     settings = _resolve_diffusion(task_data, _resolve_candidates(task_data, settings, changed))
     settings = _resolve_batches(task_data, _resolve_inputs(task_data, settings, changed), changed)
-    return _resolve_epochs(task_data, settings, changed)
+    return _resolve_sampling(task_data, settings, changed)
 
 
-def _resolve_epochs(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
-    """The number of epochs where neighborhoods are sampled: that of a preset is for full batches, one step each."""
-    training, graph = settings.training, task_data.graph
-    if (
-        not isinstance(graph, Graph)
-        or task_data.links is not None
-        or task_data.members > 1
-        or "training.epochs" in changed
-    ):
-        return settings
-    with torch.device("meta"):
-        model = build_model(task_data, settings)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    sampling = choose_sampling(task_data, training, model, total_memory(device), device.type == "cpu").sampling
-    if sampling != "neighbors":
+def _resolve_sampling(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """Settings that depend on whether neighborhoods are sampled: normalization, and the number of epochs.
+
+    The number of epochs of a preset is for full batches, one step each.
+    """
+    training, sampling = settings.training, _sampling(task_data, settings)
+    if settings.model.norm == "auto":
+        norm = "layer" if sampling == "neighbors" else "batch"
+        settings = settings.model_copy(update={"model": settings.model.model_copy(update={"norm": norm})})
+    if sampling != "neighbors" or "training.epochs" in changed:
         return settings
     labeled = max(int((part == 0).any(1).sum()) for part in task_data.parts.values())
     steps = max(1, min(labeled // training.batch_size_for(labeled), training.max_steps_per_epoch or labeled))
@@ -140,6 +135,17 @@ def _resolve_epochs(task_data: TaskData, settings: Settings, changed: Collection
     if "training.patience" not in changed and training.patience is not None:
         changes["patience"] = min(max(changes["epochs"] // 3, MIN_EPOCHS // 2), training.patience)
     return settings.model_copy(update={"training": training.model_copy(update=changes)})
+
+
+def _sampling(task_data: TaskData, settings: Settings) -> str:
+    """The sampling that the training will choose."""
+    if not isinstance(task_data.graph, Graph) or task_data.links is not None or task_data.members > 1:
+        return "full"
+    with torch.device("meta"):
+        model = build_model(task_data, settings)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    chosen = choose_sampling(task_data, settings.training, model, total_memory(device), device.type == "cpu")
+    return chosen.sampling
 
 
 def _resolve_batches(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:

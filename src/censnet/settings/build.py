@@ -71,7 +71,7 @@ def build_model(
             settings.hidden,
             layers,
             dropout=dropout,
-            norm=settings.norm,
+            norm="batch" if settings.norm == "auto" else settings.norm,
             residual=settings.residual,
             activation=settings.activation,
             pre_layers=settings.pre_layers,

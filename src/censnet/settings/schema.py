@@ -87,7 +87,11 @@ class ModelSettings(_Settings):
         " regression",
     )
     feature_dropout: float = Field(0.0, ge=0, lt=1, description="dropout rate of sparse node features, such as words")
-    norm: Norm | None = Field(None, description="normalization after each layer, or none")
+    norm: Norm | Literal["auto"] | None = Field(
+        None,
+        description="normalization after each layer, or none; auto is batch, or layer where neighborhoods are sampled, "
+        "whose statistics are not those of the whole graph",
+    )
     residual: bool | Literal["rezero"] = Field(
         False,
         description="residual connections; rezero scales each layer by a learned gain that starts at 0 (ReZero), so "
@@ -283,11 +287,10 @@ class TrainingSettings(_Settings):
         "train both and select the better one on validation; on a large graph, high_label alone)",
     )
     hidden_label_ratio: float = Field(
-        0.35,
+        0.4,
         gt=0,
         lt=1,
-        description="where known labels are inputs, the mean share of the training labels that a step hides and "
-        "predicts; one step in ten hides all, so that the model can predict without them",
+        description="where known labels are inputs, the share of the training labels that a step hides and predicts",
     )
     edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(
