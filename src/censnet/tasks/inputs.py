@@ -1,12 +1,13 @@
 """Inputs of a model beside the user's columns: structural features, positional encodings, and known labels.
 
 A label that is known, such as a rating that a user has given before, is data about the rows around it. It enters as
-features of its row. The label of a row must never reach the prediction for that row, and it comes back after two layers,
-so rows are hidden while they are predicted: in training a share of them in each step, later in folds.
+features of its row. The label of a row must never reach the prediction for that row, and it comes back after two
+layers, so rows are hidden while they are predicted: in training a share of them in each step, later in folds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,7 +42,8 @@ class ModelInputs:
         >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
         >>> inputs.add(path)
         Graph(3 nodes x 6, 2 edges x 5)
-        >>> shown = inputs.show(inputs.add(path), {"edge": torch.tensor([[1.0], [0.0]])}, {"edge": torch.tensor([1, 0])})
+        >>> labels, mask = {"edge": torch.tensor([[1.0], [0.0]])}, {"edge": torch.tensor([1, 0])}
+        >>> shown = inputs.show(inputs.add(path), labels, mask)
         >>> shown.edges[:, -2:].tolist()
         [[0.0, 1.0], [0.0, 0.0]]
     """
@@ -125,7 +127,7 @@ def _label_width(target: Target) -> int:
 def positional_encoding(features: Tensor, incidence: Incidence, steps: int) -> Tensor:
     """The diffusion embedding of each node, whose entries have a variance of about 1. (N, d)"""
     found = diffusion_embedding(features, incidence, steps, torch.float32)
-    return (found * found.shape[1] ** 0.5).to(features.dtype)
+    return (found * math.sqrt(found.shape[1])).to(features.dtype)
 
 
 def _incidence(graphs: GraphSet) -> Incidence:

@@ -6,7 +6,7 @@ Nothing is encoded here: `Assembled.encode` takes the statistics of the training
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
