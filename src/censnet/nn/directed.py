@@ -68,6 +68,11 @@ class DirectedLayer(IncidenceLayer):
         for name in self.gated if hasattr(self, "names") else ():
             self._reset_gate(getattr(self, name))
 
+    def matrix_sides(self) -> dict[str, Side]:
+        """As in `IncidenceLayer`, with the matrices of all relations and all gate vectors."""
+        relations = {name: self.relations[name] for name in self.names}
+        return {**super().matrix_sides(), **relations, **dict.fromkeys(self.gated, self.reads)}
+
 
 class DirectedNodeLayer(DirectedLayer):
     r"""Update the nodes of a directed graph, from the edges that leave a node and from those that arrive.
