@@ -16,6 +16,7 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.data.tables.files import Tables
+from censnet.nn.directed_decoder import DirectedPairDecoder
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
 from censnet.ops.graph import Graph
@@ -39,8 +40,8 @@ def names(pairs: Tensor) -> set[tuple[int, int]]:
     return {(min(i, j), max(i, j)) for i, j in pairs.t().tolist()}
 
 
-def draw(graph: Graph, mask: float = 0.4, negatives: int = 1, seed: int = 0):
-    return LinkSampler(graph, mask, negatives)(torch.Generator().manual_seed(seed))
+def draw(graph: Graph, mask: float = 0.4, negatives: int = 1, seed: int = 0, ordered: bool = False):
+    return LinkSampler(graph, mask, negatives, ordered)(torch.Generator().manual_seed(seed))
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ def test_the_label_of_a_masked_edge_is_not_in_the_loss_of_that_step() -> None:
     batch = make_batches(task_data, prepared.settings.training, 2, pairs=True).make(
         torch.empty(0), torch.Generator().manual_seed(0)
     )
-    seen = draw(task_data.graph, 0.4, 1, 0).message_edges
+    seen = draw(task_data.graph, 0.4, 1, 0, ordered=True).message_edges
     training = (task_data.parts["edge"][:, 0] == 0)[seen]
     assert batch.rows["edge"].tolist() == training.nonzero().squeeze(1).tolist()
     torch.testing.assert_close(batch.labels["edge"], task_data.labels["edge"][seen][training])
@@ -191,7 +192,7 @@ def teams(people: int = 60) -> Tables:
 def test_links_are_learned_saved_and_predicted_again(layers: str, tmp_path) -> None:
     data, changes = teams(), {"training.epochs": 60, "model.hidden": 16, "model.layers": layers}
     run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"model.latent": 8} | changes)
-    assert isinstance(run.models[0].decoder, PairDecoder)
+    assert isinstance(run.models[0].decoder, PairDecoder | DirectedPairDecoder)
     assert run.metrics["test"]["link"]["auc"] > 0.8
     again = load_run(tmp_path / "run")
     pairs = pd.DataFrame({"source": ["0", "4"], "target": ["4", "1"]})

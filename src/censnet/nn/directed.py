@@ -230,6 +230,18 @@ class DirectedEdgeLayer(DirectedLayer):
             out = out.index_add(0, loops, change.to(out.dtype))
         return out + self._pairs(edges, incidence) if "parallel_weight" in self.names else out
 
+    def of_virtual_edges(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+        """a and b of each node: a further edge from s to t, without features and parallel ones, would get a_s + b_t."""
+        check_rows("nodes", nodes, incidence.num_nodes, self.read_width, self.members, "(N, node_width)")
+        check_rows("edges", edges, incidence.num_edges, self.in_width, self.members, "(E, edge_width)")
+        sums, dtype = incidence.scatter_both(edges), edges.dtype
+        leaving, arriving = (scale_rows(sums[end], _reciprocal(incidence, end, 0, dtype)) for end in (0, 1))
+        first = batched_linear(leaving, self.weight) + batched_linear(arriving, self.into_start_weight)
+        second = batched_linear(leaving, self.out_of_end_weight) + batched_linear(arriving, self.same_end_weight)
+        at_start = scale_rows(first, self.gates(nodes)) + batched_linear(nodes, self.start_content)
+        at_end = scale_rows(second, self.gates(nodes, self.end_gate_weight)) + batched_linear(nodes, self.end_content)
+        return at_start if self.bias is None else at_start + self.bias, at_end
+
     def _loops(
         self,
         loops: Tensor,

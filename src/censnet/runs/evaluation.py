@@ -14,12 +14,13 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.digests import read_digests, row_digests
-from censnet.data.splits.links import links
+from censnet.data.splits.links import LinkSplit, links
 from censnet.errors import DataError
 from censnet.levels import Level
 from censnet.nn.model import Outputs
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.predictor import Predictor
+from censnet.settings.build import has_ordered_links
 from censnet.training.evaluator import Scores, combine, score_rows, score_split
 from censnet.training.task_data import TaskData, row_censoring, row_labels
 
@@ -85,9 +86,10 @@ def score_other_data(
                 if 0 < int(others.sum()) < int(labeled.sum()):
                     fresh[level] = score_rows(targets, predicted, labels, others.nonzero().squeeze(1), censoring)
     if config.link:
-        hidden = links(one_graph(dataset), config.settings.data.link_fractions, config.settings.seed)
+        graph, of = one_graph(dataset), config.settings
+        hidden = links(graph, of.data.link_fractions, of.seed, has_ordered_links(of.model, graph.directed))
         held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
-        scores["link"] = link_metrics(held_out)["test"] | count_known_links(splits, dataset, hidden.test_links)
+        scores["link"] = link_metrics(held_out)["test"] | count_known_links(splits, dataset, hidden)
     for level, found in scores.items():
         note = describe_known(found, Level(level).table)
         if note is not None:
@@ -115,17 +117,17 @@ def count_known(labeled: Tensor, known: Mapping[str, Tensor]) -> dict[str, float
     return {name: float(rows.sum()) for name, rows in zip(COUNTS, found, strict=True)}
 
 
-def count_known_links(splits: pd.DataFrame, dataset: Dataset, links: Tensor) -> dict[str, float]:
+def count_known_links(splits: pd.DataFrame, dataset: Dataset, hidden: LinkSplit) -> dict[str, float]:
     """The same for links: those between two nodes, by their ids, with a link in that part of the training data."""
     if not {"source", "target"} <= set(splits.columns):
         return {}
-    names = node_names(dataset)[links.numpy()]
-    here, mine = _pairs(names[0], names[1]), splits[splits["table"] == "links"]
+    names = node_names(dataset)[hidden.test_links.numpy()]
+    here, mine = _pairs(names[0], names[1], hidden.ordered), splits[splits["table"] == "links"]
     found = [len(here)]
     for part in KNOWN:
         some = mine[mine["split"] == part]
-        ends = (some[side].astype("string").fillna("").to_numpy(dtype=object) for side in ("source", "target"))
-        found.append(int(np.isin(here, _pairs(*ends)).sum()))
+        first, second = (some[side].astype("string").fillna("").to_numpy(dtype=object) for side in ("source", "target"))
+        found.append(int(np.isin(here, _pairs(first, second, hidden.ordered)).sum()))
     return dict(zip(COUNTS, map(float, found), strict=True))
 
 
@@ -140,6 +142,7 @@ def describe_known(scores: dict[str, float], table: str) -> str | None:
     )
 
 
-def _pairs(first: Any, second: Any) -> NDArray[np.str_]:
-    """The two ids of each pair as one text, in sorted order."""
-    return np.array([_SEPARATOR.join(sorted(pair)) for pair in zip(first, second, strict=True)], dtype=str)
+def _pairs(first: Any, second: Any, ordered: bool) -> NDArray[np.str_]:
+    """The two ids of each pair as one text, in sorted order unless the order of a pair matters."""
+    pairs = zip(first, second, strict=True)
+    return np.array([_SEPARATOR.join(pair if ordered else sorted(pair)) for pair in pairs], dtype=str)

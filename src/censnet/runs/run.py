@@ -32,6 +32,7 @@ from censnet.runs.evaluation import score_other_data, score_parts
 from censnet.runs.links import score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file
 from censnet.runs.predictor import Keep, Predictor
+from censnet.settings.build import has_ordered_links
 from censnet.text import count
 from censnet.training.devices import find_device
 from censnet.training.evaluator import Scores
@@ -88,7 +89,8 @@ class Run(Predictor):
         if fingerprint(dataset.graph) != self.config.fingerprint:
             return score_other_data(self, self.splits, dataset, where, progress)
         splits = self._read_splits()
-        links = read_links(self.splits, dataset.rows("edge")) if self.config.link else None
+        ordered = has_ordered_links(self.config.settings.model, dataset.graph.directed)
+        links = read_links(self.splits, dataset.rows("edge"), ordered) if self.config.link else None
         task_data = make_task_data(dataset, self.config.targets, [splits], links)
         outputs = self.outputs(task_data.graph, where, progress, self.known_training_labels(dataset, task_data))
         held_out = None if links is None else score_held_out(self.models, outputs, links)
