@@ -33,7 +33,7 @@ from censnet.training.optim import make_optimizer, seed_generators, step_seed
 from censnet.training.task_data import build_model
 from censnet.training.trainer import fit
 
-PAIRS = {"model.decoder": "pairwise", "model.latent": 4, "training.edge_mask_ratio": 0.4}
+PAIRS = {"model.decoder": "pairwise", "model.latent": 4, "training.edge_mask_ratio": 0.4, "data.directed": False}
 
 
 def names(pairs: Tensor) -> set[tuple[int, int]]:
@@ -104,6 +104,21 @@ def test_every_link_is_masked_and_every_other_pair_is_sampled_at_times() -> None
 # -- the step ----------------------------------------------------------------------------------------------------------
 
 
+@given(incidence=incidences(union=False), mask=st.sampled_from([0.0, 0.3, 0.9]), seed=st.integers(0, 2**16))
+def test_an_ordered_link_is_masked_with_its_parallel_edges_alone(incidence: Incidence, mask: float, seed: int) -> None:
+    graph = Graph(torch.ones(incidence.num_nodes, 1), torch.ones(incidence.num_edges, 1), incidence.ends, directed=True)
+    drawn = draw(graph, mask, 1, seed, ordered=True)
+    linked = {(i, j) for i, j in graph.ends.t().tolist() if i != j}
+    positives, negatives = (list(map(tuple, pairs.t().tolist())) for pairs in (drawn.positives, drawn.negatives))
+    assert len(positives) == len(set(positives))
+    assert set(positives) <= linked
+    assert len(negatives) == len(set(negatives))
+    assert not set(negatives) & linked
+    if drawn.message_edges is not None and linked:
+        seen = set(map(tuple, graph.ends[:, drawn.message_edges].t().tolist()))
+        assert seen - {(i, i) for i in range(incidence.num_nodes)} == linked - set(positives)
+
+
 def test_message_passing_sees_the_features_of_the_unmasked_edges() -> None:
     prepared = prepare(payments(), "link", "strong", quick() | PAIRS)
     batches = make_batches(prepared.task_data, prepared.settings.training, 2, pairs=True)
@@ -124,7 +139,7 @@ def test_the_label_of_a_masked_edge_is_not_in_the_loss_of_that_step() -> None:
     batch = make_batches(task_data, prepared.settings.training, 2, pairs=True).make(
         torch.empty(0), torch.Generator().manual_seed(0)
     )
-    seen = draw(task_data.graph, 0.4, 1, 0, ordered=True).message_edges
+    seen = draw(task_data.graph, 0.4, 1, 0).message_edges
     training = (task_data.parts["edge"][:, 0] == 0)[seen]
     assert batch.rows["edge"].tolist() == training.nonzero().squeeze(1).tolist()
     torch.testing.assert_close(batch.labels["edge"], task_data.labels["edge"][seen][training])
@@ -247,7 +262,7 @@ def test_links_beside_another_target_have_the_decoder_of_links_alone(other: str,
     )
     assert settings.model.layers == prepare(payments(), other, "strong", {}).settings.model.layers
     run = train(payments(), targets, settings=quick())
-    assert isinstance(run.models[0].decoder, PairDecoder)
+    assert isinstance(run.models[0].decoder, PairDecoder | DirectedPairDecoder)
     assert set(run.metrics["test"]) == {"link", other.split(":")[0]}
 
 

@@ -19,7 +19,7 @@ from censnet.errors import ArgumentError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
+from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, of_directed_links, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
@@ -212,6 +212,10 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         changes["directed"] = graph.directed
     elif model.directed and not graph.directed:
         raise SettingsError("model.directed is true, expected false or auto: the edges of the data have no direction")
+    if task_data.links is not None and task_data.links.ordered and not task_data.targets:
+        of_links = of_directed_links(settings.preset)
+        if "model.kernel" not in changed or model.kernel == of_links.get("kernel"):
+            changes |= {name: value for name, value in of_links.items() if f"model.{name}" not in changed}
     if model.position_steps == "auto":
         changes["position_steps"] = 0 if task_data.node_features or isinstance(graph, GraphSet) else DIFFUSION_STEPS
     for name in ("structural_features", "position_steps"):

@@ -118,14 +118,21 @@ def has_ordered_links(settings: ModelSettings, directed: bool) -> bool:
 def layer_options(settings: ModelSettings, link: bool = False) -> LayerOptions:
     """The options of the graph layers.
 
-    A kernel of several hops is symmetric. Where links are predicted, it leaves direction to the decoder.
+    Where links are predicted, layers that cannot be directed, such as those with a kernel of several hops, leave
+    direction to the decoder.
     """
-    directed = settings.directed is True and not (link and settings.kernel != "hop")
+    directed = settings.directed is True and (not link or _can_be_directed(settings))
     return LayerOptions(
         settings.bias, settings.self_weight, settings.num_heads, settings.gate, settings.normalization,
         build_kernel(settings), settings.variant, settings.gate_init, directed, settings.edge_content,
         settings.pair_means,
     )  # fmt: skip
+
+
+def _can_be_directed(settings: ModelSettings) -> bool:
+    """Whether directed layers have these options."""
+    fits = settings.self_weight in (None, "learned") and settings.normalization in (None, "row")
+    return fits and settings.kernel == "hop" and settings.variant == "paper"
 
 
 def model_inputs(settings: ModelSettings, targets: Sequence[Target]) -> ModelInputs:
