@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
-from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec
@@ -22,6 +21,7 @@ from censnet.inspection.audit import Finding, audit, sort_findings
 from censnet.inspection.cost import Cost
 from censnet.inspection.leakage import as_labels, as_numbers, is_regression_target
 from censnet.inspection.structure import LineGraph, Structure, measure_structure
+from censnet.tasks.labels import split_limits
 from censnet.tasks.targets import describe_target
 
 MAX_CLASSES = 50

@@ -13,17 +13,17 @@ import torch
 from torch import Tensor
 
 from censnet.arguments import check_arguments
+from censnet.console import counting
 from censnet.data.dataset import Dataset
 from censnet.data.load import given_smiles, load_data
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import ArgumentError, DataError, RunError, quote
-from censnet.levels import Level
+from censnet.levels import MOLECULE_LEVELS, Level
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.progress import counting
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
 from censnet.runs.known_labels import KnownLabels, merge
@@ -60,6 +60,10 @@ class Predictor:
         """The levels that are predicted: node, edge, graph, link."""
         return [*self.targets, *(["link"] if self.config.link else [])]
 
+    def level_of(self, word: str | None) -> str | None:
+        """The level that a user names; of molecules, `atom` and `bond` are `node` and `edge`."""
+        return word if word is None or self.schema.smiles is None else MOLECULE_LEVELS.get(word, word)
+
     def predict(
         self,
         data: object,
@@ -77,7 +81,8 @@ class Predictor:
 
         Args:
             data: anything `load_data` takes, or a SMILES, or several. It may have other rows and other graphs.
-            level: the level to predict, where the run has several: node, edge, graph or link.
+            level: the level to predict, where the run has several: node, edge, graph or link; of molecules also atom
+                and bond.
             keep: the user's columns to repeat: all, or those that identify a row.
             pairs: for links, the pairs (source, target) to score; the rows of the table of edges if None.
             top: for links, return this many of the most probable pairs without an edge instead.
@@ -90,7 +95,7 @@ class Predictor:
         check_arguments(Predictor.predict, locals())
         if level is None and len(self.levels) > 1:
             raise ArgumentError(f"level is not given, expected one of {', '.join(self.levels)}: this run predicts each")
-        level = level or self.levels[0]
+        level = self.level_of(level) or self.levels[0]
         if level not in self.levels:
             raise ArgumentError(
                 f"level is {quote(level)}, expected {' or '.join(self.levels)}: this run predicts no other"
@@ -181,12 +186,12 @@ class Predictor:
     def known_training_labels(self, dataset: Dataset, task_data: TaskData) -> KnownLabels | None:
         """The labels of the training data that predictions for it are shown; None if the models read no labels."""
         levels = self.inputs.levels
-        return KnownLabels.of_training(dataset, task_data, levels) if levels else None
+        return KnownLabels.of_training(dataset, task_data, levels) if levels and self.config.shows_labels else None
 
     def _known_labels(self, dataset: Dataset) -> KnownLabels | None:
         """The labels that data carry; None if the models read no labels, or there are none."""
         targets = {level: self.targets[level] for level in self.inputs.levels}
-        if not targets:
+        if not targets or not self.config.shows_labels:
             return None
         known = KnownLabels.of_data(dataset, targets)
         total = sum(int((~labels.isnan().all(1)).sum()) for labels in known.labels.values())

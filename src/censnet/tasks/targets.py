@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from torch import Tensor
 
-from censnet.data.tables.notations import Notation
+from censnet.data.tables.columns import Notation
 from censnet.data.tables.target_spec import TargetKind, TargetSpec, as_kind
 from censnet.errors import DataError, quote
 from censnet.levels import Level
@@ -22,13 +22,15 @@ from censnet.tasks.labels import (
     LabelDtype,
     encode_labels,
     fits,
+    infer_kind,
     infer_positive_class,
     label_dtype,
     match_word,
+    notation_of,
     parse_boolean,
+    read_finite,
     sort_words,
 )
-from censnet.tasks.target_type import infer_kind, notation_of, read_finite
 from censnet.text import count, plural
 
 MAX_CLASSES = 2**24  # codes are kept as float32, which counts no further
