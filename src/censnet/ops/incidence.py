@@ -28,13 +28,13 @@ class OrderedPairs:
     """Edges by their start and end.
 
     Args:
-        edges: the edges of each pair.
+        edges: the edges of each pair; None while a program is traced.
         pair: the pair of each edge.
         opposite: the pair of the edges in the opposite direction, or the number of pairs where there are none.
         count: the number of edges of each pair.
     """
 
-    edges: Segments
+    edges: Segments | None
     pair: Tensor
     opposite: Tensor
     count: Tensor
@@ -154,30 +154,57 @@ class Incidence:
         """R z: on each node, the sum over the edges that end there. (E, d) -> (N, d)."""
         return self._scatter_end_of(1, edges)
 
+    def scatter_both(self, edges: Tensor) -> tuple[Tensor, Tensor]:
+        """S z and R z, whose gradient is one sum over both. (E, d) -> (N, d), (N, d)."""
+        self._check("edges", edges, self.num_edges, "(E, d)")
+        if torch.compiler.is_compiling():
+            return self.scatter_start(edges), self.scatter_end(edges)
+        both = linear_map(edges, self._scatter_both, lambda grad: sum_pairs(grad, self.stacked_pairs))
+        return both[: self.num_nodes], both[self.num_nodes :]
+
+    def _scatter_both(self, edges: Tensor) -> Tensor:
+        return torch.cat([sum_segments(edges, segments) for segments in self.end_segments])
+
     def _gather_end_of(self, end: int, nodes: Tensor) -> Tensor:
         self._check("nodes", nodes, self.num_nodes, "(N, d)")
         if torch.compiler.is_compiling():
             return nodes[self.ends[end]]
-        index, segments = self._end_index[end], self.end_segments[end]
+        index, segments = self.end_index[end], self.end_segments[end]
         return linear_map(nodes, lambda x: take_rows(x, index), lambda grad: sum_segments(grad, segments))
 
     def _scatter_end_of(self, end: int, edges: Tensor) -> Tensor:
         self._check("edges", edges, self.num_edges, "(E, d)")
         if torch.compiler.is_compiling():
             return edges.new_zeros(self.num_nodes, edges.shape[1]).index_add(0, self.ends[end], edges)
-        index, segments = self._end_index[end], self.end_segments[end]
+        index, segments = self.end_index[end], self.end_segments[end]
         return linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index))
 
     @cached
     def end_segments(self) -> tuple[Segments, Segments]:
         """The edges that start at each node, and those that end there; sorted once."""
-        start, end = (self._segments_by(self.ends[side], degree) for side, degree in enumerate(self.end_degree))
+        start, end = (self._segments_by(end, torch.bincount(end, minlength=self.num_nodes)) for end in self.ends)
         return start, end
 
     @cached
-    def _end_index(self) -> tuple[Tensor, Tensor]:
+    def other_segments(self) -> tuple[Segments, Segments]:
+        """The nodes at the other end of the edges that start at each node, and of those that end there."""
+        start, end = (
+            replace(segments, index=index.index_select(0, segments.index))
+            for segments, index in zip(self.end_segments, self.end_index[::-1], strict=True)
+        )
+        return start, end
+
+    @cached
+    def end_index(self) -> tuple[Tensor, Tensor]:
+        """The node where each edge starts, and that where it ends, as indices of segments. (E,) each"""
         start, end = self.ends.to(self._integer).contiguous().unbind(0)
         return start, end
+
+    @cached
+    def stacked_pairs(self) -> EndPairs:
+        """Where each edge reads a table of all nodes as starts and, below, of all nodes as ends: s and N + t."""
+        shift = torch.tensor([[0], [self.num_nodes]], device=self.ends.device)
+        return EndPairs((self.ends + shift).t().reshape(-1).to(self._integer))
 
     @cached
     def end_degree(self) -> Tensor:
@@ -200,21 +227,24 @@ class Incidence:
 
     def sum_parallel(self, edges: Tensor) -> Tensor:
         """On each edge, the sum over all edges with the same start and end, itself included. (E, d) -> (E, d)."""
-        return self._sum_pairs_of("edges", edges, self._ordered_pairs.pair)
+        return self._sum_pairs_of(edges, self._ordered_pairs.pair)
 
     def sum_reciprocal(self, edges: Tensor) -> Tensor:
         """On each edge, the sum over the edges from its end to its start. (E, d) -> (E, d)."""
-        return self._sum_pairs_of("edges", edges, self._ordered_pairs.opposite)
+        return self._sum_pairs_of(edges, self._ordered_pairs.opposite)
 
-    def _sum_pairs_of(self, name: str, edges: Tensor, read: Tensor) -> Tensor:
-        self._check(name, edges, self.num_edges, "(E, d)")
+    def _sum_pairs_of(self, edges: Tensor, read: Tensor) -> Tensor:
+        self._check("edges", edges, self.num_edges, "(E, d)")
         known = self._ordered_pairs
         if torch.compiler.is_compiling():
-            sums = edges.new_zeros(len(known.count) + 1, edges.shape[1]).index_add(0, known.pair, edges)
+            sums = edges.new_zeros(known.count.shape[0] + 1, edges.shape[1]).index_add(0, known.pair, edges)
             return sums[read]
 
+        segments = known.edges
+        assert segments is not None
+
         def multiply(z: Tensor) -> Tensor:  # symmetric: if e reads f, f reads e
-            sums = sum_segments(z, known.edges)
+            sums = sum_segments(z, segments)
             return take_rows(torch.cat([sums, sums.new_zeros(1, sums.shape[1])]), read.to(self._integer))
 
         return linear_map(edges, multiply, multiply)
@@ -241,12 +271,19 @@ class Incidence:
     @cached
     def _ordered_pairs(self) -> OrderedPairs:
         start, end = self.ends
-        pairs, pair = torch.unique(start * self.num_nodes + end, return_inverse=True)
-        count = torch.bincount(pair, minlength=len(pairs))
-        back = end * self.num_nodes + start
-        at = torch.searchsorted(pairs, back).clamp(max=max(len(pairs) - 1, 0))
-        opposite = torch.where(pairs[at] == back, at, len(pairs)) if len(pairs) else at
-        return OrderedPairs(self._segments_by(pair, count), pair, opposite, count)
+        key, back = start * self.num_nodes + end, end * self.num_nodes + start
+        if torch.compiler.is_compiling():  # a pair is the place of its first edge: as many places as edges, some empty
+            return self._pairs_of(key.sort().values, key, back)
+        return self._pairs_of(torch.unique(key), key, back)
+
+    def _pairs_of(self, known: Tensor, key: Tensor, back: Tensor) -> OrderedPairs:
+        """The pair of each edge, as its first place in the sorted `known`."""
+        pair, none = torch.searchsorted(known, key), known.shape[0]
+        count = torch.zeros_like(known).index_add(0, pair, torch.ones_like(pair))
+        at = torch.searchsorted(known, back)
+        found = torch.cat([known, known.new_full((1,), -1)])[at] == back
+        segments = None if torch.compiler.is_compiling() else self._segments_by(pair, count)
+        return OrderedPairs(segments, pair, torch.where(found, at, none), count)
 
     # -- shared by both -------------------------------------------------------------------------------------------
 

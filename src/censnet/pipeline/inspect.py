@@ -98,7 +98,7 @@ def _read_splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple
         return found, None
     ids = {table: frame[dataset.id_columns(Level.of_table(table))] for table, frame in frames.items()}
     splits = read_splits(path, ids)
-    links = read_links(path, dataset.rows("edge")) if "links" in splits else None
+    links = read_links(path, dataset.rows("edge"), dataset.graph.directed) if "links" in splits else None
     for table in splits:
         if table not in frames and table not in ("links", "non-links"):
             raise DataError(f"{Path(path).name} has a split of {table}, which is not a table of the data")

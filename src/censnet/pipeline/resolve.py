@@ -20,7 +20,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.triangles import count_wedges
 from censnet.pipeline.splitting import has_wide_masks
-from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
+from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, of_directed_links, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
@@ -257,6 +257,10 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         changes["directed"] = graph.directed
     elif model.directed and not graph.directed:
         raise SettingsError("model.directed is true, expected false or auto: the edges of the data have no direction")
+    if task_data.links is not None and task_data.links.ordered and not task_data.targets:
+        of_links = of_directed_links(settings.preset)
+        if "model.kernel" not in changed or model.kernel == of_links.get("kernel"):
+            changes |= {name: value for name, value in of_links.items() if f"model.{name}" not in changed}
     if model.triangles == "auto":
         changes["triangles"] = _has_few_triangles(task_data, settings)
     elif model.triangles and isinstance(graph, GraphSet):

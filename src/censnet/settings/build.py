@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from censnet.errors import SettingsError
 from censnet.levels import COLUMN_LEVELS
 from censnet.nn.decoder import LinkDecoder
+from censnet.nn.directed_decoder import DirectedPairDecoder
 from censnet.nn.encoder import CensNet
 from censnet.nn.heads import GraphHead, Head, LayerHead, RowHead
 from censnet.nn.kernels import KERNELS, Kernel
@@ -54,7 +55,7 @@ def build_model(
     settings = settings.model_copy(update={"dropout": dropout})
     by_level = {level: [target for target in targets if target.level == level] for level in COLUMN_LEVELS}
     by_level = {level: found for level, found in by_level.items() if found}
-    layers, options = settings.layers, layer_options(settings)
+    layers, options = settings.layers, layer_options(settings, link)
     inputs = model_inputs(settings, targets)
     node_width, edge_width = node_width + inputs.node_width, edge_width + inputs.edge_width
     last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link
@@ -105,16 +106,33 @@ def build_decoder(node_width: int, edge_width: int, settings: ModelSettings, nod
     if settings.decoder == "inner_product":
         return VariationalDecoder(node_width, settings.latent, settings.positive_weight)
     steps = DIFFUSION_STEPS if settings.diffusion_steps == "auto" else settings.diffusion_steps
-    return PairDecoder(node_width, edge_width, settings.latent, node_features, settings.decoder == "pairwise", steps)
+    kind = DirectedPairDecoder if settings.directed is True else PairDecoder
+    return kind(node_width, edge_width, settings.latent, node_features, settings.decoder == "pairwise", steps)
 
 
-def layer_options(settings: ModelSettings) -> LayerOptions:
-    """The options of the graph layers."""
+def has_ordered_links(settings: ModelSettings, directed: bool) -> bool:
+    """Whether links of data that are directed, or not, are scored by direction; an inner product is symmetric."""
+    return directed and settings.directed is not False and settings.decoder != "inner_product"
+
+
+def layer_options(settings: ModelSettings, link: bool = False) -> LayerOptions:
+    """The options of the graph layers.
+
+    Where links are predicted, layers that cannot be directed, such as those with a kernel of several hops, leave
+    direction to the decoder.
+    """
+    directed = settings.directed is True and (not link or _can_be_directed(settings))
     return LayerOptions(
         settings.bias, settings.self_weight, settings.num_heads, settings.gate, settings.normalization,
-        build_kernel(settings), settings.variant, settings.gate_init, settings.directed is True,
-        settings.edge_content, settings.pair_means,
+        build_kernel(settings), settings.variant, settings.gate_init, directed, settings.edge_content,
+        settings.pair_means,
     )  # fmt: skip
+
+
+def _can_be_directed(settings: ModelSettings) -> bool:
+    """Whether directed layers have these options."""
+    fits = settings.self_weight in (None, "learned") and settings.normalization in (None, "row")
+    return fits and settings.kernel == "hop" and settings.variant == "paper"
 
 
 def model_inputs(settings: ModelSettings, targets: Sequence[Target]) -> ModelInputs:

@@ -169,6 +169,11 @@ def has_high_label_recipe(preset: str) -> bool:
     return "high_label" in _read_preset(preset).get("node", {})
 
 
+def of_directed_links(preset: str) -> dict[str, Any]:
+    """The settings [link.directed.model] of a preset, which overlay those of [link.model] where links are directed."""
+    return dict(_read_preset(preset).get("link", {}).get("directed", {}).get("model", {}))
+
+
 def _load_preset(preset: str, section: str, recipe: str = "low_label") -> dict[str, dict[str, Any]]:
     """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
 

@@ -123,7 +123,8 @@ class ModelSettings(_Settings):
     )
     directed: bool | Literal["auto"] = Field(
         False,
-        description="whether layers and edge heads distinguish the start of an edge from its end; auto is as the data",
+        description="whether layers, edge heads and link decoders distinguish the start of an edge from its end; auto "
+        "is as the data",
     )
     edge_content: bool = Field(
         False, description="whether node layers also read the mean of the features of the edges of a node"

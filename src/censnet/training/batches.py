@@ -115,7 +115,8 @@ class MaskedLinkBatch(FullBatch):
 
     def __init__(self, task_data: TaskData, balanced: bool, mask_ratio: float, negative_ratio: int) -> None:
         super().__init__(task_data, balanced)
-        self.sampler = LinkSampler(self.graph, mask_ratio, negative_ratio)
+        ordered = task_data.links is not None and task_data.links.ordered
+        self.sampler = LinkSampler(self.graph, mask_ratio, negative_ratio, ordered)
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         batch = super().make(chosen, generator)
