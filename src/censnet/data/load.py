@@ -149,7 +149,8 @@ def read_data(
         )  # fmt: skip
     else:
         _check_options(descriptors, standardize)
-        made = assemble(tables, schema, targets, overrides, problems, notes, features, directed)
+        oriented = [spec.column for spec in specs if spec.kind == "oriented"]
+        made = assemble(tables, schema, targets, overrides, problems, notes, features, directed, oriented)
     made = _check_graph_table(made, problems)
     notes += notation_notes(made.tables, made.schema) if schema is None else warn_unseen_categories(made.tables, schema)
     notes += problems.notes(made.tables)

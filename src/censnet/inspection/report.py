@@ -56,7 +56,7 @@ class LabelReport(BaseModel):
     num_classes: int
     quantity: dict[str, float] = Field(description="least, mean, most and deviation; empty for classes")
     censored: int = Field(0, description="labels that are limits, such as >10; what is above leaves them out")
-    kind: str = Field("", description="the task type that training infers: binary, multiclass or regression")
+    kind: str = Field("", description="the task type that training infers, or that was asked for: binary, multiclass, regression or oriented")
     reason: str = Field("", description="why, and how to have it otherwise")
 
 
@@ -190,9 +190,9 @@ def _labels(dataset: Dataset, spec: TargetSpec, findings: list[Finding]) -> Labe
         if not any(found.kind == "labels" and found.where == where for found in findings):
             findings.insert(0, Finding(level="problem", what=str(error), kind="labels", where=where))
     else:
-        if kind == "regression" and not regression:
+        if kind in ("regression", "oriented") and not regression:
             present = pd.Series(as_numbers(written)).dropna()
-        regression = kind == "regression"
+        regression = kind in ("regression", "oriented")
     return LabelReport(
         target=f"{spec.level}:{spec.column}",
         rows=len(labels),

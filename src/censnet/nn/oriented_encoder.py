@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Iterator
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +36,8 @@ class OrientedNet(nn.Module):
         layers: the sequence of node (N) and edge (E) layers.
         dropout: probability of a channel to be dropped after each layer.
         norm: "batch", "layer" or None.
-        residual: whether to add the input of a layer, where the widths agree.
+        residual: whether to add the input of a layer, where the widths agree; "rezero" scales what is added to it by a
+            learned gain, which starts at 0 (ReZero), so that a deep network starts as a shallow one.
         activation: of nodes and even channels.
         pre_layers: linear layers of the nodes before the first graph layer.
         edge_pre_layer: whether edges pass such a layer too, with their two nodes: their sum, and their difference.
@@ -68,7 +70,7 @@ class OrientedNet(nn.Module):
         *,
         dropout: float = 0.0,
         norm: Norm | None = None,
-        residual: bool = False,
+        residual: bool | Literal["rezero"] = False,
         activation: str = "relu",
         pre_layers: int = 0,
         edge_pre_layer: bool = False,
@@ -103,8 +105,11 @@ class OrientedNet(nn.Module):
             self.norms.append(make_norm(norm, hidden))
             self.odd_norms.append(make_odd_norm(norm if letter == "E" else None, hidden))
             side = "node" if letter == "N" else "even"
-            self.adds.append((residual and widths[side] == hidden, residual and widths["odd"] == hidden))
+            odd_fits = letter == "E" and widths["odd"] == hidden
+            self.adds.append((bool(residual) and widths[side] == hidden, bool(residual) and odd_fits))
             widths |= {"node": hidden} if letter == "N" else {"even": hidden, "odd": hidden}
+        gains = sum(map(sum, self.adds)) if residual == "rezero" else 0
+        self.rezero_gain = nn.Parameter(torch.zeros(gains)) if gains else None
         self.out_node_width, self.out_odd_width = widths["node"], widths["odd"]
         self.out_edge_width = widths["even"] + widths["odd"]
 
@@ -114,6 +119,8 @@ class OrientedNet(nn.Module):
         for module in (*self.pre_layers, *pre_layers, *self.layers, *self.norms, *self.odd_norms):
             if not isinstance(module, nn.Identity):
                 module.reset_parameters()
+        if self.rezero_gain is not None:
+            nn.init.zeros_(self.rezero_gain)
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """Embed the nodes and edges."""
@@ -127,19 +134,27 @@ class OrientedNet(nn.Module):
             own, ends, odd_own, difference = self.edge_pre_layers.values()
             even = self._finish(own(even) + incidence.gather(ends(nodes)))
             odd = self.dropout(odd_own(odd) + incidence.difference(difference(nodes)))
+        gains = iter(()) if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
         for layer, norm, odd_norm, (adds, adds_odd) in zip(
             self.layers, self.norms, self.odd_norms, self.adds, strict=True
         ):
             update = layer(nodes, even, odd, incidence)
             if isinstance(layer, OrientedNodeLayer):
                 new = self._finish(norm(update))
-                nodes = nodes + new if adds else new
+                nodes = self._add(new, nodes, gains) if adds else new
                 continue
             update = cast(EdgeUpdate, update)
             new = self._finish(norm(update.even))
             new_odd = self.dropout(torch.tanh(odd_norm(update.odd)) * update.gate)
-            even, odd = even + new if adds else new, odd + new_odd if adds_odd else new_odd
+            even = self._add(new, even, gains) if adds else new
+            odd = self._add(new_odd, odd, gains) if adds_odd else new_odd
         return nodes, self._join(even, odd * sign)
+
+    def _add(self, new: Tensor, old: Tensor, gains: Iterator[Tensor]) -> Tensor:
+        """new + old, the first times its gain; features that the members share are added to each."""
+        if self.rezero_gain is not None:
+            new = (by_head(new, self.members) * next(gains)).flatten(1)
+        return new + (old if new.shape == old.shape else old.repeat(1, self.members))
 
     def _finish(self, rows: Tensor) -> Tensor:
         finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))

@@ -128,9 +128,10 @@ class Graph(GraphSizes):
         nodes, edges, ends = self.nodes.to(device), self.edges.to(device), self.ends.to(device)
         return Graph(nodes, edges, ends, owner, self.num_graphs, features, self.directed, self.odd_width)
 
-    def with_features(self, nodes: Tensor, edges: Tensor) -> Graph:
+    def with_features(self, nodes: Tensor, edges: Tensor, odd_width: int | None = None) -> Graph:
         """The same graph with other features; the sorted order and degrees that are computed already stay."""
-        about = self.owner, self.num_graphs, self.graph_features, self.directed, self.odd_width
+        odd_width = self.odd_width if odd_width is None else odd_width
+        about = self.owner, self.num_graphs, self.graph_features, self.directed, odd_width
         graph = Graph(nodes, edges, self.ends, *about)
         store(graph, incidence=self.incidence)
         return graph

@@ -128,15 +128,15 @@ class GraphSet(GraphSizes):
             odd_width=self.odd_width,
         )
 
-    def with_features(self, nodes: Tensor, edges: Tensor) -> GraphSet:
+    def with_features(self, nodes: Tensor, edges: Tensor, odd_width: int | None = None) -> GraphSet:
         """The same graphs with other features of nodes and edges; their cached order stays."""
-        return self._replace(nodes=nodes, edges=edges)
+        return self._replace(nodes=nodes, edges=edges, odd_width=self.odd_width if odd_width is None else odd_width)
 
     def with_graph_features(self, features: Tensor | None) -> GraphSet:
         """The same graphs with other features of the graphs themselves, or without any."""
         return self._replace(graph_features=features)
 
-    def _replace(self, **features: Tensor | None) -> GraphSet:
+    def _replace(self, **features: Tensor | int | None) -> GraphSet:
         made = replace(self, **features)  # type: ignore[arg-type]
         store(made, **stored(self, "_starts", "_incidence"))
         return made

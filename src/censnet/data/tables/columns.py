@@ -18,8 +18,8 @@ from censnet.data.tables.integers import MISSING
 from censnet.data.tables.notations import NUMBER, Notation, find_notation, to_plain
 from censnet.ops.arrays import Array, BoolArray, IntArray
 
-Kind = Literal["number", "boolean", "category", "date", "vector", "text", "id", "constant", "drop"]
-USED: tuple[Kind, ...] = ("number", "boolean", "category", "date", "vector")
+Kind = Literal["number", "oriented", "boolean", "category", "date", "vector", "text", "id", "constant", "drop"]
+USED: tuple[Kind, ...] = ("number", "oriented", "boolean", "category", "date", "vector")
 KINDS: tuple[Kind, ...] = (*USED, "text", "id", "constant", "drop")
 DECIMAL_COMMA = "decimal-comma"  # a number with a comma before its decimals
 CHOICES: tuple[str, ...] = (*KINDS, DECIMAL_COMMA)  # of the user
