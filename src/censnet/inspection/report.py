@@ -21,6 +21,7 @@ from censnet.errors import DataError
 from censnet.inspection.audit import Finding, audit, sort_findings
 from censnet.inspection.cost import Cost
 from censnet.inspection.leakage import as_labels, as_numbers, is_regression_target
+from censnet.inspection.oriented import oriented_notes
 from censnet.inspection.structure import LineGraph, Structure, measure_structure
 from censnet.tasks.targets import describe_target
 
@@ -114,6 +115,7 @@ def make_report(
     caveats = [note for note in dataset.notes if note.kind == "notation"]
     findings = audit(dataset, columns, splits, links) + [Finding(level="warning", what=note) for note in caveats]
     labels = [_labels(dataset, spec, findings) for spec in targets]
+    of_edges = [spec.column for spec in targets if spec.level == "edge" and spec.kind != "oriented"]
     return Report(
         name=Path(dataset.name).name or dataset.name,
         tables=[
@@ -132,7 +134,7 @@ def make_report(
         labels=labels,
         splits=sizes,
         findings=sort_findings(findings),
-        notes=[note for note in dataset.notes if note.kind != "notation"],
+        notes=[note for note in dataset.notes if note.kind != "notation"] + oriented_notes(dataset, of_edges),
     )
 
 
