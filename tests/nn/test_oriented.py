@@ -67,7 +67,9 @@ def test_layers_are_the_printed_rules(incidence: Incidence, seed: int, heads: in
     letters = ("W_0", "W", "W_b", "V", "M", "N", "W_0'", "W'", "W_a", "V'", "G", "G_x")
     weights = {letter: getattr(edge, name) for letter, name in zip(letters, edge.matrices, strict=True)}
     u = gates(edge, x, "gate_weight"), gates(edge, x, "odd_gate_weight")
-    for found, wanted in zip(edge(x, a, b, incidence), textbook.oriented_edge_update(T, B, x, a, b, u, weights), strict=True):
+    for found, wanted in zip(
+        edge(x, a, b, incidence), textbook.oriented_edge_update(T, B, x, a, b, u, weights), strict=True
+    ):
         assert_near(found.detach(), wanted.detach(), 1e-10)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from censnet.data.dataset import Dataset
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import quote_name
+from censnet.data.tables.undirected import share_with_reverse
 from censnet.inspection.leakage import as_numbers
 from censnet.ops.arrays import Array
 from censnet.text import count
@@ -19,6 +20,7 @@ OPPOSITE = 0.95  # share of these with opposite signs
 FEWEST_NODES = 30  # with two edges or more
 FOR_EACH_COLUMN = 10  # nodes for each column that may explain sums at nodes
 BALANCED = 0.1  # share of the squared flow at nodes that neither cancels nor is explained
+MOST_REVERSED = 0.1  # share of the rows with a row in the opposite order
 HALF = 0.5  # of what remains of sums without signs
 FEWEST = 20  # values
 
@@ -87,6 +89,8 @@ def _balance(values: Array, ends: Array, dataset: Dataset) -> str:
     """How much of the signed sums at nodes cancels or is explained by the columns of nodes, if nearly all does."""
     known = ~np.isnan(values) & (ends[0] != ends[1])
     ends, flow = ends[:, known], values[known]
+    if share_with_reverse(ends, dataset.graph.num_nodes) > MOST_REVERSED:  # then sums may cancel in pairs of rows
+        return ""
     flow = flow / (np.abs(flow).max() or 1.0)
     num_nodes = dataset.graph.num_nodes
     degree, size = (sum(np.bincount(end, each, num_nodes) for end in ends) for each in (None, flow**2))

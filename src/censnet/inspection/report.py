@@ -57,7 +57,10 @@ class LabelReport(BaseModel):
     num_classes: int
     quantity: dict[str, float] = Field(description="least, mean, most and deviation; empty for classes")
     censored: int = Field(0, description="labels that are limits, such as >10; what is above leaves them out")
-    kind: str = Field("", description="the task type that training infers, or that was asked for: binary, multiclass, regression or oriented")
+    kind: str = Field(
+        "",
+        description="the task type that training infers, or that was asked for: binary, multiclass, regression or oriented",
+    )
     reason: str = Field("", description="why, and how to have it otherwise")
 
 

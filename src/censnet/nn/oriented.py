@@ -65,9 +65,7 @@ class OrientedLayer(nn.Module):
     def reset_parameters(self) -> None:
         """Initialize: matrices by Glorot and Bengio; gate vectors so too, or 0 behind a bounded gate."""
         for name in (*self.matrices, *(self.gates if self.gate == "linear" else ())):
-            weight = getattr(self, name)
-            if weight.numel():
-                init_members(weight, nn.init.xavier_uniform_)
+            init_members(getattr(self, name), nn.init.xavier_uniform_)
         for name in self.gates if self.gate == "bounded" else ():
             nn.init.zeros_(getattr(self, name))
         if self.bias is not None:

@@ -84,11 +84,15 @@ class OrientedNet(nn.Module):
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
         if not 0 <= odd_width <= edge_width:
-            raise ValueError(f"odd_width is {odd_width}, expected 0 to {edge_width}: the last features of edges are odd")
+            raise ValueError(
+                f"odd_width is {odd_width}, expected 0 to {edge_width}: the last features of edges are odd"
+            )
         self.layer_order, self.residual, self.activation = layers, residual, activation
         self.in_odd_width = odd_width
         self.dropout = Dropout(dropout)
-        self.pre_layers = nn.ModuleList(_PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers))
+        self.pre_layers = nn.ModuleList(
+            _PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers)
+        )
         widths = {"node": hidden if pre_layers else node_width, "even": edge_width - odd_width, "odd": odd_width}
         self.edge_pre_layers: nn.ModuleDict | None = None
         if edge_pre_layer:

@@ -80,7 +80,7 @@ class OrientedHead(Head):
         """Initialize all parameters."""
         super().reset_parameters()
         for weight in (self.odd_weight, self.difference_weight, self.out_weight):
-            if weight is not None and weight.numel():
+            if weight is not None:
                 init_members(weight, nn.init.xavier_uniform_)
 
     def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> Tensor:

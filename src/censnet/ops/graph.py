@@ -169,7 +169,9 @@ class Graph(GraphSizes):
 def check_odd_width(odd_width: int, edges: Tensor, directed: bool) -> None:
     """Raise unless there are so many features of edges, and the order of the two ends is arbitrary."""
     if not 0 <= odd_width <= edges.shape[1]:
-        raise ValueError(f"odd_width is {odd_width}, expected 0 to {edges.shape[1]}: the last features of edges are odd")
+        raise ValueError(
+            f"odd_width is {odd_width}, expected 0 to {edges.shape[1]}: the last features of edges are odd"
+        )
     if odd_width and directed:
         raise ValueError(
             f"odd_width is {odd_width} in a directed graph, expected 0: an odd feature changes sign with an order of "

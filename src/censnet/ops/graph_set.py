@@ -104,7 +104,9 @@ class GraphSet(GraphSizes):
         edges = slice(int(self.edge_offset[number]), int(self.edge_offset[number + 1]))
         own = None if self.graph_features is None else self.graph_features[number : number + 1]
         features = self.nodes[nodes], self.edges[edges]
-        return Graph(*features, self.ends[:, edges], graph_features=own, directed=self.directed, odd_width=self.odd_width)
+        return Graph(
+            *features, self.ends[:, edges], graph_features=own, directed=self.directed, odd_width=self.odd_width
+        )
 
     @property
     def num_graphs(self) -> int:  # type: ignore[override]

@@ -197,7 +197,9 @@ class Incidence:
         node = torch.ones_like(self.ends).cumsum(0) * 2 - 3  # -1 and 1
         node = node if self.is_loop is None else node * ~self.is_loop
         edge = self.csr.edge.index.long()
-        at_end = self.ends[1][edge] != self.csr.other.index.long()  # the node at the other end is not its end: it is here
+        at_end = (
+            self.ends[1][edge] != self.csr.other.index.long()
+        )  # the node at the other end is not its end: it is here
         weight = torch.where(at_end, 1, -1)
         weight = weight if self.is_loop is None else weight * ~self.is_loop[edge]
         return node.t().reshape(-1).float(), weight.float()

@@ -219,7 +219,7 @@ class Predictor:
             return found
         opposite = [_negate_oriented(targets, rows) for rows in (members, raw)]
         values = prediction_rows(targets, opposite[0], taken, opposite[1] if raw else None)
-        return found.mask(flipped, dataset.results(level, values, keep))
+        return found.mask(pd.Series(flipped), dataset.results(level, values, keep))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

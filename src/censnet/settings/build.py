@@ -53,9 +53,7 @@ def build_model(
         reference_size: nodes and edges of an average training graph, by which pooled sums are divided.
         make_encoder: builds another encoder in the place of CensNet.
     """
-    dropout = settings.dropout_for(
-        bool(targets) and not link and all(target.is_number for target in targets)
-    )
+    dropout = settings.dropout_for(bool(targets) and not link and all(target.is_number for target in targets))
     settings = settings.model_copy(update={"dropout": dropout})
     by_level = {level: [target for target in targets if target.level == level] for level in COLUMN_LEVELS}
     by_level = {level: found for level, found in by_level.items() if found}

@@ -220,7 +220,9 @@ def make_task_data(
         flipped = dataset.is_flipped if level == "edge" else None
         if flipped is not None:  # the second row of an edge, with the ends in the opposite order
             sign = torch.from_numpy(flipped).float() * -2 + 1
-            values = [one * sign if target.kind == "oriented" else one for target, one in zip(mine, values, strict=True)]
+            values = [
+                one * sign if target.kind == "oriented" else one for target, one in zip(mine, values, strict=True)
+            ]
         encoded[level] = row_labels(mine, values, rows, count)
         censored = row_censoring(
             [t.encode_censoring(column) for t, column in zip(mine, labels, strict=True)], rows, count

@@ -131,7 +131,9 @@ class Column(BaseModel):
         """Whether the mean of each entry is subtracted."""
         if self.centered:
             return self.centered
-        raw = self.kind in ("boolean", "oriented") or (self.kind == "vector" and all(scale == 1 for scale in self.scale))
+        raw = self.kind in ("boolean", "oriented") or (
+            self.kind == "vector" and all(scale == 1 for scale in self.scale)
+        )
         return [not raw] * len(self.mean)
 
     def encode(self, values: pa.ChunkedArray, out: FloatArray, parsed: Parsed | None = None) -> None:

@@ -13,10 +13,12 @@ import pandas as pd
 
 from censnet.data.tables.columns import as_arrow, read_numbers
 from censnet.data.tables.undirected import match_reverses
-from censnet.errors import DataError, quote
+from censnet.errors import DataError
 from censnet.ops.arrays import Array, FloatArray, IntArray
 
-NEGATIVE = "expected the negative, since its sign follows the order of the ends: leave one row of each pair out, or negate"
+NEGATIVE = (
+    "expected the negative, since its sign follows the order of the ends: leave one row of each pair out, or negate"
+)
 
 
 def oriented_columns(
@@ -81,7 +83,7 @@ def check_negated_labels(
     same = apart[numbers[apart] == numbers[reverse[apart]]]
     if 2 * len(same) > len(apart):
         row, other = int(rows[same[0]]), int(rows[reverse[same[0]]])
-        raise DataError(f"is {quote(column.iloc[row])} here and in row {other + 1}, its reverse, {NEGATIVE} the label in one "
+        raise DataError(f"is {numbers[same[0]]:g} here and in row {other + 1}, its reverse, {NEGATIVE} the label in one "
                         "of them", file, row, name)  # fmt: skip
 
 
