@@ -10,8 +10,8 @@ from strategies import assert_near, incidences, random_sample, shaken
 from torch import Tensor, nn
 
 from censnet.nn.ensemble import split_members, stack_members
-from censnet.nn.model import Model
 from censnet.nn.heads import GraphHead, RowHead
+from censnet.nn.model import Model
 from censnet.nn.oriented import OddLayerNorm, OddNorm, OrientedEdgeLayer, OrientedNodeLayer
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.oriented_head import OrientedHead, even_channels

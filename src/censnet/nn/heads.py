@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, is_too_large
+from censnet.nn.directed import layer_type
 from censnet.nn.dropout import Dropout
 from censnet.nn.ensemble import batched_linear, check_rows
-from censnet.nn.directed import layer_type
 from censnet.nn.layers import LayerOptions, Side
 from censnet.nn.norms import BatchNorm, LayerNorm, Norm, check_norm, make_norm
 from censnet.ops.checks import check_shape

@@ -19,8 +19,8 @@ from censnet.errors import ArgumentError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
 from censnet.settings.oriented import UNREAD, is_oriented, without_unread
+from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, ORIENTED, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
