@@ -18,7 +18,7 @@ from benchmarks.epochs import epochs
 from benchmarks.explicit import LineGraph, dense_rule
 from benchmarks.graphs import power_law, ring, star
 from benchmarks.records import take_turns, write_record
-from censnet.cli.heap import keep_heap
+from censnet.cli.options import keep_heap
 from censnet.ops import Incidence, propagate_edges, propagate_nodes
 
 WIDTH = 32

@@ -24,7 +24,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import from_smiles, to_undirected
 
 from benchmarks.records import take_turns, write_record
-from censnet.cli.heap import keep_heap
+from censnet.cli.options import keep_heap
 from censnet.data.datasets.download import find
 from censnet.data.molecules.featurize import featurize
 from censnet.ops.graph import Graph

@@ -30,6 +30,7 @@ from censnet.pipeline.prepare import prepare
 from censnet.pipeline.results import make_run
 from censnet.runs import Run
 from censnet.runs.embedding import Embeddings
+from censnet.selection.candidates import SelectionRecord
 from censnet.selection.self_training import fit_ensemble
 from censnet.training.devices import make_accelerator
 from censnet_experiments.baselines.convolutions import GCN
@@ -130,7 +131,8 @@ def train_gcn_by_recipe(demo: DemoData, epochs: int = MAX_EPOCHS) -> Run:
     start = time.perf_counter()
     accelerator, encoder = make_accelerator(prepared.settings.training.precision), baseline_encoder("gcn")
     selections = fit_ensemble(prepared.task_data, prepared.settings, accelerator=accelerator, make_encoder=encoder)
-    return make_run(prepared, selections, time.perf_counter() - start, accelerator.device)
+    record, seconds = SelectionRecord.of(selections), time.perf_counter() - start
+    return make_run(prepared, selections, record, seconds, accelerator.device)
 
 
 def train_gcn(dataset: Dataset, labels: Tensor, split: Split, epochs: int = MAX_EPOCHS) -> MethodScores:

@@ -33,6 +33,9 @@ QUICK: dict[str, object] = {
     "model.heads": 1,
     "model.kernel": "hop",
     "model.kernel_options": {},
+    "model.structural_features": False,
+    "model.position_steps": 0,
+    "model.known_labels": False,
     "training.weight_decay_by_name": {},
     "training.checkpoint_seconds": 1000,
 }
@@ -50,7 +53,7 @@ RUN_FILES = (
 
 
 def quick(**changes: object) -> dict[str, object]:
-    """Settings of a short training; `training__epochs=3` is training.epochs."""
+    """Settings of a short training of a model that reads columns alone; `training__epochs=3` is training.epochs."""
     return QUICK | {name.replace("__", "."): value for name, value in changes.items()}
 
 

@@ -24,8 +24,8 @@ from typer.testing import CliRunner
 
 import censnet
 from censnet.cli.app import app
-from censnet.console import Console, Text
-from censnet.text import LONGEST, count, plural, printable
+from censnet.console import LONGEST, Console, Text, printable
+from censnet.text import count, plural
 
 BLINK = "\x1b[5m"  # which nothing of ours ever writes
 EVIL = f"[/x][red]{BLINK}\x1b]0;t\x07:smile:\x08\r\t\u202e\u2066\u200b\u2028\x9b5m%s%(x)d{{0}}{{task}}\\[b]"

@@ -7,7 +7,7 @@ import re
 
 from rich.console import Console
 
-from censnet.progress import Bar, LineProgress
+from censnet.console import Bar, LineProgress
 from censnet.training.callbacks import Callback
 
 

@@ -24,7 +24,7 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
-from censnet.data.tables.censoring import is_limit
+from censnet.data.tables.columns import is_limit
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
@@ -40,8 +40,8 @@ from censnet.pipeline.train import fit_run
 from censnet.runs.run import Run
 from censnet.settings.presets import Changes, make_settings
 from censnet.settings.schema import Settings
+from censnet.tasks.labels import read_finite
 from censnet.tasks.predictions import probabilities
-from censnet.tasks.target_type import read_finite
 from censnet.tasks.targets import output_slices
 from censnet.training.devices import find_device, make_accelerator
 from censnet.training.evaluator import average

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Protocol
 
@@ -52,13 +53,13 @@ class Level(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Level:
-        raise DataError(f"level is {quote(value)}, expected node, edge, graph or link")
+        raise DataError(f"level is {quote(value)}, expected {_any_of(cls)}")
 
     @classmethod
     def of_column(cls, level: str) -> Level:
         """A level whose labels are a column of the user's table: any but links."""
         if level not in COLUMN_LEVELS:
-            raise DataError(f"level is {quote(level)}, expected node, edge or graph")
+            raise DataError(f"level is {quote(level)}, expected {_any_of(COLUMN_LEVELS)}")
         return cls(level)
 
     @classmethod
@@ -116,3 +117,8 @@ _KEYS = {
     Level.GRAPH: ("graph", "smiles"),
 }
 COLUMN_LEVELS = tuple(_KEYS)  # those with a table of the user's
+
+
+def _any_of(levels: Iterable[Level]) -> str:
+    *first, last = levels
+    return f"{', '.join(first)} or {last}"

@@ -1,8 +1,7 @@
-"""Formatting of text: characters that are safe on a terminal, counts with their noun, sizes."""
+"""Words of messages: counts with their noun, and sizes."""
 
 from __future__ import annotations
 
-LONGEST = 5_000  # characters of one line or cell; a path has at most 4,096
 PLURALS = {
     "batch": "batches",
     "class": "classes",
@@ -15,32 +14,6 @@ PLURALS = {
     "stands": "stand",
     "gets": "get",
 }
-
-
-def printable(text: str, *, lines: bool = False, longest: int = LONGEST) -> str:
-    r"""Text with every character that a terminal would act on, or not show, written as `repr` writes it.
-
-    These are control characters (escape sequences, carriage return, bell), directional overrides, characters without
-    width, line separators, and bytes of a file name that are no text.
-
-    Args:
-        text: from a user's file, name or setting, or from a library.
-        lines: whether a line feed stays one.
-        longest: characters that are shown at most.
-
-    Example:
-        >>> print(printable("\x1b[31mred\r\u202eevil"))
-        \x1b[31mred\r\u202eevil
-        >>> printable("Zürich, 東京 [red]")
-        'Zürich, 東京 [red]'
-    """
-    if len(text) > longest:
-        text = f"{text[:longest]}... ({len(text):,} characters)"
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() or (lines and letter == "\n") else ascii(letter)[1:-1] for letter in text
-    )
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -172,7 +172,7 @@ def _take_graph(about: Mapping[str, Any], store: TensorStore) -> Graph | GraphSe
         return Graph(nodes, store.take(about["edges"]), store.take(about["ends"]))
     tensors = {field: store.take(name) for field, name in about.items()}
     if "node_offset" in tensors:
-        return GraphSet(**tensors)
+        return GraphSet(**tensors)  # type: ignore[arg-type]
     return Graph(tensors["nodes"], tensors["edges"], tensors["ends"])
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from censnet.data import Dataset
-from censnet.data.tables.csv_files import MISSING
+from censnet.data.tables.columns import MISSING
 from censnet.data.tables.files import to_csv
 
 LEVELS = {"nodes": "node", "edges": "edge", "graphs": "graph"}

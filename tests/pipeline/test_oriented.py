@@ -85,7 +85,8 @@ def test_flipped_tables_flip_the_answers_of_their_rows_alone() -> None:
 def test_a_loop_answers_0_and_scores_do_not_depend_on_the_order_of_ends(tmp_path: Path) -> None:
     run, frames = trained(), grids(6, seed=2)
     loops = (frames["edges"]["source"] == frames["edges"]["target"]).to_numpy()
-    assert loops.any() and not run.predict(Tables(**frames), "edge").loc[loops, "flow_predicted"].any()
+    assert loops.any()
+    assert not run.predict(Tables(**frames), "edge").loc[loops, "flow_predicted"].any()
     chosen = np.random.default_rng(1).random(len(frames["edges"])) < 0.5
     one, two = (
         run.evaluate(Tables(**{**frames, "edges": edges})) for edges in (frames["edges"], flip(frames["edges"], chosen))
@@ -166,8 +167,8 @@ def test_other_presets_leave_out_what_cannot_be_followed(preset: str) -> None:
 def test_directed_and_links_beside_oriented_are_refused() -> None:
     with pytest.raises(DataError, match="edges are said to be directed, and flow to be oriented"):
         train(Tables(**grids(6)), TARGETS[:1], settings=SMALL, directed=True, device="cpu")
+    one = {name: frame.drop(columns="graph") for name, frame in grids(1).items() if name != "graphs"}
     with pytest.raises(SettingsError, match="links are predicted, expected none beside an oriented"):
-        one = {name: frame.drop(columns="graph") for name, frame in grids(1).items() if name != "graphs"}
         train(Tables(**one), [TARGETS[0], "link"], settings=SMALL, device="cpu")
 
 
@@ -204,7 +205,8 @@ def test_inspection_suggests_oriented_numbers_and_no_others() -> None:
     assert said[0].endswith("if that order is arbitrary, say --target edge:flow=oriented")
     asked = inspect_data(Tables(**frames), "edge:flow=oriented", overrides={"shift": "oriented"})
     assert not [note for note in asked.notes if note.kind == "oriented"]
-    assert asked.labels[0].kind == "oriented" and asked.labels[0].quantity
+    assert asked.labels[0].kind == "oriented"
+    assert asked.labels[0].quantity
 
 
 def test_inspection_suggests_numbers_that_change_sign_in_the_opposite_row() -> None:
@@ -216,4 +218,5 @@ def test_inspection_suggests_numbers_that_change_sign_in_the_opposite_row() -> N
     )
     said = [note for note in inspect_data(edges.drop_duplicates(["source", "target"])).notes if note.kind == "oriented"]
     assert len(said) == 1
-    assert "the sign of height seems to follow" in said[0] and "--column height=oriented" in said[0]
+    assert "the sign of height seems to follow" in said[0]
+    assert "--column height=oriented" in said[0]

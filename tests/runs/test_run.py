@@ -8,7 +8,7 @@ import pytest
 import torch
 from samples import payments, quick, shapes, smiles
 
-from censnet.cli.outputs import predict_levels
+from censnet.cli.predict import predict_levels
 from censnet.data.tables.files import Tables
 from censnet.pipeline import train
 from censnet.runs import Run, load_run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,11 +40,8 @@ def fees() -> Tables:
     data = payments()
     wealth = [f"<= {POOR}" if value < POOR else str(value) for value in data.nodes["wealth"]]
     wealth[::4] = [None] * len(wealth[::4])
-    return replace(
-        data,
-        nodes=data.nodes.assign(wealth=wealth),
-        edges=data.edges.assign(fee=censor(data.edges["fee"], LIMIT)),
-    )
+    fee = censor(data.edges["fee"], LIMIT)
+    return data.with_frames({"nodes": data.nodes.assign(wealth=wealth), "edges": data.edges.assign(fee=fee)})
 
 
 def beads() -> Tables:

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from censnet.cli.heap import keep_heap
 from censnet.cli.messages import echo, echo_json, show_notes
-from censnet.cli.options import Device, Json, given_options, named_path
+from censnet.cli.options import Device, Json, given_options, keep_heap, named_path
 from censnet.errors import ArgumentError, DataError, quote
 
 PAGES = {"table", "results", "to"}  # options of `reproduce pages`

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from censnet.cli.heap import keep_heap
 from censnet.cli.messages import WRONG, echo, echo_json
-from censnet.cli.options import Column, Data, Json, Target, parse_overrides
+from censnet.cli.options import Column, Data, Json, Target, keep_heap, parse_overrides
 
 
 def inspect(

@@ -71,7 +71,7 @@ def handle_interrupt(run_dir: Path, again: Sequence[str] | None = None) -> Itera
         run_dir: of the training.
         again: the arguments that resume it, where these are not `train --resume --out RUN_DIR`.
     """
-    from censnet.runs.unfinished import has_checkpoint
+    from censnet.runs.directory import has_checkpoint
 
     try:
         yield

@@ -1,20 +1,23 @@
-"""`censnet predict`, `censnet embed` and `censnet evaluate`."""
+"""`censnet predict`, `censnet embed` and `censnet evaluate`; each file is written completely or not at all."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from censnet.cli.heap import keep_heap
 from censnet.cli.messages import echo, echo_json, echo_table, show_notes
-from censnet.cli.options import Data, DataOrSmiles, Device, Json, RunDir, Strict, named_path
-from censnet.errors import ArgumentError
+from censnet.cli.options import Data, DataOrSmiles, Device, Json, RunDir, Strict, keep_heap, named_path
+from censnet.errors import ArgumentError, RunError, shorten
 from censnet.text import count
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from censnet.runs import Run
 
 
@@ -45,19 +48,25 @@ def predict(
     pairs: Annotated[Path | None, typer.Option(help="A table of source and target: score these pairs.")] = None,
     top: Annotated[int | None, typer.Option(min=1, help="The N most probable missing links.")] = None,
     keep: Annotated[Keep, typer.Option(help="Columns of the data to repeat beside the predictions.")] = Keep.all,
+    known_labels: Annotated[
+        bool,
+        typer.Option(
+            "--known-labels/--no-known-labels", help="Whether labels in the data help to predict the other rows."
+        ),
+    ] = True,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
     """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
     trained, source = _open_run(run), _one_or_smiles(data)
-    from censnet.cli.outputs import check_outputs, predict_levels, prediction_files, write_tables
     from censnet.data.tables.files import to_csv
 
     paths = prediction_files(trained, to, level, links=pairs is not None or top is not None)
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
-        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device, progress=True
-    )
+        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device, progress=True,
+        known_labels=known_labels,
+    )  # fmt: skip
     if to is None:
         echo_table(to_csv(next(iter(found.values())), "predictions"))
         return
@@ -84,8 +93,6 @@ def embed(
     """Write the embeddings of nodes, edges and, for many graphs, graphs, beside their ids."""
     source = _one_or_smiles(data)
     trained = _open_run(run)
-    from censnet.cli.outputs import write_embeddings
-
     files = write_embeddings(trained, source, to, form.value, strict=strict, device=device, progress=True)
     for path, frame in files.items():
         channels = sum(str(name)[1:].isdigit() for name in frame)
@@ -129,3 +136,139 @@ def _one_or_smiles(data: list[str]) -> str | list[str]:
             f"DATA are {len(data)}, of which {found} is there: give one file or folder, or SMILES alone"
         )
     return data
+
+
+def prediction_files(run: Run, to: Path | None, level: str | None, links: bool = False) -> dict[str, Path | None]:
+    """Level -> the file of its predictions: the one named, or for several levels one each in a folder; None is stdout.
+
+    Args:
+        run: the run that predicts.
+        to: a file, or a folder.
+        level: the level to predict; all of the run if None.
+        links: whether an option was given that makes sense for links alone.
+    """
+    from censnet.data.tables.files import SUFFIXES
+
+    written = tuple(suffix for suffix in SUFFIXES if not suffix.endswith(".gz"))
+    levels = [level] if level is not None else ["link"] if links else run.levels
+    if len(levels) == 1:
+        if to is not None and not to.name.lower().endswith(written):
+            raise RunError(f"{to} is not the name of a table, expected one that ends in {', '.join(written)}")
+        return {levels[0]: to}
+    if to is None or to.name.lower().endswith(written):
+        found = "there is no --to" if to is None else f"{to} is one file"
+        raise RunError(f"{found}, expected a folder, or a --level: this run predicts {', '.join(levels)}")
+    return {name: to / f"predictions_{name}.csv" for name in levels}
+
+
+def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path | None) -> None:
+    """Raise, before anything is computed, where a file to be written is one that is read, or no plain file.
+
+    Args:
+        paths: the files to be written.
+        run: the run that predicts; its own files are not written over.
+        data: as in `Run.predict`.
+        others: further files that are read.
+    """
+    from censnet.data.datasets.download import is_built_in
+    from censnet.data.tables.files import describe_file
+    from censnet.data.tables.keys import TABLES
+    from censnet.runs.directory import FILES
+
+    named = [each for each in (data, run.config.data) if isinstance(each, str | os.PathLike) and not is_built_in(each)]
+    sources = {Path(each).resolve() for each in named if os.fspath(each)}  # to predict, and those of the training
+    read = sources | {path.resolve() for path in others if path is not None}
+    for path in paths:
+        try:
+            is_link, there = path.is_symlink(), path.exists()
+        except OSError as error:
+            raise RunError(f"{shorten(path)} cannot be written: {error.strerror}: give another name") from None
+        if is_link:
+            raise RunError(f"{path} is a link to {os.readlink(path)}, expected a file of its own: give another name")
+        if there and not path.is_file():
+            raise RunError(f"{path} is {describe_file(path)}, expected a file, or none yet: give another name")
+        place = path.resolve()
+        if place in read:
+            raise RunError(f"{path} is what is read, and would be written over: give another name")
+        if run.path is not None and place.parent == run.path.resolve() and FILES.fullmatch(place.name):
+            raise RunError(f"{path} is a file of the run, and would be written over: give another name")
+        table = place.name.split(".")[0].lower()
+        if place.parent in sources and (table in TABLES or f"{table}s" in TABLES):
+            raise RunError(f"{path} would be read as a table of the data in {place.parent}: give another folder")
+
+
+def predict_levels(
+    run: Run,
+    data: object,
+    levels: Sequence[str],
+    *,
+    keep: Literal["ids", "all"] = "all",
+    pairs: str | os.PathLike[str] | None = None,
+    top: int | None = None,
+    strict: bool = False,
+    device: str | None = None,
+    progress: bool = False,
+    known_labels: bool = True,
+) -> dict[str, pd.DataFrame]:
+    """Level -> predictions; the data are read once.
+
+    Args:
+        run: the run that predicts.
+        levels: of the predictions.
+        data, keep, top, strict, device, progress, known_labels: as in `Run.predict`.
+        pairs: a table of pairs to score.
+    """
+    from censnet.data.tables.files import read_table
+    from censnet.runs.links import check_exclusive
+
+    check_exclusive(pairs, top)
+    scored = None if pairs is None else read_table(pairs, list(run.schema.edges.keys.values()))
+    dataset = run.read(data, strict=strict)
+    return {
+        level: run.predict(
+            dataset,
+            level,
+            keep=keep,
+            pairs=scored,
+            top=top,
+            device=device,
+            progress=progress,
+            known_labels=known_labels,
+        )
+        for level in levels
+    }
+
+
+def write_embeddings(
+    run: Run,
+    data: object,
+    to: Path,
+    form: Literal["parquet", "csv"] = "parquet",
+    *,
+    strict: bool = False,
+    device: str | None = None,
+    progress: bool = False,
+) -> dict[Path, pd.DataFrame]:
+    """Write the tables `nodes`, `edges` and, for many graphs, `graphs` to a folder."""
+    from censnet.data.tables.files import is_there
+    from censnet.data.tables.keys import TABLES
+
+    if is_there(to) and not to.is_dir():
+        raise RunError(f"{to} is a file, expected a folder for nodes.{form}, edges.{form} and the like")
+    check_outputs([to / f"{table}.{form}" for table in TABLES], run, data)
+    found = run.embed(data, strict=strict, device=device, progress=progress)
+    files = {to / f"{table}.{form}": frame for table, frame in found._asdict().items() if frame is not None}
+    write_tables(files)
+    return files
+
+
+def write_tables(files: dict[Path, pd.DataFrame]) -> None:
+    """Write tables, and the folders they are to be in."""
+    from censnet.data.tables.files import write_table
+
+    for path, frame in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{path.parent} cannot be made: {error.strerror}: give another folder") from None
+        write_table(frame, path)

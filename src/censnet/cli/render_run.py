@@ -16,8 +16,7 @@ from censnet.console import Text
 from censnet.data.splits.split_file import PARTS
 from censnet.levels import Level
 from censnet.pipeline.replicates import Replicates
-from censnet.runs.evaluation import COUNTS
-from censnet.runs.run import Run
+from censnet.runs.run import COUNTS, Run
 from censnet.selection.candidates import Candidate
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
 from censnet.text import count

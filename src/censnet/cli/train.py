@@ -12,9 +12,18 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from censnet.cli.heap import keep_heap
 from censnet.cli.messages import echo, echo_json, handle_interrupt, show_notes
-from censnet.cli.options import Column, Device, Preset, Strict, Target, given_options, named_path, parse_overrides
+from censnet.cli.options import (
+    Column,
+    Device,
+    Preset,
+    Strict,
+    Target,
+    given_options,
+    keep_heap,
+    named_path,
+    parse_overrides,
+)
 from censnet.errors import ArgumentError, DataError
 
 WITHOUT_DATA = {"out", "resume", "finish", "change", "bf16", "device", "tensorboard", "quiet", "as_json"}  # allowed
@@ -72,21 +81,17 @@ def train(
     show_notes(logging.WARNING if quiet else logging.INFO)
     _check_options(context)
     kept = keep_heap()
-    from censnet import pipeline
+    from censnet.settings.presets import parse_changes
+
+    flags = ["training.precision=bf16"] if bf16 else []
+    flags += [] if directed is None else [f"data.directed={str(directed).lower()}"]
+    changes = parse_changes([*(change or ()), *flags])
+    import censnet.pipeline as pipeline
     from censnet.cli.render_run import replicates_screen, run_screen
     from censnet.inspection.cost import assume_heap_kept
-    from censnet.settings.presets import parse_changes
 
     if kept:
         assume_heap_kept()
-
-    changes = parse_changes(
-        [
-            *(change or ()),
-            *(["training.precision=bf16"] if bf16 else ()),
-            *([] if directed is None else [f"data.directed={str(directed).lower()}"]),
-        ]
-    )
     shared: dict[str, Any] = {"device": device, "progress": not quiet, "settings": changes}
     several = None
     if data is None:

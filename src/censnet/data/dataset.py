@@ -1,7 +1,12 @@
-"""A user's data as a graph or many, with every result back on the row it belongs to."""
+"""A user's data as a graph or many, with every result back on the row it belongs to, and digests to know rows again.
+
+The digest of a node is of its id and its features, that of an edge of its two ends and its features. That of a graph is
+of its structure with all features, whatever the order of its nodes: another spelling of the same SMILES has the same.
+"""
 
 from __future__ import annotations
 
+import binascii
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,26 +14,33 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from censnet.arguments import check_arguments
 from censnet.data.graph_features import GraphFeatures
 from censnet.data.splits.links import LinkSplit
-from censnet.data.tables.assemble import FeatureEncoder, TableGraph
+from censnet.data.tables.assemble import FeatureEncoder, TableGraph, TrainRows
 from censnet.data.tables.column_notes import clipping_notes, column_notes
-from censnet.data.tables.default_features import count_degree, encode_degree
-from censnet.data.tables.expand_targets import Rows, find_training_rows
+from censnet.data.tables.columns import as_arrow, as_text
+from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.target_spec import TargetSpec
-from censnet.errors import DataError, name_columns
-from censnet.levels import Level
+from censnet.data.tables.typed_table import count_degree, encode_degree
+from censnet.errors import DataError, name_columns, quote
+from censnet.files import tensor_digest
+from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.arrays import Array, IntArray
+from censnet.ops.colors import hash_graphs, hash_rows, splitmix64
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.text import count
 
 logger = logging.getLogger(__name__)
+Rows = Tensor | Array | Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +150,7 @@ class TypedData(IndexedData):
     ) -> tuple[dict[str, IntArray], IntArray | None]:
         """Table -> the rows that statistics come from, and the edges that are no links to be predicted."""
         targets = {table: names for table, names in self.schema.targets.items() if names}
-        chosen = dict(find_training_rows(rows, targets, self.tables))
+        chosen = dict(_find_training_rows(rows, targets, self.tables))
         if "graphs" in chosen and isinstance(self.graph, GraphSet) and self.schema.smiles is None:
             training = np.zeros(len(self.graph), bool)
             graphs = self.rows("graph").numpy()[chosen["graphs"]]
@@ -152,6 +164,36 @@ class TypedData(IndexedData):
         if "edges" not in chosen and len(self.rows("edge")):
             chosen["edges"] = links.rows.to_input(self.rows("edge")).train.numpy()
         return chosen, links.rows.train.numpy()
+
+
+def _find_training_rows(
+    rows: Rows | Mapping[str, Rows] | None, targets: Mapping[str, Sequence[str]], tables: Tables
+) -> TrainRows:
+    """Table -> the rows that statistics are taken from; a bare list is for the level of the one target."""
+    if rows is None:
+        return {}
+    if not isinstance(rows, Mapping):
+        if len(targets) != 1:
+            raise DataError("train_rows are for one level, expected {'node': rows, ...} with as many targets")
+        rows = {level: rows for level in COLUMN_LEVELS if level.table in targets}
+    found = {}
+    for level, some in rows.items():
+        table = Level.of_column(level).table
+        frame = tables.frames().get(table)
+        try:
+            given = np.asarray(some)
+            chosen = given.astype(np.int64)
+        except (TypeError, ValueError, OverflowError):
+            given = chosen = np.empty((0, 0), np.int64)
+        if chosen.ndim != 1 or given.dtype.kind not in "iu":
+            raise DataError(f"train_rows of {level} is {quote(some)}, expected a list of whole numbers, from 0")
+        count = 0 if frame is None else len(frame)
+        if len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= count:
+            raise DataError(
+                f"train_rows of {level} are not rows of {tables.name(table)}, expected some from 0 to {count - 1}"
+            )
+        found[table] = chosen
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,3 +302,84 @@ def _with_gaps(values: pd.DataFrame) -> pd.DataFrame:
     nullable = {"i": "Int64", "u": "UInt64", "b": "boolean"}
     types = {column: nullable[kind.kind] for column, kind in values.dtypes.items() if kind.kind in nullable}
     return values.reset_index(drop=True).astype(types)
+
+
+Digests = NDArray[np.uint64]
+_LETTERS = bytes.maketrans(b"0123456789abcdef", b"abcdefghijklmnop")  # no digest looks like a number
+_DIGITS = bytes.maketrans(b"abcdefghijklmnop", b"0123456789abcdef")
+
+
+def row_digests(data: Dataset, level: str) -> Digests:
+    """A digest for each INPUT row of a level; that of a row that cannot be used means nothing."""
+    level, rows, graph = Level.of_column(level), data.rows(level), data.graph
+    whole = hash_graphs(graph).cpu() if isinstance(graph, GraphSet) else torch.zeros(graph.num_graphs, dtype=torch.long)
+    if level is Level.GRAPH:
+        return _unsigned(_at(whole, rows))
+    schema, frame = data.schema.table(level.table), data.tables.frames()[level.table]
+    features = level.features(graph)
+    found = (
+        torch.zeros_like(rows)
+        if schema.structure != "none" or features is None
+        else _at(hash_rows(features).cpu(), rows)
+    )
+    for role in level.made_keys:
+        column = schema.keys.get(role)
+        if column is not None and column in frame.columns:
+            found = splitmix64(3 * found + _hash_texts(frame[column]))
+    if isinstance(graph, GraphSet):
+        found = splitmix64(found + _at(whole[level.owners(graph).cpu()], rows))
+    return _unsigned(found)
+
+
+def spell_digests(digests: Digests) -> list[str]:
+    """Digests as text of sixteen letters.
+
+    >>> spell_digests(np.array([1, 2**64 - 1], np.uint64))
+    ['aaaaaaaaaaaaaaab', 'pppppppppppppppp']
+    """
+    text = binascii.hexlify(digests.astype(">u8").tobytes()).translate(_LETTERS).decode()
+    return [text[start : start + 16] for start in range(0, len(text), 16)]
+
+
+def read_digests(texts: pd.Series[Any]) -> Digests:
+    """Read digests as `spell_digests` writes them; texts of any other form are left out.
+
+    >>> read_digests(pd.Series(spell_digests(np.array([7, 8], np.uint64)) + [None, "?"]))
+    array([7, 8], dtype=uint64)
+    """
+    good = texts[texts.astype("string").str.fullmatch("[a-p]{16}", na=False)]
+    raw = binascii.unhexlify("".join(good.tolist()).encode().translate(_DIGITS))
+    return np.frombuffer(raw, ">u8").astype(np.uint64)
+
+
+def _hash_texts(values: pd.Series[Any]) -> Tensor:
+    encoded = pc.fill_null(as_text(as_arrow(values)), "").combine_chunks().dictionary_encode()
+    words = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    hashed = (
+        np.asarray(pd.util.hash_array(words, categorize=False), np.uint64) if len(words) else words.astype(np.uint64)
+    )
+    return torch.from_numpy(hashed[encoded.indices.to_numpy()].view(np.int64))
+
+
+def _at(digests: Tensor, rows: Tensor) -> Tensor:
+    """The digest of each input row; 0 for a row that became nothing."""
+    return torch.cat([digests, digests.new_zeros(1)])[rows]
+
+
+def _unsigned(digests: Tensor) -> Digests:
+    return np.asarray(digests.numpy().view(np.uint64))
+
+
+def fingerprint(graph: Graph | GraphSet) -> str:
+    """The SHA-256 of a graph's tensors."""
+    tensors = {"edges": graph.edges, "ends": graph.ends}
+    if graph.nodes.layout == torch.sparse_csr:
+        rows, columns, values = graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()
+        tensors |= {"node rows": rows, "node columns": columns, "node values": values}
+    else:
+        tensors["nodes"] = graph.nodes
+    if isinstance(graph, GraphSet):
+        tensors |= {"node_offset": graph.node_offset, "edge_offset": graph.edge_offset}
+    if graph.graph_features is not None:
+        tensors["graphs"] = graph.graph_features
+    return tensor_digest(tensors)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, TypedData
+from censnet.data.dataset import Dataset, Rows, TypedData
 from censnet.data.datasets import download as sources
 from censnet.data.datasets.builtin import from_tensors, read_builtin
 from censnet.data.graph_features import GraphFeatures
@@ -22,14 +22,13 @@ from censnet.data.molecules.structure_files import is_structure_file, read_struc
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.expand_targets import Rows, expand_targets, target_columns
+from censnet.data.tables.expand_targets import expand_targets, resolve_targets
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
-from censnet.data.tables.list_targets import spread_list_targets, with_siblings
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Features, Schema, Standardize
-from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, parse_targets
+from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph
@@ -112,7 +111,7 @@ def read_data(
     check_arguments(read_data, locals())
     name = str(data) if isinstance(data, str | os.PathLike) else type(data).__name__.lower()
     notes = list[Note]()
-    specs = parse_targets(target)[0] if as_items(target) else []
+    specs = parse_targets(target, required=False)[0]
     if isinstance(data, os.PathLike) and sources.is_built_in(name):
         name = os.path.join(os.curdir, name)  # a path, also where it is read again by its name
     built_in_set = sources.is_built_in(data)
@@ -126,19 +125,17 @@ def read_data(
             _check_options(descriptors, standardize)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
+            _check_direction(directed, built_in)
             return _from_assembled(data, built_in, {}, notes, expand_targets(specs, built_in.tables, overrides)[0])
         data = built_in
     if isinstance(data, Graph | GraphSet):
         _check_options(descriptors, standardize)
         made = from_tensors(data)
+        _check_direction(directed, made)
         return _from_assembled("graph", made, {}, [], expand_targets(specs, made.tables, overrides)[0])
     tables = _as_tables(data, find_roles(overrides, schema))
-    asked = target_columns(specs) if schema is None else schema.targets
-    tables = spread_list_targets(tables, asked)
-    if schema is None:
-        specs, said = expand_targets(specs, tables, overrides)
-        notes += said
-    targets = with_siblings(target_columns(specs), tables)
+    tables, specs, targets, said = resolve_targets(specs, tables, overrides, None if schema is None else schema.targets)
+    notes += said
     problems = RowErrors(tables, strict)
     if tables.nodes is None and tables.edges is None:
         decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
@@ -147,6 +144,7 @@ def read_data(
             tables, keys, schema, targets, features, decided, problems, notes,
             standardize, built_in_set, descriptors, scaffolds,
         )  # fmt: skip
+        _check_direction(directed, made)
     else:
         _check_options(descriptors, standardize)
         oriented = [spec.column for spec in specs if spec.kind == "oriented"]
@@ -221,6 +219,15 @@ def _check_options(descriptors: bool, standardize: Standardize) -> None:
         raise DataError(f"data.standardize is {standardize}, expected molecules: there is no table of SMILES")
 
 
+def _check_direction(directed: bool | None, made: Assembled) -> None:
+    """Raise where a direction is asked for that the data cannot have."""
+    if directed not in (None, made.schema.directed):
+        what = "directed" if made.schema.directed else "undirected"
+        raise DataError(
+            f"data.directed is {str(directed).lower()}, but these data say themselves that edges are {what}"
+        )
+
+
 def _as_tables(data: object, roles: Mapping[str, str]) -> Tables:
     if isinstance(data, Tables):
         tables = data
@@ -261,7 +268,7 @@ def given_smiles(data: object, schema: Schema) -> list[object] | None:
         schema: of the run that is to read it.
     """
     if isinstance(data, str):
-        if sources.is_built_in(data) or schema.smiles is None or _exists(data):
+        if sources.is_built_in(data) or schema.smiles is None or (data != "" and is_there(Path(data))):
             return None
         (problem,) = featurize([data], reading=schema.reading).problems.values() or ("",)
         if problem:
@@ -275,10 +282,3 @@ def given_smiles(data: object, schema: Schema) -> list[object] | None:
     if schema.smiles is None:
         raise DataError("data is a list of texts, expected tables: this run was not trained on SMILES")
     return list(data)
-
-
-def _exists(text: str) -> bool:
-    try:
-        return text != "" and Path(text).exists()
-    except (OSError, ValueError):  # a name that no file can have
-        return False

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow, read_numbers
 from censnet.ops.arrays import Array
+from censnet.tasks.labels import split_limits
 
 CORRELATION = 0.98
 GAIN = 0.95  # share of the labels beyond the majority class that a column predicts

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from censnet.data.dataset import Dataset
+from censnet.data.tables.edge_form import share_with_reverse
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import quote_name
-from censnet.data.tables.undirected import share_with_reverse
 from censnet.inspection.leakage import as_numbers
 from censnet.ops.arrays import Array
 from censnet.text import count
@@ -28,9 +28,9 @@ FEWEST = 20  # values
 def oriented_notes(dataset: Dataset, targets: Collection[str] = ()) -> list[Note]:
     """Notes on signed numbers of edges whose sign follows the order of the ends, with what says so.
 
-    Either rows with exchanged ends have opposite signs; or the signed sums at nodes, in minus out, nearly vanish or are a
-    linear function of columns of the nodes, as a flow that is conserved. That the order is arbitrary is not known: the
-    user has to say so.
+    Either rows with exchanged ends have opposite signs; or the signed sums at nodes, in minus out, nearly vanish or are
+    a linear function of columns of the nodes, as those of a flow that is conserved. Whether the order is arbitrary is
+    not known: the user has to say so.
 
     Args:
         dataset: the data.

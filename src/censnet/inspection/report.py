@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
-from censnet.data.tables.censoring import split_limits
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec
@@ -23,6 +22,7 @@ from censnet.inspection.cost import Cost
 from censnet.inspection.leakage import as_labels, as_numbers, is_regression_target
 from censnet.inspection.oriented import oriented_notes
 from censnet.inspection.structure import LineGraph, Structure, measure_structure
+from censnet.tasks.labels import split_limits
 from censnet.tasks.targets import describe_target
 
 MAX_CLASSES = 50
@@ -59,7 +59,7 @@ class LabelReport(BaseModel):
     censored: int = Field(0, description="labels that are limits, such as >10; what is above leaves them out")
     kind: str = Field(
         "",
-        description="the task type that training infers, or that was asked for: binary, multiclass, regression or oriented",
+        description="the task type that training infers: binary, multiclass or regression; or oriented",
     )
     reason: str = Field("", description="why, and how to have it otherwise")
 

@@ -239,8 +239,8 @@ class NodeLayer(IncidenceLayer):
     Read from the right: mix channels, scale, sum the two ends onto each edge, weigh, sum back onto the nodes,
     scale. :math:`O(E d)` time and memory; neither :math:`A_v` nor the fused matrix is built.
 
-    With ``edge_content=True`` the mean of the features of its edges is added, :math:`D^{-1} T H_e U`, where D counts the
-    edges of a node.
+    With ``edge_content=True`` the mean of the features of its edges is added, :math:`D^{-1} T H_e U`, where D counts
+    the edges of a node.
 
     Args:
         node_width: channels of each node that comes in, :math:`d_v`.

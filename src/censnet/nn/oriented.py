@@ -82,7 +82,7 @@ class OrientedLayer(nn.Module):
         """H W for several W in one product. (n, M i) -> (n, M o) each."""
         weights = torch.cat([getattr(self, name) for name in names], dim=-1)
         product = by_head(batched_linear(rows, weights), self.members)
-        return [part.flatten(1) for part in product.split(self.out_width, dim=2)]
+        return [part.flatten(1) for part in product.chunk(len(names), dim=2)]
 
     def _gates(self, read: Tensor, name: str) -> Tensor:
         gate = batched_linear(read, getattr(self, name))
@@ -100,9 +100,9 @@ class OrientedNodeLayer(OrientedLayer):
     .. math::
         x' = \sigma\bigl( x W_0 + D^{-1} [\, T (w(a) \circ T^\top x W + a U) + B b\, U_b ] + c \bigr)
 
-    T is the incidence matrix and B = R - S the signed one: 1 where an edge ends, -1 where it starts, 0 for a loop. a and
-    b are the even and odd channels of edges, w the gates, c the bias; D counts the edges of a node (at least 1). Where
-    the ends of an edge are exchanged, its b and its column of B change sign, and x' stays.
+    T is the incidence matrix and B = R - S the signed one: 1 where an edge ends, -1 where it starts, 0 for a loop. The
+    even and odd channels of edges are a and b, w the gates, c the bias; D counts the edges of a node (at least 1).
+    Where the ends of an edge are exchanged, its b and its column of B change sign, and x' stays.
 
     **What is computed.** Edges are summed at their nodes before they are mixed, T (a U) = (T a) U. :math:`O(E d)`.
 
@@ -121,8 +121,13 @@ class OrientedNodeLayer(OrientedLayer):
         torch.Size([3, 8])
     """
 
-    matrices = {"root_weight": "node", "weight": "node", "content": "even", "odd_content": "odd"}
-    gates = {"gate_weight": "even"}
+    matrices: ClassVar[dict[str, str]] = {
+        "root_weight": "node",
+        "weight": "node",
+        "content": "even",
+        "odd_content": "odd",
+    }
+    gates: ClassVar[dict[str, str]] = {"gate_weight": "even"}
     content: nn.Parameter
     odd_content: nn.Parameter
 
@@ -141,7 +146,8 @@ class OrientedEdgeLayer(OrientedLayer):
     r"""Update the even and the odd channels of the edges, from the edges that meet them and from their two nodes.
 
     .. math::
-        a' &= \sigma\bigl( a W_0 + T^\top u D^{-1} (T a W + B b\, W_b) + T^\top x V + (b M)^2 + |B^\top x N| + c \bigr) \\
+        a' &= \sigma\bigl( a W_0 + T^\top u D^{-1} (T a W + B b\, W_b) + T^\top x V + (b M)^2 + |B^\top x N| + c
+        \bigr) \\
         b' &= \tanh\bigl( b W_0' + B^\top u' D^{-1} (B b\, W' + T a\, W_a) + B^\top x V' \bigr)
         \circ \operatorname{sigmoid}\bigl( a G + T^\top x G_x + c' \bigr)
 
@@ -176,7 +182,7 @@ class OrientedEdgeLayer(OrientedLayer):
         "sigmoid_weight": "even",  # G
         "sigmoid_content": "node",  # G_x
     }
-    gates = {"gate_weight": "node", "odd_gate_weight": "node"}
+    gates: ClassVar[dict[str, str]] = {"gate_weight": "node", "odd_gate_weight": "node"}
 
     def __init__(
         self, widths: dict[str, int], out_width: int, heads: int = 1, gate: Gate = "linear", bias: bool = True

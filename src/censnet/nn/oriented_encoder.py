@@ -130,7 +130,8 @@ class OrientedNet(nn.Module):
         """Embed the nodes and edges."""
         incidence, sign = incidence.canonical
         sign = sign.to(edges.dtype).unsqueeze(1)
-        even, odd = edges.split([edges.shape[1] - self.in_odd_width, self.in_odd_width], dim=1)
+        width = edges.shape[1] - self.in_odd_width
+        even, odd = edges[:, :width], edges[:, width:]
         odd = odd * (sign if incidence.is_loop is None else sign * ~incidence.is_loop.unsqueeze(1))
         for pre_layer in self.pre_layers:
             nodes = self._finish(pre_layer(nodes))

@@ -108,5 +108,5 @@ class OrientedHead(Head):
 def even_channels(edges: Tensor, odd_width: int, members: int = 1) -> Tensor:
     """[a | |b|] of embedded edges [a | b]: what stays where the two ends of an edge are exchanged. (E, edge_width)"""
     each = by_head(edges, members)
-    even, odd = each.split([each.shape[2] - odd_width, odd_width], dim=2)
-    return torch.cat([even, odd.abs()], dim=2).flatten(1)
+    width = each.shape[2] - odd_width
+    return torch.cat([each[..., :width], each[..., width:].abs()], dim=2).flatten(1)

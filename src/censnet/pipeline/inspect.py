@@ -14,7 +14,6 @@ from censnet.data.datasets.download import DATASETS, is_built_in
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.split_file import Split, read_splits
-from censnet.data.splits.stated import find_stated, has_wide_masks
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, SettingsError
@@ -22,6 +21,7 @@ from censnet.inspection.cost import Cost, estimate_cost
 from censnet.inspection.report import Report, make_report
 from censnet.levels import Level
 from censnet.pipeline.prepare import prepare_typed
+from censnet.pipeline.splitting import find_stated, has_wide_masks
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ORIENTED
 from censnet.tasks.targets import Target

@@ -10,14 +10,13 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
+from censnet.console import printable
 from censnet.data.dataset import Dataset, TypedData
-from censnet.data.digests import fingerprint
 from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
 from censnet.errors import DataError
-from censnet.files import tensor_digest
 from censnet.inspection import audit
 from censnet.levels import Level
 from censnet.ops.graph import Graph
@@ -28,7 +27,7 @@ from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
-from censnet.text import count, printable
+from censnet.text import count
 from censnet.training.task_data import TaskData, make_task_data
 
 logger = logging.getLogger(__name__)
@@ -76,13 +75,6 @@ class Prepared:
             level: f"{split.source} ({', '.join(f'{len(rows):,} {name}' for name, rows in split.parts.items())})"
             for level, split in splits.items()
         }
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of the data, and one of labels and split."""
-        named = {"labels": self.task_data.labels, "parts": self.task_data.parts, "censoring": self.task_data.censoring}
-        tensors = {f"{name} {level}": tensor for name, found in named.items() for level, tensor in found.items()}
-        return f"{fingerprint(self.data.graph)}-{tensor_digest(tensors)}"
 
 
 def prepare(

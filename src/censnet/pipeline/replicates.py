@@ -19,17 +19,17 @@ import torch
 from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
+from censnet.console import show
 from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings, section_of
 from censnet.pipeline.results import make_run
 from censnet.pipeline.train import IfExists, make_start, train
-from censnet.progress import show
 from censnet.runs.config import TrainingStart
-from censnet.runs.directory import check_own, is_complete, locked, run_dir
+from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished, locked, run_dir
 from censnet.runs.run import Run
-from censnet.runs.unfinished import close_directory, has_checkpoint, is_finished
+from censnet.selection.candidates import SelectionRecord
 from censnet.selection.recipes import fit_recipes, select_recipe
 from censnet.selection.self_training import can_batch
 from censnet.settings.presets import Changes, make_settings
@@ -219,5 +219,5 @@ def _fit_batched(
         selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
         own = replace(one, data=first.data, recipes=[selected])
-        runs.append(make_run(own, members, seconds, accelerator.device, start))
+        runs.append(make_run(own, members, SelectionRecord.of(members), seconds, accelerator.device, start))
     return runs

@@ -13,12 +13,12 @@ import torch
 
 from censnet.data.dataset import Dataset
 from censnet.data.splits.split_file import Split
-from censnet.data.splits.stated import has_wide_masks
 from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, parse_targets
 from censnet.errors import ArgumentError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.pipeline.splitting import has_wide_masks
 from censnet.settings.oriented import UNREAD, is_oriented, without_unread
 from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, ORIENTED, DataSettings, Recipe, Settings
@@ -106,7 +106,7 @@ def resolve_recipes(
             changes = values_of(settings, set(changed) - CANDIDATES) | {"training.recipe": "high_label"}
             one = make_settings(settings.preset, section, changes, settings.seed, link)
         found.append(resolve_settings(task_data, one, changed))
-    return [each for one in found for each in _with_and_without_labels(task_data, one)]
+    return found
 
 
 def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:
@@ -240,7 +240,7 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         if "model.known_labels" in changed and model.known_labels is True:
             raise SettingsError(f"model.known_labels is true, expected false: known labels tell nothing, as {why}")
         changes["known_labels"] = False
-    elif model.known_labels == "auto" and (_is_big(task_data, settings) or not task_data.has("validation")):
+    elif model.known_labels == "auto":
         changes["known_labels"] = True
     return settings.model_copy(update={"model": model.model_copy(update=changes)})
 
@@ -260,14 +260,6 @@ def _why_no_known_labels(task_data: TaskData) -> str | None:
     if sparse and any(target.level == "node" for target in task_data.targets):
         return "the features of nodes are sparse"
     return None
-
-
-def _with_and_without_labels(task_data: TaskData, settings: Settings) -> list[Settings]:
-    """Both recipes where known labels are "auto": with them as inputs, and without."""
-    if settings.model.known_labels != "auto":
-        return [settings]
-    both = [settings.model.model_copy(update={"known_labels": known}) for known in (True, False)]
-    return [settings.model_copy(update={"model": model}) for model in both]
 
 
 def _resolve_candidates(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:

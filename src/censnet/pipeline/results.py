@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -9,24 +10,30 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.data.digests import fingerprint, row_digests, spell_digests
+from censnet.data.dataset import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, split_rows
 from censnet.levels import Level
+from censnet.nn.model import Outputs
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
-from censnet.runs.evaluation import score_parts
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
-from censnet.runs.run import Run
+from censnet.runs.run import Run, score_parts
 from censnet.selection.candidates import Selection, SelectionRecord
+from censnet.training.early_stopping import ValidationScore
+from censnet.training.evaluator import mean_over_levels
 from censnet.training.history import history_table
+from censnet.training.task_data import TaskData
 from censnet.training.trainer import FitResult
+
+logger = logging.getLogger(__name__)
 
 
 def make_run(
     prepared: Prepared,
     members: Sequence[Selection],
+    selection: SelectionRecord | None,
     seconds: float,
     device: torch.device,
     start: TrainingStart | None = None,
@@ -37,6 +44,7 @@ def make_run(
     Args:
         prepared: the data, and the settings of the selected recipe.
         members: the selected model of each member.
+        selection: the candidates that each was selected from, if there were several.
         seconds: that the training took.
         device: where to compute.
         start: the inputs of the training, to be stored.
@@ -68,7 +76,8 @@ def make_run(
         members=len(models),
         monitor=monitor if validated else None,
         best_epoch=[_best_epoch(one) for one in fit_results],
-        selection=SelectionRecord.of(members),
+        selection=selection,
+        shows_labels=True if prepared.settings.model.known_labels else None,
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         finished_early=finished_early,
         findings=prepared.findings,
@@ -76,6 +85,8 @@ def make_run(
     )
     run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
     outputs = run.outputs(task_data.graph, device, known=run.known_training_labels(data, task_data))
+    if config.shows_labels:
+        outputs = _with_or_without_labels(run, task_data, outputs, monitor, device)
     held_out = None if links is None else score_held_out(models, outputs, links)
     run.metrics = score_parts(task_data, outputs, held_out)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
@@ -88,6 +99,26 @@ def make_run(
     if held_out is not None:
         run.predictions["link"] = _held_out_table(prepared, held_out)
     return run
+
+
+def _with_or_without_labels(
+    run: Run, task_data: TaskData, shown: list[Outputs], monitor: str, device: torch.device
+) -> list[Outputs]:
+    """The outputs that do better on validation: those that are shown the known labels of other rows, or others.
+
+    The decision is stored in the configuration of the run.
+    """
+    hidden = run.outputs(task_data.graph, device)
+    scores = [score_parts(task_data, outputs).get("validation", {}) for outputs in (shown, hidden)]
+    values = [(mean_over_levels(each, monitor), mean_over_levels(each, "loss")) for each in scores]
+    (value, loss), (other, other_loss) = values
+    if value is None or loss is None or other is None or other_loss is None:
+        return shown
+    better = ValidationScore(other, other_loss).is_better(monitor, ValidationScore(value, loss))
+    said = f"validation {monitor} is {value:.4g} with the known labels of other rows as inputs, {other:.4g} without"
+    logger.info("%s: predictions are %s", said, "not shown any" if better else "shown those that are known")
+    run.config = run.config.model_copy(update={"shows_labels": not better})
+    return hidden if better else shown
 
 
 def split_table(prepared: Prepared) -> pd.DataFrame:

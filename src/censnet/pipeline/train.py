@@ -15,26 +15,31 @@ from typing import Literal
 from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
+from censnet.console import show
+from censnet.data.dataset import fingerprint
 from censnet.errors import ArgumentError, RunError, WriteError, quote
+from censnet.files import tensor_digest
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
-from censnet.progress import show
 from censnet.runs.config import MAX_MEMBERS, TrainingStart
-from censnet.runs.directory import CHECKPOINT, commit, locked, read_config, run_dir
-from censnet.runs.run import Run, load_run
-from censnet.runs.unfinished import (
-    asks_other_epochs,
-    check_extends,
+from censnet.runs.directory import (
+    CHECKPOINT,
     close_directory,
+    commit,
     history_path,
     is_finished,
+    locked,
     open_directory,
+    read_config,
     read_start,
-    table_content,
+    run_dir,
 )
+from censnet.runs.resume import asks_other_epochs, check_extends, table_content
+from censnet.runs.run import Run, load_run
+from censnet.selection.candidates import SelectionRecord
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
 from censnet.settings.presets import Changes, values_of
 from censnet.training.batches import choose_sampling
@@ -247,7 +252,8 @@ def fit_run(
         found = fit_recipes(task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks)
     selected, members = select_recipe(found, recipes)
     seconds = time.monotonic() - started
-    return make_run(replace(prepared, recipes=[selected]), members, seconds, accelerator.device, start, finish)
+    chosen, record = replace(prepared, recipes=[selected]), SelectionRecord.of(members)
+    return make_run(chosen, members, record, seconds, accelerator.device, start, finish)
 
 
 def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] | None, has_name: bool) -> TrainingStart:
@@ -257,7 +263,9 @@ def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] |
         prepared, ensemble, overrides: as in `train`.
         has_name: whether the data can be read again by their name or path.
     """
-    tables, parts = prepared.data.tables, prepared.task_data.parts
+    tables, task_data = prepared.data.tables, prepared.task_data
+    named = {"labels": task_data.labels, "parts": task_data.parts, "censoring": task_data.censoring}
+    tensors = {f"{name} {level}": tensor for name, found in named.items() for level, tensor in found.items()}
     return TrainingStart(
         target_specs=prepared.target_specs,
         settings=prepared.settings,
@@ -266,10 +274,11 @@ def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] |
         ensemble=ensemble,
         overrides=dict(overrides or {}),
         data=prepared.data.name if has_name else "",
-        fingerprint=prepared.fingerprint,
+        fingerprint=f"{fingerprint(prepared.data.graph)}-{tensor_digest(tensors)}",
         tables={table: table_content(frame, tables.name(table)) for table, frame in tables.frames().items()},
         parts={
-            level: hashlib.blake2b(part.numpy().tobytes(), digest_size=8).hexdigest() for level, part in parts.items()
+            level: hashlib.blake2b(part.numpy().tobytes(), digest_size=8).hexdigest()
+            for level, part in task_data.parts.items()
         },
     )
 
@@ -280,7 +289,8 @@ def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
         settings = prepared.settings
         task_data = prepared.task_data.with_inputs(settings.model)
         memory = total_memory(accelerator.device)
-        chosen = choose_sampling(task_data, settings.training, build_model(task_data, settings), memory)
+        model, on_cpu = build_model(task_data, settings), accelerator.device.type == "cpu"
+        chosen = choose_sampling(task_data, settings.training, model, memory, on_cpu)
         check_processes(accelerator, task_data, chosen)
 
 

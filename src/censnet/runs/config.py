@@ -191,6 +191,7 @@ class RunConfig(BaseModel):
         monitor: the validation metric of early stopping; None if there was nothing to validate on.
         best_epoch: member -> the epoch whose weights were kept, the best by `monitor`, or else the last.
         selection: the candidates and the selected one of each member, if there were several.
+        shows_labels: whether predictions are shown the known labels of other rows; None if the models read none.
         start: the inputs of the training, where known.
         finished_early: whether `--finish` closed the training before its end.
         findings: leakage that may make the scores look too good, such as a feature that determines the target.
@@ -218,6 +219,7 @@ class RunConfig(BaseModel):
     monitor: str | None
     best_epoch: list[int]
     selection: SelectionRecord | None = None
+    shows_labels: bool | None = None
     start: TrainingStart | None = None
     finished_early: bool = False
     findings: list[str] = Field(default_factory=list, max_length=100)

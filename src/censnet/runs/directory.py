@@ -1,4 +1,10 @@
-"""The run directory: files under checksums, written atomically, none of them a pickle, and locked while training."""
+"""The run directory: files under checksums, written atomically, none of them a pickle, and locked while training.
+
+A training keeps its state in `checkpoint/`, and its run is moved to its place when it is complete. So a finished run
+that `--overwrite` replaces stays as it is until then: `start.json` names it by the digest of its `config.json`. While
+`config.json` has that digest, or is not there, the training is unfinished; as soon as it has another, the run in the
+directory is the one that the training made, and the rest of `checkpoint/` is of no more use.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +23,9 @@ from pydantic import BaseModel, ValidationError
 
 from censnet.errors import RunError, quote, shorten
 from censnet.files import atomic_write, open_regular, read_regular
-from censnet.runs.config import FORMAT, RunConfig
+from censnet.levels import Level
+from censnet.runs.config import FORMAT, RunConfig, TrainingStart
+from censnet.runs.resume import check_epochs, check_same
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
 SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"
@@ -26,7 +34,8 @@ START = "start.json"  # of an unfinished training, in CHECKPOINT
 SAVING = ".saving"  # a complete run that is not yet moved to its place
 LOCK = ".lock"  # held by the process that trains in the directory
 FILES = re.compile(
-    r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|predictions(_node|_edge|_graph|_link)?\.csv"
+    r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json"
+    rf"|predictions(_{'|_'.join(Level)})?\.csv"
 )
 STATES = re.compile(r"start\.json|history\.csv|(recipe-\d+-)?(round-\d+-)?(members|member-\d+)\.safetensors")
 LEFTOVERS = re.compile(  # of a killed training, or of no program in particular
@@ -156,6 +165,66 @@ def _is_saving(path: Path) -> bool:
     return (path / SAVING / CONFIG).exists() and not (path / SAVING).is_symlink()
 
 
+def has_checkpoint(folder: Path) -> bool:
+    """Whether the directory holds an unfinished training, which may be going to replace a finished run."""
+    if not (folder / CHECKPOINT / START).is_file():
+        return False
+    return not is_complete(folder) or read_start(folder).replaces == config_digest(folder)
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the directory holds a finished run, and no unfinished training to replace it."""
+    return is_complete(folder) and not has_checkpoint(folder)
+
+
+def history_path(folder: Path) -> Path:
+    """The file that epochs are written to as they end: in the directory, unless a finished run is there."""
+    return folder / CHECKPOINT / HISTORY if is_complete(folder) else folder / HISTORY
+
+
+def open_directory(folder: Path, start: TrainingStart, resume: bool, overwrite: bool) -> None:
+    """Prepare the run directory, and store the start of the training.
+
+    Args:
+        folder: the run directory.
+        start: the inputs of the training.
+        resume: whether to resume an unfinished training that is there; where there is none, one is started.
+        overwrite: whether to replace what is there, when the new run is complete.
+    """
+    check_own(folder)
+    commit(folder)
+    begun = (resume or not overwrite) and has_checkpoint(folder)
+    if resume and begun:
+        before = read_start(folder)
+        check_same(folder, before, start)
+        check_epochs(folder / CHECKPOINT, before, start)
+        replaced = before.replaces
+    else:
+        if not overwrite and (is_complete(folder) or begun):
+            state = "a finished run" if is_complete(folder) else "an unfinished training, which --resume goes on with"
+            state += " and an unfinished training, which --resume goes on with" if is_complete(folder) and begun else ""
+            raise RunError(f"{folder} holds {state}: choose another --out, or --overwrite to replace it")
+        clear_training(folder)
+        replaced = config_digest(folder)
+    start = start.model_copy(update={"replaces": replaced})
+    atomic_write(folder / CHECKPOINT / START, dump_with_checksum(start.model_dump(mode="json")))
+
+
+def close_directory(folder: Path) -> None:
+    """Remove the checkpoints of a training that has ended."""
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+
+
+def read_start(folder: Path) -> TrainingStart:
+    """Read the start of an unfinished training."""
+    place = folder / CHECKPOINT / START
+    if not place.is_file():
+        raise RunError(
+            f"{folder} has no training to go on with: censnet train DATA --target ... --out {folder} starts one"
+        )
+    return read_checked(TrainingStart, place, "what a training was started with")
+
+
 def write_directory(path: Path, config: RunConfig, files: Mapping[str, bytes]) -> None:
     """Write a run, replacing the one that is there. A crash at any moment leaves the old run or the new one."""
     place = path / SAVING
@@ -166,15 +235,20 @@ def write_directory(path: Path, config: RunConfig, files: Mapping[str, bytes]) -
         atomic_write(place / name, content)
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     atomic_write(place / CONFIG, dump_with_checksum(config.model_copy(update={"files": sums}).model_dump(mode="json")))
-    commit(path)
+    commit(path, sums)
 
 
-def commit(path: Path) -> None:
-    """Move the files of a completely written run to their place, `config.json` last."""
+def commit(path: Path, files: Collection[str] | None = None) -> None:
+    """Move the files of a completely written run to their place, `config.json` last.
+
+    Args:
+        path: the run directory.
+        files: the names of the files beside it; those that it names if None.
+    """
     place = path / SAVING
     if not _is_saving(path):
         return
-    files = _read_config(path).files
+    files = _read_config(path).files if files is None else files
     for old in path.iterdir():
         if FILES.fullmatch(old.name) and old.name not in files:  # of the run before
             old.unlink()

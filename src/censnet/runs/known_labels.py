@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import Dataset
-from censnet.data.digests import row_digests
+from censnet.data.dataset import Dataset, row_digests
 from censnet.data.splits.split_file import PARTS
 from censnet.nn.chunked import HeadOutputs, dense
 from censnet.nn.model import Outputs
@@ -50,9 +49,10 @@ class KnownLabels:
         for number in range(self.num_passes):
             at = {level: min(number, len(shows) - 1) for level, shows in self.shows.items()}
             shown = {level: self.shows[level][at[level]] for level in self.shows}
-            yield inputs.show(graph, self.labels, shown), {
-                level: group == number for level, group in self.group.items()
-            }
+            yield (
+                inputs.show(graph, self.labels, shown),
+                {level: group == number for level, group in self.group.items()},
+            )
 
     @classmethod
     def of_data(cls, dataset: Dataset, targets: Mapping[str, Sequence[Target]]) -> KnownLabels:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from censnet.console import counting
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.ids import IdIndex, as_ids, find_alike, read_ids
@@ -20,7 +21,6 @@ from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.pairs import find_bipartition
-from censnet.progress import counting
 from censnet.tasks.metrics import score_links
 
 Keep = Literal["ids", "all"]

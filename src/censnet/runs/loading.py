@@ -20,8 +20,8 @@ from safetensors.torch import load
 from torch import Tensor
 
 from censnet.data.splits.links import NODE_ROWS
-from censnet.data.tables.columns import as_arrow
-from censnet.data.tables.integers import MISSING, as_integers
+from censnet.data.tables.columns import MISSING, as_arrow
+from censnet.data.tables.csv_files import as_integers
 from censnet.data.tables.schema import Schema
 from censnet.errors import RunError, quote
 from censnet.files import open_regular

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from censnet.arguments import check_arguments
+from censnet.console import counting
 from censnet.data.dataset import Dataset
 from censnet.data.load import given_smiles, load_data
 from censnet.data.tables.notes import Note
@@ -23,7 +24,6 @@ from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.progress import counting
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.known_labels import KnownLabels, merge
@@ -182,12 +182,12 @@ class Predictor:
     def known_training_labels(self, dataset: Dataset, task_data: TaskData) -> KnownLabels | None:
         """The labels of the training data that predictions for it are shown; None if the models read no labels."""
         levels = self.inputs.levels
-        return KnownLabels.of_training(dataset, task_data, levels) if levels else None
+        return KnownLabels.of_training(dataset, task_data, levels) if levels and self.config.shows_labels else None
 
     def _known_labels(self, dataset: Dataset) -> KnownLabels | None:
         """The labels that data carry; None if the models read no labels, or there are none."""
         targets = {level: self.targets[level] for level in self.inputs.levels}
-        if not targets:
+        if not targets or not self.config.shows_labels:
             return None
         known = KnownLabels.of_data(dataset, targets)
         total = sum(int((~labels.isnan().all(1)).sum()) for labels in known.labels.values())

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+import torch
+from numpy.typing import NDArray
 from safetensors.torch import save
+from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.digests import fingerprint
-from censnet.data.splits.links import read_links
+from censnet.data.dataset import Dataset, fingerprint, read_digests, row_digests
+from censnet.data.splits.links import links, read_links
 from censnet.data.splits.split_file import Split, read_splits
 from censnet.data.tables.files import to_csv
-from censnet.errors import ArgumentError, RunError, quote
+from censnet.errors import ArgumentError, DataError, RunError, quote
 from censnet.levels import Level
+from censnet.nn.model import Outputs
 from censnet.runs.directory import (
     HISTORY,
     METRICS,
@@ -28,15 +36,14 @@ from censnet.runs.directory import (
     write_directory,
 )
 from censnet.runs.embedding import Embeddings
-from censnet.runs.evaluation import score_other_data, score_parts
-from censnet.runs.links import score_held_out
+from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file
 from censnet.runs.predictor import Keep, Predictor
 from censnet.text import count
 from censnet.training.devices import find_device
-from censnet.training.evaluator import Scores
+from censnet.training.evaluator import Scores, combine, score_rows, score_split
 from censnet.training.history import history_csv
-from censnet.training.task_data import make_task_data
+from censnet.training.task_data import TaskData, make_task_data, row_censoring, row_labels
 
 __all__ = ["Embeddings", "Keep", "Run", "load_run"]
 
@@ -155,3 +162,125 @@ def load_run(path: str | os.PathLike[str]) -> Run:
             level = name.removeprefix("predictions").removesuffix(".csv").lstrip("_")
             predictions[level or next(iter(models[0].heads), "link")] = frame
     return Run(config, schema, models, read_metrics(path, config), tables[HISTORY], tables[SPLITS], predictions, path)
+
+
+logger = logging.getLogger(__name__)
+
+COUNTS = ("rows", "known_train", "known_validation")  # beside the metrics of an evaluation
+KNOWN = ("train", "validation")  # parts that training has used
+_SEPARATOR = "\x1f"
+
+
+def score_parts(
+    task_data: TaskData,
+    outputs: Sequence[Outputs],
+    held_out: Sequence[HeldOutPairs] | None = None,
+) -> dict[str, Scores]:
+    """Part -> level -> metric -> value on the training data.
+
+    Args:
+        task_data: labels and split.
+        outputs: of each member for `task_data.graph`; they are averaged.
+        held_out: the probabilities of the held-out links, where links are predicted.
+    """
+    rows = {
+        level: combine(task_data.of(level), [member.by_level[level] for member in outputs])
+        for level in task_data.labels
+    }
+    found = score_split(task_data, rows)
+    if held_out is not None:
+        for part, values in link_metrics(held_out).items():
+            found.setdefault(part, {})["link"] = values
+    return found
+
+
+def score_other_data(
+    run: Predictor, splits: pd.DataFrame, dataset: Dataset, device: torch.device, progress: bool = False
+) -> dict[str, Scores]:
+    """Scores on data other than the training data: `all` and, where some rows are known from training, `new`.
+
+    Args:
+        run: whose predictions are scored.
+        splits: the rows of its training data, as in splits.csv.
+        dataset: the data, with labels.
+        device, progress: as in `Run.evaluate`.
+    """
+    config, scores, fresh = run.config, Scores(), Scores()
+    if config.targets:
+        outputs = run.outputs(dataset.graph, device, progress)
+        for level, targets in run.targets.items():
+            columns = [dataset.labels(level, target.column) for target in targets]
+            shape = dataset.rows(level), dataset.count(level)
+            pairs = list(zip(targets, columns, strict=True))
+            labels = row_labels(targets, [target.encode(column) for target, column in pairs], *shape)
+            censoring = row_censoring([target.encode_censoring(column) for target, column in pairs], *shape)
+            predicted = combine(targets, [member.by_level[level] for member in outputs])
+            labeled = ~labels.isnan().all(1)
+            if not bool(labeled.any()):
+                raise DataError(f"no {level} has a label that the run knows, expected some to score")
+            scores[level] = score_rows(targets, predicted, labels, labeled.nonzero().squeeze(1), censoring)
+            known = known_rows(splits, dataset, level)
+            if known is not None:
+                scores[level] |= count_known(labeled, known)
+                others = labeled & ~known["train"] & ~known["validation"]
+                if 0 < int(others.sum()) < int(labeled.sum()):
+                    fresh[level] = score_rows(targets, predicted, labels, others.nonzero().squeeze(1), censoring)
+    if config.link:
+        hidden = links(one_graph(dataset), config.settings.data.link_fractions, config.settings.seed)
+        held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
+        scores["link"] = link_metrics(held_out)["test"] | count_known_links(splits, dataset, hidden.test_links)
+    for level, found in scores.items():
+        note = describe_known(found, Level(level).table)
+        if note is not None:
+            logger.warning("%s", note)
+    return {"all": scores, "new": fresh} if fresh else {"all": scores}
+
+
+def known_rows(splits: pd.DataFrame, dataset: Dataset, level: str) -> dict[str, Tensor] | None:
+    """Part -> mask of the rows that are in that part of the training data; None if the run has no digests of them."""
+    if "digest" not in splits:
+        return None
+    mine = splits[splits["table"] == Level(level).table]
+    digests, rows, found = row_digests(dataset, level), dataset.rows(level).numpy(), dict[str, Tensor]()
+    for part in KNOWN:
+        known = np.isin(digests, read_digests(mine.loc[mine["split"] == part, "digest"])) & (rows >= 0)
+        here = torch.zeros(dataset.count(level), dtype=torch.bool)
+        here[torch.from_numpy(rows[known])] = True
+        found[part] = here
+    return {**found, "validation": found["validation"] & ~found["train"]}  # equal rows may be in both
+
+
+def count_known(labeled: Tensor, known: Mapping[str, Tensor]) -> dict[str, float]:
+    """The number of labeled rows, and of those in each part of the training data."""
+    found = (labeled, *(labeled & known[part] for part in KNOWN))
+    return {name: float(rows.sum()) for name, rows in zip(COUNTS, found, strict=True)}
+
+
+def count_known_links(splits: pd.DataFrame, dataset: Dataset, links: Tensor) -> dict[str, float]:
+    """The same for links: those between two nodes, by their ids, with a link in that part of the training data."""
+    if not {"source", "target"} <= set(splits.columns):
+        return {}
+    names = node_names(dataset)[links.numpy()]
+    here, mine = _pairs(names[0], names[1]), splits[splits["table"] == "links"]
+    found = [len(here)]
+    for part in KNOWN:
+        some = mine[mine["split"] == part]
+        ends = (some[side].astype("string").fillna("").to_numpy(dtype=object) for side in ("source", "target"))
+        found.append(int(np.isin(here, _pairs(*ends)).sum()))
+    return dict(zip(COUNTS, map(float, found), strict=True))
+
+
+def describe_known(scores: dict[str, float], table: str) -> str | None:
+    """A warning if rows of an evaluation are known from training; None if all are new, or nothing is known."""
+    rows, train, validation = (int(scores.get(name, 0)) for name in COUNTS)
+    if not train + validation:
+        return None
+    return (
+        f"{train + validation:,} of {rows:,} {table} to score are known from training ({train:,} for training, "
+        f"{validation:,} for validation): their scores do not show how the run generalizes to new ones"
+    )
+
+
+def _pairs(first: Any, second: Any) -> NDArray[np.str_]:
+    """The two ids of each pair as one text, in sorted order."""
+    return np.array([_SEPARATOR.join(sorted(pair)) for pair in zip(first, second, strict=True)], dtype=str)

@@ -28,7 +28,6 @@ class Candidate(BaseModel):
         gates: whether gates and root weights are learned, or frozen at their initial values.
         pseudo_label_weight: weight of the pseudo-labels in the loss; 0 trains on labels alone.
         recipe: the architecture of the preset.
-        known_labels: whether the known labels of other rows are inputs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,7 +36,6 @@ class Candidate(BaseModel):
     gates: Gates = "learned"
     pseudo_label_weight: float = 0.0
     recipe: Recipe = "low_label"
-    known_labels: bool = False
 
 
 SUPERVISED = Candidate()  # the only candidate where there is nothing to select

@@ -34,8 +34,7 @@ def fit_recipes(
     if len(recipes) > 1:
         if files is not None and files.history is not None:
             files.history.numbered = True
-        names = " and ".join(map(describe_recipe, recipes))
-        logger.info("several recipes are trained, and validation selects one: %s", names)
+        logger.info("the low-label and the high-label recipe are trained; the better one on validation is selected")
     return [
         fit_ensemble(
             task_data, settings, members, accelerator=accelerator, callbacks=callbacks,
@@ -93,21 +92,13 @@ def select_recipe(
                 selected=before + each[best].selected,
             )
         )
-    if len({_recipe(one) for one in recipes}) > 1:
-        training = settings.training.model_copy(update={"recipe": _recipe(settings)})
-        settings = settings.model_copy(update={"training": training})
-    return settings, merged
+    training = settings.training.model_copy(update={"recipe": _recipe(settings)})
+    return settings.model_copy(update={"training": training}), merged
 
 
 def _prefix(number: int) -> str:
     """Prefix of the checkpoints of a recipe."""
     return f"recipe-{number + 1}-" if number else ""
-
-
-def describe_recipe(settings: Settings) -> str:
-    """A recipe in a few words."""
-    known = " with known labels as inputs" if settings.model.known_labels is True else ""
-    return f"{'many labels' if _recipe(settings) == 'high_label' else settings.model.layers}{known}"
 
 
 def _recipe(settings: Settings) -> Recipe:
@@ -119,11 +110,9 @@ def _named(selection: Selection, settings: Settings) -> Selection:
     recipe = _recipe(settings)
     if not selection.candidates:
         best = selection.fit_result.best[0]
-        known = settings.model.known_labels is True
-        alone = Candidate(gates=settings.training.gates[0], recipe=recipe, known_labels=known)
+        alone = Candidate(gates=settings.training.gates[0], recipe=recipe)
         return replace(selection, candidates=[alone], best=[None if best is None else best.value])
-    update = {"recipe": recipe, "known_labels": settings.model.known_labels is True}
-    return replace(selection, candidates=[one.model_copy(update=update) for one in selection.candidates])
+    return replace(selection, candidates=[one.model_copy(update={"recipe": recipe}) for one in selection.candidates])
 
 
 def _mean_score(selections: Sequence[Selection]) -> ValidationScore | None:

@@ -148,7 +148,7 @@ def _rounds(
         return feasible_candidates(settings, full_batch=True)
     one = task_data.member(0)
     model = build_model(one, settings, make_encoder)
-    sampling = choose_sampling(one, settings.training, model, total_memory(device)).sampling
+    sampling = choose_sampling(one, settings.training, model, total_memory(device), device.type == "cpu").sampling
     return feasible_candidates(settings, full_batch=sampling == "full")
 
 

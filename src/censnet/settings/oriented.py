@@ -14,7 +14,9 @@ from censnet.settings.schema import ModelSettings
 from censnet.tasks.targets import Target
 
 _ONE = "a column or target is oriented, and oriented layers"
-UNREAD = {  # setting of the model that oriented layers do not follow -> its value there, and why
+UNREAD: dict[
+    str, tuple[object, str]
+] = {  # setting of the model that oriented layers do not follow -> its value there, and why
     "variant": ("paper", f"{_ONE} are not in the released code"),
     "self_weight": (None, f"{_ONE} have a root weight always"),
     "normalization": (None, f"{_ONE} have means over the edges of a node"),

@@ -141,8 +141,8 @@ class ModelSettings(_Settings):
     )
     known_labels: bool | Literal["auto"] = Field(
         False,
-        description="whether the known labels of other rows are inputs; auto trains with and without on one graph, and "
-        "validation selects",
+        description="whether the known labels of other rows are inputs, which validation decides whether to show; auto "
+        "is true where that is possible: for nodes and edges of one graph",
     )
     kernel: str = Field("hop", description="graph kernel of one layer: " + ", ".join(KERNELS))
     kernel_options: dict[str, int | float | list[int]] = Field(
@@ -279,10 +279,11 @@ class TrainingSettings(_Settings):
         "train both and select the better one on validation; on a large graph, high_label alone)",
     )
     hidden_label_ratio: float = Field(
-        0.4,
+        0.35,
         gt=0,
         lt=1,
-        description="share of the training labels that a step hides and predicts, where known labels are inputs",
+        description="where known labels are inputs, the mean share of the training labels that a step hides and "
+        "predicts; a step in seven hides all, so that the model can predict without them",
     )
     edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(

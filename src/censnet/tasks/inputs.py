@@ -1,8 +1,8 @@
 """Inputs of a model beside the user's columns: structural features, positional encodings, and known labels.
 
 A label that is known, such as a rating that a user has given before, is data about the rows around it. It enters as
-features of its row. The label of a row must never reach the prediction for that row, and it comes back after two layers,
-so rows are hidden while they are predicted: in training a share of them in each step, later in folds.
+features of its row. The label of a row must never reach the prediction for that row, and it comes back after two
+layers, so rows are hidden while they are predicted: in training a share of them in each step, later in folds.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class ModelInputs:
         >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
         >>> inputs.add(path)
         Graph(3 nodes x 6, 2 edges x 5)
-        >>> shown = inputs.show(inputs.add(path), {"edge": torch.tensor([[1.0], [0.0]])}, {"edge": torch.tensor([1, 0])})
-        >>> shown.edges[:, -2:].tolist()
+        >>> labels, shown = {"edge": torch.tensor([[1.0], [0.0]])}, {"edge": torch.tensor([True, False])}
+        >>> inputs.show(inputs.add(path), labels, shown).edges[:, -2:].tolist()
         [[0.0, 1.0], [0.0, 0.0]]
     """
 
@@ -89,9 +89,10 @@ class ModelInputs:
         if len(nodes) > 1 and graph.nodes.layout != torch.strided:
             raise ValueError("nodes is sparse, expected dense features beside structural ones, positions and labels")
         if graph.odd_width and len(edges) > 1:  # odd features stay last
-            even, odd = edges[0].split([graph.edge_width - graph.odd_width, graph.odd_width], dim=1)
-            edges = [even, *edges[1:], odd]
-        return graph.with_features(*(torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges)))
+            width = graph.edge_width - graph.odd_width
+            edges = [graph.edges[:, :width], *edges[1:], graph.edges[:, width:]]
+        node_rows, edge_rows = (torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges))
+        return graph.with_features(node_rows, edge_rows)
 
     def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown) -> Graph:
         """The graph with the labels of some rows as features.
@@ -128,7 +129,7 @@ def _label_width(target: Target) -> int:
 def positional_encoding(features: Tensor, incidence: Incidence, steps: int) -> Tensor:
     """The diffusion embedding of each node, whose entries have a variance of about 1. (N, d)"""
     found = diffusion_embedding(features, incidence, steps, torch.float32)
-    return (found * found.shape[1] ** 0.5).to(features.dtype)
+    return found.mul(float(found.shape[1]) ** 0.5).to(features.dtype)
 
 
 def _incidence(graphs: GraphSet) -> Incidence:

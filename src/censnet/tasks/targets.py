@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from torch import Tensor
 
-from censnet.data.tables.notations import Notation
+from censnet.data.tables.columns import Notation
 from censnet.data.tables.target_spec import TargetKind, TargetSpec, as_kind
 from censnet.errors import DataError, quote
 from censnet.levels import Level
@@ -22,13 +22,16 @@ from censnet.tasks.labels import (
     LabelDtype,
     encode_labels,
     fits,
+    infer_kind,
     infer_positive_class,
     label_dtype,
     match_word,
+    notation_of,
     parse_boolean,
+    read_finite,
+    read_oriented,
     sort_words,
 )
-from censnet.tasks.target_type import infer_kind, notation_of, read_finite, read_oriented
 from censnet.text import count, plural
 
 MAX_CLASSES = 2**24  # codes are kept as float32, which counts no further
@@ -46,8 +49,8 @@ class Target(BaseModel):
         form: the type of the user's labels, so that predictions have the same.
         mean, scale: of the training labels of a number, which is learned as (y - mean) / scale. Of an oriented one the
             mean is 0 and the scale the root mean square, whatever the order of the ends.
-        low, high: the least and the greatest of those; None where a label says that there is more beyond. Of an oriented
-            number, plus and minus the largest.
+        low, high: the least and the greatest of those; None where a label says that there is more beyond. Of an
+            oriented number, minus and plus the largest.
         notation: of a number in text: what its commas and points mean.
         reason: why it is of this kind, for the user.
 

@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 SAVED_VALUES = 12  # values saved for the backward pass, for each node or edge and channel of a layer
 MAX_MEMORY = 0.6  # share of the memory that these may take
+MAX_FULL_BATCH = 2**26  # values of all layers in one pass on a CPU, from which on a full-batch step takes seconds
+ALL_HIDDEN = 0.15  # share of the steps that show no label, so that a model can predict without them
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +92,11 @@ class FullBatch:
         if not self.balanced and not known:
             return self.batch
         rows, labels, weight, censoring, shown = {}, {}, {}, {}, {}
+        ratio = _hidden_ratio(self.hidden_ratio, generator) if known else 0.0
         for level, every in self.batch.rows.items():
             taken = torch.arange(len(every), device=every.device)
             if level in known:
-                hidden = _draw(len(every), self.hidden_ratio, generator).to(every.device)
+                hidden = _draw(len(every), ratio, generator).to(every.device)
                 shown[level] = self.task_data.training_rows(level).index_fill(0, every[hidden], False)
                 taken = hidden
             if self.balanced:
@@ -214,14 +217,15 @@ class SampledSubgraphs:
             return batch
         shown, known = {}, {}
         rows, labels, censoring = dict(batch.rows), dict(batch.labels), dict(batch.censoring)
+        ratio = _hidden_ratio(self.hidden_ratio, generator)
         for level in inputs.levels:
             every = subgraph.nodes if level == "node" else subgraph.edges
             if level != self.level:
-                hidden = _draw(len(rows[level]), self.hidden_ratio, generator).to(every.device)
+                hidden = _draw(len(rows[level]), ratio, generator).to(every.device)
                 for found in (rows, labels, censoring):
                     if level in found:
                         found[level] = found[level][hidden]
-            training = task_data.parts[level][every, 0] == 0
+            training = (task_data.parts[level][every, 0] == 0) & (ratio < 1)
             shown[level] = training.index_fill(0, rows[level], False)
             known[level] = task_data.labels[level][every]
         graph = inputs.show(batch.graph, known, shown)
@@ -261,27 +265,41 @@ def make_batches(task_data: TaskData, settings: TrainingSettings, hops: int, pai
     return FullBatch(task_data, balanced, settings.hidden_label_ratio)
 
 
-def choose_sampling(task_data: TaskData, settings: TrainingSettings, model: Model, memory: int) -> TrainingSettings:
-    """Resolve sampling "auto": full batch, unless the activations of the whole graph would fill most of the memory.
+def choose_sampling(
+    task_data: TaskData, settings: TrainingSettings, model: Model, memory: int, on_cpu: bool = True
+) -> TrainingSettings:
+    """Resolve sampling "auto": full batch, unless a step on the whole graph takes too much memory, or too long.
+
+    A sampled subgraph is not much smaller than a graph of a few hundred thousand edges, and a full batch has all labels
+    in each step. Beyond that a full-batch training has too few steps for the time that it takes.
 
     Args:
         task_data: the graph and what is predicted.
         settings: of the training.
         model: whose layers and width decide how much is saved for the backward pass.
         memory: total bytes of the device; the free ones would make two runs of one training differ.
+        on_cpu: whether the training is on a CPU.
     """
     graph = task_data.graph
     if settings.sampling != "auto":
         return settings
-    too_large = False
+    too_large = too_slow = False
     if isinstance(graph, Graph) and task_data.links is None and task_data.members == 1:
         encoder = model.encoder
         rows = sum(graph.count(LAYERS[letter].updates) for letter in encoder.layer_order)
         width = max(encoder.out_node_width, encoder.out_edge_width)
         too_large = rows * width * SAVED_VALUES * 4 > memory * MAX_MEMORY
-    if too_large:
-        logger.info("the graph is too large for full-batch training, so neighbors are sampled (training.sampling)")
-    return settings.model_copy(update={"sampling": "neighbors" if too_large else "full"})
+        too_slow = on_cpu and encoder.steps == 1 and rows * width > MAX_FULL_BATCH
+    if too_large or too_slow:
+        why = "too large for full-batch training" if too_large else "so large that full-batch steps are slow"
+        logger.info("the graph is %s, so neighbors are sampled (training.sampling)", why)
+    return settings.model_copy(update={"sampling": "neighbors" if too_large or too_slow else "full"})
+
+
+def _hidden_ratio(mean: float, generator: torch.Generator) -> float:
+    """The share of labels that a step hides: all in some steps, else between 0.3 and 1.7 times the mean."""
+    all_hidden, place = torch.rand(2, generator=generator).tolist()
+    return 1.0 if all_hidden < ALL_HIDDEN else min(1.0, mean * (0.3 + 1.4 * place))
 
 
 def _draw(count: int, share: float, generator: torch.Generator) -> Tensor:

@@ -106,7 +106,8 @@ class Trainer:
         history_file: HistoryFile | None = None,
     ) -> None:
         accelerator = accelerator or make_accelerator(settings.precision)
-        settings = choose_sampling(task_data, settings, model, total_memory(accelerator.device))
+        device = accelerator.device
+        settings = choose_sampling(task_data, settings, model, total_memory(device), device.type == "cpu")
         check_processes(accelerator, task_data, settings)
         self.accelerator, self.model, self.settings, self.seed = accelerator, model, settings, seed
         self.task_data, self.members = task_data.to(accelerator.device), task_data.members

@@ -150,10 +150,11 @@ def test_a_networkx_graph_comes_back_with_names_types_keys_and_gaps(graph):
     assert as_text(from_networkx(graph).to_networkx()) == as_text(graph)
 
 
-def test_a_directed_graph_is_taken_as_undirected_and_said():
+def test_a_networkx_graph_is_directed_as_it_says():
     found = from_networkx(nx.DiGraph([("a", "b"), ("b", "a")]))
-    assert found.notes == ["the graph is directed: its 2 arcs are taken as undirected edges"]
+    assert found.tables.directed is True
     assert found.tables.edges[["source", "target"]].to_numpy().tolist() == [["a", "b"], ["b", "a"]]
+    assert from_networkx(nx.Graph([("a", "b")])).tables.directed is False
 
 
 def test_attributes_become_typed_columns():

@@ -15,9 +15,9 @@ from torch_geometric.data import Data
 
 from censnet.data.dataset import Dataset
 from censnet.data.load import load_data
+from censnet.data.tables.edge_form import match_reverses
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.undirected import match_reverses
 from censnet.errors import DataError
 
 
@@ -248,7 +248,9 @@ def test_pyg_and_networkx_are_read_in_the_stored_form() -> None:
     graph = nx.DiGraph()
     graph.add_weighted_edges_from(edges[["source", "target", "amount"]].itertuples(index=False))
     data = load_data(graph)
-    assert data.schema.edge_form == "twice"
+    assert (data.schema.edge_form, data.schema.directed, data.graph.directed) == ("once", True, True)
+    data = load_data(graph, directed=False)
+    assert (data.schema.edge_form, data.schema.directed, data.graph.directed) == ("twice", False, False)
     graph.add_edge(0, 5, weight=1.0)
     other = load_data(graph, schema=data.schema)
     assert len(other.problems["edges"]) == 1

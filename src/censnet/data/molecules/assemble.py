@@ -15,14 +15,14 @@ import torch
 from censnet.data.molecules.atoms import learn_vocabulary
 from censnet.data.molecules.atoms_and_bonds import Read, descriptor_names
 from censnet.data.molecules.featurize import encode_molecules, kinds_of_bonds, read_smiles, structure_of
-from censnet.data.tables.assemble import Assembled, TrainRows, find_table_keys
+from censnet.data.tables.assemble import Assembled, TrainRows, find_table_keys, invert_rows
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.keys import find_keys, names_smiles
 from censnet.data.tables.notes import Note
-from censnet.data.tables.packing import invert_rows
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, TypedTable, find_graph_columns
+from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, find_graph_columns
+from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError, location, name_columns, quote
 from censnet.levels import Level
 from censnet.ops.arrays import IntArray

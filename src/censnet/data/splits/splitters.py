@@ -12,7 +12,7 @@ import pyarrow as pa
 from censnet.data.splits.split_file import SPELLINGS, Split
 from censnet.data.tables.columns import as_arrow, as_text, is_missing, is_number, read_dates, read_numbers
 from censnet.errors import DataError, quote
-from censnet.ops.arrays import Array, unique_inverse
+from censnet.ops.arrays import Array
 
 __all__ = ["Split", "by_column", "by_time", "label_rate", "ratio", "scaffold", "stratified"]
 
@@ -210,7 +210,7 @@ def by_time(
         found = given.iloc[missing[0]]
         what = "no time" if pd.isna(found) else f"{quote(str(found))} is not a time"
         raise DataError(f"{what}: a split by time needs one in each row", file, int(missing[0]), column)
-    number = unique_inverse(parsed.numbers)[1]
+    number = pd.factorize(parsed.numbers, sort=True)[0]
     first, second = _cut(np.cumsum(np.bincount(number)), shares, f"different times in column {column}")
     return Split.of((number >= first).astype(int) + (number >= second))
 
@@ -241,7 +241,7 @@ def _groups(num_rows: int, rows: Any, groups: Any) -> Array:
             raise DataError(f"groups has shape {number.shape}, expected ({num_rows},): one number for each row")
         keep &= number >= 0
     group = np.full(num_rows, -1)
-    group[keep] = unique_inverse(number[keep])[1]
+    group[keep] = pd.factorize(number[keep], sort=True)[0]
     if not keep.any():
         raise DataError("there is no row to split, expected some: every row is bad or without a label")
     return group

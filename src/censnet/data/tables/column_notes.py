@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 
-from censnet.data.tables.columns import as_arrow, read_numbers
+from censnet.data.tables.columns import (
+    EXPONENT,
+    NUMBER,
+    as_arrow,
+    find_notation,
+    is_ambiguous,
+    matches,
+    read_numbers,
+)
 from censnet.data.tables.encoding import FARTHEST, Column
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
-from censnet.data.tables.notations import find_doubtful_list, find_notation, find_other_notation, is_ambiguous
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import first_few, location, quote
@@ -26,6 +36,22 @@ logger = logging.getLogger(__name__)
 MAX_COLUMNS = 5  # that are named one by one
 NEARLY_ALL = 0.9  # of the values look like numbers, where those that are none are taken for a mistake
 _PLAIN = "write plain numbers such as -1234.5"
+_SAMPLE = 10_000  # values that are looked at for a doubtful notation
+_MONEY = r"(?:[$€£¥₹₽]|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|AUD|CAD|kr\.?|zł)"
+_GAP = r"[\s\x{00a0}\x{202f}\x{2009}]"
+_DIGITS = rf"(?:[0-9]{{1,3}}(?:(?:[.,'_]|{_GAP})[0-9]{{3}})+|[0-9]+)(?:[.,][0-9]+)?|[.,][0-9]+"
+_OTHER = rf"^\(?[+-]?{_GAP}*(?:{_MONEY}{_GAP}*)?[+-]?(?:{_DIGITS}){EXPONENT}{_GAP}*(?:{_MONEY}|%|‰)?{_GAP}*[-]?\)?$"
+_SIGNS = (
+    (r"[%‰]", "a percent sign"),
+    (_MONEY, "a currency sign"),
+    (r"[\s\xa0\u202f\u2009]", "digits grouped by spaces"),
+    (r"['_]", "digits grouped by marks"),
+    (r"^\(|\)$", "parentheses"),
+    (r"-$", "a minus behind it"),
+    (r",", "a comma"),
+    (r"\..*\.", "several points"),
+)
+_MIXED_LIST = r"^[\[\(].*[0-9],[0-9].*[\]\)]$"
 
 
 def column_notes(tables: Tables, schema: Schema) -> list[Note]:
@@ -121,7 +147,7 @@ def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | N
     """A doubt on how a column is read, and what to do about it; None where there is none."""
     number = f"--column {name}=number"
     if column is not None and column.kind == "vector":
-        listed = find_doubtful_list(values, len(column.mean))
+        listed = _find_doubtful_list(values, len(column.mean))
         if listed is None:
             return None
         return (
@@ -138,7 +164,7 @@ def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | N
                 f"{quote(example)} is read as {read}, its comma grouping digits: if it stands before decimals, give "
                 f"--column {name}=decimal-comma, and if not, {number}"
             )
-    other = find_other_notation(values)
+    other = _find_other_notation(values)
     if other is None or other[2] < NEARLY_ALL:
         return None
     sign, example, _ = other
@@ -153,6 +179,37 @@ def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | N
         what = "some values have a comma before decimals and some a point or commas between digits"
         return f"{what}, such as {quote(example)}, so they are taken for {became}: {_PLAIN}"
     return f"values look like numbers with {sign}, such as {quote(example)}, and are taken for {became}: {_PLAIN}"
+
+
+def _find_other_notation(text: pa.ChunkedArray) -> tuple[str, str, float] | None:
+    """Values that look like numbers but cannot be read as such: in what way, one of them, and their share.
+
+    >>> _find_other_notation(pa.chunked_array([["12 %", "3.5 %", "8 %"]]))
+    ('a percent sign', '12 %', 1.0)
+    """
+    text = text.drop_null()
+    if len(text) > _SAMPLE:
+        text = text.take(pa.array(np.linspace(0, len(text) - 1, _SAMPLE).astype(np.int64)))
+    text = pc.utf8_trim_whitespace(text)
+    like = matches(text, _OTHER)
+    odd = like & ~matches(text, f"^{NUMBER}$")
+    if not odd.any():
+        return None
+    example = text.filter(pa.array(odd))[0].as_py()
+    sign = next((what for pattern, what in _SIGNS if re.search(pattern, example)), "another notation")
+    return sign, example, float(like.mean())
+
+
+def _find_doubtful_list(text: pa.ChunkedArray, width: int) -> str | None:
+    """A list that may be something else, or None.
+
+    Where numbers are separated by two different marks, a comma may stand before decimals; and one number in parentheses
+    may be a negative one.
+    """
+    text = pc.utf8_trim_whitespace(text.drop_null().slice(0, _SAMPLE))
+    odd = matches(text, _MIXED_LIST) & matches(text, r"[0-9]\s*;|[0-9]\s+[+-]?[0-9]")
+    odd |= matches(text, r"^\(") & (width == 1)
+    return text.filter(pa.array(odd))[0].as_py() if odd.any() else None
 
 
 def clipping_notes(graph: Graph | GraphSet, tables: Tables, schema: Schema) -> list[Note]:

@@ -1,35 +1,170 @@
-"""The columns that targets stand for, and the rows that statistics come from."""
+"""Targets as columns: `*` is every column that is left, and a column of lists one for each entry, `y[0]`, `y[1]`..."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
-from torch import Tensor
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from censnet.data.tables.assemble import TrainRows
 from censnet.data.tables.column_types import find_kind
-from censnet.data.tables.columns import CHOICES, as_arrow
+from censnet.data.tables.columns import CHOICES, as_arrow, is_list, is_missing
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_keys, table_overrides
-from censnet.data.tables.list_targets import entry_columns
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec, quote_name
 from censnet.errors import DataError, name_columns, quote
-from censnet.levels import COLUMN_LEVELS, Level
-from censnet.ops.arrays import Array
+from censnet.levels import COLUMN_LEVELS
 
-Rows = Tensor | Array | Sequence[int]
+MAX_ENTRIES = 1_000
+_ENTRY = re.compile(r"(.+)\[[0-9]+\]", re.DOTALL)
+
+
+def spread_list_targets(tables: Tables, targets: Mapping[str, Sequence[str]]) -> Tables:
+    """The same tables, where a column of lists that is a target has become a column for each entry of the lists.
+
+    A target that holds anything but one value, or as many numbers, in each row is an error.
+
+    Args:
+        tables: what was read.
+        targets: table -> the columns to predict there: `y`, or `y[1]` for an entry of the lists in `y`.
+
+    Example:
+        >>> tables = Tables(nodes=pd.DataFrame({"id": ["a", "b"], "y": [[1, 0], [0, 0]]}))
+        >>> list(spread_list_targets(tables, {"nodes": ["y"]}).nodes.columns)
+        ['id', 'y[0]', 'y[1]']
+    """
+    frames = tables.frames()
+    for table, names in targets.items():
+        frame = frames.get(table)
+        if frame is None:
+            continue
+        for name in names:
+            entry = _ENTRY.fullmatch(name)
+            base = name if name in frame.columns else entry[1] if entry is not None else name
+            if base in frame.columns:
+                frame = _spread(frame, base, tables.name(table))
+        frames[table] = frame
+    return tables.with_frames(frames)
+
+
+def entry_columns(columns: Sequence[Any], name: str) -> list[str]:
+    """The columns that the entries of a column of lists became; none if it has no lists.
+
+    >>> entry_columns(["id", "y[0]", "y[1]", "y"], "y")
+    ['y[0]', 'y[1]']
+    """
+    return [str(column) for column in columns if re.fullmatch(re.escape(name) + r"\[[0-9]+\]", str(column))]
+
+
+def with_siblings(targets: Mapping[str, Sequence[str]], tables: Tables) -> dict[str, list[str]]:
+    """The targets, and the other entries of the lists that some of them are entries of: those are labels as well."""
+    found: dict[str, list[str]] = {}
+    for table, names in targets.items():
+        every, columns = list(names), list(tables.frames()[table].columns) if table in tables.frames() else []
+        for name in names:
+            entry = _ENTRY.fullmatch(name)
+            every += entry_columns(columns, entry[1]) if entry is not None else []
+        found[table] = list(dict.fromkeys(every))
+    return found
+
+
+def _spread(frame: pd.DataFrame, name: str, file: str) -> pd.DataFrame:
+    if frame[name].dtype == object:
+        odd = next(
+            (value for value in frame[name] if not (isinstance(value, Hashable | list) or is_array(value))), None
+        )
+        if odd is not None:
+            raise DataError(f"holds {quote(odd)}, expected one number or one class in each row", file, column=name)
+    values = as_arrow(frame[name])
+    kind = values.type
+    if not is_list(kind):
+        if pa.types.is_nested(kind):
+            raise DataError(
+                f"holds {quote(str(kind))[1:-1]}, expected one number or one class in each row: give the part to "
+                "predict a column of its own",
+                file,
+                column=name,
+            )
+        return frame
+    length = pc.unique(pc.list_value_length(values).drop_null()).to_pylist()
+    if len(length) != 1 or not 0 < length[0] <= MAX_ENTRIES:
+        found = "no lists" if not length else f"lists of {min(length):,} to {max(length):,} numbers"
+        raise DataError(
+            f"holds {found}, expected as many in each row, at most {MAX_ENTRIES:,}, or one: give each number to "
+            "predict a column of its own",
+            file,
+            column=name,
+        )
+    columns: dict[str, Any] = {}
+    for column in frame.columns:
+        if column != name:
+            columns[column] = frame[column]
+            continue
+        for entry in range(length[0]):
+            if f"{name}[{entry}]" in frame.columns:
+                raise DataError(
+                    f"is an entry of the lists in {name}, and a column as well", file, None, f"{name}[{entry}]"
+                )
+            part = pc.list_element(values, entry)
+            columns[f"{name}[{entry}]"] = pd.Series(pd.arrays.ArrowExtensionArray(part), index=frame.index)
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def is_array(value: object) -> bool:
+    """Whether this is an array of numbers in a cell, which Arrow takes for a list."""
+    return hasattr(value, "__array__") and not is_missing(value)
+
+
 MAX_NAMED = 5  # columns that a note names one by one
+
+
+class ResolvedTargets(NamedTuple):
+    """Targets as columns of the tables.
+
+    Args:
+        tables: those that were read, where lists that are targets have become columns.
+        specs: one target for each column; none where a schema says what is predicted.
+        columns: table -> the columns that are no features: targets, and the other entries of their lists.
+        notes: what `*` stands for.
+    """
+
+    tables: Tables
+    specs: list[TargetSpec]
+    columns: dict[str, list[str]]
+    notes: list[Note]
+
+
+def resolve_targets(
+    specs: Sequence[TargetSpec],
+    tables: Tables,
+    overrides: Mapping[str, str] | None = None,
+    known: Mapping[str, Sequence[str]] | None = None,
+) -> ResolvedTargets:
+    """The columns that targets mean, with lists spread over columns.
+
+    Args:
+        specs: as the user wrote them.
+        tables: what was read.
+        overrides: column -> kind or role, as in `load_data`.
+        known: table -> targets, where a schema says so.
+    """
+    tables, notes = spread_list_targets(tables, target_columns(specs) if known is None else known), list[Note]()
+    if known is None:
+        specs, notes = expand_targets(specs, tables, overrides)
+    return ResolvedTargets(tables, list(specs), with_siblings(target_columns(specs), tables), notes)
 
 
 def target_columns(specs: Sequence[TargetSpec]) -> dict[str, list[str]]:
     """Table -> the columns to predict there; `*` is none yet.
 
-    >>> target_columns([TargetSpec(Level.NODE, "age"), TargetSpec(Level.NODE, "sex", "binary")])
+    >>> from censnet.data.tables.target_spec import parse_targets
+    >>> target_columns(parse_targets("node:age,sex=binary")[0])
     {'nodes': ['age', 'sex']}
     """
     found: dict[str, list[str]] = {}
@@ -107,33 +242,3 @@ def _near(spec: TargetSpec, columns: Sequence[str]) -> str:
 def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     return ", ".join(names[:MAX_NAMED]) + more
-
-
-def find_training_rows(
-    rows: Rows | Mapping[str, Rows] | None, targets: Mapping[str, Sequence[str]], tables: Tables
-) -> TrainRows:
-    """Table -> the rows that statistics are taken from; a bare list is for the level of the one target."""
-    if rows is None:
-        return {}
-    if not isinstance(rows, Mapping):
-        if len(targets) != 1:
-            raise DataError("train_rows are for one level, expected {'node': rows, ...} with as many targets")
-        rows = {level: rows for level in COLUMN_LEVELS if level.table in targets}
-    found = {}
-    for level, some in rows.items():
-        table = Level.of_column(level).table
-        frame = tables.frames().get(table)
-        try:
-            given = np.asarray(some)
-            chosen = given.astype(np.int64)
-        except (TypeError, ValueError, OverflowError):
-            given = chosen = np.empty((0, 0), np.int64)
-        if chosen.ndim != 1 or given.dtype.kind not in "iu":
-            raise DataError(f"train_rows of {level} is {quote(some)}, expected a list of whole numbers, from 0")
-        count = 0 if frame is None else len(frame)
-        if len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= count:
-            raise DataError(
-                f"train_rows of {level} are not rows of {tables.name(table)}, expected some from 0 to {count - 1}"
-            )
-        found[table] = chosen
-    return found

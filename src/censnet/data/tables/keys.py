@@ -115,8 +115,8 @@ def table_overrides(
         for holder in holders:
             if kind == "oriented" and holder != "edges":
                 where = f": say edges.{name}=oriented" if "edges" in holders else ""
-                raise DataError(f"is said to be oriented, expected a column of edges, whose two ends can be exchanged{where}",
-                                holder, column=name)  # fmt: skip
+                what = "is said to be oriented, expected a column of edges, whose two ends can be exchanged"
+                raise DataError(f"{what}{where}", holder, column=name)
             if decided[holder].get(name, kind) != kind:
                 raise DataError(
                     f"is said to be {decided[holder][name]} and {kind}, expected one of them", holder, column=name

@@ -19,6 +19,7 @@ NoteKind = Literal[
     "unseen",  # categories that no training row had
     "row error",  # rows that cannot be used
     "training",  # why none would begin
+    "direction", "oriented",  # of edges, and where it comes from
     "size",  # graphs larger than those of the training
 ]
 

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from censnet.data.tables.columns import as_arrow, read_numbers
-from censnet.data.tables.undirected import match_reverses
 from censnet.errors import DataError
-from censnet.ops.arrays import Array, FloatArray, IntArray
+from censnet.ops.arrays import FloatArray, IntArray
 
 NEGATIVE = (
     "expected the negative, since its sign follows the order of the ends: leave one row of each pair out, or negate"
@@ -43,9 +42,12 @@ def oriented_columns(
 def check_direction(asked: bool | None, names: Collection[str], file: str) -> None:
     """Raise where edges are said to be directed, and a column is oriented."""
     if asked:
-        raise DataError(f"edges are said to be directed, and {', '.join(names)} to be oriented, expected one of both: with "
-                        "what is oriented, the order of the ends of a row is arbitrary; a direction that means "
-                        "something enters as an oriented column that is 1 in each row", file)  # fmt: skip
+        raise DataError(
+            f"edges are said to be directed, and {', '.join(names)} to be oriented, expected one of both: with what is "
+            "oriented, the order of the ends of a row is arbitrary; a direction that means something enters as an "
+            "oriented column that is 1 in each row",
+            file,
+        )
 
 
 def end_signs(ends: IntArray) -> FloatArray:
@@ -83,31 +85,26 @@ def check_negated_labels(
     same = apart[numbers[apart] == numbers[reverse[apart]]]
     if 2 * len(same) > len(apart):
         row, other = int(rows[same[0]]), int(rows[reverse[same[0]]])
-        raise DataError(f"is {numbers[same[0]]:g} here and in row {other + 1}, its reverse, {NEGATIVE} the label in one "
-                        "of them", file, row, name)  # fmt: skip
+        what = f"is {numbers[same[0]]:g} here and in row {other + 1}, its reverse"
+        raise DataError(f"{what}, {NEGATIVE} the label in one of them", file, row, name)
 
 
 def check_negated_features(
-    ends: IntArray, num_nodes: int, features: FloatArray, odd_width: int, names: list[str], rows: IntArray, file: str
+    written: FloatArray, reverse: IntArray, odd_width: int, names: list[str], rows: IntArray, file: str
 ) -> None:
     """Raise where each row has its reverse, whose oriented columns are the same rather than the negative.
 
     Args:
-        ends, num_nodes: of the usable rows.
-        features: of these; the odd ones, which are last, as they are in the order from lower to higher node.
-        odd_width, names: how many are odd, and the column of each feature.
+        written: the features of the usable rows as they stand in the table; the odd ones are last.
+        reverse: for each of these rows, that with exchanged ends and equal features, or -1.
+        odd_width, names: how many features are odd, and the column of each.
         rows: for each usable row, its row in the table.
         file: of edges.
     """
-    even = features.shape[1] - odd_width
-    written: Array = features.copy()
-    written[:, even:] *= end_signs(ends)[:, None]
-    reverse = match_reverses(ends, num_nodes, written)
-    if not odd_width or len(reverse) == 0 or reverse.min() < 0:
+    even = written.shape[1] - odd_width
+    if not odd_width or len(reverse) == 0 or reverse.min() < 0 or not written[:, even:].any():
         return
     first, entry = np.argwhere(written[:, even:] != 0)[0]
     row, other = int(rows[first]), int(rows[reverse[first]])
-    if row == other:
-        return
     raise DataError(f"is the same here and in row {other + 1}, its reverse, {NEGATIVE} the value in one of them",
                     file, row, names[even + entry])  # fmt: skip

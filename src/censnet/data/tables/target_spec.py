@@ -108,8 +108,8 @@ def as_texts(target: Targets | None) -> list[str]:
     return [item if isinstance(item, str) else parse_targets([item])[0][0].text for item in as_items(target)]
 
 
-def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
-    """The columns to predict, and whether links are.
+def parse_targets(target: Targets | None, required: bool = True) -> tuple[list[TargetSpec], bool]:
+    """The columns to predict, and whether links are; none at all is an error if one is `required`.
 
     The grammar is `LEVEL:ENTRY,ENTRY...` or `link`, where an entry is `COLUMN`, `COLUMN=KIND` or `COLUMN=binary:CLASS`,
     and `*` is every column that is left. A name with a comma in it, or with what would be taken for a kind, is put in
@@ -122,7 +122,7 @@ def parse_targets(target: Targets | None) -> tuple[list[TargetSpec], bool]:
     ([TargetSpec(graph:"liver, bile"=binary:1), TargetSpec(graph:*)], False)
     """
     items = as_items(target)
-    if not items:
+    if required and not items:
         raise DataError(f"there is no target, {_FORM}")
     found: list[TargetSpec] = []
     link = False

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from censnet.cli.heap import keep_heap
+from censnet.cli.options import keep_heap
 
 
 def test_the_c_library_is_told_to_keep_its_heap(monkeypatch: pytest.MonkeyPatch) -> None:

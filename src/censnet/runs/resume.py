@@ -1,16 +1,9 @@
-"""Unfinished trainings in a run directory: their stored start, and whether a training may resume from it.
-
-A training keeps its state in `checkpoint/`, and its run is moved to its place when it is complete. So a finished run
-that `--overwrite` replaces stays as it is until then: `start.json` names it by the digest of its `config.json`. While
-`config.json` has that digest, or is not there, the training is unfinished; as soon as it has another, the run in the
-directory is the one that the training made, and the rest of `checkpoint/` is of no more use.
-"""
+"""Whether a training may resume from the stored start of another: the same inputs, but for a few settings."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,21 +14,8 @@ import pyarrow.compute as pc
 
 from censnet.data.tables.columns import as_arrow
 from censnet.errors import RunError, quote
-from censnet.files import atomic_write
 from censnet.levels import Level
 from censnet.runs.config import RunConfig, TableContent, TrainingStart
-from censnet.runs.directory import (
-    CHECKPOINT,
-    HISTORY,
-    START,
-    check_own,
-    clear_training,
-    commit,
-    config_digest,
-    dump_with_checksum,
-    is_complete,
-    read_checked,
-)
 from censnet.settings.presets import make_settings, values_of
 from censnet.training.checkpoint import read_facts
 
@@ -52,51 +32,6 @@ FIXED = {  # inputs that may not -> their name in messages
 MAX_SHOWN = 3  # changes of data that a message names
 ANEW = "--overwrite trains it anew"
 AGAIN = "give the same, or --overwrite to start anew"
-
-
-def has_checkpoint(folder: Path) -> bool:
-    """Whether the directory holds an unfinished training, which may be going to replace a finished run."""
-    if not (folder / CHECKPOINT / START).is_file():
-        return False
-    return not is_complete(folder) or read_start(folder).replaces == config_digest(folder)
-
-
-def is_finished(folder: Path) -> bool:
-    """Whether the directory holds a finished run, and no unfinished training to replace it."""
-    return is_complete(folder) and not has_checkpoint(folder)
-
-
-def history_path(folder: Path) -> Path:
-    """The file that epochs are written to as they end: in the directory, unless a finished run is there."""
-    return folder / CHECKPOINT / HISTORY if is_complete(folder) else folder / HISTORY
-
-
-def open_directory(folder: Path, start: TrainingStart, resume: bool, overwrite: bool) -> None:
-    """Prepare the run directory, and store the start of the training.
-
-    Args:
-        folder: the run directory.
-        start: the inputs of the training.
-        resume: whether to resume an unfinished training that is there; where there is none, one is started.
-        overwrite: whether to replace what is there, when the new run is complete.
-    """
-    check_own(folder)
-    commit(folder)
-    begun = (resume or not overwrite) and has_checkpoint(folder)
-    if resume and begun:
-        before = read_start(folder)
-        _check_same(folder, before, start)
-        _check_epochs(folder, before, start)
-        replaced = before.replaces
-    else:
-        if not overwrite and (is_complete(folder) or begun):
-            state = "a finished run" if is_complete(folder) else "an unfinished training, which --resume goes on with"
-            state += " and an unfinished training, which --resume goes on with" if is_complete(folder) and begun else ""
-            raise RunError(f"{folder} holds {state}: choose another --out, or --overwrite to replace it")
-        clear_training(folder)
-        replaced = config_digest(folder)
-    start = start.model_copy(update={"replaces": replaced})
-    atomic_write(folder / CHECKPOINT / START, dump_with_checksum(start.model_dump(mode="json")))
 
 
 def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) -> bool:
@@ -119,26 +54,11 @@ def check_extends(folder: Path, config: RunConfig, now: TrainingStart) -> None:
     """Raise unless a training differs from that of a finished run in its epochs alone."""
     if config.start is None:
         raise RunError(f"{folder} does not say what it was started with: {ANEW}")
-    _check_same(folder, config.start, now)
+    check_same(folder, config.start, now)
     logger.info("%s is finished and has no checkpoint to resume from: training again from the first epoch", folder)
 
 
-def close_directory(folder: Path) -> None:
-    """Remove the checkpoints of a training that has ended."""
-    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
-
-
-def read_start(folder: Path) -> TrainingStart:
-    """Read the start of an unfinished training."""
-    place = folder / CHECKPOINT / START
-    if not place.is_file():
-        raise RunError(
-            f"{folder} has no training to go on with: censnet train DATA --target ... --out {folder} starts one"
-        )
-    return read_checked(TrainingStart, place, "what a training was started with")
-
-
-def _check_same(folder: Path, before: TrainingStart, now: TrainingStart) -> None:
+def check_same(folder: Path, before: TrainingStart, now: TrainingStart) -> None:
     """Raise unless two starts have the same inputs, but for the settings in `FREE`."""
     old, new = before.model_dump(mode="json"), now.model_dump(mode="json")
     for name in FREE:
@@ -155,14 +75,14 @@ def _check_same(folder: Path, before: TrainingStart, now: TrainingStart) -> None
         raise RunError(f"{folder} was started on other data: {data_changes(before, now)}: {AGAIN}")
 
 
-def _check_epochs(folder: Path, before: TrainingStart, now: TrainingStart) -> None:
+def check_epochs(checkpoint: Path, before: TrainingStart, now: TrainingStart) -> None:
     """Raise if more epochs are done than are asked for. If more are asked for, drop the rounds that depend on fewer."""
     for number, (old, new) in enumerate(zip(before.recipes, now.recipes, strict=True), 1):
         was, epochs = old.training.epochs, new.training.epochs
         if was == epochs:
             continue
         changed = False  # whether a model of an earlier round is trained further
-        for paths in _rounds(folder / CHECKPOINT, f"recipe-{number}-" if number > 1 else ""):
+        for paths in _rounds(checkpoint, f"recipe-{number}-" if number > 1 else ""):
             if changed:
                 logger.info("later self-training rounds start anew: their pseudo-labels come from longer training")
                 for path in paths:
@@ -172,7 +92,7 @@ def _check_epochs(folder: Path, before: TrainingStart, now: TrainingStart) -> No
             if done > epochs:
                 raise RunError(
                     f"training.epochs is {epochs}, expected {done} or more, which are done: "
-                    f"censnet train --finish --out {folder} closes it with the best of them"
+                    f"censnet train --finish --out {checkpoint.parent} closes it with the best of them"
                 )
             changed = done >= was
 

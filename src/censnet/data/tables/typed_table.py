@@ -1,26 +1,50 @@
-"""Fit one column: find its kind by all of its rows, read its values once, and take its statistics from training rows.
-
-Two steps, since the split lies between them: `type_column` needs no split, `TypedColumn.fit` takes the training rows.
-"""
+"""Typed tables: the kind of each column, its statistics on training rows, and features where no column gives any."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NoReturn, cast
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
+from torch import Tensor
 
 from censnet.data.tables.column_types import MAX_CATEGORIES, find_kind
-from censnet.data.tables.columns import DECIMAL_COMMA, USED, Kind, Parsed, as_text, list_width, read_numbers
-from censnet.data.tables.encoding import CHOSEN, EXPECTED, Column, parse_values
-from censnet.data.tables.notations import Notation
+from censnet.data.tables.columns import (
+    DECIMAL_COMMA,
+    USED,
+    Kind,
+    Notation,
+    Parsed,
+    as_arrow,
+    as_text,
+    list_width,
+    read_numbers,
+)
+from censnet.data.tables.encoding import (
+    CHOSEN,
+    EXPECTED,
+    Column,
+    Summary,
+    different_columns,
+    normalize_rows,
+    parse_values,
+    summarize,
+    summarize_each,
+)
 from censnet.data.tables.notes import RowError
-from censnet.data.tables.statistics import Summary, different_columns, normalize_rows, summarize, summarize_each
+from censnet.data.tables.row_errors import locate
+from censnet.data.tables.schema import Schema, TableSchema
 from censnet.errors import DataError, quote
+from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray
 
+_BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
+_MAX_MESSAGES = 3  # on one row
 WHOLE_COLUMN = -1  # instead of the entry of a vector
 ALWAYS_THE_SAME = "always the same"
 
@@ -198,3 +222,171 @@ def _fit_category(column: Column, values: pa.ChunkedArray, rows: IntArray | None
             "statistics": statistics,
         }
     )
+
+
+@dataclass(frozen=True, eq=False)
+class TypedTable:
+    """A table whose columns have kinds, and whose values are read: what can be said before the split is known.
+
+    Args:
+        schema: keys, targets and columns; statistics are there only if they were given.
+        columns: the columns that are features, with their values.
+        num_rows: the number of rows.
+        file: the name of the table, for messages.
+
+    Example:
+        >>> table = pd.DataFrame({"id": ["a", "b", "c", "d"], "age": [20, 40, 30, 90], "fee": [5.0, 7.0, 5.0, 5.5]})
+        >>> typed = TypedTable.find(table, keys={"id": "id"})
+        >>> fitted = typed.fit(np.array([0, 1]))
+        >>> typed.encode(fitted).tolist()
+        [[-1.0, -1.0], [1.0, 1.0], [0.0, -1.0], [6.0, -0.5]]
+    """
+
+    schema: TableSchema
+    columns: list[TypedColumn]
+    num_rows: int
+    file: str = "the table"
+
+    @classmethod
+    def find(
+        cls,
+        frame: pd.DataFrame,
+        keys: Mapping[str, str] | None = None,
+        targets: Sequence[str] = (),
+        overrides: Mapping[str, str] | None = None,
+        row_normalized: bool = False,
+        file: str = "the table",
+    ) -> TypedTable:
+        """Type the columns of a table by all of its rows, and read them.
+
+        Args:
+            frame: the table.
+            keys: role -> column.
+            targets: the columns to predict.
+            overrides: column -> kind, as the user says.
+            row_normalized: whether vectors of counts are divided by their sum in each row.
+            file: named in messages.
+        """
+        keys, overrides = dict(keys or {}), dict(overrides or {})
+        taken = {*keys.values(), *targets}
+        columns = [
+            type_column(name, as_arrow(frame[name]), overrides.get(name), row_normalized, file)
+            for name in frame.columns
+            if name not in taken
+        ]
+        said: dict[str, Notation] = {DECIMAL_COMMA: "comma", "number": "point"}
+        notations = {name: said[overrides[name]] for name in targets if overrides.get(name) in said}
+        every = [typed.column for typed in columns]
+        schema = TableSchema(keys=keys, targets=list(targets), notations=notations, columns=every)
+        return cls(schema, [typed for typed in columns if typed.column.width], len(frame), file)
+
+    @classmethod
+    def read(cls, schema: TableSchema, frame: pd.DataFrame, file: str = "the table") -> TypedTable:
+        """Read a later table as a fitted schema has it.
+
+        The order of the columns does not matter, and columns that are not in the schema are not looked at.
+        """
+        columns = []
+        for column in schema.columns:
+            if not column.width:
+                continue
+            if column.name not in frame.columns:
+                raise DataError(f"is missing, expected a {column.kind} as in training", file, column=column.name)
+            values = as_arrow(frame[column.name])
+            columns.append(TypedColumn(column, values, None if column.kind == "category" else column.parse(values)))
+        return cls(schema, columns, len(frame), file)
+
+    @property
+    def errors(self) -> dict[int, RowError]:
+        """Row -> the values in it that cannot be read, of the first few columns."""
+        messages: dict[int, list[RowError]] = {}
+        for typed in self.columns:
+            for row, message in typed.errors.items():
+                messages.setdefault(row, []).append(locate(message, self.file, row, typed.column.name))
+        return {row: _join_messages(messages[row]) for row in sorted(messages)}
+
+    def select(self, names: Collection[str]) -> TypedTable:
+        """The table with these features alone."""
+        columns = [typed for typed in self.columns if typed.column.name in names]
+        schema = self.schema.model_copy(update={"columns": [c for c in self.schema.columns if c.name in names]})
+        return replace(self, schema=schema, columns=columns)
+
+    def fit(self, rows: IntArray | None = None, only: bool = False) -> TableSchema:
+        """The schema with the statistics of some rows, or of all; see `TypedColumn.fit`."""
+        fitted = _share_indicators([(typed, typed.fit(rows, only)) for typed in self.columns], rows)
+        columns = [fitted.get(column.name, column) for column in self.schema.columns]
+        return self.schema.model_copy(update={"columns": columns})
+
+    def encode(self, fitted: TableSchema) -> Tensor:
+        """The features of every row, scaled as the fitted schema says."""
+        columns = {column.name: column for column in fitted.columns}
+        used = [columns[typed.column.name] for typed in self.columns]
+        ends = np.cumsum([0, *(column.width for column in used)])
+        out = np.empty((self.num_rows, ends[-1]), np.float32)
+        for start in range(0, self.num_rows, _BLOCK):
+            for number, (column, typed) in enumerate(zip(used, self.columns, strict=True)):
+                parsed = None if typed.parsed is None else typed.parsed.slice(start, _BLOCK)
+                block = out[start : start + _BLOCK, ends[number] : ends[number + 1]]
+                column.encode(typed.values.slice(start, _BLOCK), block, parsed)
+        return torch.from_numpy(out if not fitted.odd_width else out[:, fitted.feature_order])
+
+
+def _join_messages(messages: Sequence[RowError]) -> RowError:
+    more = len(messages) - _MAX_MESSAGES
+    text = "; ".join(messages[:_MAX_MESSAGES]) + (f"; and {more:,} more columns" if more > 0 else "")
+    return RowError(messages[0].cause, text)
+
+
+def _share_indicators(columns: Sequence[tuple[TypedColumn, Column]], rows: IntArray | None) -> dict[str, Column]:
+    """The fitted columns by name; of those that are missing in the same rows, the first alone has an indicator.
+
+    So a vector gives the same features as a column for each of its entries. What the user chose shares with its like:
+    of the columns of `graphs`, no other is a feature.
+    """
+    known, found = set[tuple[bool, bytes]](), dict[str, Column]()
+    for typed, column in columns:
+        patterns = typed.missing_patterns(column, rows)
+        new = {entry: (column.chosen, pattern) not in known for entry, pattern in patterns.items()}
+        known |= {(column.chosen, pattern) for pattern in patterns.values()}
+        if not all(new.values()):
+            marked = [entry for entry in column.marked if new[entry]]
+            missing = column.missing and new[WHOLE_COLUMN]
+            column = column.model_copy(update={"marked": marked, "missing": missing})
+        found[column.name] = column
+    return found
+
+
+def add_default_features(schema: Schema) -> Schema:
+    """The same schema, with the default features of each table that has no other."""
+    if schema.smiles is not None:
+        return schema
+    found = {}
+    for level, fitted in schema.tables.items():
+        if level.takes_columns:
+            structure = "degree" if level is Level.NODE else "constant"
+            default = "none" if any(column.width for column in fitted.columns) else structure
+            found[level.table] = fitted.model_copy(update={"structure": default, "degree": None})
+    return schema.with_tables(found)
+
+
+def count_degree(ends: IntArray, num_nodes: int) -> IntArray:
+    """The number of ends of edges at each node; a loop has two. (2, E) -> (N,)"""
+    return np.bincount(ends.reshape(-1), minlength=num_nodes)
+
+
+def fit_degree(schema: Schema, degree: IntArray, nodes: IntArray | None) -> Schema:
+    """The same schema with the statistics of the degree, from these nodes alone or from all."""
+    chosen = degree if nodes is None or len(nodes) == 0 else degree[nodes]
+    column = standardize_column("degree", pa.chunked_array([chosen.astype(np.float64)]), "counted on the edges")
+    if column.width == 0:  # every node has the same degree
+        column = Column(name="degree", kind="number", mean=[float(chosen[0])], scale=[1.0])
+    return schema.with_tables({"nodes": schema.nodes.model_copy(update={"degree": column})})
+
+
+def encode_degree(schema: Schema, degree: IntArray) -> Tensor:
+    """The degree of each node, scaled as in training, and a constant. (N,) -> (N, 2)"""
+    if schema.nodes.degree is None:
+        raise ValueError("the schema has no statistics of the degree: fit it first")
+    out = np.ones((len(degree), 2), np.float32)
+    schema.nodes.degree.encode(pa.chunked_array([degree.astype(np.float64)]), out[:, :1])
+    return torch.from_numpy(out)
