@@ -19,7 +19,8 @@ NoteKind = Literal[
     "unseen",  # categories that no training row had
     "row error",  # rows that cannot be used
     "training",  # why none would begin
-    "direction", "oriented",  # of edges, and where it comes from
+    "direction",  # of edges, and where it comes from
+    "oriented",  # numbers of edges whose sign seems to follow the order of the ends
     "size",  # graphs larger than those of the training
 ]
 
