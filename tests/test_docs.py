@@ -88,8 +88,8 @@ def test_edges(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_flows(tmp_path: Path) -> None:
     run_doc("flows", tmp_path)
-    assert score(tmp_path, "pipes", "edge", "r2") > 0.8
-    assert score(tmp_path, "pipes", "node", "r2") > 0.5
+    assert score(tmp_path, "pipes", "edge", "r2") > 0.5
+    assert score(tmp_path, "pipes", "node", "r2") > 0.2
 
 
 def test_molecules(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.splitting import has_wide_masks
-from censnet.settings.oriented import UNREAD, is_oriented, without_unread
+from censnet.settings.oriented import UNREAD, is_oriented, with_steps, without_unread
 from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, ORIENTED, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
@@ -113,6 +113,9 @@ def resolve_settings(task_data: TaskData, settings: Settings, changed: Collectio
     """The settings of one recipe as they can be followed on the data; the arguments are those of `resolve_recipes`."""
     if is_oriented(task_data.targets, task_data.graph.odd_width):
         settings = settings.model_copy(update={"model": without_unread(settings.model)})
+        if isinstance(task_data.graph, Graph) and settings.preset == "strong":
+            training = with_steps(settings.training, changed)
+            settings = settings.model_copy(update={"training": training})
         if task_data.links is not None:
             raise SettingsError(
                 "links are predicted, expected none beside an oriented column or target: train two models"

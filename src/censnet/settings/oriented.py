@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from torch import Tensor
 
@@ -10,7 +10,7 @@ from censnet.errors import SettingsError
 from censnet.nn.heads import Head
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.oriented_head import OrientedHead
-from censnet.settings.schema import ModelSettings
+from censnet.settings.schema import ModelSettings, TrainingSettings
 from censnet.tasks.targets import Target
 
 _ONE = "a column or target is oriented, and oriented layers"
@@ -31,6 +31,9 @@ UNREAD: dict[
 }
 
 
+ONE_GRAPH = {"epochs": 600, "patience": 150, "validate_every": 5}  # where an epoch is one step
+
+
 def is_oriented(targets: Sequence[Target], odd_width: int) -> bool:
     """Whether a model is that of oriented data: a target, or some features of edges, are."""
     return odd_width > 0 or any(target.kind == "oriented" for target in targets)
@@ -39,6 +42,12 @@ def is_oriented(targets: Sequence[Target], odd_width: int) -> bool:
 def without_unread(settings: ModelSettings) -> ModelSettings:
     """The settings, without those of a preset that oriented layers cannot follow."""
     return settings.model_copy(update={name: value for name, (value, _) in UNREAD.items()})
+
+
+def with_steps(settings: TrainingSettings, changed: Collection[str]) -> TrainingSettings:
+    """The settings for one graph, whose epochs are one step each: as many steps as many graphs have, or about that."""
+    own = {name: value for name, value in ONE_GRAPH.items() if f"training.{name}" not in changed}
+    return settings.model_copy(update={} if "training.epochs" in changed else own)
 
 
 def build_oriented_encoder(
