@@ -336,6 +336,7 @@ def _read_graphs(graphs: GraphSet | list[str], labels: Mapping[str, Array], sett
             features=settings.data.features,
             descriptors=settings.data.descriptors,
             scaffolds=settings.data.split == "scaffold",
+            hydrogens=settings.data.hydrogens,
         )
     dataset = read_data(graphs, descriptors=settings.data.descriptors)
     table = dataset.tables.frames()["graphs"].assign(**labels)

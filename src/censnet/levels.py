@@ -117,6 +117,7 @@ _KEYS = {
     Level.GRAPH: ("graph", "smiles"),
 }
 COLUMN_LEVELS = tuple(_KEYS)  # those with a table of the user's
+MOLECULE_LEVELS = {"atom": Level.NODE, "bond": Level.EDGE}  # the words of chemistry, for data that are molecules
 
 
 def _any_of(levels: Iterable[Level]) -> str:

@@ -68,7 +68,8 @@ def test_the_screen_counts_bad_rows_and_rows_without_a_label(place: Path) -> Non
     said = result.stderr.splitlines()
     assert sum("2 of 120 rows cannot be used" in line for line in said) == 1
     assert said[0].startswith("! edges.csv: 2 of 120 rows")
-    assert said[1].startswith("· edge:is_fraud is binary")
+    assert said[1].startswith("· edges.csv: edges are directed, from source to target; --undirected overrules")
+    assert said[2].startswith("· edge:is_fraud is binary")
     assert "WARNING" not in result.stderr
     strict = run("train", place / "payments", *target, "--out", place / "none", "--strict")
     assert strict.exit_code == 2

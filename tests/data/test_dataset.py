@@ -113,7 +113,7 @@ def test_doubling_and_shuffling_any_graph_gives_back_its_edges(rows: list, data:
     if len(proper):
         assert loaded.graph.num_edges == len(once)
     ends, ids = loaded.graph.ends.numpy(), np.array(loaded.tables.nodes["id"].tolist())
-    for row, edge in enumerate(loaded.edge_rows.tolist()):
+    for row, edge in enumerate(loaded.rows("edge").tolist()):
         assert {*ids[ends[:, edge]].tolist()} == {twice.source[row], twice.target[row]}
 
 

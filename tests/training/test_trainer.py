@@ -91,7 +91,7 @@ def test_the_saved_weights_are_their_exponential_moving_average():
 
 
 def test_of_epochs_of_equal_metric_the_one_of_least_loss_is_the_best():
-    prepared = prepare(payments(), "edge:fraud", "strong", quick(training__learning_rate=0.02), 0)
+    prepared = prepare(payments(), "edge:fraud", "strong", quick(training__learning_rate=0.02, data__directed=False), 0)
     settings = prepared.settings.training.model_copy(update={"epochs": 12, "monitor": "auc"})
     fit_result = fit(untrained_model(prepared), prepared.task_data, settings)
     equal = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +12,21 @@ from censnet.cli.messages import WRONG, echo, echo_json
 from censnet.cli.options import Column, Data, Json, Target, keep_heap, parse_overrides
 
 
+class Hydrogens(Enum):
+    """Whether hydrogens are atoms of the graph, or counted at their heavy atom."""
+
+    implicit = "implicit"
+    explicit = "explicit"
+
+
 def inspect(
     data: Data,
     target: Target = None,
     splits: Annotated[Path | None, typer.Option(help="A file of splits to audit, such as splits.csv of a run.")] = None,
     column: Column = None,
+    hydrogens: Annotated[
+        Hydrogens, typer.Option(help="Hydrogens of molecules, as data.hydrogens.")
+    ] = Hydrogens.implicit,
     as_json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a problem.")] = False,
 ) -> None:
@@ -27,7 +38,9 @@ def inspect(
 
     if kept:
         assume_heap_kept()  # by `censnet train`
-    report = inspect_data(data, target, splits, overrides=parse_overrides(column), estimate=True)
+    report = inspect_data(
+        data, target, splits, overrides=parse_overrides(column), estimate=True, hydrogens=hydrogens.value
+    )
     if as_json:
         echo_json(report.model_dump())
     else:

@@ -44,7 +44,9 @@ def predict(
             parser=named_path, metavar="PATH", help="A .csv or .parquet file; a folder, if there are several levels."
         ),
     ] = None,
-    level: Annotated[str | None, typer.Option(help="node, edge, graph or link, where the run has several.")] = None,
+    level: Annotated[
+        str | None, typer.Option(help="node (atom), edge (bond), graph or link, where the run has several.")
+    ] = None,
     pairs: Annotated[Path | None, typer.Option(help="A table of source and target: score these pairs.")] = None,
     top: Annotated[int | None, typer.Option(min=1, help="The N most probable missing links.")] = None,
     keep: Annotated[Keep, typer.Option(help="Columns of the data to repeat beside the predictions.")] = Keep.all,
@@ -64,8 +66,8 @@ def predict(
     paths = prediction_files(trained, to, level, links=pairs is not None or top is not None)
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
-        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device, progress=True,
-        known_labels=known_labels,
+        trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device,
+        progress=True, known_labels=known_labels,
     )  # fmt: skip
     if to is None:
         echo_table(to_csv(next(iter(found.values())), "predictions"))
@@ -150,7 +152,8 @@ def prediction_files(run: Run, to: Path | None, level: str | None, links: bool =
     from censnet.data.tables.files import SUFFIXES
 
     written = tuple(suffix for suffix in SUFFIXES if not suffix.endswith(".gz"))
-    levels = [level] if level is not None else ["link"] if links else run.levels
+    named = run.level_of(level)
+    levels = [named] if named is not None else ["link"] if links else run.levels
     if len(levels) == 1:
         if to is not None and not to.name.lower().endswith(written):
             raise RunError(f"{to} is not the name of a table, expected one that ends in {', '.join(written)}")
@@ -171,7 +174,7 @@ def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path |
         others: further files that are read.
     """
     from censnet.data.datasets.download import is_built_in
-    from censnet.data.tables.files import describe_file
+    from censnet.data.tables.files import MOLECULES, describe_file
     from censnet.data.tables.keys import TABLES
     from censnet.runs.directory import FILES
 
@@ -193,7 +196,8 @@ def check_outputs(paths: Iterable[Path], run: Run, data: object, *others: Path |
         if run.path is not None and place.parent == run.path.resolve() and FILES.fullmatch(place.name):
             raise RunError(f"{path} is a file of the run, and would be written over: give another name")
         table = place.name.split(".")[0].lower()
-        if place.parent in sources and (table in TABLES or f"{table}s" in TABLES):
+        known = (*TABLES, *MOLECULES)
+        if place.parent in sources and (table in known or f"{table}s" in known):
             raise RunError(f"{path} would be read as a table of the data in {place.parent}: give another folder")
 
 

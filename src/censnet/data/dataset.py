@@ -109,7 +109,7 @@ class TypedData(IndexedData):
         >>> people = {"source": ["ann", "ann", "bob"], "target": ["bob", "eve", "eve"]}
         >>> data = read_data(pd.DataFrame({**people, "eur": [10, 20, 900]}))
         >>> data.graph
-        Graph(3 nodes x 0, 3 edges x 0)
+        Graph(3 nodes x 0, 3 edges x 0, directed)
         >>> data.encode({"edge": torch.tensor([0, 1])}).graph.edges.tolist()
         [[-1.0], [1.0], [177.0]]
     """
@@ -159,11 +159,23 @@ class TypedData(IndexedData):
                 if level is not Level.GRAPH:
                     of_row = np.append(training[level.owners(self.graph).numpy()], False)  # -1: it became nothing
                     chosen.setdefault(level.table, np.flatnonzero(of_row[became.numpy()]))
+        if self.schema.smiles is not None and {"nodes", "edges"} & chosen.keys():
+            chosen["graphs"] = self._training_molecules(chosen)
         if links is None:
             return chosen, None
         if "edges" not in chosen and len(self.rows("edge")):
             chosen["edges"] = links.rows.to_input(self.rows("edge")).train.numpy()
         return chosen, links.rows.train.numpy()
+
+    def _training_molecules(self, chosen: Mapping[str, IntArray]) -> IntArray:
+        """The rows of molecules that are for training, or one of whose atoms or bonds is."""
+        found = [chosen[table] for table in chosen if table == "graphs"]
+        for level in (Level.NODE, Level.EDGE):
+            if level.table in chosen and isinstance(self.graph, GraphSet):
+                rows = self.rows(level)[torch.from_numpy(chosen[level.table])]
+                graphs = np.unique(level.owners(self.graph)[rows[rows >= 0]].numpy())
+                found.append(np.flatnonzero(np.isin(self.rows("graph").numpy(), graphs)))
+        return np.unique(np.concatenate(found))
 
 
 def _find_training_rows(
@@ -206,7 +218,7 @@ class Dataset(IndexedData):
         >>> payments = pd.DataFrame({**people, "eur": [5, 70, 9]})
         >>> data = load_data(payments)
         >>> data.graph
-        Graph(3 nodes x 2, 3 edges x 1)
+        Graph(3 nodes x 2, 3 edges x 1, directed)
         >>> data.results("edge", pd.DataFrame({"fraud": [0.1, 0.9, 0.2]}))
           source target  eur  fraud
         0    ann    bob    5    0.1

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,16 +19,31 @@ from censnet.data.datasets.builtin import from_tensors, read_builtin
 from censnet.data.graph_features import GraphFeatures
 from censnet.data.molecules.assemble import assemble_molecules, find_molecule_keys
 from censnet.data.molecules.featurize import featurize
+from censnet.data.molecules.label_sources import (
+    are_molecules,
+    chemical_name,
+    find_long_tables,
+    refuse_chemical_words,
+    rename_table,
+    take_labels,
+    without_lists,
+)
 from censnet.data.molecules.structure_files import is_structure_file, read_structures
 from censnet.data.tables.assemble import Assembled, assemble
 from censnet.data.tables.column_notes import notation_notes, warn_unseen_categories
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.expand_targets import expand_targets, resolve_targets
+from censnet.data.tables.expand_targets import (
+    expand_targets,
+    resolve_targets,
+    spread_list_targets,
+    target_columns,
+    with_siblings,
+)
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, Schema, Standardize
+from censnet.data.tables.schema import Features, Hydrogens, Schema, Standardize
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS, Level
@@ -48,6 +64,7 @@ def load_data(
     overrides: Mapping[str, str] | None = None,
     descriptors: bool = False,
     standardize: Standardize = "none",
+    hydrogens: Hydrogens = "implicit",
     directed: bool | None = None,
 ) -> Dataset:
     """Read data of any form into a graph or many, with statistics from some rows or from all.
@@ -70,6 +87,8 @@ def load_data(
         descriptors: whether molecules have rdkit's descriptors as features, too; a given schema says so itself.
         standardize: what rdkit's MolStandardize does to molecules: `none`, `fragment` (the largest), `parent` (that
             without charges) or `tautomer` (the canonical one of that); a given schema says so itself.
+        hydrogens: whether the hydrogens of molecules are atoms (`explicit`) or counted at their heavy atom
+            (`implicit`); a given schema says so itself.
         directed: whether edges go from `source` to `target`. If None, networkx graphs are what they are, and tables and
             PyG data are directed unless each edge is there twice, once in each direction with the same data; a given
             schema says so itself.
@@ -84,6 +103,7 @@ def load_data(
         overrides=overrides,
         descriptors=descriptors,
         standardize=standardize,
+        hydrogens=hydrogens,
         directed=directed,
     )
     return typed.encode(train_rows)
@@ -100,12 +120,14 @@ def read_data(
     descriptors: bool = False,
     standardize: Standardize = "none",
     scaffolds: bool = False,
+    hydrogens: Hydrogens = "implicit",
     directed: bool | None = None,
 ) -> TypedData:
     """Read data of any form, resolve ids and find the kinds of columns; nothing is encoded yet.
 
     Args:
-        data, schema, target, strict, features, overrides, descriptors, standardize, directed: as in `load_data`.
+        data, schema, target, strict, features, overrides, descriptors, standardize, hydrogens, directed: as in
+            `load_data`.
         scaffolds: whether the scaffolds of molecules are computed, too.
     """
     check_arguments(read_data, locals())
@@ -122,33 +144,85 @@ def read_data(
             logger.warning("%s", notes[0])
         built_in = read_builtin(data, features if schema is None else schema.features)
         if not isinstance(built_in, Tables):
-            _check_options(descriptors, standardize)
+            _check_options(specs, descriptors, standardize, hydrogens)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
             _check_direction(directed, built_in)
             return _from_assembled(data, built_in, {}, notes, expand_targets(specs, built_in.tables, overrides)[0])
         data = built_in
     if isinstance(data, Graph | GraphSet):
-        _check_options(descriptors, standardize)
+        _check_options(specs, descriptors, standardize, hydrogens)
         made = from_tensors(data)
         _check_direction(directed, made)
         return _from_assembled("graph", made, {}, [], expand_targets(specs, made.tables, overrides)[0])
-    tables = _as_tables(data, find_roles(overrides, schema))
+    roles = find_roles(overrides, schema)
+    tables = _as_tables(data, roles)
+    if are_molecules(tables, roles, specs):
+        return _read_molecules(
+            name, tables, specs, schema, overrides, notes, strict, directed, features=features,
+            standardize=standardize, isotopes=built_in_set, descriptors=descriptors, scaffolds=scaffolds,
+            hydrogens=hydrogens,
+        )  # fmt: skip
+    _check_options(specs, descriptors, standardize, hydrogens)
     tables, specs, targets, said = resolve_targets(specs, tables, overrides, None if schema is None else schema.targets)
     notes += said
     problems = RowErrors(tables, strict)
-    if tables.nodes is None and tables.edges is None:
-        decided = table_overrides(overrides, {t: list(f.columns) for t, f in tables.frames().items()}, CHOICES)
-        keys = find_molecule_keys(tables, schema, decided)
-        made = assemble_molecules(
-            tables, keys, schema, targets, features, decided, problems, notes,
-            standardize, built_in_set, descriptors, scaffolds,
-        )  # fmt: skip
-        _check_direction(directed, made)
-    else:
-        _check_options(descriptors, standardize)
-        oriented = [spec.column for spec in specs if spec.kind == "oriented"]
-        made = assemble(tables, schema, targets, overrides, problems, notes, features, directed, oriented)
+    oriented = [spec.column for spec in specs if spec.kind == "oriented"]
+    made = assemble(tables, schema, targets, overrides, problems, notes, features, directed, oriented)
+    return _finish(name, made, problems, notes, specs, schema)
+
+
+def _read_molecules(
+    name: str,
+    tables: Tables,
+    specs: list[TargetSpec],
+    schema: Schema | None,
+    overrides: Mapping[str, str] | None,
+    notes: list[Note],
+    strict: bool,
+    directed: bool | None,
+    **options: Any,
+) -> TypedData:
+    """Molecules, and tables of their atoms and bonds where these have labels; `options` as in `assemble_molecules`."""
+    for spec in specs:
+        if spec.kind == "oriented":
+            raise DataError(
+                f"target {spec.text} is of molecules, expected one of edges: a bond has no order of its ends"
+            )
+    overrides = {rename_table(column): kind for column, kind in (overrides or {}).items()}
+    tables = find_long_tables(tables, specs, schema)
+    long = {table: list(frame.columns) for table, frame in tables.frames().items() if table != "graphs"}
+    taken = take_labels(tables, specs, schema, overrides)
+    tables, of_parts = taken.tables, [spec for spec in taken.specs if spec.level is not Level.GRAPH]
+    notes += taken.notes
+    asked = target_columns(specs) if schema is None else schema.targets
+    tables = spread_list_targets(tables, {"graphs": asked.get("graphs", [])})
+    columns = {table: list(frame.columns) for table, frame in tables.frames().items()}
+    decided = table_overrides(overrides, long | columns, CHOICES)
+    if schema is None:
+        of_graphs = [spec for spec in taken.specs if spec.level is Level.GRAPH]
+        of_graphs, said = expand_targets(of_graphs, without_lists(tables, taken.labels), decided["graphs"])
+        notes += said
+        order = list(dict.fromkeys(spec.level for spec in taken.specs))
+        specs = sorted([*of_parts, *of_graphs], key=lambda spec: order.index(spec.level))
+    targets = with_siblings(target_columns(spec for spec in specs if spec.level is Level.GRAPH), tables)
+    problems = RowErrors(tables, strict)
+    keys = find_molecule_keys(tables, schema, decided)
+    made = assemble_molecules(
+        tables, keys, schema, targets, decided=decided, problems=problems, notes=notes, labels=taken.labels, **options
+    )
+    _check_direction(directed, made)
+    return _finish(name, made, problems, notes, specs, schema)
+
+
+def _finish(
+    name: str,
+    made: Assembled,
+    problems: RowErrors,
+    notes: list[Note],
+    specs: Sequence[TargetSpec],
+    schema: Schema | None,
+) -> TypedData:
     made = _check_graph_table(made, problems)
     notes += notation_notes(made.tables, made.schema) if schema is None else warn_unseen_categories(made.tables, schema)
     notes += problems.notes(made.tables)
@@ -208,11 +282,17 @@ def suggest_targets(data: object, column: str) -> list[str]:
     found = read_builtin(data) if sources.is_built_in(data) else _as_tables(data, {})
     frames = (found if isinstance(found, Tables) else found.tables).frames()
     holders = [level for level in COLUMN_LEVELS if column in frames.get(level.table, ())]
-    return [TargetSpec(level, column).name for level in holders]
+    names = [TargetSpec(level, column).name for level in holders]
+    return list(map(chemical_name, names)) if isinstance(found, Tables) and are_molecules(found, {}) else names
 
 
-def _check_options(descriptors: bool, standardize: Standardize) -> None:
+def _check_options(
+    specs: Sequence[TargetSpec], descriptors: bool, standardize: Standardize, hydrogens: Hydrogens
+) -> None:
     """Raise for what is asked of molecules where there are none."""
+    refuse_chemical_words(specs)
+    if hydrogens != "implicit":
+        raise DataError(f"data.hydrogens is {hydrogens}, expected molecules: there is no table of SMILES")
     if descriptors:
         raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
     if standardize != "none":

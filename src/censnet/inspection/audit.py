@@ -98,9 +98,11 @@ def find_leaks(
     groupings = find_groupings(data) if targets else []
     for table, columns in targets.items():
         for column in columns:
-            found += _leaking_columns(data, table, column)
+            if table == "graphs" or data.schema.smiles is None:  # atoms and bonds have no column that is a feature
+                found += _leaking_columns(data, table, column)
             found += _across(data, table, column, groupings)
-    found += _same_molecules(data, splits.get("graphs"), targets.get("graphs", ()))
+    if data.schema.smiles is not None:
+        return found + _same_molecules(data, _split_of_molecules(data, splits), targets.get("graphs", ()))
     for table in TABLES:
         if table in splits:
             found += _same_rows(data, table, splits[table], targets.get(table, ()))
@@ -128,6 +130,8 @@ def _bad_rows(data: Dataset) -> list[Finding]:
         if problems:
             file, total = data.tables.name(table), len(data.tables.frames()[table])
             rows = f"{len(problems):,} of {count(total, 'row')} of {file} cannot be used"
+            if data.schema.smiles is not None and table != "graphs":  # all atoms and bonds, whatever was in the file
+                rows = f"{count(len(problems), 'row')} of {file} cannot be used"
             found.append(Finding(level="problem", what=rows + summarize_errors(problems)))
     return found
 
@@ -222,6 +226,22 @@ def _same_molecules(data: Dataset, split: Split | None, targets: Sequence[str] =
     if split is not None:
         found += _duplicates_across_splits(group, split, f"{file}: ", "the same molecule")
     return found
+
+
+def _split_of_molecules(data: Dataset, splits: Mapping[str, Split]) -> Split | None:
+    """The split of molecules: their own, or that of their atoms or bonds."""
+    graphs = data.graph
+    if "graphs" in splits or not isinstance(graphs, GraphSet):
+        return splits.get("graphs")
+    for table, split in splits.items():
+        level = Level.of_table(table)
+        rows = data.rows(level).numpy()
+        codes = split.codes(len(rows))
+        part = np.full(len(graphs) + 1, -1, codes.dtype)  # the last is that of rows without a molecule
+        used = (rows >= 0) & (codes >= 0)
+        part[level.owners(graphs).numpy()[rows[used]]] = codes[used]
+        return Split.of(part[data.rows("graph").numpy()])
+    return None
 
 
 def _molecules(data: Dataset, graphs: GraphSet, smiles: str) -> Array:

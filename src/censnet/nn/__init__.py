@@ -1,6 +1,7 @@
 """Modules with parameters: the two layers and their kernels, the encoder, heads and link decoders, and the model."""
 
 from censnet.nn.decoder import LinkDecoder
+from censnet.nn.directed import DirectedEdgeLayer, DirectedNodeLayer
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import CensNet
 from censnet.nn.heads import GraphHead, Head, RowHead
@@ -18,6 +19,8 @@ __all__ = [
     "CensNet",
     "CensNetVAE",
     "Chebyshev",
+    "DirectedEdgeLayer",
+    "DirectedNodeLayer",
     "Dropout",
     "EdgeLayer",
     "GraphHead",

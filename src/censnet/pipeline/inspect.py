@@ -15,6 +15,7 @@ from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.split_file import Split, read_splits
 from censnet.data.tables.notes import Note
+from censnet.data.tables.schema import Hydrogens
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, SettingsError
 from censnet.inspection.cost import Cost, estimate_cost
@@ -37,6 +38,7 @@ def inspect_data(
     *,
     overrides: Mapping[str, str] | None = None,
     estimate: bool = False,
+    hydrogens: Hydrogens = "implicit",
 ) -> Report:
     """Read data and report on it.
 
@@ -46,11 +48,12 @@ def inspect_data(
         splits: a file of splits to audit. A table with the column `split` is audited by it otherwise.
         overrides: column -> kind or role, as in `load_data`.
         estimate: whether to measure a training step, and so estimate the memory and time of a training.
+        hydrogens: as in `load_data`.
     """
     if not target and is_built_in(data):
         target = list(DATASETS[data].targets)
     link = bool(target) and parse_targets(target)[1]
-    typed = read_data(data, target=target or None, overrides=overrides)
+    typed = read_data(data, target=target or None, overrides=overrides, hydrogens=hydrogens)
     dataset = typed.encode()
     specs = list(typed.targets)
     parts, links = _read_splits(dataset, splits)

@@ -107,6 +107,7 @@ def prepare(
         descriptors=settings.data.descriptors,
         standardize=settings.data.standardize,
         scaffolds=settings.data.split == "scaffold",
+        hydrogens=settings.data.hydrogens,
         directed=None if settings.data.directed == "auto" else settings.data.directed,
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)

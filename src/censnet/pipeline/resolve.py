@@ -18,16 +18,22 @@ from censnet.errors import ArgumentError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.ops.triangles import count_wedges
 from censnet.pipeline.splitting import has_wide_masks
 from censnet.settings.oriented import UNREAD, is_oriented, with_steps, without_unread
 from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
 from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, ORIENTED, DataSettings, Recipe, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
-from censnet.training.task_data import TaskData
+from censnet.training.batches import MAX_FULL_BATCH, choose_sampling
+from censnet.training.devices import total_memory
+from censnet.training.task_data import TaskData, build_model
 
 TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write them, or of another run
 
+SAMPLED_STEPS = 4000  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
+MIN_EPOCHS = 6
+MAX_WEDGES = 64  # for each edge, up to which triangles are looked for by default
 MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
 CANDIDATES = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
 
@@ -121,7 +127,40 @@ def resolve_settings(task_data: TaskData, settings: Settings, changed: Collectio
                 "links are predicted, expected none beside an oriented column or target: train two models"
             )
     settings = _resolve_diffusion(task_data, _resolve_candidates(task_data, settings, changed))
-    return _resolve_inputs(task_data, settings, changed)
+    settings = _resolve_batches(task_data, _resolve_inputs(task_data, settings, changed), changed)
+    return _resolve_epochs(task_data, settings, changed)
+
+
+def _resolve_epochs(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """The number of epochs where neighborhoods are sampled: that of a preset is for full batches, one step each."""
+    training, graph = settings.training, task_data.graph
+    if (
+        not isinstance(graph, Graph)
+        or task_data.links is not None
+        or task_data.members > 1
+        or "training.epochs" in changed
+    ):
+        return settings
+    with torch.device("meta"):
+        model = build_model(task_data, settings)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    sampling = choose_sampling(task_data, training, model, total_memory(device), device.type == "cpu").sampling
+    if sampling != "neighbors":
+        return settings
+    labeled = max(int((part == 0).any(1).sum()) for part in task_data.parts.values())
+    steps = max(1, min(labeled // training.batch_size_for(labeled), training.max_steps_per_epoch or labeled))
+    changes = {"epochs": min(max(SAMPLED_STEPS // steps, MIN_EPOCHS), training.epochs)}
+    if "training.patience" not in changed and training.patience is not None:
+        changes["patience"] = min(max(changes["epochs"] // 3, MIN_EPOCHS // 2), training.patience)
+    return settings.model_copy(update={"training": training.model_copy(update=changes)})
+
+
+def _resolve_batches(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """The batch size for many graphs: of a preset for nodes or edges it is one of nodes or edges, not of graphs."""
+    of_rows = bool(task_data.targets) and task_data.targets[0].level != Level.GRAPH
+    if isinstance(task_data.graph, Graph) or not of_rows or "training.batch_size" in changed:
+        return settings
+    return settings.model_copy(update={"training": settings.training.model_copy(update={"batch_size": "auto"})})
 
 
 def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
@@ -231,14 +270,19 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         changes["directed"] = graph.directed
     elif model.directed and not graph.directed:
         raise SettingsError("model.directed is true, expected false or auto: the edges of the data have no direction")
-    if model.position_steps == "auto":
-        changes["position_steps"] = 0 if task_data.node_features or isinstance(graph, GraphSet) else DIFFUSION_STEPS
+    if model.triangles == "auto":
+        changes["triangles"] = _has_few_triangles(task_data, settings)
+    elif model.triangles and isinstance(graph, GraphSet):
+        raise SettingsError("model.triangles is true, expected false: there are many graphs")
+    why = _why_no_known_labels(task_data)
+    if model.position_steps == "auto":  # beside known labels it is learned by heart
+        off = task_data.node_features or isinstance(graph, GraphSet) or (model.known_labels and why is None)
+        changes["position_steps"] = 0 if off else DIFFUSION_STEPS
     for name in ("structural_features", "position_steps"):
         if sparse and changes.get(name, getattr(model, name)):
             if f"model.{name}" in changed:
                 raise SettingsError(f"model.{name} is {getattr(model, name)}, but the features of nodes are sparse")
             changes[name] = 0 if name == "position_steps" else False
-    why = _why_no_known_labels(task_data)
     if model.known_labels and why is not None:
         if "model.known_labels" in changed and model.known_labels is True:
             raise SettingsError(f"model.known_labels is true, expected false: known labels tell nothing, as {why}")
@@ -246,6 +290,19 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
     elif model.known_labels == "auto":
         changes["known_labels"] = True
     return settings.model_copy(update={"model": model.model_copy(update=changes)})
+
+
+def _has_few_triangles(task_data: TaskData, settings: Settings) -> bool:
+    """Whether triangles are looked for by default: on one graph that fits a step, at a cost of a few layers."""
+    graph, model = task_data.graph, settings.model
+    if (
+        not isinstance(graph, Graph)
+        or task_data.links is not None
+        or settings.training.sampling not in ("auto", "full")
+    ):
+        return False
+    values = (graph.num_nodes + graph.num_edges) * model.hidden * len(model.layers)
+    return values <= MAX_FULL_BATCH and count_wedges(graph.incidence) <= MAX_WEDGES * max(graph.num_edges, 1)
 
 
 def _why_no_known_labels(task_data: TaskData) -> str | None:

@@ -26,6 +26,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import BoolArray, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.pipeline.molecule_splits import find_split_column
 from censnet.settings.schema import DataSettings
 
 
@@ -46,6 +47,8 @@ def split_rows(
     seed = seed if settings.split_seed is None else settings.split_seed
     if settings.split == "file":
         return _from_file(data, columns, settings)
+    if data.schema.smiles is not None and any(level != Level.GRAPH for level in columns):
+        return _with_molecules(data, columns, settings, seed)
     found = {}
     for level, names in columns.items():
         labels = pd.DataFrame({name: data.labels(level, name) for name in names})
@@ -220,6 +223,50 @@ def _with_their_graphs(draw: _Draw) -> Split:
     of_row, rows = part[draw.level.owners(graphs).numpy()], draw.rows
     split = Split.of(np.where(rows >= 0, of_row[rows], -1))
     return replace(split, source=source, by_fractions=by_fractions)
+
+
+def _with_molecules(
+    data: TypedData, columns: Mapping[str, Sequence[str]], settings: DataSettings, seed: int
+) -> dict[str, Split]:
+    """One split of molecules for all levels: atoms and bonds go with their molecule, and so does its own label."""
+    graphs, graph_of_row = data.graph, data.rows("graph").numpy()
+    num_rows = len(graph_of_row)
+    assert isinstance(graphs, GraphSet)
+    labels = {
+        level: pd.DataFrame({name: data.labels(level, name) for name in names}) for level, names in columns.items()
+    }
+    labeled = np.zeros(num_rows, bool)
+    kept = np.flatnonzero(graph_of_row >= 0)
+    row_of_graph = np.full(len(graphs), -1)
+    row_of_graph[graph_of_row[kept]] = kept
+    for level, frame in labels.items():
+        some = np.flatnonzero(frame.notna().any(axis=1).to_numpy() & (data.rows(level).numpy() >= 0))
+        owners = Level(level).owners(graphs).numpy()[data.rows(level).numpy()[some]]
+        rows = row_of_graph[owners]
+        labeled[rows[rows >= 0]] = True
+    if not labeled.any():
+        names = [name for frame in labels.values() for name in frame.columns]
+        raise DataError(f"no row has a label, expected some in {first_few(names)}", data.tables.name("graphs"))
+    given = labels.get(Level.GRAPH) if settings.split in ("stratified", "label-rate") else None
+    if given is None:
+        if settings.split in ("stratified", "label-rate"):
+            raise DataError(
+                f"data.split is {settings.split}, expected auto, ratio, scaffold, column, time or file: atoms and "
+                "bonds go with their molecules, which have no label"
+            )
+        given = pd.DataFrame({"": np.where(labeled, 1.0, np.nan)})
+    whole = _Draw(data, Level.GRAPH, given, settings, seed)
+    column = find_split_column(data, settings)
+    split = (_stated(whole) or _drawn(whole)) if column is None else _complete(read_column(*column), whole)
+    codes = split.codes(num_rows)
+    part = np.full(len(graphs), -1, codes.dtype)
+    part[graph_of_row[kept]] = codes[kept]
+    way, found = "" if split.source.startswith("drawn") else "by ", {}
+    for level, frame in labels.items():
+        of_row, rows = np.append(part[Level(level).owners(graphs).numpy()], -1), data.rows(level).numpy()
+        mine = replace(Split.of(np.where(rows >= 0, of_row[rows], -1)), by_fractions=split.by_fractions)
+        found[level] = _usable(replace(mine, source=f"molecules {way}{split.source}"), data.rows(level), frame)
+    return found
 
 
 def _usable(split: Split, rows: Tensor, labels: pd.DataFrame) -> Split:

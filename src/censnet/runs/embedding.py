@@ -65,7 +65,7 @@ def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.Da
     if Level(level).table not in frames:
         return _atoms_or_bonds(dataset, level, values)
     found = dataset.results(level, values, keep="ids")
-    if dataset.schema.smiles is None:
+    if dataset.schema.smiles is None or Level(level) is not Level.GRAPH:
         return found
     found = found.rename(columns=rename_taken(found.columns, ["row"]))
     return pd.concat([pd.Series(np.arange(1, len(found) + 1), name="row"), found], axis=1)

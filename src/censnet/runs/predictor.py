@@ -19,7 +19,7 @@ from censnet.data.load import given_smiles, load_data
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import ArgumentError, DataError, RunError, quote
-from censnet.levels import Level
+from censnet.levels import MOLECULE_LEVELS, Level
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
@@ -60,6 +60,10 @@ class Predictor:
         """The levels that are predicted: node, edge, graph, link."""
         return [*self.targets, *(["link"] if self.config.link else [])]
 
+    def level_of(self, word: str | None) -> str | None:
+        """The level that a user names; of molecules, `atom` and `bond` are `node` and `edge`."""
+        return word if word is None or self.schema.smiles is None else MOLECULE_LEVELS.get(word, word)
+
     def predict(
         self,
         data: object,
@@ -77,7 +81,8 @@ class Predictor:
 
         Args:
             data: anything `load_data` takes, or a SMILES, or several. It may have other rows and other graphs.
-            level: the level to predict, where the run has several: node, edge, graph or link.
+            level: the level to predict, where the run has several: node, edge, graph or link; of molecules also atom
+                and bond.
             keep: the user's columns to repeat: all, or those that identify a row.
             pairs: for links, the pairs (source, target) to score; the rows of the table of edges if None.
             top: for links, return this many of the most probable pairs without an edge instead.
@@ -90,7 +95,7 @@ class Predictor:
         check_arguments(Predictor.predict, locals())
         if level is None and len(self.levels) > 1:
             raise ArgumentError(f"level is not given, expected one of {', '.join(self.levels)}: this run predicts each")
-        level = level or self.levels[0]
+        level = self.level_of(level) or self.levels[0]
         if level not in self.levels:
             raise ArgumentError(
                 f"level is {quote(level)}, expected {' or '.join(self.levels)}: this run predicts no other"

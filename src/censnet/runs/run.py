@@ -108,6 +108,7 @@ class Run(Predictor):
             level: node, edge or graph.
         """
         check_arguments(Run.split, locals())
+        level = self.level_of(level) or level
         if level not in self.targets:
             levels = " or ".join(self.targets) or "nothing"
             raise ArgumentError(f"level is {quote(level)}, expected {levels}, which this run predicts")

@@ -131,7 +131,8 @@ def model_inputs(settings: ModelSettings, targets: Sequence[Target]) -> ModelInp
     """The inputs that a model has beside the features of the data; "auto" is off until it is resolved."""
     known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
-    return ModelInputs(settings.structural_features, steps, known, settings.directed is True)
+    directed, triangles = settings.directed is True, settings.triangles is True
+    return ModelInputs(settings.structural_features, steps, known, directed, triangles)
 
 
 def build_kernel(settings: ModelSettings) -> Kernel:

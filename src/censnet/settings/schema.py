@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from censnet.data.tables.schema import Features, Standardize
+from censnet.data.tables.schema import Features, Hydrogens, Standardize
 from censnet.errors import quote
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
@@ -134,10 +134,15 @@ class ModelSettings(_Settings):
         description="whether nodes and edges also have counts as features: edges and distinct neighbors of a node, "
         "parallel and reciprocal edges of an edge",
     )
+    triangles: bool | Literal["auto"] = Field(
+        False,
+        description="whether edges also have the number of their triangles as features, and what is known of the labels "
+        "in these; auto is true on one graph that is trained as a whole and has few enough",
+    )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,
         description=f"steps of the diffusion embedding that nodes have as positional encoding; auto is "
-        f"{DIFFUSION_STEPS} where nodes have no columns, else 0 (none)",
+        f"{DIFFUSION_STEPS} where nodes have no columns and no labels are inputs, else 0 (none)",
     )
     known_labels: bool | Literal["auto"] = Field(
         False,
@@ -283,7 +288,7 @@ class TrainingSettings(_Settings):
         gt=0,
         lt=1,
         description="where known labels are inputs, the mean share of the training labels that a step hides and "
-        "predicts; a step in seven hides all, so that the model can predict without them",
+        "predicts; one step in ten hides all, so that the model can predict without them",
     )
     edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(
@@ -356,6 +361,11 @@ class DataSettings(_Settings):
         "none",
         description="standardization of molecules: the largest fragment, the parent (that without charges), or the "
         "canonical tautomer of the parent",
+    )
+    hydrogens: Hydrogens = Field(
+        "implicit",
+        description="hydrogens of molecules: explicit makes each an atom with its bond, implicit counts them at their "
+        "heavy atom",
     )
 
 

@@ -20,6 +20,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
 from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_structure, node_structure
+from censnet.ops.triangles import TYPES, find_triangles
 from censnet.tasks.targets import Target
 
 Shown = Mapping[str, Tensor]  # level -> mask of the rows whose labels are shown
@@ -34,6 +35,8 @@ class ModelInputs:
         position_steps: steps of the diffusion embedding that nodes have as positional encoding; 0: none.
         known: targets whose known labels are inputs.
         directed: whether counts are by direction.
+        triangles: whether edges have the number of their triangles (`ops.triangles`) as features and, of known labels
+            that are numbers or one of two classes, the means over the edges of these and of their products.
 
     Example:
         >>> fraud = Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"])
@@ -50,6 +53,7 @@ class ModelInputs:
     position_steps: int = 0
     known: Sequence[Target] = ()
     directed: bool = False
+    triangles: bool = False
 
     @property
     def levels(self) -> list[str]:
@@ -65,22 +69,34 @@ class ModelInputs:
     @property
     def edge_width(self) -> int:
         """Channels that are added to edges."""
-        return (EDGE_WIDTH[self.directed] if self.structure else 0) + self.label_width("edge")
+        structure = EDGE_WIDTH[self.directed] if self.structure else 0
+        return structure + (TYPES[self.directed] if self.triangles else 0) + self.label_width("edge")
 
     def label_width(self, level: str) -> int:
         """Channels of the known labels of a level."""
-        return sum(_label_width(target) for target in self.known if target.level == level)
+        own = sum(map(_label_width, self._of(level)))
+        return own + (3 * TYPES[self.directed] * len(self._balanced) if level == "edge" and self.triangles else 0)
+
+    @property
+    def _balanced(self) -> list[int]:
+        """Of the known targets of edges, those whose labels have a product: numbers, and one of two classes."""
+        return [number for number, target in enumerate(self._of("edge")) if target.kind != "multiclass"]
+
+    def _of(self, level: str) -> list[Target]:
+        return [target for target in self.known if target.level == level]
 
     def add(self, graph: Graph | GraphSet) -> Graph | GraphSet:
         """The graph with these features; no label is shown yet."""
         if not (self.node_width or self.edge_width):
             return graph
         nodes, edges = [graph.nodes], [graph.edges]
-        if self.structure or self.position_steps:
+        if self.structure or self.position_steps or self.triangles:
             incidence = graph.incidence if isinstance(graph, Graph) else _incidence(graph)
             if self.structure:
                 nodes.append(node_structure(incidence, self.directed).to(graph.nodes))
                 edges.append(edge_structure(incidence, self.directed).to(graph.edges))
+            if self.triangles:
+                edges.append(find_triangles(incidence, self.directed).count.to(graph.edges).log1p())
             if self.position_steps:
                 nodes.append(positional_encoding(graph.nodes, incidence, self.position_steps))
         for rows, level in ((nodes, "node"), (edges, "edge")):
@@ -105,14 +121,19 @@ class ModelInputs:
         rows = {"node": graph.nodes, "edge": graph.edges}
         for level in self.levels:
             width = self.label_width(level)
-            channels = self._channels(level, labels[level], shown[level].bool()).to(rows[level])
-            rows[level] = torch.cat([rows[level][:, :-width], channels], dim=1)
+            visible = shown[level].bool()
+            channels = [self._channels(level, labels[level], visible)]
+            if level == "edge" and self.triangles:
+                for number in self._balanced:
+                    values, binary = labels[level][:, number], self._of("edge")[number].kind == "binary"
+                    channels.append(self._triangle_channels(graph, 2 * values - 1 if binary else values, visible))
+            rows[level] = torch.cat([rows[level][:, :-width], *(each.to(rows[level]) for each in channels)], dim=1)
         return graph.with_features(rows["node"], rows["edge"])
 
     def _channels(self, level: str, labels: Tensor, shown: Tensor) -> Tensor:
         """One-hot classes, or a number and whether it is known; zeros where a label is missing or hidden."""
-        targets, found = [target for target in self.known if target.level == level], []
-        for target, values in zip(targets, labels.unbind(1), strict=True):
+        found = []
+        for target, values in zip(self._of(level), labels.unbind(1), strict=True):
             known = shown & ~values.isnan()
             filled = torch.where(known, values, 0.0)
             if target.is_number:
@@ -120,6 +141,19 @@ class ModelInputs:
             else:
                 found.append(F.one_hot(filled.long(), len(target.classes)) * known.unsqueeze(1))
         return torch.cat([channels.float() for channels in found], dim=1)
+
+    def _triangle_channels(self, graph: Graph, values: Tensor, shown: Tensor) -> Tensor:
+        """Over the triangles of an edge by type, the sums of the labels of both edges and of their products.
+
+        Each is divided by the number of triangles whose labels are known, and one more. (E, 3 * types)
+        """
+        triangles = find_triangles(graph.incidence, self.directed)
+        known = shown & ~values.isnan()
+        number = torch.where(known, values, 0.0)
+        first, second = number[triangles.first], number[triangles.second]
+        both = (known[triangles.first] & known[triangles.second]).to(number.dtype)
+        sums = triangles.sum(torch.stack([first * both, second * both, first * second, both], dim=1))
+        return (sums[..., :3] / (sums[..., 3:] + 1)).flatten(1)
 
 
 def _label_width(target: Target) -> int:

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 SAVED_VALUES = 12  # values saved for the backward pass, for each node or edge and channel of a layer
 MAX_MEMORY = 0.6  # share of the memory that these may take
 MAX_FULL_BATCH = 2**26  # values of all layers in one pass on a CPU, from which on a full-batch step takes seconds
-ALL_HIDDEN = 0.15  # share of the steps that show no label, so that a model can predict without them
+ALL_HIDDEN = 0.1  # share of the steps that show no label, so that a model can predict without them
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +179,11 @@ class SampledSubgraphs:
             raise SettingsError(
                 f"training.sampling is {settings.sampling}, expected full, which links and batched ensembles need"
             )
+        if task_data.inputs is not None and task_data.inputs.triangles:
+            raise SettingsError(
+                f"training.sampling is {settings.sampling}, expected full, or model.triangles=false: a sampled subgraph "
+                "has fewer triangles than the whole graph"
+            )
         self.graph, self.task_data, self.settings = task_data.graph, task_data, settings
         self.level: Literal["node", "edge"] = "node" if "node" in task_data.parts else "edge"
         self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
@@ -200,17 +205,18 @@ class SampledSubgraphs:
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         if self.settings.sampling == "proportional":
             subgraph = induced_subgraph(self.graph, chosen)
-            return self._batch(subgraph, *self._training_rows(subgraph, list(self.task_data.parts)))
+            batch = self._batch(subgraph, *self._training_rows(subgraph, list(self.task_data.parts)))
+            return self._show(batch, subgraph, generator, seeds=False)
         subgraph = sample_neighbors(self.graph, chosen, self.level, self.fanout, generator)
         others = [level for level in self.task_data.parts if level != self.level]
         rows, numbers = self._training_rows(subgraph, others)
         rows, numbers = {**rows, self.level: subgraph.seeds}, {**numbers, self.level: chosen}
         return self._show(self._batch(subgraph, rows, numbers), subgraph, generator)
 
-    def _show(self, batch: Batch, subgraph: Subgraph, generator: torch.Generator) -> Batch:
+    def _show(self, batch: Batch, subgraph: Subgraph, generator: torch.Generator, seeds: bool = True) -> Batch:
         """Show the known labels of a subgraph, but for those of the rows in the loss.
 
-        Seeds are all in the loss. Of another level, a share of the training rows is hidden and predicted.
+        Seeds are all in the loss. Of other training rows, a share is hidden and predicted.
         """
         inputs, task_data = self.task_data.inputs, self.task_data
         if inputs is None or not inputs.known:
@@ -220,7 +226,7 @@ class SampledSubgraphs:
         ratio = _hidden_ratio(self.hidden_ratio, generator)
         for level in inputs.levels:
             every = subgraph.nodes if level == "node" else subgraph.edges
-            if level != self.level:
+            if level != self.level or not seeds:
                 hidden = _draw(len(rows[level]), ratio, generator).to(every.device)
                 for found in (rows, labels, censoring):
                     if level in found:

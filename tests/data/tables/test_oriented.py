@@ -175,3 +175,13 @@ def test_one_pair_of_labels_that_contradict_each_other_is_left_out() -> None:
     data = load_data(rows, target="edge:flow=oriented", overrides={"slope": "oriented"})
     assert list(data.problems["edges"]) == [0, 1]
     assert "with its sign in one of them" in data.problems["edges"][0]
+
+
+def test_bonds_and_atoms_are_not_oriented() -> None:
+    molecules = pd.DataFrame(
+        {"smiles": ["CCO", "CC"], "charge": [[0.1, -0.2, 0.1], [0.5, -0.5]], "pull": [[1.0, -2.0], [3.0]]}
+    )
+    with pytest.raises(DataError, match="bond has no order of its ends"):
+        load_data(molecules, target="bond:pull=oriented")
+    with pytest.raises(DataError, match="expected one of edges"):
+        load_data(molecules, target="atom:charge=oriented")

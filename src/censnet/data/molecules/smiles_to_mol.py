@@ -107,10 +107,12 @@ class Parser:
         molecule = self.molecule_or_none(text)
         if molecule is None:
             return []
+        if self._reading.hydrogens == "explicit":
+            return list(range(Chem.AddHs(molecule).GetNumAtoms()))
         spelling = read_spelling(text, self._reading.isotopes)
         if "H" not in spelling.smiles and self._standard is None:
             return list(range(molecule.GetNumAtoms()))
-        whole = _with_hydrogens(spelling.smiles)
+        whole = parse_with_hydrogens(spelling.smiles)
         for atom in whole.GetAtoms():
             atom.SetIntProp(POSITION, atom.GetIdx())
         whole = Chem.RemoveHs(whole)
@@ -149,7 +151,7 @@ def _parse(text: str) -> Any:
     return molecule
 
 
-def _with_hydrogens(text: str) -> Any:
+def parse_with_hydrogens(text: str) -> Any:
     """The molecule with each atom that is written, in the order of the text."""
     options = Chem.SmilesParserParams()
     options.removeHs = False  # type: ignore[assignment]

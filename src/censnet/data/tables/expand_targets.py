@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -160,7 +160,7 @@ def resolve_targets(
     return ResolvedTargets(tables, list(specs), with_siblings(target_columns(specs), tables), notes)
 
 
-def target_columns(specs: Sequence[TargetSpec]) -> dict[str, list[str]]:
+def target_columns(specs: Iterable[TargetSpec]) -> dict[str, list[str]]:
     """Table -> the columns to predict there; `*` is none yet.
 
     >>> from censnet.data.tables.target_spec import parse_targets

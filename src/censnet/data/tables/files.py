@@ -26,6 +26,7 @@ from censnet.files import atomic_file
 from censnet.levels import COLUMN_LEVELS, Level
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
+MOLECULES = {"molecules": "graphs", "bonds": "edges", "atoms": "nodes"}  # names of files, if there are no others
 STRUCTURES = (".smi", ".smi.gz", ".smiles", ".sdf", ".sdf.gz", ".sd", ".mol")  # molecules: `molecules.structure_files`
 
 
@@ -88,6 +89,12 @@ class Tables:
         every, changed = self.frames() | dict(frames), copy.copy(self)
         changed.by_level = {level: every[level.table] for level in COLUMN_LEVELS if level.table in every}
         changed.names = self.names | dict(names or {})
+        return changed
+
+    def only(self, *levels: Level) -> Tables:
+        """The same without the tables of other levels."""
+        changed = copy.copy(self)
+        changed.by_level = {level: frame for level, frame in self.by_level.items() if level in levels}
         return changed
 
 
@@ -223,10 +230,8 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
         inside = sorted(source.iterdir())
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", str(source)) from None
-    for path in inside:
-        table = path.name.split(".")[0].lower()
-        table = table if table in TABLES else table + "s"
-        if table in TABLES and _suffix(path) is not None:
+    for path, table in _tables_of(inside):
+        if table is not None:
             if table in names:
                 raise DataError(f"stands beside {names[table]}, expected one file of {table}", path.name)
             frames[table], names[table] = read_table(path, keys), path.name
@@ -235,6 +240,16 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
     if not frames:
         raise DataError("holds no nodes, edges or graphs table, expected files such as edges.csv", str(source))
     return Tables().with_frames(frames, names)
+
+
+def _tables_of(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
+    """The table that each file is by its name. Files of molecules, bonds and atoms are tables if there is no other."""
+    stems = [path.name.split(".")[0].lower().removesuffix("s") + "s" for path in paths if _suffix(path) is not None]
+    known = dict(zip(TABLES, TABLES, strict=True))
+    if not {"nodes", "edges"} & set(stems):
+        known |= {stem: table for stem, table in MOLECULES.items() if stem != "molecules" or "graphs" not in stems}
+    files = [path for path in paths if _suffix(path) is not None]
+    return [(path, known.get(stem)) for path, stem in zip(files, stems, strict=True)]
 
 
 def as_tables(frame: pd.DataFrame, name: str, roles: Mapping[str, str] | None = None) -> Tables:

@@ -25,6 +25,7 @@ class RowErrors:
     def __init__(self, tables: Tables, strict: bool) -> None:
         self.found: dict[str, dict[int, RowError]] = {}
         self._tables, self._strict = tables, strict
+        self.num_rows: dict[str, int] = {}  # of the user's tables, where those in memory have others
 
     def name(self, table: str) -> str:
         """The file of a table."""
@@ -77,10 +78,16 @@ class RowErrors:
     def notes(self, tables: Tables) -> list[Note]:
         """A note on each table with bad rows: how many, why, and the first. It is logged as a warning, too."""
         said = list[Note]()
-        for table, messages in self.found.items():
+        of_graphs = set(self.found.get("graphs", {}).values())
+        for table, every in self.found.items():
+            # a molecule that cannot be read is said once, and not of its atoms and bonds again
+            messages = {row: text for row, text in every.items() if table == "graphs" or text not in of_graphs}
             frame = tables.frames().get(table)
             if messages and frame is not None:
-                file, rows = tables.name(table), f"{len(messages):,} of {count(len(frame), 'row')}"
+                file, rows = (
+                    tables.name(table),
+                    f"{len(messages):,} of {count(self.num_rows.get(table, len(frame)), 'row')}",
+                )
                 lost = f"{rows} cannot be used and {plural(len(messages), 'gets')} no result"
                 said.append(Note("row error", f"{file}: {lost}{summarize_errors(messages)}"))
                 logger.warning("%s", said[-1])

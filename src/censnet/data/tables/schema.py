@@ -26,6 +26,7 @@ Structure = Literal["none", "degree", "constant"]
 Features = Literal["rich", "paper", "released"]
 EdgeForm = Literal["once", "twice"]
 Standardize = Literal["none", "fragment", "parent", "tautomer"]
+Hydrogens = Literal["implicit", "explicit"]
 
 
 class TableSchema(BaseModel):
@@ -102,7 +103,10 @@ class MoleculeReading(BaseModel):
         standardize: what rdkit's MolStandardize does to it; see `Standardizer`.
         dummies: whether dummy atoms (``*``) are atoms of no known element, as in polymers, or make a row a bad one.
         isotopes: whether isotope labels are kept. Then a labeled hydrogen is an atom of the graph; without them it is
-            counted at its heavy atom like any other. The built-in sets keep them, as in the published results.
+            counted at its heavy atom like any other. The built-in sets keep them, as in the published results, and so
+            do molecules whose atoms or bonds are predicted, so that these are numbered as rdkit numbers them.
+        hydrogens: whether each hydrogen is an atom of the graph (``explicit``), as rdkit's AddHs makes them, or counted
+            at its heavy atom (``implicit``).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -110,6 +114,7 @@ class MoleculeReading(BaseModel):
     standardize: Standardize = "none"
     dummies: bool = False
     isotopes: bool = True
+    hydrogens: Hydrogens = "implicit"
 
 
 class Schema(BaseModel):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from censnet.errors import ArgumentError, DataError, quote
-from censnet.levels import COLUMN_LEVELS, Level
+from censnet.levels import COLUMN_LEVELS, MOLECULE_LEVELS, Level
 
 TargetKind = Literal["binary", "multiclass", "regression", "oriented"]
 
 SYNONYMS: dict[str, TargetKind] = {"number": "regression", "classes": "multiclass"}
 _FORM = "expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link"
 _KINDS = "binary, multiclass, regression or oriented"
+_LEVELS: dict[str, Level] = {**{str(level): level for level in COLUMN_LEVELS}, **MOLECULE_LEVELS}
 _WORDS = "|".join((*get_args(TargetKind), *SYNONYMS))
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _KIND = re.compile(r"\s*=\s*([^,:]*?)\s*(?=$|,|:)")
@@ -34,6 +35,7 @@ class TargetSpec:
         positive: the positive class of a binary target, as it is written in the table; the rarer one if None.
         every: whether it stands for every column that is left.
         without: of those, columns that are no target.
+        of_molecules: whether it was written `atom:` or `bond:`, which stand for `node:` and `edge:` of molecules.
 
     Example:
         >>> TargetSpec("graph", "liver, bile", "binary", "1")
@@ -46,6 +48,7 @@ class TargetSpec:
     positive: str | None = None
     every: bool = False
     without: tuple[str, ...] = ()
+    of_molecules: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", Level.of_column(self.level))
@@ -62,7 +65,13 @@ class TargetSpec:
     @property
     def name(self) -> str:
         """Level and column, as `parse_targets` reads them."""
-        return f"{self.level}:{'*' if self.every else quote_name(self.column, alone='*')}"
+        return f"{self.word}:{'*' if self.every else quote_name(self.column, alone='*')}"
+
+    @property
+    def word(self) -> str:
+        """The level as the user writes it: `bond` for edges of molecules."""
+        words = {level: word for word, level in MOLECULE_LEVELS.items()}
+        return words[self.level] if self.of_molecules else str(self.level)
 
     @property
     def text(self) -> str:
@@ -92,7 +101,7 @@ def as_items(target: Targets | None) -> list[TargetLike]:
     """
     if target is None:
         return []
-    if isinstance(target, str | TargetSpec) or (isinstance(target, tuple) and target and target[0] in COLUMN_LEVELS):
+    if isinstance(target, str | TargetSpec) or (isinstance(target, tuple) and target and target[0] in _LEVELS):
         return [cast(TargetLike, target)]
     if not isinstance(target, Iterable):
         raise DataError(f"target is {quote(target)}, {_FORM}")
@@ -113,8 +122,9 @@ def parse_targets(target: Targets | None, required: bool = True) -> tuple[list[T
 
     The grammar is `LEVEL:ENTRY,ENTRY...` or `link`, where an entry is `COLUMN`, `COLUMN=KIND` or `COLUMN=binary:CLASS`,
     and `*` is every column that is left. A name with a comma in it, or with what would be taken for a kind, is put in
-    quotes, and a quote in it is doubled, as in CSV. In Python a target may also be a `TargetSpec`, or a tuple of level,
-    column and, if they are given, kind and positive class.
+    quotes, and a quote in it is doubled, as in CSV. Of molecules, `atom` and `bond` stand for `node`
+    and `edge`. In Python a target may also be a `TargetSpec`, or a tuple of level, column and, if they are given, kind
+    and positive class.
 
     >>> parse_targets(["node:age=regression,sex", "link"])
     ([TargetSpec(node:age=regression), TargetSpec(node:sex)], True)
@@ -139,10 +149,11 @@ def parse_targets(target: Targets | None, required: bool = True) -> tuple[list[T
             link = True
         else:
             level, _, columns = item.strip().partition(":")
-            if level not in COLUMN_LEVELS:
+            if level not in _LEVELS:
                 raise DataError(f"target is {quote(item)}, {_FORM}")
-            found += [TargetSpec(Level(level), *entry) for entry in _entries(columns, item)]
-    names = [spec.name for spec in found]
+            chemical = level in MOLECULE_LEVELS
+            found += [TargetSpec(_LEVELS[level], *entry, (), chemical) for entry in _entries(columns, item)]
+    names = [replace(spec, of_molecules=False).name for spec in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"target {twice} is given twice, expected each once")
@@ -151,15 +162,16 @@ def parse_targets(target: Targets | None, required: bool = True) -> tuple[list[T
 
 def _from_tuple(item: tuple[str, ...]) -> TargetSpec:
     """A target from level, column, and perhaps kind and positive class; the column is taken as it is."""
-    if not (2 <= len(item) <= 4 and item[0] in COLUMN_LEVELS and isinstance(item[1], str) and item[1]):
+    if not (2 <= len(item) <= 4 and item[0] in _LEVELS and isinstance(item[1], str) and item[1]):
         raise DataError(f"target is {quote(item)}, expected (LEVEL, COLUMN) or (LEVEL, COLUMN, KIND)")
     kind, positive = (*item[2:], None, None)[:2]
     return TargetSpec(
-        Level(item[0]),
+        _LEVELS[item[0]],
         item[1],
         None if kind is None else _kind(kind, item, positive),
         None if positive is None else str(positive),
         every=item[1] == "*",
+        of_molecules=item[0] in MOLECULE_LEVELS,
     )
 
 

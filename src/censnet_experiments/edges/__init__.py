@@ -1,0 +1,1 @@
+"""Graphs whose edges carry data: simulated payments, patterns, grids and pipes, trust, and bonds."""
