@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from censnet.ops.caching import cached, forget, unchecked
+from censnet.ops.caching import cached, forget, store, stored, unchecked
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
 from censnet.ops.segments import EndPairs, Segments, chunk_segments, linear_map, sum_pairs, sum_segments, take_rows
 from censnet.text import plural
@@ -178,6 +178,56 @@ class Incidence:
             return edges.new_zeros(self.num_nodes, edges.shape[1]).index_add(0, self.ends[end], edges)
         index, segments = self.end_index[end], self.end_segments[end]
         return linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index))
+
+    # -- B = R - S, whose columns change sign with the order of the ends; 0 for a loop --------------------------------
+
+    def difference(self, nodes: Tensor) -> Tensor:
+        """B^t x: on each edge, its end minus its start. (N, d) -> (E, d)."""
+        self._check("nodes", nodes, self.num_nodes, "(N, d)")
+        if torch.compiler.is_compiling():
+            return nodes[self.ends[1]] - nodes[self.ends[0]]
+        return linear_map(nodes, self._difference, self._divergence)
+
+    def divergence(self, edges: Tensor) -> Tensor:
+        """B z: on each node, the sum over the edges that end there minus those that start there. (E, d) -> (N, d)."""
+        self._check("edges", edges, self.num_edges, "(E, d)")
+        if torch.compiler.is_compiling():
+            out = edges.new_zeros(self.num_nodes, edges.shape[1])
+            return out.index_add(0, self.ends[1], edges).index_add(0, self.ends[0], edges, alpha=-1)
+        return linear_map(edges, self._divergence, self._difference)
+
+    def _difference(self, nodes: Tensor) -> Tensor:
+        return sum_pairs(nodes, self.pairs, self.signs[0])
+
+    def _divergence(self, edges: Tensor) -> Tensor:
+        return sum_segments(edges, self.csr.edge, self.signs[1])
+
+    @cached
+    def signs(self) -> tuple[Tensor, Tensor]:
+        """The entries of B in the order of `pairs`, and in that of `csr`: -1 at the start of an edge, 1 at its end."""
+        node = torch.ones_like(self.ends).cumsum(0) * 2 - 3  # -1 and 1
+        node = node if self.is_loop is None else node * ~self.is_loop
+        edge = self.csr.edge.index.long()
+        at_end = (
+            self.ends[1][edge] != self.csr.other.index.long()
+        )  # the node at the other end is not its end: it is here
+        weight = torch.where(at_end, 1, -1)
+        weight = weight if self.is_loop is None else weight * ~self.is_loop[edge]
+        return node.t().reshape(-1).float(), weight.float()
+
+    @cached
+    def canonical(self) -> tuple[Incidence, Tensor]:
+        """The same edges, each from its lower to its higher node, and for each -1 where that exchanged its ends. (E,)
+
+        What is computed on these is the same to the bit, whatever the order of the ends was.
+        """
+        low, high = torch.minimum(*self.ends), torch.maximum(*self.ends)
+        same = unchecked(Incidence, ends=torch.stack([low, high]), num_nodes=self.num_nodes, owner=self.owner,
+                         num_graphs=self.num_graphs)  # fmt: skip
+        known = stored(self, "edge_owner", "is_loop", "_by_graph", "node_degree", "edge_count", "edge_degree",
+                       "multiplicity", "is_first")  # fmt: skip
+        store(same, **known)
+        return same, torch.where(self.ends[0] > self.ends[1], -1.0, 1.0)
 
     @cached
     def end_segments(self) -> tuple[Segments, Segments]:

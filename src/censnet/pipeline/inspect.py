@@ -24,6 +24,7 @@ from censnet.levels import Level
 from censnet.pipeline.prepare import prepare_typed
 from censnet.pipeline.splitting import find_stated, has_wide_masks
 from censnet.settings.presets import make_settings
+from censnet.settings.schema import ORIENTED
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
 
@@ -80,7 +81,8 @@ def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool =
         halves = torch.arange(count).unsqueeze(1) % 2
         task_data = TaskData(data.encode().graph, [target], {"node": labels}, {"node": halves})
         return estimate_cost(task_data, make_settings("paper", "node"))
-    settings = make_settings("strong", specs[0].level if specs else "link", link=link)
+    odd = data.schema.edges.odd_width > 0 or any(spec.kind == "oriented" for spec in specs)
+    settings = make_settings("strong", ORIENTED if odd else specs[0].level if specs else "link", link=link)
     prepared = prepare_typed(data, specs, link, settings, [])
     return max((estimate_cost(prepared.task_data, each) for each in prepared.recipes), key=lambda cost: cost.bytes)
 

@@ -96,7 +96,7 @@ def prepare(
         preset, changes, seed: as in `make_settings`.
     """
     asked, link = read_targets(data, target)
-    settings = make_settings(preset, section_of(asked), changes, seed, link)
+    settings = make_settings(preset, section_of(asked, overrides), changes, seed, link)
     if settings.data.split_column is not None:
         asked = [replace(item, without=(settings.data.split_column,)) if item.every else item for item in asked]
     typed = read_data(

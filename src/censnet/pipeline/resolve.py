@@ -6,7 +6,7 @@ an error; so is one that nothing would read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import cast
 
 import torch
@@ -20,8 +20,18 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.triangles import count_wedges
 from censnet.pipeline.splitting import has_wide_masks
+from censnet.settings.oriented import UNREAD, is_oriented, with_steps, without_unread
 from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, of_directed_links, values_of
-from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
+from censnet.settings.schema import (
+    DIFFUSION_STEPS,
+    MANY,
+    MOLECULE,
+    OF_LINKS,
+    ORIENTED,
+    DataSettings,
+    Recipe,
+    Settings,
+)
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
 from censnet.training.batches import MAX_FULL_BATCH, choose_sampling
@@ -78,8 +88,12 @@ def read_settings(
     return {name: value for name, value in changes.items() if value != usual[name]}, settings.preset, settings.seed
 
 
-def section_of(specs: Collection[TargetSpec]) -> Level:
-    """The section of a preset for some targets: that of the first, or of links."""
+def section_of(specs: Collection[TargetSpec], overrides: Mapping[str, str] | None = None) -> str:
+    """The section of a preset for some targets: that of the first, or of links; oriented where one or a column is."""
+    if any(spec.kind == "oriented" for spec in specs) or "oriented" in (overrides or {}).values():
+        return ORIENTED
+    if any(spec.of_molecules for spec in specs) and next(iter(specs)).level != Level.GRAPH:
+        return MOLECULE
     return next((spec.level for spec in specs), Level.LINK)
 
 
@@ -95,7 +109,11 @@ def resolve_recipes(
         dataset: the data.
         splits: of the rows of each level.
     """
-    section = task_data.targets[0].level if task_data.targets else Level.LINK
+    section: str = task_data.targets[0].level if task_data.targets else Level.LINK
+    if is_oriented(task_data.targets, task_data.graph.odd_width):
+        section = ORIENTED
+    elif dataset.schema.smiles is not None and section in (Level.NODE, Level.EDGE):
+        section = MOLECULE
     link = task_data.links is not None
     usual = make_settings(settings.preset, section, None, settings.seed, link)
     _check_unused(task_data, settings, usual, dataset, splits)
@@ -113,6 +131,15 @@ def resolve_recipes(
 
 def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:
     """The settings of one recipe as they can be followed on the data; the arguments are those of `resolve_recipes`."""
+    if is_oriented(task_data.targets, task_data.graph.odd_width):
+        settings = settings.model_copy(update={"model": without_unread(settings.model)})
+        if isinstance(task_data.graph, Graph) and settings.preset == "strong":
+            training = with_steps(settings.training, changed)
+            settings = settings.model_copy(update={"training": training})
+        if task_data.links is not None:
+            raise SettingsError(
+                "links are predicted, expected none beside an oriented column or target: train two models"
+            )
     settings = _resolve_diffusion(task_data, _resolve_candidates(task_data, settings, changed))
     settings = _resolve_batches(task_data, _resolve_inputs(task_data, settings, changed), changed)
     return _resolve_sampling(task_data, settings, changed)
@@ -159,6 +186,8 @@ def _resolve_batches(task_data: TaskData, settings: Settings, changed: Collectio
 def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
     """The recipes of a preset to train: from `MANY` labeled nodes on both, unless the graph is big."""
     chosen = settings.training.recipe
+    if is_oriented(task_data.targets, task_data.graph.odd_width):
+        return ["low_label"]
     if chosen != "auto":
         return [chosen]
     nodes = [target.level for target in task_data.targets[:1]] == ["node"] and has_high_label_recipe(settings.preset)
@@ -183,6 +212,10 @@ def _check_unused(
 def _unused(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]]:
     """The settings of model and training that nothing reads, and why."""
     levels, model = {target.level for target in task_data.targets}, settings.model
+    if is_oriented(task_data.targets, task_data.graph.odd_width):
+        yield from ((f"model.{name}", why) for name, (_, why) in UNREAD.items())
+        yield "training.recipe", "it is of nodes, and a column or target is oriented"
+        yield "training.gates", "oriented layers do not start as a kernel without gates"
     if task_data.links is None:
         for group, names in OF_LINKS.items():
             yield from ((f"{group}.{name}", "it is of links, and none are predicted") for name in names)
@@ -365,7 +398,7 @@ def _why_no_pseudo_labels(task_data: TaskData, settings: Settings) -> str | None
     if len(task_data.targets) != 1:
         return f"there {plural(len(task_data.targets), 'is')} {count(len(task_data.targets), 'target')}"
     (target,) = task_data.targets
-    if target.level != "node" or target.kind == "regression":
+    if target.level != "node" or target.is_number:
         return f"{target.level}:{target.column} is {target.kind}" + (" of edges" if target.level == "edge" else "")
     if target.is_wide:
         return f"{target.level}:{target.column} has {len(target.classes):,} classes"

@@ -13,8 +13,10 @@ from censnet.nn.heads import GraphHead, Head, LayerHead, RowHead
 from censnet.nn.kernels import KERNELS, Kernel
 from censnet.nn.layers import LAYERS, LayerOptions, letters_of
 from censnet.nn.model import Encoder, Model
+from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
+from censnet.settings.oriented import build_edge_head, build_oriented_encoder, is_oriented
 from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, target_range
@@ -32,6 +34,7 @@ def build_model(
     link: bool = False,
     node_features: bool = True,
     graph_width: int = 0,
+    odd_width: int = 0,
     reference_size: tuple[float, float] | None = None,
     make_encoder: MakeEncoder | None = None,
 ) -> Model:
@@ -46,25 +49,30 @@ def build_model(
         link: whether links are predicted.
         node_features: whether the nodes have features of their own, not only default ones.
         graph_width: channels of the features of graphs, which the head of graphs reads.
+        odd_width: of the features of edges, the last ones, that change sign where the two ends are exchanged. If there
+            are any, or a target is oriented, the encoder is `OrientedNet`.
         reference_size: nodes and edges of an average training graph, by which pooled sums are divided.
         make_encoder: builds another encoder in the place of CensNet.
     """
-    dropout = settings.dropout_for(
-        bool(targets) and not link and all(target.kind == "regression" for target in targets)
-    )
+    dropout = settings.dropout_for(bool(targets) and not link and all(target.is_number for target in targets))
     settings = settings.model_copy(update={"dropout": dropout})
     by_level = {level: [target for target in targets if target.level == level] for level in COLUMN_LEVELS}
     by_level = {level: found for level, found in by_level.items() if found}
+    oriented = is_oriented(targets, odd_width) and make_encoder is None
+    if oriented and link:
+        raise SettingsError("links are predicted, expected none beside an oriented column or target: train two models")
     layers, options = settings.layers, layer_options(settings, link)
     inputs = model_inputs(settings, targets)
     node_width, edge_width = node_width + inputs.node_width, edge_width + inputs.edge_width
     last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link
-    if last and make_encoder is None:  # another encoder has its own last layer
+    if last and make_encoder is None and not oriented:  # another encoder has its own last layer
         check_last_layer(settings, next(iter(by_level)))
         layers = layers[:-1]
     encoder: Encoder
     if make_encoder is not None:
         encoder = make_encoder(node_width, edge_width, settings)
+    elif oriented:
+        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, dropout)
     else:
         encoder = CensNet(
             node_width,
@@ -93,6 +101,8 @@ def build_model(
             )  # fmt: skip
             if reference_size is not None:
                 head.set_reference_size(*reference_size)
+        elif isinstance(encoder, OrientedNet) and level == "edge":
+            heads[level] = build_edge_head(encoder, found, settings, dropout, limits)
         else:
             reads_nodes = settings.edge_head_reads_nodes and level == "edge"
             directed = settings.directed is True and reads_nodes

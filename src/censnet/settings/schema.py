@@ -16,6 +16,8 @@ from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
 
 PRESETS = ("strong", "paper", "released")
+MOLECULE = "molecule"  # section of a preset for atoms and bonds of molecules
+ORIENTED = "oriented"  # section of a preset where the sign of a target or of a column follows the order of the ends
 Gates = Literal["learned", "frozen"]
 Recipe = Literal["low_label", "high_label"]
 OF_LINKS = {

@@ -104,7 +104,11 @@ class ModelInputs:
                 rows.append(rows[0].new_zeros(len(rows[0]), self.label_width(level)))
         if len(nodes) > 1 and graph.nodes.layout != torch.strided:
             raise ValueError("nodes is sparse, expected dense features beside structural ones, positions and labels")
-        return graph.with_features(*(torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges)))
+        if graph.odd_width and len(edges) > 1:  # odd features stay last
+            width = graph.edge_width - graph.odd_width
+            edges = [graph.edges[:, :width], *edges[1:], graph.edges[:, width:]]
+        node_rows, edge_rows = (torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges))
+        return graph.with_features(node_rows, edge_rows)
 
     def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown) -> Graph:
         """The graph with the labels of some rows as features.
@@ -132,7 +136,7 @@ class ModelInputs:
         for target, values in zip(self._of(level), labels.unbind(1), strict=True):
             known = shown & ~values.isnan()
             filled = torch.where(known, values, 0.0)
-            if target.kind == "regression":
+            if target.is_number:
                 found.append(torch.stack([filled, known.to(filled.dtype)], dim=1))
             else:
                 found.append(F.one_hot(filled.long(), len(target.classes)) * known.unsqueeze(1))
@@ -153,7 +157,7 @@ class ModelInputs:
 
 
 def _label_width(target: Target) -> int:
-    return 2 if target.kind == "regression" else len(target.classes)
+    return 2 if target.is_number else len(target.classes)
 
 
 def positional_encoding(features: Tensor, incidence: Incidence, steps: int) -> Tensor:
