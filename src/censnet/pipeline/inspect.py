@@ -22,6 +22,7 @@ from censnet.inspection.cost import Cost, estimate_cost
 from censnet.inspection.report import Report, make_report
 from censnet.levels import Level
 from censnet.pipeline.prepare import prepare_typed
+from censnet.pipeline.resolve import section_of
 from censnet.pipeline.splitting import find_stated, has_wide_masks
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ORIENTED
@@ -82,7 +83,7 @@ def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool =
         task_data = TaskData(data.encode().graph, [target], {"node": labels}, {"node": halves})
         return estimate_cost(task_data, make_settings("paper", "node"))
     odd = data.schema.edges.odd_width > 0 or any(spec.kind == "oriented" for spec in specs)
-    settings = make_settings("strong", ORIENTED if odd else specs[0].level if specs else "link", link=link)
+    settings = make_settings("strong", ORIENTED if odd else section_of(specs), link=link)
     prepared = prepare_typed(data, specs, link, settings, [])
     return max((estimate_cost(prepared.task_data, each) for each in prepared.recipes), key=lambda cost: cost.bytes)
 

@@ -118,11 +118,11 @@ def resolve_recipes(
     usual = make_settings(settings.preset, section, None, settings.seed, link)
     _check_unused(task_data, settings, usual, dataset, splits)
     found = []
-    for recipe in choose_recipes(task_data, settings):
+    one_recipe: list[Recipe] = ["low_label"]
+    for recipe in one_recipe if section in (ORIENTED, MOLECULE) else choose_recipes(task_data, settings):
         one = settings
-        if (
-            recipe == "high_label" and settings.training.recipe != "high_label"
-        ):  # candidates of the other are not its own
+        if recipe == "high_label" and settings.training.recipe != "high_label":
+            # candidates of the other are not its own
             changes = values_of(settings, set(changed) - CANDIDATES) | {"training.recipe": "high_label"}
             one = make_settings(settings.preset, section, changes, settings.seed, link)
         found.append(resolve_settings(task_data, one, changed))
@@ -186,8 +186,6 @@ def _resolve_batches(task_data: TaskData, settings: Settings, changed: Collectio
 def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
     """The recipes of a preset to train: from `MANY` labeled nodes on both, unless the graph is big."""
     chosen = settings.training.recipe
-    if is_oriented(task_data.targets, task_data.graph.odd_width):
-        return ["low_label"]
     if chosen != "auto":
         return [chosen]
     nodes = [target.level for target in task_data.targets[:1]] == ["node"] and has_high_label_recipe(settings.preset)
