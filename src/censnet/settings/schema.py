@@ -142,8 +142,8 @@ class ModelSettings(_Settings):
     )
     triangles: bool | Literal["auto"] = Field(
         False,
-        description="whether edges also have the number of their triangles as features, and what is known of the labels "
-        "in these; auto is true on one graph that is trained as a whole and has few enough",
+        description="whether edges also have the number of their triangles as features, and what is known of the "
+        "labels in these; auto is true on one graph that is trained as a whole and has few enough",
     )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,
