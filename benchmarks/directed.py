@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from censnet.cli.heap import keep_heap
 
 from benchmarks.graphs import power_law
 from benchmarks.records import take_turns, write_record
+from censnet.cli.options import keep_heap
 from censnet.nn import DirectedEdgeLayer, DirectedNodeLayer, EdgeLayer, NodeLayer
 from censnet.nn.layers import IncidenceLayer
 from censnet.ops import Incidence

@@ -79,7 +79,7 @@ def links(
     asks whether j follows i, so hiding it would ask another question, and no model could learn how often links are
     returned. Parallel edges are still hidden together. Up to half of the negatives of a part are its links turned
     around, where there is no such edge (the "biased" task of the same paper); the others are random ordered pairs. So
-    a score that ignores direction has an AUC of at most 0.75 where no link is returned.
+    a score that ignores direction has an AUC of about 0.75 at best where no link is returned.
 
     Args:
         graph: edges once each; parallel edges and loops may be among them.
