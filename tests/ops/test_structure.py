@@ -11,7 +11,7 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.ops.incidence import Incidence
-from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_structure, node_structure
+from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_port, edge_structure, node_structure
 
 
 def counts(features: Tensor) -> list[list[int]]:
@@ -23,8 +23,10 @@ def test_by_hand() -> None:
     incidence = Incidence(torch.tensor([[0, 0, 1, 2], [1, 1, 0, 2]]), 4)
     assert counts(node_structure(incidence, directed=True)) == [[2, 1, 1, 1], [1, 2, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0]]
     assert counts(node_structure(incidence, directed=False)) == [[3, 1], [3, 1], [1, 0], [0, 0]]
-    assert counts(edge_structure(incidence, directed=True)) == [[1, 0, 1], [1, 1, 1], [0, 0, 2], [0, 0, 1]]
-    assert counts(edge_structure(incidence, directed=False)) == [[2, 0], [2, 1], [2, 2], [0, 0]]
+    assert counts(edge_structure(incidence, directed=True)) == [[1, 1], [1, 1], [0, 2], [0, 1]]
+    assert counts(edge_structure(incidence, directed=False)) == [[2], [2], [2], [0]]
+    assert counts(edge_port(incidence, directed=True)) == [[0], [1], [0], [0]]
+    assert counts(edge_port(incidence, directed=False)) == [[0], [1], [2], [0]]
 
 
 @given(incidence=incidences())
@@ -36,10 +38,12 @@ def test_against_a_slow_count(incidence: Incidence) -> None:
         assert node[i] == [len(out), len(into), len(set(out)), len(set(into))]
     of = Counter(rows)
     for number, (s, t) in enumerate(rows):
-        assert edge[number] == [of[s, t] - 1, rows[:number].count((s, t)), of[t, s]]
+        assert edge[number] == [of[s, t] - 1, of[t, s]]
+        assert counts(edge_port(incidence, directed=True))[number] == [rows[:number].count((s, t))]
     plain = [frozenset(pair) for pair in rows]
     for number, found in enumerate(counts(edge_structure(incidence, directed=False))):
-        assert found == [plain.count(plain[number]) - 1, plain[:number].count(plain[number])]
+        assert found == [plain.count(plain[number]) - 1]
+        assert counts(edge_port(incidence, directed=False))[number] == [plain[:number].count(plain[number])]
 
 
 @given(incidence=incidences())
@@ -47,7 +51,7 @@ def test_without_direction_the_order_of_the_ends_does_not_matter(incidence: Inci
     ends = incidence.ends.clone()
     ends[:, ::2] = ends[:, ::2].flip(0)
     swapped = Incidence(ends, incidence.num_nodes)
-    for function in (node_structure, edge_structure):
+    for function in (node_structure, edge_structure, edge_port):
         assert function(swapped, directed=False).equal(function(incidence, directed=False))
 
 

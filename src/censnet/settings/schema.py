@@ -140,6 +140,11 @@ class ModelSettings(_Settings):
         description="whether nodes and edges also have counts as features: edges and distinct neighbors of a node, "
         "parallel and reciprocal edges of an edge",
     )
+    ports: bool = Field(
+        False,
+        description="whether an edge also has the number of parallel edges before it in the table as a feature; "
+        "predictions then depend on the order of rows",
+    )
     triangles: bool | Literal["auto"] = Field(
         False,
         description="whether edges also have the number of their triangles as features, and what is known of the "
