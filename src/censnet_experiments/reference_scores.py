@@ -45,6 +45,14 @@ def paper_best(table: str, cell: str, metric: str) -> ReferenceScore:
     return ReferenceScore(best.published[cell][metric][0], best.title)
 
 
+def edge_references(cell: str, metric: str) -> list[ReferenceScore]:
+    """Published scores of a cell of the table `edges`, each with its source and what differs in its protocol."""
+    found = _published()["edges"].get(cell, [])
+    return [
+        ReferenceScore(one["scores"][metric], f"{one['by']}: {one['note']}") for one in found if metric in one["scores"]
+    ]
+
+
 def sources(table: str) -> str:
     """Sources of the best published scores, differences in protocol, and the scores of the paper's own table."""
     return f"Best published: {'; '.join(_sources(table))}. {_published()[table]['protocol']}{_own_best(table)}"
