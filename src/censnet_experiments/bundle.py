@@ -22,7 +22,7 @@ from censnet.ops.graph_set import GraphSet
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
 from censnet_experiments.data import Data, LinkData, MoleculeData, NodeData, PresetData
-from censnet_experiments.edges.tasks import EdgeTasks
+from censnet_experiments.edge_tasks import EdgeTasks
 from censnet_experiments.plan import Plan
 
 PAIRS = ("validation_links", "validation_negatives", "test_links", "test_negatives")

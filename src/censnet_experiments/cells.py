@@ -55,7 +55,7 @@ def _molecules() -> dict[str, Cell]:
 
 
 def _edges() -> dict[str, Cell]:
-    """A metric is `METRIC`, or `METRIC_COLUMN` where there are several targets: see `edges.scores`."""
+    """A metric is `METRIC`, or `METRIC_COLUMN` where there are several targets: see `edge_scores`."""
     bonds: dict[str, Any] = {
         "metrics": ("mae_bde", "mae_bdfe"),
         "lower": True,

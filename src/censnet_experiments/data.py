@@ -26,7 +26,7 @@ from censnet.pipeline.prepare import prepare_typed
 from censnet.settings.presets import make_settings
 from censnet.training.task_data import TaskData
 from censnet_experiments.cells import TABLES, Cell
-from censnet_experiments.edges.tasks import EdgeTasks
+from censnet_experiments.edge_tasks import EdgeTasks
 from censnet_experiments.plan import SECTIONS
 
 SMILES = {"tox21": "smiles", "lipophilicity": "smiles"}

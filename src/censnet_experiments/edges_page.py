@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from censnet_experiments.cells import TABLES, Cell
-from censnet_experiments.edges.scores import NAMES
+from censnet_experiments.edge_scores import NAMES
 from censnet_experiments.records import Record
 from censnet_experiments.reference_scores import edge_references
 from censnet_experiments.spec import Spec, load_specs
@@ -18,6 +18,18 @@ from censnet_experiments.tables import Summaries, digits_of
 
 TABLE, OURS, TREES = "edges", "strong", "trees"
 ByKey = Mapping[tuple[str, str], Sequence[Record]]  # cell and method -> their records
+
+WORDS = {
+    "epoch": "epoch",
+    "candidate": "candidate",
+    "learning_rate": "learning rate",
+    "trees": "trees",
+    "settings": "number of the settings",
+    "features": "features",
+    "shows_labels": "known labels shown",
+    "past_labels": "older labels alone shown in training",
+}  # what a record calls a choice -> its words
+COUNTED = ("known labels shown", "older labels alone shown in training")
 
 
 @dataclass(frozen=True)
@@ -53,8 +65,8 @@ SETS = {
         "Karate club",
         "34 nodes without columns, 78 edges, two factions. `karate` has the default split of "
         "`censnet train karate --target node:faction`, 80 % / 10 % / 10 % of each faction; `karate-9` has 9 labels "
-        "for training, 5 for validation and 20 for testing. A seed draws the split. With 4 test nodes a single seed "
-        "says little.",
+        "for training, 5 for validation and 20 for testing. A seed draws the split. With 3 or 4 test nodes a single "
+        "seed says little.",
     ),
     "patterns": EdgeSet(
         "Patterns in directed multigraphs",
@@ -197,67 +209,77 @@ def _section(name: str, about: EdgeSet, by_key: ByKey, summaries: Summaries) -> 
     yield "```bash"
     yield f"censnet reproduce edges {' '.join(f'--cell {cell}' for cell in cells)}"
     yield "```"
-    yield ""
     missing = [cell for cell in cells if not any(key[0] == cell for key in by_key)]
     if missing:
-        yield f"Not run yet: {', '.join(missing)}."
         yield ""
+        yield f"Not run yet: {', '.join(missing)}."
     shown = [spec for spec in _specs().values() if any((cell, spec.method) in by_key for cell in cells)]
-    columns = [(cell, metric) for cell in cells if cell not in missing for metric in cells[cell].metrics]
-    published = _published(columns or [(cell, metric) for cell in cells for metric in cells[cell].metrics])
+    references = {one.by: one.note for cell in cells for one in edge_references(cell)}
+    if shown or references:
+        yield ""
+        yield from _scores(shown, cells, by_key, summaries)
+    if references:
+        yield ""
+        yield from _sources(references)
     if shown:
-        yield from _scores(shown, columns, by_key, summaries, published)
         yield ""
         yield from _selected(shown, cells, by_key)
         yield ""
         yield from _notes(shown)
-    elif published:
-        yield from (
-            f"- published: {', '.join(f'{cell} {value}' for cell, value in row.items())} ({by})"
-            for by, row in published.items()
+
+
+def _scores(shown: Sequence[Spec], cells: Mapping[str, Cell], by_key: ByKey, summaries: Summaries) -> Iterator[str]:
+    """All methods: the mean and its interval and, in brackets, the difference of strong on the same splits."""
+    columns = [(cell, metric) for cell in cells for metric in cells[cell].metrics]
+    yield f"| | {' | '.join(_head(cell, metric) for cell, metric in columns)} |"
+    yield f"| --- |{' ---: |' * len(columns)}"
+    for spec in shown:
+        entries = [_entry(spec, cell, metric, by_key, summaries) for cell, metric in columns]
+        yield f"| {spec.title} | {' | '.join(entries)} |"
+    published: dict[str, dict[tuple[str, str], str]] = {}
+    for cell, metric in columns:
+        for one in edge_references(cell):
+            if metric in one.scores:
+                value = f"{one.scores[metric]:.{digits_of(cells[cell])}f}"
+                published.setdefault(one.by, {})[cell, metric] = value
+    for by, row in published.items():
+        yield f"| published: {by} | {' | '.join(row.get(column, '') for column in columns)} |"
+    if any(spec.method == OURS for spec in shown) and len(shown) > 1:
+        yield ""
+        yield (
+            "In brackets: the mean difference of `strong` to the method on the same splits, positive where `strong` is "
+            "better, in bold where it is significant."
         )
 
 
-def _scores(
-    shown: Sequence[Spec],
-    columns: Sequence[tuple[str, str]],
-    by_key: ByKey,
-    summaries: Summaries,
-    published: Mapping[str, Mapping[str, str]],
-) -> Iterator[str]:
-    """All methods: the mean and its interval and, in brackets, the difference of strong on the same splits."""
-    heads = [f"{cell}, {metric_name(metric)}" for cell, metric in columns]
-    yield f"| | {' | '.join(heads)} |"
-    yield f"| --- |{' ---: |' * len(heads)}"
-    for spec in shown:
-        entries = []
-        for cell, metric in columns:
-            found = summaries.get((TABLE, cell, spec.method), {}).get(metric)
-            digits = digits_of(TABLES[TABLE][cell])
-            entries.append("" if found is None else _shown(found, digits))
-            if found is not None and spec.method != OURS and (cell, OURS) in by_key:
-                gap = paired(by_key[cell, OURS], by_key[cell, spec.method], metric)
-                if gap is not None:
-                    text = f"{gap.difference:+.{digits}f}"
-                    entries[-1] += f" ({f'**{text}**' if gap.is_significant else text})"
-        yield f"| {spec.title} | {' | '.join(entries)} |"
-    for by, row in published.items():
-        yield f"| *published*, {by} | {' | '.join(row.get(head, '') for head in heads)} |"
-    yield ""
-    yield (
-        "In brackets: the mean difference of `strong` to the method on the same splits, positive where `strong` is "
-        "better, in bold where it is significant."
-    )
+def _entry(spec: Spec, cell: str, metric: str, by_key: ByKey, summaries: Summaries) -> str:
+    found, digits = summaries.get((TABLE, cell, spec.method), {}).get(metric), digits_of(TABLES[TABLE][cell])
+    if found is None:
+        return ""
+    if spec.method == OURS or (cell, OURS) not in by_key:
+        return _shown(found, digits)
+    gap = paired(by_key[cell, OURS], by_key[cell, spec.method], metric)
+    if gap is None:
+        return _shown(found, digits)
+    text = f"{gap.difference:+.{digits}f}"
+    return f"{_shown(found, digits)} ({f'**{text}**' if gap.is_significant else text})"
 
 
-def _published(columns: Sequence[tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """Source -> head of the column -> published score."""
-    found: dict[str, dict[str, str]] = {}
-    for cell, metric in columns:
-        digits = digits_of(TABLES[TABLE][cell])
-        for one in edge_references(cell, metric):
-            found.setdefault(one.by, {})[f"{cell}, {metric_name(metric)}"] = f"{one.value:.{digits}f}"
-    return found
+def _head(cell: str, metric: str) -> str:
+    """The cell, without the name of its data if all cells of the data begin with it, and the metric."""
+    data = TABLES[TABLE][cell].data
+    others = [name for name, about in TABLES[TABLE].items() if about.data == data]
+    short = all(name.startswith(f"{data}-") for name in others)
+    return f"{cell.removeprefix(f'{data}-') if short else cell}, {metric_name(metric)}"
+
+
+def _sources(references: Mapping[str, str]) -> Iterator[str]:
+    """The protocols of the published scores."""
+    by_note: dict[str, list[str]] = {}
+    for by, note in references.items():
+        by_note.setdefault(note, []).append(by)
+    texts = [f"{', '.join(some)}: {note}" for note, some in by_note.items()]
+    yield f"Published: {'. '.join(texts)}."
 
 
 def _selected(shown: Sequence[Spec], cells: Mapping[str, Cell], by_key: ByKey) -> Iterator[str]:
@@ -271,18 +293,19 @@ def _selected(shown: Sequence[Spec], cells: Mapping[str, Cell], by_key: ByKey) -
 
 
 def _chosen(records: Sequence[Record]) -> str:
-    """What was selected on validation rows: ranges of numbers, and how often labels were shown."""
+    """What was selected on validation rows: ranges of numbers, and how often labels were shown.
+
+    Where there are several targets, `COLUMN_NAME` is put together with those of the other columns.
+    """
     found: dict[str, list[float]] = {}
     for record in records:
         for name, value in record.chosen.items():
-            found.setdefault(name.replace("_", " "), []).append(value)
-    texts = []
-    for name, values in found.items():
-        if name.endswith(("shows labels", "past labels")):
-            texts.append(f"{name} in {sum(map(bool, values))} of {len(values)}")
-        else:
-            texts.append(f"{name} {_range(values)}")
-    return ", ".join(texts)
+            known = next((key for key in WORDS if name == key or name.endswith(f"_{key}")), None)
+            found.setdefault(name if known is None else WORDS[known], []).append(value)
+    return ", ".join(
+        f"{name} in {sum(map(bool, values))} of {len(values)}" if name in COUNTED else f"{name} {_range(values)}"
+        for name, values in found.items()
+    )
 
 
 def _notes(shown: Sequence[Spec]) -> Iterator[str]:

@@ -31,8 +31,8 @@ from censnet_experiments.baselines.boosted_trees import (
 from censnet_experiments.baselines.edge_peers import fit_edge_peer
 from censnet_experiments.baselines.tree_features import TreeGraph
 from censnet_experiments.cells import find_cell
-from censnet_experiments.edges.scores import Predicted, score_parts
-from censnet_experiments.edges.tasks import EdgeTask, EdgeTasks
+from censnet_experiments.edge_scores import Predicted, score_parts
+from censnet_experiments.edge_tasks import EdgeTask, EdgeTasks
 from censnet_experiments.plan import Column, EdgePeer, Pipeline, Plan, Trees
 from censnet_experiments.records import Record, Run
 

@@ -15,7 +15,7 @@ from censnet_experiments import edges_table, preset_tables, speed, table1, table
 from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
 from censnet_experiments.cells import TABLES, find_cell
 from censnet_experiments.data import Data, LinkData, MoleculeData, PresetData, prepare_data
-from censnet_experiments.edges.tasks import EdgeTasks
+from censnet_experiments.edge_tasks import EdgeTasks
 from censnet_experiments.models import CLASSICAL_MODELS
 from censnet_experiments.plan import External, Plan
 from censnet_experiments.records import Record, Run, append, missing_seeds, record_path

@@ -13,8 +13,8 @@ from censnet.ops.arrays import Array
 
 NAMES = {
     "auc": "AUC",
-    "ap": "average precision of the rarer class",
-    "f1": "F1 of the rarer class",
+    "ap": "average precision",
+    "f1": "F1",
     "accuracy": "accuracy",
     "rmse": "RMSE",
     "mae": "MAE",
