@@ -14,6 +14,7 @@ from torch_geometric.transforms import LineGraph as PyGLineGraph
 from torch_geometric.utils import to_undirected
 
 from benchmarks.citations import citation
+from benchmarks.directed import measure_directed
 from benchmarks.epochs import epochs
 from benchmarks.explicit import LineGraph, dense_rule
 from benchmarks.graphs import power_law, ring, star
@@ -172,6 +173,13 @@ def measure_growth() -> Measured:
     return rows
 
 
+def measure_direction() -> Measured:
+    """Directed layers against undirected ones, on one thread."""
+    rows = measure_directed()
+    show(f"Directed layers, forward and backward, {WIDTH} channels, one thread", rows)
+    return rows
+
+
 def main() -> None:
     torch.set_num_threads(2)
     console.print(f"memory is kept between steps, for all methods: {keep_heap()}")
@@ -180,6 +188,7 @@ def main() -> None:
         "operator": measure_operator(),
         "dense": measure_dense(),
         "growth": measure_growth(),
+        "directed": measure_direction(),
     }
     path = write_record("cpu", measured, f"{platform.machine()} CPU", "make bench")
     console.print(f"record: {path.relative_to(path.parents[2])}")

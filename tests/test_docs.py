@@ -85,6 +85,13 @@ def test_edges(tmp_path: Path) -> None:
     assert pairs.nunique().max() > 1, "two payments between the same accounts have one answer"
 
 
+@pytest.mark.slow
+def test_flows(tmp_path: Path) -> None:
+    run_doc("flows", tmp_path)
+    assert score(tmp_path, "pipes", "edge", "r2") > 0.5
+    assert score(tmp_path, "pipes", "node", "r2") > 0.2
+
+
 def test_molecules(tmp_path: Path) -> None:
     run_doc("molecules", tmp_path)
     stored = pd.read_csv(tmp_path / "runs" / "acids" / "predictions.csv")

@@ -114,10 +114,10 @@ def test_graphs_answer_alike_alone_and_together(name: str) -> None:
 DOORS = ["node classes", "edge numbers", "node classes, edges twice", "edge classes, edges twice", "links"]
 
 
-def as_networkx(frames: Frames) -> Any:
+def as_networkx(frames: Frames, directed: bool) -> Any:
     import networkx as nx
 
-    graph = nx.MultiDiGraph() if is_twice(frames["edges"]) else nx.MultiGraph()
+    graph = nx.MultiDiGraph() if directed or is_twice(frames["edges"]) else nx.MultiGraph()
     for row in frames["nodes"].to_dict("records"):
         graph.add_node(row.pop("id"), **row)
     for number, row in enumerate(frames["edges"].to_dict("records")):
@@ -137,7 +137,7 @@ def test_the_same_data_answer_alike_through_every_door(name: str, tmp_path: Path
         for table, frame in start.items():
             getattr(frame, f"to_{kind}")(folder / f"{table}.{kind}", index=False)
         np.testing.assert_allclose(numbers(run.predict(folder, level, keep="ids")), numbers(base), rtol=0, atol=NEAR)
-    graph = as_networkx(start)
+    graph = as_networkx(start, run.schema.directed)
     found = run.predict(graph, level)
     if level == "node":
         assert found["id"].tolist() == start["nodes"]["id"].tolist()

@@ -15,6 +15,7 @@ from torch_geometric.nn import Sequential, global_mean_pool
 from torch_geometric.utils import to_undirected
 
 from censnet import EdgeLayer, NodeLayer
+from censnet.nn.directed import DirectedEdgeLayer, DirectedNodeLayer
 from censnet.ops import Incidence
 from censnet.pyg import CensNetConv, each_edge_once
 
@@ -241,3 +242,139 @@ def test_an_edge_mask_of_zero_cuts_the_edge_out() -> None:
     conv._apply_sigmoid = False
     masked = conv(nodes, edge_index, edge_attr)[0]
     torch.testing.assert_close(masked, nodes @ conv.node_layer.root_weight + conv.node_layer.bias)
+
+
+# -- directed ---------------------------------------------------------------------------------------------------------
+
+FURTHER: list[dict[str, Any]] = [
+    {},
+    {"heads": 2, "gate": "bounded"},
+    {"edge_content": True, "pair_means": True, "bias": False},
+]
+
+
+def arcs(seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """A directed multigraph with loops."""
+    generator = torch.Generator().manual_seed(seed)
+    edge_index = torch.randint(7, (2, 20), generator=generator)
+    return torch.randn(9, 5, generator=generator), edge_index, torch.randn(20, 3, generator=generator)
+
+
+@pytest.mark.parametrize("options", FURTHER)
+def test_directed_edges_are_those_of_our_layers_column_by_column(options: dict[str, Any]) -> None:
+    x, edge_index, edge_attr = arcs(0)
+    conv = CensNetConv(5, 8, edge_dim=3, edge_out_channels=4, act="relu", directed=True, **options)
+    found = conv(x, edge_index, edge_attr)
+    nodes, edges = DirectedNodeLayer(5, 3, 8, **options), DirectedEdgeLayer(8, 3, 4, **options)
+    nodes.load_state_dict(conv.node_layer.state_dict())
+    edges.load_state_dict(conv.edge_layer.state_dict())
+    incidence = Incidence(edge_index, 9)
+    our_nodes = nodes(x, edge_attr, incidence).relu()
+    assert found[0].equal(our_nodes)
+    assert found[1].equal(edges(our_nodes, edge_attr, incidence).relu())
+
+
+@pytest.mark.parametrize("options", FURTHER)
+def test_directed_widths_are_found_in_the_first_call(options: dict[str, Any]) -> None:
+    x, edge_index, edge_attr = arcs(1)
+    lazy = CensNetConv(-1, 8, directed=True, **options)
+    assert repr(lazy) == "CensNetConv(-1, 8, edge_dim=-1, directed=True)"
+    lazy.reset_parameters()
+    untouched = copy.deepcopy(lazy)
+    lazy(x, edge_index, edge_attr)
+    assert repr(lazy) == "CensNetConv(5, 8, edge_dim=3, directed=True)"
+    assert type(lazy.node_layer) is DirectedNodeLayer
+    assert type(lazy.edge_layer) is DirectedEdgeLayer
+    known = CensNetConv(5, 8, edge_dim=3, directed=True, **options)
+    known.load_state_dict(lazy.state_dict())
+    untouched.load_state_dict(lazy.state_dict())
+    for other in (known, untouched):
+        for ours, theirs in zip(lazy(x, edge_index, edge_attr), other(x, edge_index, edge_attr), strict=True):
+            assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_lazy_layer_reads_the_content_of_edges(directed: bool) -> None:
+    x, edge_index, edge_attr = arcs(2)
+    if not directed:
+        edge_index, edge_attr = torch.cat([edge_index, edge_index.flip(0)], dim=1), edge_attr.repeat(2, 1)
+    conv = CensNetConv(-1, 8, edge_content=True, directed=directed, update="node")
+    assert conv(x, edge_index, edge_attr)[0].shape == (9, 8)
+    content = conv.node_layer.out_content if directed else conv.node_layer.content_weight
+    assert content.shape == (3, 8)
+
+
+def test_one_edge_index_serves_directed_and_undirected_layers() -> None:
+    x, edge_index, edge_attr = arcs(3)
+    both, attributes = torch.cat([edge_index, edge_index.flip(0)], dim=1), edge_attr.repeat(2, 1)
+    undirected, directed = (CensNetConv(5, 4, edge_dim=3, directed=value) for value in (False, True))
+    alone = directed(x, both.clone(), attributes), undirected(x, both.clone(), attributes)
+    for _ in range(2):
+        for conv, expected in ((directed, alone[0]), (undirected, alone[1])):
+            assert all(map(torch.equal, conv(x, both, attributes), expected))
+
+
+def test_a_changed_directed_edge_index_is_not_taken_for_the_old_one() -> None:
+    conv, edge_index = CensNetConv(5, 2, edge_dim=3, directed=True), arcs(4)[1]
+    x, _, edge_attr = arcs(4)
+    first = conv(x, edge_index, edge_attr)[0]
+    edge_index[1, 0] = (edge_index[1, 0] + 1) % 9
+    second = conv(x, edge_index, edge_attr)[0]
+    assert not torch.equal(first, second)
+    assert torch.equal(second, conv(x, edge_index.clone(), edge_attr)[0])
+
+
+def test_a_batch_of_directed_graphs_is_each_alone() -> None:
+    conv = CensNetConv(5, 4, edge_dim=3, directed=True, pair_means=True)
+    graphs = [Data(x=x, edge_index=ends, edge_attr=z) for x, ends, z in (arcs(seed) for seed in range(3))]
+    batch = next(iter(DataLoader(graphs, batch_size=3)))
+    x, edge_attr = conv(batch.x, batch.edge_index, batch.edge_attr, batch.batch)
+    alone = [conv(graph.x, graph.edge_index, graph.edge_attr) for graph in graphs]
+    torch.testing.assert_close(x, torch.cat([nodes for nodes, _ in alone]))
+    torch.testing.assert_close(edge_attr, torch.cat([edges for _, edges in alone]))
+
+
+def test_an_edge_mask_cuts_directed_edges_out_one_by_one() -> None:
+    x, edge_index, edge_attr = arcs(5)
+    conv = CensNetConv(5, 4, edge_dim=3, update="node", gate="bounded", directed=True, edge_content=True)
+    expected = conv(x, edge_index, edge_attr)[0]
+    conv.explain, conv._apply_sigmoid = True, False
+    conv._edge_mask = torch.ones(20)
+    torch.testing.assert_close(conv(x, edge_index, edge_attr)[0], expected)
+    conv._edge_mask[0] = 0
+    start, end = edge_index[:, 0].tolist()
+    moved = (conv(x, edge_index, edge_attr)[0] - expected).abs().amax(1) > 1e-6
+    assert set(moved.nonzero().squeeze(1).tolist()) == {start, end}
+    conv._edge_mask = torch.zeros(20)
+    masked = conv(x, edge_index, edge_attr)[0]
+    torch.testing.assert_close(masked, x @ conv.node_layer.root_weight + conv.node_layer.bias)
+
+
+def test_gnn_explainer_masks_directed_edges() -> None:
+    torch.manual_seed(0)
+    conv = CensNetConv(3, 2, edge_dim=2, update="node", directed=True)
+
+    class Nodes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = conv
+
+        def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
+            return self.conv(x, edge_index, edge_attr)[0]
+
+    explainer = Explainer(
+        Nodes(),
+        GNNExplainer(epochs=20),
+        explanation_type="model",
+        edge_mask_type="object",
+        model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
+    )
+    edge_index = torch.tensor([[0, 2, 3], [1, 0, 4]])
+    mask = explainer(torch.randn(5, 3), edge_index, edge_attr=torch.rand(3, 2) + 0.5, index=0).edge_mask
+    assert mask[:2].min() > 0
+    assert mask[2] == 0
+
+
+def test_means_over_pairs_need_a_direction() -> None:
+    with pytest.raises(ValueError, match="pair_means is set without directed, expected both"):
+        CensNetConv(5, 4, edge_dim=3, pair_means=True)

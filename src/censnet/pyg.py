@@ -14,8 +14,9 @@ from torch.utils.weak import WeakIdKeyDictionary
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.resolver import activation_resolver
 
+from censnet.nn.directed import layer_type
 from censnet.nn.kernels import Kernel
-from censnet.nn.layers import LAYERS, Gate, IncidenceLayer, LayerOptions, SelfWeight, Side, Variant
+from censnet.nn.layers import Gate, IncidenceLayer, LayerOptions, SelfWeight, Side, Variant
 from censnet.nn.lazy import LAZY_LAYERS
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.incidence import Incidence
@@ -81,27 +82,31 @@ class _Converted:
     version: int
     num_nodes: int
     batch: weakref.ref[Tensor] | None
-    undirected: Undirected
+    undirected: Undirected | None
     incidence: Incidence
 
 
-_cache: WeakIdKeyDictionary = WeakIdKeyDictionary()
+_cache: dict[bool, WeakIdKeyDictionary] = {True: WeakIdKeyDictionary(), False: WeakIdKeyDictionary()}
 
 
-def _undirected(edge_index: Tensor, num_nodes: int, batch: Tensor | None) -> _Converted:
-    """`each_edge_once` and the incidence, once for all layers that see the same `edge_index`."""
-    found: _Converted | None = _cache.get(edge_index)  # type: ignore[no-untyped-call]
+def _converted(edge_index: Tensor, num_nodes: int, batch: Tensor | None, directed: bool) -> _Converted:
+    """The incidence, and `each_edge_once` unless directed, once for all layers that see the same `edge_index`."""
+    found: _Converted | None = _cache[directed].get(edge_index)  # type: ignore[no-untyped-call]
     if (
         found is None
         or (found.version, found.num_nodes) != (edge_index._version, num_nodes)
         or (found.batch and found.batch()) is not batch
     ):
-        undirected = each_edge_once(edge_index, num_nodes)
+        check_shape("edge_index", edge_index, (2, None), "(2, num_edges)")
+        check_numbering("edge_index", edge_index, num_nodes, "node")
+        undirected = None if directed else each_edge_once(edge_index, num_nodes)
         graphs = 1 if batch is None or len(batch) == 0 else int(batch.max()) + 1
-        incidence = Incidence(undirected.ends, num_nodes, batch, graphs)
+        # a copy, since the cache would otherwise keep its own key alive
+        ends = edge_index.clone() if undirected is None else undirected.ends
+        incidence = Incidence(ends, num_nodes, batch, graphs)
         of = None if batch is None else weakref.ref(batch)
         found = _Converted(edge_index._version, num_nodes, of, undirected, incidence)
-        _cache[edge_index] = found
+        _cache[directed][edge_index] = found
     return found
 
 
@@ -109,7 +114,9 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
     r"""Update the nodes, the edges, or first the nodes and then the edges that read them: one combo of the paper.
 
     Inputs and outputs are as in PyTorch Geometric: an undirected edge is in `edge_index` twice, once in each direction,
-    and so are its attributes. Where the two copies differ, their mean is taken; both get the result.
+    and so are its attributes. Where the two copies differ, their mean is taken; both get the result. With
+    ``directed=True`` every column of `edge_index` is an edge of its own, from its source to its target, and needs no
+    reverse; the layers are those of `censnet.nn.directed`.
 
     Args:
         in_channels: size of each node, or -1 to infer it in the first call.
@@ -119,6 +126,9 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
         update: "node", "edge", or "both".
         act: activation of the updated features, by PyG's names; none if left out.
         bias, self_weight, heads, gate, normalization, kernel, variant: as in `LayerOptions`.
+        directed: whether the direction of edges means something.
+        edge_content: whether nodes also read the mean of the features of their edges.
+        pair_means: whether directed edges also read the means over parallel and over reciprocal edges.
         **kwargs: of `torch_geometric.nn.MessagePassing`.
 
     Shapes:
@@ -131,6 +141,12 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
         >>> x, edge_attr = conv(torch.randn(3, 4), edge_index, torch.ones(4, 2))
         >>> x.shape, edge_attr.shape, conv
         (torch.Size([3, 8]), torch.Size([4, 8]), CensNetConv(4, 8, edge_dim=2))
+
+        >>> payments = torch.tensor([[0, 0, 1], [1, 1, 2]])  # two from 0 to 1, one from 1 to 2
+        >>> conv = CensNetConv(-1, 8, directed=True, edge_content=True, pair_means=True)
+        >>> x, edge_attr = conv(torch.randn(3, 4), payments, torch.randn(3, 2))
+        >>> x.shape, edge_attr.shape, conv
+        (torch.Size([3, 8]), torch.Size([3, 8]), CensNetConv(4, 8, edge_dim=2, directed=True))
     """
 
     def __init__(
@@ -148,21 +164,29 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
         normalization: Normalization | None = None,
         kernel: str | Kernel = "hop",
         variant: Variant = "paper",
+        directed: bool = False,
+        edge_content: bool = False,
+        pair_means: bool = False,
         **kwargs: Any,
     ) -> None:
         kwargs.setdefault("aggr", "add")
         super().__init__(**kwargs)
         if update not in UPDATES:
             raise ValueError(f"update is {update!r}, expected 'node', 'edge' or 'both'")
-        self.update_side, self.out_channels = update, out_channels
+        if pair_means and not directed:
+            raise ValueError("pair_means is set without directed, expected both: undirected edges have no such means")
+        self.update_side, self.out_channels, self.directed = update, out_channels, directed
         self.edge_out_channels = out_channels if edge_out_channels is None else edge_out_channels
         self.act: Callable[[Tensor], Tensor] = nn.Identity() if act is None else activation_resolver(act)
-        options = LayerOptions(bias, self_weight, heads, gate, normalization, kernel, variant)
+        options = LayerOptions(
+            bias, self_weight, heads, gate, normalization, kernel, variant,
+            directed=directed, edge_content=edge_content, pair_means=pair_means,
+        )  # fmt: skip
         widths: dict[Side, int] = {"node": in_channels, "edge": edge_dim}
         out: dict[Side, int] = {"node": out_channels, "edge": self.edge_out_channels}
         self.node_layer: IncidenceLayer | None = None
         self.edge_layer: IncidenceLayer | None = None
-        for layer in (LAYERS[letter] for letter in UPDATES[update]):
+        for layer in (layer_type(letter, directed) for letter in UPDATES[update]):
             side, known = layer.updates, min(widths.values()) > 0
             made = (layer if known else LAZY_LAYERS[layer])(widths["node"], widths["edge"], out[side], options=options)
             setattr(self, f"{side}_layer", made)
@@ -183,7 +207,8 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
         return -1 if self.edge_layer is None else self.edge_layer.in_width
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, edge_dim={self.edge_dim})"
+        directed = ", directed=True" if self.directed else ""
+        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, edge_dim={self.edge_dim}{directed})"
 
     def reset_parameters(self) -> None:
         """Initialize all parameters."""
@@ -199,7 +224,7 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
         if edge_attr.dim() == 1:
             edge_attr = edge_attr.unsqueeze(1)
         check_shape("edge_attr", edge_attr, (edge_index.shape[1], None), "(num_edges, edge_dim), as edge_index")
-        known = _undirected(edge_index, x.shape[0], batch)
+        known = _converted(edge_index, x.shape[0], batch, self.directed)
         undirected, incidence = known.undirected, known.incidence
         edges = self._of_both_copies(edge_attr, undirected)
         scale = self._edge_scale(undirected)
@@ -207,15 +232,18 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
             x = self.act(self.node_layer(x, edges, incidence, scale))
         if self.edge_layer is not None:
             edges = edges if scale is None else edges * scale.unsqueeze(1)
-            edge_attr = self.act(self.edge_layer(x, edges, incidence))[undirected.edge]
+            edge_attr = self.act(self.edge_layer(x, edges, incidence))
+            edge_attr = edge_attr if undirected is None else edge_attr[undirected.edge]
         return x, edge_attr
 
     @staticmethod
-    def _of_both_copies(per_copy: Tensor, undirected: Undirected) -> Tensor:
+    def _of_both_copies(per_copy: Tensor, undirected: Undirected | None) -> Tensor:
+        if undirected is None:
+            return per_copy
         first, second = undirected.copies
         return (per_copy[first] + per_copy[second]) / 2
 
-    def _edge_scale(self, undirected: Undirected) -> Tensor | None:
+    def _edge_scale(self, undirected: Undirected | None) -> Tensor | None:
         """The edge mask of `torch_geometric.explain`, which it sets on every MessagePassing module."""
         if not self.explain or self._edge_mask is None:
             return None

@@ -23,6 +23,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "rezero": {"residual": "rezero", "self_weight": "one_plus_learned", "gate": "bounded"},
     "strong": {"norm": "layer", "residual": True, "gate": "bounded", "self_weight": "learned", "heads": 2},
     "row": {"self_weight": "one", "normalization": "row", "norm": "batch", "kernel": "chebyshev"},
+    "directed": {"directed": True, "edge_content": True, "pair_means": True, "gate": "bounded", "heads": 2},
 }
 
 
@@ -90,7 +91,7 @@ def test_what_dynamo_traces_in_one_piece_is_the_same(recipe: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["paper", "released"])
+@pytest.mark.parametrize("recipe", ["paper", "released", "directed"])
 def test_what_aot_autograd_traces_is_the_same_for_graphs_of_any_size(recipe: str) -> None:
     model = make(recipe)
     compiled = torch.compile(FromEnds(model), backend="aot_eager", fullgraph=True, dynamic=True)
@@ -145,7 +146,7 @@ def check_program(program: Callable[..., tuple[Tensor, Tensor]], model: CensNet,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["paper", "released"])
+@pytest.mark.parametrize("recipe", ["paper", "released", "directed"])
 def test_an_exported_program_is_the_same_for_graphs_of_any_size(recipe: str) -> None:
     program, model = exported(recipe).module(), make(recipe)
     for graph in (tangle(), tangle(40, 100, seed=2), tangle(4, 3, seed=3)):
@@ -172,7 +173,7 @@ def test_an_exported_program_has_gradients() -> None:
         assert_near(mine, theirs, 1e-10)
 
 
-@pytest.mark.parametrize("recipe", ["paper", "released"])
+@pytest.mark.parametrize("recipe", ["paper", "released", "directed"])
 def test_an_exported_program_holds_nothing_of_this_library(recipe: str) -> None:
     calls = [node.target for node in exported(recipe).graph.nodes if node.op == "call_function"]
     ours = [call for call in calls if not isinstance(call, torch._ops.OpOverload) and call.__module__ != "_operator"]

@@ -218,6 +218,100 @@ def test_the_csr_entries_of_hubs_are_the_rows_of_the_matrix(loops: bool) -> None
     check_slots(segment(2 * LONGEST, loops))
 
 
+# -- starts and ends --------------------------------------------------------------------------------------------------
+
+
+@given(sample=graphs())
+def test_starts_and_ends_are_products_with_the_textbook_matrices(sample: Sample) -> None:
+    incidence = sample.incidence
+    S, R = textbook.end_matrices(incidence.ends, incidence.num_nodes)
+    for function, operator, rows in (
+        (incidence.gather_start, S.t(), sample.nodes),
+        (incidence.gather_end, R.t(), sample.nodes),
+        (incidence.scatter_start, S, sample.edges),
+        (incidence.scatter_end, R, sample.edges),
+        (lambda z: torch.cat(incidence.scatter_both(z)), torch.cat([S, R]), sample.edges),
+    ):
+        expected = value_and_gradients(lambda x, A=operator: A @ x, rows)
+        for found, wanted in zip(value_and_gradients(function, rows), expected, strict=True):
+            assert_near(found, wanted, 1e-12)
+    assert incidence.out_degree.tolist() == S.sum(1).tolist()
+    assert incidence.in_degree.tolist() == R.sum(1).tolist()
+
+
+@given(incidence=incidences())
+def test_starts_and_ends_make_the_incidence_matrix(incidence: Incidence) -> None:
+    S, R = textbook.end_matrices(incidence.ends, incidence.num_nodes)
+    assert (S + R - S * R).equal(textbook.incidence_matrix(incidence.ends, incidence.num_nodes))
+
+
+@given(sample=graphs())
+def test_sums_over_pairs_are_products_with_the_textbook_matrices(sample: Sample) -> None:
+    incidence = sample.incidence
+    S, R = textbook.end_matrices(incidence.ends, incidence.num_nodes)
+    parallel, reciprocal = (S.t() @ S) * (R.t() @ R), (S.t() @ R) * (R.t() @ S)
+    for function, operator in ((incidence.sum_parallel, parallel), (incidence.sum_reciprocal, reciprocal)):
+        expected = value_and_gradients(lambda x, A=operator: A @ x, sample.edges)
+        for found, wanted in zip(value_and_gradients(function, sample.edges), expected, strict=True):
+            assert_near(found, wanted, 1e-12)
+    assert incidence.parallel_count.tolist() == parallel.sum(1).tolist()
+    assert incidence.reciprocal_count.tolist() == reciprocal.sum(1).tolist()
+    assert incidence.port.tolist() == parallel.tril(-1).sum(1).tolist()
+
+
+def test_parallel_and_reciprocal_edges_by_hand() -> None:
+    incidence = Incidence(torch.tensor([[0, 1, 0, 2, 2, 0], [1, 0, 1, 2, 2, 2]]), 3)
+    edges = torch.tensor([[1.0], [2.0], [4.0], [8.0], [16.0], [32.0]])
+    assert incidence.sum_parallel(edges).squeeze(1).tolist() == [5, 2, 5, 24, 24, 32]
+    assert incidence.sum_reciprocal(edges).squeeze(1).tolist() == [2, 5, 2, 24, 24, 0]
+    assert incidence.parallel_count.tolist() == [2, 1, 2, 2, 2, 1]
+    assert incidence.reciprocal_count.tolist() == [1, 2, 1, 2, 2, 0]
+    assert incidence.port.tolist() == [0, 0, 1, 0, 1, 0]
+    assert (incidence.out_degree.tolist(), incidence.in_degree.tolist()) == ([3, 1, 2], [1, 2, 3])
+
+
+@given(sample=graphs())
+def test_what_a_compiler_sees_of_starts_ends_and_pairs_is_the_same(sample: Sample) -> None:
+    names = ("scatter_start", "scatter_end", "sum_parallel", "sum_reciprocal")
+    fresh = Incidence(sample.incidence.ends, sample.incidence.num_nodes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.compiler, "is_compiling", lambda: True)
+        found = [getattr(fresh, name)(sample.edges) for name in names]
+        found += [fresh.gather_start(sample.nodes), fresh.gather_end(sample.nodes), *fresh.scatter_both(sample.edges)]
+        counts = fresh.parallel_count, fresh.reciprocal_count
+    incidence = sample.incidence
+    expected = [getattr(incidence, name)(sample.edges) for name in names]
+    expected += [incidence.gather_start(sample.nodes), incidence.gather_end(sample.nodes)]
+    expected += incidence.scatter_both(sample.edges)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert_near(mine, theirs, 1e-12)
+    assert all(a.equal(b) for a, b in zip(counts, (incidence.parallel_count, incidence.reciprocal_count), strict=True))
+
+
+@pytest.mark.parametrize("degree", [LONGEST, LONGEST + 1, 5000])
+def test_starts_and_ends_of_hubs(degree: int) -> None:
+    incidence = segment(degree, loops=True)
+    S, R = textbook.end_matrices(incidence.ends, incidence.num_nodes)
+    z, x = numbers(incidence.num_edges, 3), numbers(61, 3)
+    for found, expected in (
+        (incidence.scatter_start(z), S @ z),
+        (incidence.scatter_end(z), R @ z),
+        (incidence.gather_start(x), S.t() @ x),
+        (incidence.sum_parallel(z), ((S.t() @ S) * (R.t() @ R)) @ z),
+    ):
+        assert_near(found, expected, 1e-12)
+
+
+def test_wrong_rows_of_starts_and_ends_are_named() -> None:
+    incidence = Incidence(torch.tensor([[0, 1], [1, 2]]), 3)
+    for name in ("scatter_start", "scatter_end", "scatter_both", "sum_parallel", "sum_reciprocal"):
+        with pytest.raises(ValueError, match=r"^edges has shape \(3, 4\), expected \(2, \*\): \(E, d\)$"):
+            getattr(incidence, name)(torch.ones(3, 4))
+    for name in ("gather_start", "gather_end"):
+        with pytest.raises(ValueError, match=r"^nodes has dtype torch.int64, expected a floating-point one"):
+            getattr(incidence, name)(torch.ones(3, 4).long())
+
+
 # -- the graphs of a union --------------------------------------------------------------------------------------------
 
 

@@ -12,9 +12,11 @@ from strategies import adjacency, incidences, within
 from censnet.ops import Incidence
 from censnet.ops.pairs import (
     NodePairs,
+    OrderedNodePairs,
     count_linked_pairs,
     count_ordered_pairs,
     has_edge,
+    sample_ordered_non_edges,
     sample_ordered_pairs,
 )
 
@@ -66,3 +68,54 @@ def test_pairs_of_a_batch_are_those_within_one_graph(incidence: Incidence) -> No
     expected = within(incidence).nonzero()
     assert count_ordered_pairs(incidence) == len(expected)
     assert sorted(found.t().tolist()) == expected.tolist()
+
+
+# -- ordered pairs ----------------------------------------------------------------------------------------------------
+
+
+@given(owner=st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_every_ordered_pair_of_one_graph_has_one_number(owner: list[int]) -> None:
+    graph = np.array(owner)
+    for space in (OrderedNodePairs(len(owner)), OrderedNodePairs(len(owner), graph)):
+        apart = space._owner is not None
+        pairs = [
+            (u, v)
+            for u in range(len(owner))
+            for v in range(len(owner))
+            if u != v and not (apart and owner[u] != owner[v])
+        ]
+        assert space.num_pairs == len(pairs)
+        if pairs:
+            first, second = np.array(pairs).T
+            rank = space.rank(first, second)
+            assert sorted(rank.tolist()) == list(range(len(pairs)))
+            assert space.pair(rank).tolist() == [first.tolist(), second.tolist()]
+
+
+def test_ordered_pairs_of_two_sides_go_one_way() -> None:
+    space = OrderedNodePairs(5, bipartite=np.array([1, 0, 1, 0, 1]))
+    assert space.num_pairs == 6
+    assert {tuple(pair) for pair in space.pair(np.arange(6)).T.tolist()} == {(u, v) for u in (1, 3) for v in (0, 2, 4)}
+
+
+@given(incidence=incidences(union=False), seed=st.integers(0, 2**16), share=st.floats(0, 1))
+def test_ordered_negatives_are_no_edges_and_half_of_them_links_turned_around(
+    incidence: Incidence, seed: int, share: float
+) -> None:
+    ends, space, rng = incidence.ends.numpy(), OrderedNodePairs(incidence.num_nodes), np.random.default_rng(seed)
+    proper = ends[:, ends[0] != ends[1]]
+    links = np.unique(space.rank(*proper))
+    count = int(share * (space.num_pairs - len(links)))
+    found = sample_ordered_non_edges(space, links, links, count, rng)
+    assert len(found) == len(set(found.tolist())) == count
+    assert not set(found.tolist()) & set(links.tolist())
+    back = set(space.rank(*proper[::-1]).tolist()) - set(links.tolist())
+    assert len(back & set(found.tolist())) >= min(len(back), count // 2)
+
+
+def test_between_two_sides_no_link_is_turned_around() -> None:
+    space = OrderedNodePairs(6, bipartite=np.array([0, 0, 0, 1, 1, 1]))
+    links = np.sort(space.rank(np.array([0, 1]), np.array([3, 4])))
+    found = space.pair(sample_ordered_non_edges(space, links, links, 7, np.random.default_rng(0)))
+    assert (found[0] < 3).all()
+    assert (found[1] >= 3).all()

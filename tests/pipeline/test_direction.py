@@ -66,7 +66,9 @@ def test_other_libraries_are_what_they_say() -> None:
     assert not load_data("karate").graph.directed
     graph = Graph(torch.eye(3), torch.ones(3, 1), one_way, directed=True)
     assert load_data(graph).graph.directed
-    with pytest.raises(DataError, match="data.directed is false, but these data say themselves that edges are directed"):
+    with pytest.raises(
+        DataError, match="data.directed is false, but these data say themselves that edges are directed"
+    ):
         load_data(graph, directed=False)
 
 
@@ -96,5 +98,7 @@ def test_a_label_that_depends_on_direction_alone_is_learned_and_not_without_it()
 def test_the_presets_of_the_paper_have_no_direction_and_asking_for_it_is_clear() -> None:
     run = train(ranks(rows=100), "edge:up", preset="paper", settings={"training.epochs": 1})
     assert run.config.settings.model.directed is False
-    with pytest.raises(SettingsError, match="model.directed is true, expected false or auto: the edges of the data have"):
+    with pytest.raises(
+        SettingsError, match="model.directed is true, expected false or auto: the edges of the data have"
+    ):
         train(ranks(rows=100), "edge:up", settings=quick(model__directed=True), directed=False)

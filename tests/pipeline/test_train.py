@@ -153,7 +153,8 @@ def test_links_are_separated_from_negatives():
     ring = pd.DataFrame({"source": range(40), "target": [(n + 1) % 40 for n in range(40)]})
     chords = pd.DataFrame({"source": range(40), "target": [(n + 2) % 40 for n in range(40)]})
     data = Tables(edges=pd.concat([ring, chords], ignore_index=True))
-    run = train(data, "link", settings={"training.epochs": 60, "model.hidden": 16, "model.latent": 8})
+    settings = {"training.epochs": 60, "model.hidden": 16, "model.latent": 8}
+    run = train(data, "link", settings=settings, directed=False)
     assert set(run.metrics) == {"validation", "test"}
     assert set(run.metrics["test"]["link"]) == {"auc", "ap"}
     assert "validation_loss" in run.history
@@ -170,17 +171,21 @@ def test_links_are_separated_from_negatives():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("decoder", "ensemble"), [("pairwise", 2), ("cosine", 1), ("inner_product", 1)])
-def test_the_likeliest_links_are_the_best_of_all_pairs_that_no_edge_joins(decoder, ensemble, monkeypatch):
+@pytest.mark.parametrize("directed", [True, False])
+def test_the_likeliest_links_are_the_best_of_all_pairs_that_no_edge_joins(decoder, ensemble, directed, monkeypatch):
     monkeypatch.setattr("censnet.runs.links.GRID", 70)  # two nodes of thirty at a time
     data = payments()
     loops = pd.DataFrame(
         {"source": ["a3", "a7"], "target": ["a3", "a7"], "amount": [1.0, 2.0], "way": ["card", "cash"]}
     )
     data = Tables(nodes=data.nodes, edges=pd.concat([data.edges, loops], ignore_index=True))
-    run = train(data, "link", settings=quick(model__decoder=decoder, model__layers="EN"), ensemble=ensemble)
+    settings = quick(model__decoder=decoder, model__layers="EN")
+    run = train(data, "link", settings=settings, ensemble=ensemble, directed=directed)
     names = list(data.nodes["id"])
-    joined = {frozenset(pair) for pair in zip(data.edges["source"], data.edges["target"], strict=True)}
-    free = [pair for pair in itertools.combinations(names, 2) if frozenset(pair) not in joined]
+    ordered = directed and decoder != "inner_product"  # which is symmetric
+    pairs, key = (itertools.permutations, tuple) if ordered else (itertools.combinations, frozenset)
+    joined = {key(pair) for pair in zip(data.edges["source"], data.edges["target"], strict=True)}
+    free = [pair for pair in pairs(names, 2) if key(pair) not in joined]
     scored = run.predict(data, pairs=pd.DataFrame(free, columns=["source", "target"]))
     expected = scored.sort_values("link_p", ascending=False, kind="stable")["link_p"].to_numpy()
     for top in (1, 9, 10_000):

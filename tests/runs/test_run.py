@@ -403,7 +403,7 @@ def test_without_a_head_for_graphs_they_are_the_means_of_both_sides():
 
 def test_given_pairs_are_scored_and_unknown_ones_keep_their_place():
     data = payments()
-    run = train(data, "link", settings=quick(training__epochs=3, model__latent=4))
+    run = train(data, "link", settings=quick(training__epochs=3, model__latent=4), directed=False)
     pairs = pd.DataFrame({"source": ["a0", "a1", "zz"], "target": ["a1", "a0", "a2"]})
     found = run.predict(data, pairs=pairs)
     assert found["link_p"].iloc[0] == pytest.approx(found["link_p"].iloc[1])  # i-j is j-i
@@ -415,7 +415,7 @@ def test_given_pairs_are_scored_and_unknown_ones_keep_their_place():
 
 def test_the_likeliest_links_are_those_of_all_pairs():
     data = payments(accounts=12, rows=30)
-    run = train(data, "link", settings=quick(training__epochs=3, model__latent=4))
+    run = train(data, "link", settings=quick(training__epochs=3, model__latent=4), directed=False)
     joined = {frozenset(pair) for pair in data.edges[["source", "target"]].values.tolist()}
     names = data.nodes["id"].tolist()
     free = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :] if frozenset((a, b)) not in joined]

@@ -16,6 +16,7 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.data.tables.files import Tables
+from censnet.nn.directed_decoder import DirectedPairDecoder
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
 from censnet.ops.graph import Graph
@@ -32,15 +33,15 @@ from censnet.training.optim import make_optimizer, seed_generators, step_seed
 from censnet.training.task_data import build_model
 from censnet.training.trainer import fit
 
-PAIRS = {"model.decoder": "pairwise", "model.latent": 4, "training.edge_mask_ratio": 0.4}
+PAIRS = {"model.decoder": "pairwise", "model.latent": 4, "training.edge_mask_ratio": 0.4, "data.directed": False}
 
 
 def names(pairs: Tensor) -> set[tuple[int, int]]:
     return {(min(i, j), max(i, j)) for i, j in pairs.t().tolist()}
 
 
-def draw(graph: Graph, mask: float = 0.4, negatives: int = 1, seed: int = 0):
-    return LinkSampler(graph, mask, negatives)(torch.Generator().manual_seed(seed))
+def draw(graph: Graph, mask: float = 0.4, negatives: int = 1, seed: int = 0, ordered: bool = False):
+    return LinkSampler(graph, mask, negatives, ordered)(torch.Generator().manual_seed(seed))
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -101,6 +102,21 @@ def test_every_link_is_masked_and_every_other_pair_is_sampled_at_times() -> None
 
 
 # -- the step ----------------------------------------------------------------------------------------------------------
+
+
+@given(incidence=incidences(union=False), mask=st.sampled_from([0.0, 0.3, 0.9]), seed=st.integers(0, 2**16))
+def test_an_ordered_link_is_masked_with_its_parallel_edges_alone(incidence: Incidence, mask: float, seed: int) -> None:
+    graph = Graph(torch.ones(incidence.num_nodes, 1), torch.ones(incidence.num_edges, 1), incidence.ends, directed=True)
+    drawn = draw(graph, mask, 1, seed, ordered=True)
+    linked = {(i, j) for i, j in graph.ends.t().tolist() if i != j}
+    positives, negatives = (list(map(tuple, pairs.t().tolist())) for pairs in (drawn.positives, drawn.negatives))
+    assert len(positives) == len(set(positives))
+    assert set(positives) <= linked
+    assert len(negatives) == len(set(negatives))
+    assert not set(negatives) & linked
+    if drawn.message_edges is not None and linked:
+        seen = set(map(tuple, graph.ends[:, drawn.message_edges].t().tolist()))
+        assert seen - {(i, i) for i in range(incidence.num_nodes)} == linked - set(positives)
 
 
 def test_message_passing_sees_the_features_of_the_unmasked_edges() -> None:
@@ -191,7 +207,7 @@ def teams(people: int = 60) -> Tables:
 def test_links_are_learned_saved_and_predicted_again(layers: str, tmp_path) -> None:
     data, changes = teams(), {"training.epochs": 60, "model.hidden": 16, "model.layers": layers}
     run = train(data, "link", tmp_path / "run", settings=quick() | PAIRS | {"model.latent": 8} | changes)
-    assert isinstance(run.models[0].decoder, PairDecoder)
+    assert isinstance(run.models[0].decoder, PairDecoder | DirectedPairDecoder)
     assert run.metrics["test"]["link"]["auc"] > 0.8
     again = load_run(tmp_path / "run")
     pairs = pd.DataFrame({"source": ["0", "4"], "target": ["4", "1"]})
@@ -246,7 +262,7 @@ def test_links_beside_another_target_have_the_decoder_of_links_alone(other: str,
     )
     assert settings.model.layers == prepare(payments(), other, "strong", {}).settings.model.layers
     run = train(payments(), targets, settings=quick())
-    assert isinstance(run.models[0].decoder, PairDecoder)
+    assert isinstance(run.models[0].decoder, PairDecoder | DirectedPairDecoder)
     assert set(run.metrics["test"]) == {"link", other.split(":")[0]}
 
 

@@ -32,8 +32,8 @@ Target = Annotated[
     list[str] | None,
     typer.Option(
         help="node:COLUMN, edge:COLUMN, graph:COLUMN[,COLUMN] or link; repeatable. Of molecules also atom:COLUMN and "
-        "bond:COLUMN. COLUMN=KIND forces the task type "
-        '(binary, binary:POSITIVE_CLASS, multiclass, regression), graph:* is all columns left, graph:"a, b" one name.'
+        "bond:COLUMN. COLUMN=KIND forces the task type (binary, binary:POSITIVE_CLASS, multiclass, regression, "
+        'oriented), graph:* is all columns left, graph:"a, b" one name.'
     ),
 ]
 Column = Annotated[

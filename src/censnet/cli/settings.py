@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def settings(
-    task: Annotated[str, typer.Argument(help="node, edge, graph or link.")] = "node",
+    task: Annotated[str, typer.Argument(help="node, edge, graph, link or oriented.")] = "node",
     preset: Preset = "strong",
     as_json: Json = False,
 ) -> None:

@@ -66,6 +66,18 @@ class IndexedData(TableGraph):
             raise DataError(f"is missing: {there}", self.tables.name(table), column=column)
         return frame[column].reset_index(drop=True)
 
+    @property
+    def is_flipped(self) -> Array | None:
+        """Which input rows of edges have the two ends in the opposite order of their edge; None if none has.
+
+        Where each edge is there twice, the second of its rows has: what is oriented changes sign there.
+        """
+        if self.schema.edge_form == "once" or self.schema.smiles is not None:
+            return None
+        rows = self.rows("edge").numpy()
+        _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+        return np.asarray((first[place.reshape(-1)] != np.arange(len(rows))) & (rows >= 0))
+
     def id_columns(self, level: str) -> list[str]:
         """The columns that say who a row is: its keys, and what the schema took for ids."""
         table = Level.of_column(level).table

@@ -167,7 +167,8 @@ def read_data(
     tables, specs, targets, said = resolve_targets(specs, tables, overrides, None if schema is None else schema.targets)
     notes += said
     problems = RowErrors(tables, strict)
-    made = assemble(tables, schema, targets, overrides, problems, notes, features, directed)
+    oriented = [spec.column for spec in specs if spec.kind == "oriented"]
+    made = assemble(tables, schema, targets, overrides, problems, notes, features, directed, oriented)
     return _finish(name, made, problems, notes, specs, schema)
 
 
@@ -183,6 +184,11 @@ def _read_molecules(
     **options: Any,
 ) -> TypedData:
     """Molecules, and tables of their atoms and bonds where these have labels; `options` as in `assemble_molecules`."""
+    for spec in specs:
+        if spec.kind == "oriented":
+            raise DataError(
+                f"target {spec.text} is of molecules, expected one of edges: a bond has no order of its ends"
+            )
     overrides = {rename_table(column): kind for column, kind in (overrides or {}).items()}
     tables = find_long_tables(tables, specs, schema)
     long = {table: list(frame.columns) for table, frame in tables.frames().items() if table != "graphs"}

@@ -321,9 +321,10 @@ def _same_pairs(data: Dataset, split: Split | None) -> list[Finding]:
 
 def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
     """Test links that training has as edges, and negative pairs that are links."""
-    low, high = pair_ends(data.graph)
-    every = pd.MultiIndex.from_arrays([low, high])
+    ends = data.graph.ends.cpu().numpy() if links.ordered else pair_ends(data.graph)
+    every = pd.MultiIndex.from_arrays(list(ends))
     seen = every[links.rows.train.numpy()]
+    copies = "parallel" if links.ordered else "parallel or reverse"
     found = list[Finding]()
     if data.schema.nodes.structure == "degree":
         what = "the degree of the nodes is a feature: `Dataset.seen` counts it on the links of training alone"
@@ -333,7 +334,7 @@ def _links(data: Dataset, links: LinkSplit) -> list[Finding]:
         times = int(asked[0].isin(seen).sum())
         if times:
             links_ = count(len(asked[0]), f"{part} link")
-            what = f"{times:,} of {links_} {plural(times, 'is')} joined by an edge of training, parallel or reverse"
+            what = f"{times:,} of {links_} {plural(times, 'is')} joined by an edge of training, {copies}"
             found.append(Finding(level="problem", what=what))
         times = int(asked[1].isin(every).sum())
         if times:

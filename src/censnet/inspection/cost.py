@@ -202,7 +202,8 @@ def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
     num_nodes, num_edges = max(2, int(graph.num_nodes * share)), int(graph.num_edges * share)
     rows = torch.linspace(0, graph.num_edges - 1, num_edges).long()
     ends = graph.ends[:, rows] % num_nodes
-    small = Graph(_head(graph.nodes, num_nodes), graph.edges[rows], ends, directed=graph.directed)
+    odd = graph.odd_width
+    small = Graph(_head(graph.nodes, num_nodes), graph.edges[rows], ends, directed=graph.directed, odd_width=odd)
     chosen = {"node": torch.arange(num_nodes), "edge": rows}
     labels = {level: values[chosen[level]] for level, values in task_data.labels.items()}
     parts = {level: values[chosen[level]] for level, values in task_data.parts.items()}

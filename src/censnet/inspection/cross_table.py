@@ -288,7 +288,7 @@ def _vectors(data: Dataset, table: str, tests: list[Test]) -> Iterator[tuple[str
 
 
 def _feature_kinds(schema: TableSchema) -> list[str]:
-    return [column.kind for column in schema.columns for _ in range(column.width)]
+    return [column.kind for column in schema.feature_columns]
 
 
 def _as_targets(labels: pd.Series[Any], codes: Array, classes: Any) -> Array:

@@ -20,6 +20,7 @@ from censnet.errors import DataError
 from censnet.inspection.audit import Finding, audit, sort_findings
 from censnet.inspection.cost import Cost
 from censnet.inspection.leakage import as_labels, as_numbers, is_regression_target
+from censnet.inspection.oriented import oriented_notes
 from censnet.inspection.structure import LineGraph, Structure, measure_structure
 from censnet.tasks.labels import split_limits
 from censnet.tasks.targets import describe_target
@@ -56,7 +57,10 @@ class LabelReport(BaseModel):
     num_classes: int
     quantity: dict[str, float] = Field(description="least, mean, most and deviation; empty for classes")
     censored: int = Field(0, description="labels that are limits, such as >10; what is above leaves them out")
-    kind: str = Field("", description="the task type that training infers: binary, multiclass or regression")
+    kind: str = Field(
+        "",
+        description="the task type that training infers: binary, multiclass or regression; or oriented",
+    )
     reason: str = Field("", description="why, and how to have it otherwise")
 
 
@@ -114,6 +118,7 @@ def make_report(
     caveats = [note for note in dataset.notes if note.kind == "notation"]
     findings = audit(dataset, columns, splits, links) + [Finding(level="warning", what=note) for note in caveats]
     labels = [_labels(dataset, spec, findings) for spec in targets]
+    of_edges = [spec.column for spec in targets if spec.level == "edge" and spec.kind != "oriented"]
     return Report(
         name=Path(dataset.name).name or dataset.name,
         tables=[
@@ -132,7 +137,7 @@ def make_report(
         labels=labels,
         splits=sizes,
         findings=sort_findings(findings),
-        notes=[note for note in dataset.notes if note.kind != "notation"],
+        notes=[note for note in dataset.notes if note.kind != "notation"] + oriented_notes(dataset, of_edges),
     )
 
 
@@ -190,9 +195,9 @@ def _labels(dataset: Dataset, spec: TargetSpec, findings: list[Finding]) -> Labe
         if not any(found.kind == "labels" and found.where == where for found in findings):
             findings.insert(0, Finding(level="problem", what=str(error), kind="labels", where=where))
     else:
-        if kind == "regression" and not regression:
+        if kind in ("regression", "oriented") and not regression:
             present = pd.Series(as_numbers(written)).dropna()
-        regression = kind == "regression"
+        regression = kind in ("regression", "oriented")
     return LabelReport(
         target=f"{spec.level}:{spec.column}",
         rows=len(labels),

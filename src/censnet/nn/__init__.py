@@ -8,6 +8,9 @@ from censnet.nn.heads import GraphHead, Head, RowHead
 from censnet.nn.kernels import Chebyshev, Hop, Kernel, Lanczos, PageRank, Power
 from censnet.nn.layers import LAYERS, EdgeLayer, LayerOptions, NodeLayer
 from censnet.nn.model import Model, Outputs
+from censnet.nn.oriented import OrientedEdgeLayer, OrientedNodeLayer
+from censnet.nn.oriented_encoder import OrientedNet
+from censnet.nn.oriented_head import OrientedHead
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import CensNetVAE, VariationalDecoder
 
@@ -29,6 +32,10 @@ __all__ = [
     "LinkDecoder",
     "Model",
     "NodeLayer",
+    "OrientedEdgeLayer",
+    "OrientedHead",
+    "OrientedNet",
+    "OrientedNodeLayer",
     "Outputs",
     "PageRank",
     "PairDecoder",

@@ -29,6 +29,7 @@ class LinkDecoder(nn.Module):
     """
 
     samples_pairs = False  # whether the loss needs positive and negative pairs, drawn by each step
+    is_ordered = False  # whether i, j and j, i are scored apart
 
     def reset_parameters(self) -> None:
         """Initialize all parameters."""

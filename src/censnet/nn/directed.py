@@ -12,8 +12,9 @@ from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import Hop
 from censnet.nn.layers import DEFAULT_OPTIONS, LAYERS, IncidenceLayer, LayerOptions, Side, show_options
 from censnet.ops.checks import check_shape
+from censnet.ops.directed import combine_edges, sum_along
 from censnet.ops.incidence import Incidence
-from censnet.ops.normalization import by_head, scale_rows
+from censnet.ops.normalization import scale_rows
 
 
 class DirectedLayer(IncidenceLayer):
@@ -67,10 +68,10 @@ class DirectedLayer(IncidenceLayer):
         for name in self.gated if hasattr(self, "names") else ():
             self._reset_gate(getattr(self, name))
 
-    def _own(self, rows: Tensor, *weights: Tensor) -> list[Tensor]:
-        """H W for several W in one product. (n, M i) -> (n, M o) each."""
-        product = by_head(batched_linear(rows, torch.cat(weights, dim=-1)), self.members)
-        return [part.flatten(1) for part in product.split(self.out_width, dim=2)]
+    def matrix_sides(self) -> dict[str, Side]:
+        """As in `IncidenceLayer`, with the matrices of all relations and all gate vectors."""
+        relations = {name: self.relations[name] for name in self.names}
+        return {**super().matrix_sides(), **relations, **dict.fromkeys(self.gated, self.reads)}
 
 
 class DirectedNodeLayer(DirectedLayer):
@@ -85,7 +86,7 @@ class DirectedNodeLayer(DirectedLayer):
     terms with U let a node read the features of its edges, and not only how much they let pass; they are there with
     ``edge_content=True``.
 
-    **What is computed.** Means over the edges of a node, by two sums for each direction; :math:`H_e U` is summed
+    **What is computed.** Means over the edges of a node, by a weighted sum for each direction; :math:`H_e` is summed
     before it is mixed: :math:`S (H_e U) = (S H_e) U`. :math:`O(E d)`.
 
     Args:
@@ -104,9 +105,11 @@ class DirectedNodeLayer(DirectedLayer):
     """
 
     updates, reads = "node", "edge"
-    relations = {"in_weight": "node", "out_content": "edge", "in_content": "edge"}
+    relations: ClassVar[dict[str, Side]] = {"in_weight": "node", "out_content": "edge", "in_content": "edge"}
     gated = ("in_gate_weight",)
     in_weight: nn.Parameter
+    out_content: nn.Parameter
+    in_content: nn.Parameter
     in_gate_weight: nn.Parameter
 
     def _has(self, name: str, options: LayerOptions) -> bool:
@@ -119,20 +122,20 @@ class DirectedNodeLayer(DirectedLayer):
         self._check_dtypes(nodes, edges)
         if edge_scale is not None:
             check_shape("edge_scale", edge_scale, (incidence.num_edges,), "(E,)")
-        to_start, to_end, own = self._own(nodes, self.weight, self.in_weight, _present(self.root_weight))
-        leaving = scale_rows(incidence.gather_end(to_start), self.gates(edges))
-        arriving = scale_rows(incidence.gather_start(to_end), self.gates(edges, self.in_gate_weight))
-        content = edges if "out_content" in self.names else None
+        gates = [self.gates(edges), self.gates(edges, self.in_gate_weight)]
         if edge_scale is not None:
-            leaving, arriving = scale_rows(leaving, edge_scale), scale_rows(arriving, edge_scale)
-            content = None if content is None else scale_rows(content, edge_scale)
-        per_out, per_in = (_reciprocal(incidence, end, 0, leaving.dtype) for end in (0, 1))
-        out = own + scale_rows(incidence.scatter_start(leaving), per_out)
-        out = out + scale_rows(incidence.scatter_end(arriving), per_in)
-        if content is not None:
-            out = out + batched_linear(scale_rows(incidence.scatter_start(content), per_out), self.out_content)
-            out = out + batched_linear(scale_rows(incidence.scatter_end(content), per_in), self.in_content)
-        return out if self.bias is None else out + self.bias
+            gates = [scale_rows(gate, edge_scale) for gate in gates]
+        out = batched_linear(nodes, _present(self.root_weight))
+        out = out if self.bias is None else out + self.bias
+        for end, weight in ((0, self.weight), (1, self.in_weight)):
+            found = sum_along(batched_linear(nodes, weight), gates[end], incidence, end)  # type: ignore[arg-type]
+            out = out + scale_rows(found, _reciprocal(incidence, end, 0, found.dtype))
+        if "out_content" not in self.names:
+            return out
+        sums = incidence.scatter_both(edges if edge_scale is None else scale_rows(edges, edge_scale))
+        for end, weight in enumerate((self.out_content, self.in_content)):
+            out = out + batched_linear(scale_rows(sums[end], _reciprocal(incidence, end, 0, edges.dtype)), weight)
+        return out
 
 
 class DirectedEdgeLayer(DirectedLayer):
@@ -143,8 +146,8 @@ class DirectedEdgeLayer(DirectedLayer):
         + H_e W_0 + S^\top H_v V_s + R^\top H_v V_t \bigr)
 
     The four means of an edge e run over the OTHER edges f that meet it: :math:`m_1` those with the same start,
-    :math:`m_2` those that end where e starts, :math:`m_3` those that start where e ends, :math:`m_4` those with the same
-    end. The gates :math:`u_s, u_t` are functions of :math:`H_v` at the start and at the end.
+    :math:`m_2` those that end where e starts, :math:`m_3` those that start where e ends, :math:`m_4` those with the
+    same end. The gates :math:`u_s, u_t` are functions of :math:`H_v` at the start and at the end.
     With ``pair_means=True`` two further means are added, :math:`m_5 W_5 + m_6 W_6`: over the other edges between the
     same two nodes, in the same (parallel) and in the opposite direction (reciprocal).
 
@@ -155,8 +158,8 @@ class DirectedEdgeLayer(DirectedLayer):
         m_1 = \frac{(Sh)_s - h_e}{\max(d_o(s) - 1, 1)}, \quad m_2 = \frac{(Rh)_s - l h_e}{\max(d_i(s) - l, 1)}, \quad
         m_3 = \frac{(Sh)_t - l h_e}{\max(d_o(t) - l, 1)}, \quad m_4 = \frac{(Rh)_t - h_e}{\max(d_i(t) - 1, 1)}
 
-    so that all but the terms of e itself are mixed and gated at the nodes, of which there are fewer than edges, and then
-    read from there. :math:`O(E d)`; no line graph.
+    so that all but the terms of e itself are mixed and gated at the nodes, of which there are fewer than edges, and
+    then read from there. :math:`O(E d)`; no line graph.
 
     Args:
         node_width, edge_width, out_width, options, keywords: as in `EdgeLayer`.
@@ -203,8 +206,7 @@ class DirectedEdgeLayer(DirectedLayer):
         if edges.shape[1] < self.members * self.in_width:  # input features, which the members share
             edges = edges.repeat(1, self.members)
         u_s, u_t = self.gates(nodes), self.gates(nodes, self.end_gate_weight)
-        leaving, arriving = incidence.scatter_start(edges), incidence.scatter_end(edges)  # S h, R h
-        own, by_start, by_end = self._own(edges, _present(self.root_weight), self.weight, self.same_end_weight)
+        leaving, arriving = incidence.scatter_both(edges)  # S h, R h
         out_rest, in_rest, out_all, in_all = (
             _reciprocal(incidence, end, less, edges.dtype) for less in (1, 0) for end in (0, 1)
         )
@@ -213,25 +215,46 @@ class DirectedEdgeLayer(DirectedLayer):
         second = scale_rows(batched_linear(leaving, self.out_of_end_weight), out_all)
         second = second + scale_rows(batched_linear(arriving, self.same_end_weight), in_rest)
         at_start = scale_rows(first, u_s) + batched_linear(nodes, self.start_content)
+        at_start = at_start if self.bias is None else at_start + self.bias
         at_end = scale_rows(second, u_t) + batched_linear(nodes, self.end_content)
-        out = own + incidence.gather_start(at_start) + incidence.gather_end(at_end)
-        out = out - scale_rows(by_start, incidence.gather_start(scale_rows(u_s, out_rest)))
-        out = out - scale_rows(by_end, incidence.gather_end(scale_rows(u_t, in_rest)))
-        if incidence.is_loop is not None:
-            out = out + self._loops(edges, leaving, arriving, u_s, u_t, incidence)
-        if "parallel_weight" in self.names:
-            out = out + self._pairs(edges, incidence)
-        return out if self.bias is None else out + self.bias
+        factor = torch.cat([scale_rows(u_s, out_rest), scale_rows(u_t, in_rest)])
+        of_edge = torch.cat([_present(self.root_weight), self.weight, self.same_end_weight], dim=-1)
+        out = combine_edges(edges, of_edge, torch.cat([at_start, at_end]), factor, incidence)
+        if torch.compiler.is_compiling():
+            every = torch.arange(edges.shape[0], device=edges.device)
+            change = self._loops(every, edges, leaving, arriving, u_s, u_t, incidence)
+            out = out + torch.where((incidence.ends[0] == incidence.ends[1]).unsqueeze(1), change, 0)
+        elif incidence.is_loop is not None:
+            loops = incidence.is_loop.nonzero().squeeze(1)
+            change = self._loops(loops, edges, leaving, arriving, u_s, u_t, incidence)
+            out = out.index_add(0, loops, change.to(out.dtype))
+        return out + self._pairs(edges, incidence) if "parallel_weight" in self.names else out
+
+    def of_virtual_edges(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+        """a and b of each node: a further edge from s to t, without features and parallel ones, would get a_s + b_t."""
+        check_rows("nodes", nodes, incidence.num_nodes, self.read_width, self.members, "(N, node_width)")
+        check_rows("edges", edges, incidence.num_edges, self.in_width, self.members, "(E, edge_width)")
+        sums, dtype = incidence.scatter_both(edges), edges.dtype
+        leaving, arriving = (scale_rows(sums[end], _reciprocal(incidence, end, 0, dtype)) for end in (0, 1))
+        first = batched_linear(leaving, self.weight) + batched_linear(arriving, self.into_start_weight)
+        second = batched_linear(leaving, self.out_of_end_weight) + batched_linear(arriving, self.same_end_weight)
+        at_start = scale_rows(first, self.gates(nodes)) + batched_linear(nodes, self.start_content)
+        at_end = scale_rows(second, self.gates(nodes, self.end_gate_weight)) + batched_linear(nodes, self.end_content)
+        return at_start if self.bias is None else at_start + self.bias, at_end
 
     def _loops(
-        self, edges: Tensor, leaving: Tensor, arriving: Tensor, u_s: Tensor, u_t: Tensor, incidence: Incidence
+        self,
+        loops: Tensor,
+        edges: Tensor,
+        leaving: Tensor,
+        arriving: Tensor,
+        u_s: Tensor,
+        u_t: Tensor,
+        incidence: Incidence,
     ) -> Tensor:
-        """For a loop, m_2 and m_3 without the loop itself, less what they were with it; 0 for other edges."""
-        assert incidence.is_loop is not None
-        loops = incidence.is_loop.nonzero().squeeze(1)
+        """For loops, m_2 and m_3 without the loop itself, less what they were with it. -> (loops, out_width)"""
         node, h = incidence.ends[0, loops], edges.index_select(0, loops)
-        out = torch.zeros(len(edges), self.members * self.out_width, dtype=edges.dtype, device=edges.device)
-        total = 0.0
+        changes = []
         for sums, end, weight, gate in (
             (arriving, 1, self.into_start_weight, u_s),
             (leaving, 0, self.out_of_end_weight, u_t),
@@ -239,8 +262,8 @@ class DirectedEdgeLayer(DirectedLayer):
             rest, every = (_reciprocal(incidence, end, less, edges.dtype)[node] for less in (1, 0))
             around = sums.index_select(0, node)
             change = scale_rows(around - h, rest) - scale_rows(around, every)
-            total = total + scale_rows(batched_linear(change, weight), gate.index_select(0, node))
-        return out.index_copy(0, loops, total.to(out.dtype))  # type: ignore[union-attr]
+            changes.append(scale_rows(batched_linear(change, weight), gate.index_select(0, node)))
+        return changes[0] + changes[1]
 
     def _pairs(self, edges: Tensor, incidence: Incidence) -> Tensor:
         """m_5 W_5 + m_6 W_6: the means over parallel and over reciprocal edges."""
@@ -250,9 +273,9 @@ class DirectedEdgeLayer(DirectedLayer):
         mean = scale_rows(incidence.sum_parallel(edges) - edges, rest)
         out = batched_linear(mean, self.parallel_weight)
         back = incidence.sum_reciprocal(edges)
-        if incidence.is_loop is not None:
-            loop = incidence.is_loop.to(dtype)
-            back, reciprocal = back - scale_rows(edges, loop), reciprocal - incidence.is_loop.long()
+        if torch.compiler.is_compiling() or incidence.is_loop is not None:
+            loop = (incidence.ends[0] == incidence.ends[1]).long()
+            back, reciprocal = back - scale_rows(edges, loop), reciprocal - loop
         per_back = (1 / reciprocal.clamp(min=1).double()).to(dtype)
         return out + batched_linear(scale_rows(back, per_back), self.reciprocal_weight)
 

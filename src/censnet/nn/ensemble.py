@@ -43,7 +43,7 @@ def batched_linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
 
 def init_members(weight: Tensor, fill: Callable[[Tensor], object]) -> None:
     """Initialize the matrix of each member by itself: the draw may depend on its shape."""
-    for matrix in weight.data.view(-1, *weight.shape[-2:]):
+    for matrix in weight.data.view(-1, *weight.shape[-2:]) if weight.numel() else ():
         fill(matrix)
 
 
@@ -129,4 +129,6 @@ def _share(tensor: Tensor, members: int, m: int) -> Tensor:
     """Member m's share of a tensor."""
     if members == 1 or tensor.dim() == 0:
         return tensor
+    if tensor.numel() == 0:
+        return tensor[m]
     return tensor.view(members, -1)[m].view(tensor.shape[1:] if tensor.dim() == 3 else -1)

@@ -53,6 +53,7 @@ class Head(nn.Module):
     """
 
     members = 1
+    reads_odd = False  # whether it reads odd channels of edges; a head that does not gets even functions of these
     layer_order = ""  # letters of the graph layers inside the head, which widen the receptive field
 
     def __init__(self, out_width: int, target_range: Tensor | None = None) -> None:

@@ -168,6 +168,16 @@ class IncidenceLayer(nn.Module):
         if self.gate_init == "positive":
             weight.data.abs_()
 
+    def matrix_sides(self) -> dict[str, Side]:
+        """The side whose channels each matrix mixes, by the names of the parameters that are there."""
+        sides = {
+            "weight": self.updates,
+            "gate_weight": self.reads,
+            "root_weight": self.updates,
+            "content_weight": self.reads,
+        }
+        return {name: side for name, side in sides.items() if getattr(self, name) is not None}
+
     def extra_repr(self) -> str:
         kind = self.self_weight if self.variant == "paper" else self.variant
         parts = [f"{self.in_width} -> {self.out_width}, reads {self.read_width}, {kind!r}"]

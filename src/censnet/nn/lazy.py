@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import UninitializedParameter
 
+from censnet.nn.directed import DirectedEdgeLayer, DirectedNodeLayer
 from censnet.nn.layers import EdgeLayer, IncidenceLayer, NodeLayer
 
 
@@ -18,9 +19,9 @@ class _Lazy(LazyModuleMixin, IncidenceLayer):
         super().__init__(1, 1, out_width, **options)
         given = {"node": node_width, "edge": edge_width}
         self.in_width, self.read_width = given[self.updates], given[self.reads]
-        for name in ("weight", "gate_weight", "root_weight"):
-            if getattr(self, name) is not None:
-                setattr(self, name, UninitializedParameter())
+        self.columns = {name: int(getattr(self, name).shape[1]) for name in self.matrix_sides()}
+        for name in self.columns:
+            setattr(self, name, UninitializedParameter())
 
     def reset_parameters(self) -> None:
         """Initialize the parameters, if they have a shape yet."""
@@ -30,18 +31,11 @@ class _Lazy(LazyModuleMixin, IncidenceLayer):
     def initialize_parameters(self, nodes: Tensor, edges: Tensor, *_: Any) -> None:
         """Take the widths of the first inputs, where they were not given."""
         found = {"node": nodes.shape[1], "edge": edges.shape[1]}
-        width = found[self.updates] if self.in_width < 0 else self.in_width
-        read_width = found[self.reads] if self.read_width < 0 else self.read_width
+        given = {self.updates: self.in_width, self.reads: self.read_width}
         if self.has_uninitialized_params():  # and not loaded from a state_dict before the first call
-            shapes = {
-                "weight": (width, self.out_width),
-                "gate_weight": (read_width, self.heads),
-                "root_weight": (width, self.out_width),
-            }
-            for name, shape in shapes.items():
-                parameter = getattr(self, name)
-                if parameter is not None:
-                    parameter.materialize(shape)
+            for name, side in self.matrix_sides().items():
+                width = found[side] if given[side] < 0 else given[side]
+                getattr(self, name).materialize((width, self.columns[name]))
             self.reset_parameters()
         self.in_width, self.read_width = len(self.weight), len(self.gate_weight)
 
@@ -58,4 +52,21 @@ class LazyEdgeLayer(_Lazy, EdgeLayer):
     cls_to_become = EdgeLayer
 
 
-LAZY_LAYERS: dict[type[IncidenceLayer], type[_Lazy]] = {NodeLayer: LazyNodeLayer, EdgeLayer: LazyEdgeLayer}
+class LazyDirectedNodeLayer(_Lazy, DirectedNodeLayer):
+    """A `DirectedNodeLayer` that infers its widths in the first call."""
+
+    cls_to_become = DirectedNodeLayer
+
+
+class LazyDirectedEdgeLayer(_Lazy, DirectedEdgeLayer):
+    """A `DirectedEdgeLayer` that infers its widths in the first call."""
+
+    cls_to_become = DirectedEdgeLayer
+
+
+LAZY_LAYERS: dict[type[IncidenceLayer], type[_Lazy]] = {
+    NodeLayer: LazyNodeLayer,
+    EdgeLayer: LazyEdgeLayer,
+    DirectedNodeLayer: LazyDirectedNodeLayer,
+    DirectedEdgeLayer: LazyDirectedEdgeLayer,
+}

@@ -14,6 +14,7 @@ from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import receptive_field
 from censnet.nn.heads import Head
+from censnet.nn.oriented_head import even_channels
 from censnet.ops.graph import Graph
 from censnet.ops.sparse import map_values
 
@@ -144,11 +145,17 @@ class Model(nn.Module):
         embedded: tuple[Tensor, Tensor] = self.encoder(nodes, graph.edges, graph.incidence)
         return embedded
 
+    def even_edges(self, edges: Tensor) -> Tensor:
+        """Embedded edges as they are, but odd channels, which change sign with the order of the ends, by their size."""
+        odd_width: int = getattr(self.encoder, "out_odd_width", 0)
+        return even_channels(edges, odd_width, self.members) if odd_width else edges
+
     def apply_heads(self, nodes: Tensor, edges: Tensor, graph: Graph) -> Outputs:
         """The outputs of all heads and of the decoder, from embeddings. Outside of training they are clipped."""
         outputs, unclipped = dict[str, HeadOutputs](), dict[str, HeadOutputs]()
+        even = self.even_edges(edges)
         for level, head in self.heads.items():
-            found: HeadOutputs = head(nodes, edges, graph)
+            found: HeadOutputs = head(nodes, edges if cast(Head, head).reads_odd else even, graph)
             outputs[level] = found if self.training else cast(Head, head).clip(found)
             if outputs[level] is not found:
                 unclipped[level] = found

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from censnet.nn.decoder import LinkDecoder
+from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.diffusion import diffusion_embedding
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.graph import Graph
@@ -173,11 +173,7 @@ class PairDecoder(LinkDecoder):
         self, inputs: PairInputs, graph: Graph, positives: Tensor | None = None, negatives: Tensor | None = None
     ) -> Tensor:
         """The loss of positive and negative pairs; without pairs of a kind, that kind counts nothing."""
-        total = 0 * inputs.embedding.sum()
-        for pairs, sign in ((positives, -1), (negatives, 1)):
-            if pairs is not None and pairs.shape[1]:
-                total = total + F.softplus(sign * self.score(inputs, pairs).float()).mean()
-        return total
+        return pair_loss(self, inputs, positives, negatives)
 
     def score(self, inputs: PairInputs, pairs: Tensor) -> Tensor:
         """The logit of a link for each pair. (2, P) -> (P,)"""
@@ -221,6 +217,15 @@ class PairDecoder(LinkDecoder):
         first, second = pairs
         around = inputs.incident_sum.index_select(0, first) + inputs.incident_sum.index_select(0, second)
         return _virtual_edge(around, inputs.edge_count[first] + inputs.edge_count[second])
+
+
+def pair_loss(decoder: LinkDecoder, inputs: LinkInputs, positives: Tensor | None, negatives: Tensor | None) -> Tensor:
+    """The mean cross entropy of positive pairs plus that of negative ones. (2, P), (2, Q) -> ()"""
+    total = 0 * inputs.embedding.sum()
+    for pairs, sign in ((positives, -1), (negatives, 1)):
+        if pairs is not None and pairs.shape[1]:
+            total = total + F.softplus(sign * decoder.score(inputs, pairs).float()).mean()
+    return total
 
 
 def _virtual_edge(around: Tensor, edge_count: Tensor) -> Tensor:

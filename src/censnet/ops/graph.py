@@ -21,6 +21,7 @@ class GraphSizes:
     graph_features: Tensor | None
     num_graphs: int
     directed: bool
+    odd_width: int
 
     @property
     def num_nodes(self) -> int:
@@ -48,7 +49,8 @@ class GraphSizes:
 
     def _show(self, sparse: str = "") -> tuple[str, str]:
         nodes = f"{self.num_nodes} {plural(self.num_nodes, 'node')} x {self.node_width}{sparse}"
-        return nodes, f"{self.num_edges} {plural(self.num_edges, 'edge')} x {self.edge_width}"
+        odd = f", {self.odd_width} odd" if self.odd_width else ""
+        return nodes, f"{self.num_edges} {plural(self.num_edges, 'edge')} x {self.edge_width}{odd}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,7 @@ class Graph(GraphSizes):
         num_graphs: the number of graphs in the batch.
         graph_features: features of each graph itself, if there are any.
         directed: whether the order of the two ends means something.
+        odd_width: how many of the features of edges, the last ones, change sign where the two ends are exchanged.
 
     Shape:
         nodes (N, d_v), edges (E, d_e), ends (2, E), owner (N,), graph_features (num_graphs, d_g).
@@ -80,6 +83,7 @@ class Graph(GraphSizes):
     num_graphs: int = 1
     graph_features: Tensor | None = None
     directed: bool = False
+    odd_width: int = 0
 
     def __post_init__(self) -> None:
         check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
@@ -91,6 +95,7 @@ class Graph(GraphSizes):
         check_shape("ends", self.ends, (2, None), "(2, E), one column for each edge")
         check_shape("edges", self.edges, (self.ends.shape[1], None), "(E, edge_width), a row for each column of ends")
         check_floating("edges", self.edges)
+        check_odd_width(self.odd_width, self.edges, self.directed)
         check_same_device("edges", self.edges, "nodes", self.nodes)
         check_same_device("ends", self.ends, "nodes", self.nodes)
         check_graph_features(self.graph_features, self.num_graphs, self.nodes)
@@ -121,18 +126,20 @@ class Graph(GraphSizes):
         """The same graph on another device."""
         owner, features = (None if part is None else part.to(device) for part in (self.owner, self.graph_features))
         nodes, edges, ends = self.nodes.to(device), self.edges.to(device), self.ends.to(device)
-        return Graph(nodes, edges, ends, owner, self.num_graphs, features, self.directed)
+        return Graph(nodes, edges, ends, owner, self.num_graphs, features, self.directed, self.odd_width)
 
-    def with_features(self, nodes: Tensor, edges: Tensor) -> Graph:
+    def with_features(self, nodes: Tensor, edges: Tensor, odd_width: int | None = None) -> Graph:
         """The same graph with other features; the sorted order and degrees that are computed already stay."""
-        graph = Graph(nodes, edges, self.ends, self.owner, self.num_graphs, self.graph_features, self.directed)
+        odd_width = self.odd_width if odd_width is None else odd_width
+        about = self.owner, self.num_graphs, self.graph_features, self.directed, odd_width
+        graph = Graph(nodes, edges, self.ends, *about)
         store(graph, incidence=self.incidence)
         return graph
 
     def with_edges(self, rows: Tensor) -> Graph:
         """The same nodes with some of the edges alone."""
-        edges, ends = self.edges[rows], self.ends[:, rows]
-        return Graph(self.nodes, edges, ends, self.owner, self.num_graphs, self.graph_features, self.directed)
+        about = self.owner, self.num_graphs, self.graph_features, self.directed, self.odd_width
+        return Graph(self.nodes, self.edges[rows], self.ends[:, rows], *about)
 
     @classmethod
     def from_incidence(
@@ -142,6 +149,7 @@ class Graph(GraphSizes):
         incidence: Incidence,
         graph_features: Tensor | None = None,
         directed: bool = False,
+        odd_width: int = 0,
     ) -> Graph:
         """A graph of an incidence that is checked already, as a batch gathers it."""
         return unchecked(
@@ -153,7 +161,21 @@ class Graph(GraphSizes):
             num_graphs=incidence.num_graphs,
             graph_features=graph_features,
             directed=directed,
+            odd_width=odd_width,
             incidence=incidence,
+        )
+
+
+def check_odd_width(odd_width: int, edges: Tensor, directed: bool) -> None:
+    """Raise unless there are so many features of edges, and the order of the two ends is arbitrary."""
+    if not 0 <= odd_width <= edges.shape[1]:
+        raise ValueError(
+            f"odd_width is {odd_width}, expected 0 to {edges.shape[1]}: the last features of edges are odd"
+        )
+    if odd_width and directed:
+        raise ValueError(
+            f"odd_width is {odd_width} in a directed graph, expected 0: an odd feature changes sign with an order of "
+            "ends that means nothing; a direction that means something enters as an odd feature of 1"
         )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from censnet.ops.batching import PackedIncidence, batch_index
 from censnet.ops.caching import DictionaryRows, cached, store, stored
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
-from censnet.ops.graph import Graph, GraphSizes, check_graph_features
+from censnet.ops.graph import Graph, GraphSizes, check_graph_features, check_odd_width
 from censnet.ops.incidence import Incidence
 from censnet.ops.segments import offsets
 from censnet.text import plural
@@ -24,7 +24,8 @@ class GraphSet(GraphSizes):
     Each graph numbers its own nodes from 0 in `ends`. Graph g has the nodes `node_offset[g]:node_offset[g + 1]` and the
     edges `edge_offset[g]:edge_offset[g + 1]`. The sorted order of the incidence and the degrees are computed once for
     the whole set; a batch gathers them along with its features. Features of the graphs themselves, if any, are in
-    `graph_features`; `directed` says whether the order of the two ends of an edge means something.
+    `graph_features`; `directed` says whether the order of the two ends of an edge means something, `odd_width` how many
+    of the last features of edges change sign where the ends are exchanged.
 
     Shape:
         nodes (sum N, d_v), edges (sum E, d_e), ends (2, sum E), node_offset and edge_offset (G + 1,),
@@ -48,12 +49,14 @@ class GraphSet(GraphSizes):
     edge_offset: Tensor
     graph_features: Tensor | None = None
     directed: bool = False
+    odd_width: int = 0
 
     def __post_init__(self) -> None:
         check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
         check_shape("edges", self.edges, (None, None), "(E, edge_width)")
         check_floating("nodes", self.nodes)
         check_floating("edges", self.edges)
+        check_odd_width(self.odd_width, self.edges, self.directed)
         check_shape("ends", self.ends, (2, len(self.edges)), "(2, E), one column for each edge")
         check_same_device("edges", self.edges, "nodes", self.nodes)
         check_same_device("ends", self.ends, "nodes", self.nodes)
@@ -101,7 +104,9 @@ class GraphSet(GraphSizes):
         edges = slice(int(self.edge_offset[number]), int(self.edge_offset[number + 1]))
         own = None if self.graph_features is None else self.graph_features[number : number + 1]
         features = self.nodes[nodes], self.edges[edges]
-        return Graph(*features, self.ends[:, edges], graph_features=own, directed=self.directed)
+        return Graph(
+            *features, self.ends[:, edges], graph_features=own, directed=self.directed, odd_width=self.odd_width
+        )
 
     @property
     def num_graphs(self) -> int:  # type: ignore[override]
@@ -122,17 +127,18 @@ class GraphSet(GraphSizes):
             edge_offset=self.edge_offset.to(device),
             graph_features=None if self.graph_features is None else self.graph_features.to(device),
             directed=self.directed,
+            odd_width=self.odd_width,
         )
 
-    def with_features(self, nodes: Tensor, edges: Tensor) -> GraphSet:
+    def with_features(self, nodes: Tensor, edges: Tensor, odd_width: int | None = None) -> GraphSet:
         """The same graphs with other features of nodes and edges; their cached order stays."""
-        return self._replace(nodes=nodes, edges=edges)
+        return self._replace(nodes=nodes, edges=edges, odd_width=self.odd_width if odd_width is None else odd_width)
 
     def with_graph_features(self, features: Tensor | None) -> GraphSet:
         """The same graphs with other features of the graphs themselves, or without any."""
         return self._replace(graph_features=features)
 
-    def _replace(self, **features: Tensor | None) -> GraphSet:
+    def _replace(self, **features: Tensor | int | None) -> GraphSet:
         made = replace(self, **features)  # type: ignore[arg-type]
         store(made, **stored(self, "_starts", "_incidence"))
         return made
@@ -157,6 +163,10 @@ class GraphSet(GraphSizes):
                 raise ValueError(
                     f"graph {number} has directed={graph.directed}, expected {graphs[0].directed} as graph 0"
                 )
+            if graph.odd_width != graphs[0].odd_width:
+                raise ValueError(
+                    f"graph {number} has odd_width={graph.odd_width}, expected {graphs[0].odd_width} as graph 0"
+                )
             if graph.owner is not None:
                 raise ValueError(f"graph {number} is a batch of {graph.num_graphs}, expected single graphs")
             check_dense(graph.nodes)
@@ -173,6 +183,7 @@ class GraphSet(GraphSizes):
             edge_offset=offsets(torch.tensor([graph.num_edges for graph in graphs], device=device)),
             graph_features=torch.cat(own) if len(own) == len(graphs) else None,
             directed=graphs[0].directed,
+            odd_width=graphs[0].odd_width,
         )
 
     def batch(self, index: Tensor) -> Graph:
@@ -188,6 +199,7 @@ class GraphSet(GraphSizes):
             self._incidence.of_batch(rows),
             None if own is None else own.index_select(0, index),
             self.directed,
+            self.odd_width,
         )
 
     def subset(self, index: Tensor) -> GraphSet:
@@ -202,6 +214,7 @@ class GraphSet(GraphSizes):
             edge_offset=rows.bounds[1].contiguous(),
             graph_features=None if self.graph_features is None else self.graph_features.index_select(0, index),
             directed=self.directed,
+            odd_width=self.odd_width,
         )
 
     def _check_index(self, index: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from censnet.ops.caching import cached, forget, unchecked
+from censnet.ops.caching import cached, forget, store, stored, unchecked
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
 from censnet.ops.segments import EndPairs, Segments, chunk_segments, linear_map, sum_pairs, sum_segments, take_rows
 from censnet.text import plural
@@ -28,13 +28,13 @@ class OrderedPairs:
     """Edges by their start and end.
 
     Args:
-        edges: the edges of each pair.
+        edges: the edges of each pair; None while a program is traced.
         pair: the pair of each edge.
         opposite: the pair of the edges in the opposite direction, or the number of pairs where there are none.
         count: the number of edges of each pair.
     """
 
-    edges: Segments
+    edges: Segments | None
     pair: Tensor
     opposite: Tensor
     count: Tensor
@@ -154,30 +154,107 @@ class Incidence:
         """R z: on each node, the sum over the edges that end there. (E, d) -> (N, d)."""
         return self._scatter_end_of(1, edges)
 
+    def scatter_both(self, edges: Tensor) -> tuple[Tensor, Tensor]:
+        """S z and R z, whose gradient is one sum over both. (E, d) -> (N, d), (N, d)."""
+        self._check("edges", edges, self.num_edges, "(E, d)")
+        if torch.compiler.is_compiling():
+            return self.scatter_start(edges), self.scatter_end(edges)
+        both = linear_map(edges, self._scatter_both, lambda grad: sum_pairs(grad, self.stacked_pairs))
+        return both[: self.num_nodes], both[self.num_nodes :]
+
+    def _scatter_both(self, edges: Tensor) -> Tensor:
+        return torch.cat([sum_segments(edges, segments) for segments in self.end_segments])
+
     def _gather_end_of(self, end: int, nodes: Tensor) -> Tensor:
         self._check("nodes", nodes, self.num_nodes, "(N, d)")
         if torch.compiler.is_compiling():
             return nodes[self.ends[end]]
-        index, segments = self._end_index[end], self.end_segments[end]
+        index, segments = self.end_index[end], self.end_segments[end]
         return linear_map(nodes, lambda x: take_rows(x, index), lambda grad: sum_segments(grad, segments))
 
     def _scatter_end_of(self, end: int, edges: Tensor) -> Tensor:
         self._check("edges", edges, self.num_edges, "(E, d)")
         if torch.compiler.is_compiling():
             return edges.new_zeros(self.num_nodes, edges.shape[1]).index_add(0, self.ends[end], edges)
-        index, segments = self._end_index[end], self.end_segments[end]
+        index, segments = self.end_index[end], self.end_segments[end]
         return linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index))
+
+    # -- B = R - S, whose columns change sign with the order of the ends; 0 for a loop --------------------------------
+
+    def difference(self, nodes: Tensor) -> Tensor:
+        """B^t x: on each edge, its end minus its start. (N, d) -> (E, d)."""
+        self._check("nodes", nodes, self.num_nodes, "(N, d)")
+        if torch.compiler.is_compiling():
+            return nodes[self.ends[1]] - nodes[self.ends[0]]
+        return linear_map(nodes, self._difference, self._divergence)
+
+    def divergence(self, edges: Tensor) -> Tensor:
+        """B z: on each node, the sum over the edges that end there minus those that start there. (E, d) -> (N, d)."""
+        self._check("edges", edges, self.num_edges, "(E, d)")
+        if torch.compiler.is_compiling():
+            out = edges.new_zeros(self.num_nodes, edges.shape[1])
+            return out.index_add(0, self.ends[1], edges).index_add(0, self.ends[0], edges, alpha=-1)
+        return linear_map(edges, self._divergence, self._difference)
+
+    def _difference(self, nodes: Tensor) -> Tensor:
+        return sum_pairs(nodes, self.pairs, self.signs[0])
+
+    def _divergence(self, edges: Tensor) -> Tensor:
+        return sum_segments(edges, self.csr.edge, self.signs[1])
+
+    @cached
+    def signs(self) -> tuple[Tensor, Tensor]:
+        """The entries of B in the order of `pairs`, and in that of `csr`: -1 at the start of an edge, 1 at its end."""
+        node = torch.ones_like(self.ends).cumsum(0) * 2 - 3  # -1 and 1
+        node = node if self.is_loop is None else node * ~self.is_loop
+        edge = self.csr.edge.index.long()
+        at_end = (
+            self.ends[1][edge] != self.csr.other.index.long()
+        )  # the node at the other end is not its end: it is here
+        weight = torch.where(at_end, 1, -1)
+        weight = weight if self.is_loop is None else weight * ~self.is_loop[edge]
+        return node.t().reshape(-1).float(), weight.float()
+
+    @cached
+    def canonical(self) -> tuple[Incidence, Tensor]:
+        """The same edges, each from its lower to its higher node, and for each -1 where that exchanged its ends. (E,)
+
+        What is computed on these is the same to the bit, whatever the order of the ends was.
+        """
+        low, high = torch.minimum(*self.ends), torch.maximum(*self.ends)
+        same = unchecked(Incidence, ends=torch.stack([low, high]), num_nodes=self.num_nodes, owner=self.owner,
+                         num_graphs=self.num_graphs)  # fmt: skip
+        known = stored(self, "edge_owner", "is_loop", "_by_graph", "node_degree", "edge_count", "edge_degree",
+                       "multiplicity", "is_first")  # fmt: skip
+        store(same, **known)
+        return same, torch.where(self.ends[0] > self.ends[1], -1.0, 1.0)
 
     @cached
     def end_segments(self) -> tuple[Segments, Segments]:
         """The edges that start at each node, and those that end there; sorted once."""
-        start, end = (self._segments_by(self.ends[side], degree) for side, degree in enumerate(self.end_degree))
+        start, end = (self._segments_by(end, torch.bincount(end, minlength=self.num_nodes)) for end in self.ends)
         return start, end
 
     @cached
-    def _end_index(self) -> tuple[Tensor, Tensor]:
+    def other_segments(self) -> tuple[Segments, Segments]:
+        """The nodes at the other end of the edges that start at each node, and of those that end there."""
+        start, end = (
+            replace(segments, index=index.index_select(0, segments.index))
+            for segments, index in zip(self.end_segments, self.end_index[::-1], strict=True)
+        )
+        return start, end
+
+    @cached
+    def end_index(self) -> tuple[Tensor, Tensor]:
+        """The node where each edge starts, and that where it ends, as indices of segments. (E,) each"""
         start, end = self.ends.to(self._integer).contiguous().unbind(0)
         return start, end
+
+    @cached
+    def stacked_pairs(self) -> EndPairs:
+        """Where each edge reads a table of all nodes as starts and, below, of all nodes as ends: s and N + t."""
+        shift = torch.tensor([[0], [self.num_nodes]], device=self.ends.device)
+        return EndPairs((self.ends + shift).t().reshape(-1).to(self._integer))
 
     @cached
     def end_degree(self) -> Tensor:
@@ -200,21 +277,24 @@ class Incidence:
 
     def sum_parallel(self, edges: Tensor) -> Tensor:
         """On each edge, the sum over all edges with the same start and end, itself included. (E, d) -> (E, d)."""
-        return self._sum_pairs_of("edges", edges, self._ordered_pairs.pair)
+        return self._sum_pairs_of(edges, self._ordered_pairs.pair)
 
     def sum_reciprocal(self, edges: Tensor) -> Tensor:
         """On each edge, the sum over the edges from its end to its start. (E, d) -> (E, d)."""
-        return self._sum_pairs_of("edges", edges, self._ordered_pairs.opposite)
+        return self._sum_pairs_of(edges, self._ordered_pairs.opposite)
 
-    def _sum_pairs_of(self, name: str, edges: Tensor, read: Tensor) -> Tensor:
-        self._check(name, edges, self.num_edges, "(E, d)")
+    def _sum_pairs_of(self, edges: Tensor, read: Tensor) -> Tensor:
+        self._check("edges", edges, self.num_edges, "(E, d)")
         known = self._ordered_pairs
         if torch.compiler.is_compiling():
-            sums = edges.new_zeros(len(known.count) + 1, edges.shape[1]).index_add(0, known.pair, edges)
+            sums = edges.new_zeros(known.count.shape[0] + 1, edges.shape[1]).index_add(0, known.pair, edges)
             return sums[read]
 
+        segments = known.edges
+        assert segments is not None
+
         def multiply(z: Tensor) -> Tensor:  # symmetric: if e reads f, f reads e
-            sums = sum_segments(z, known.edges)
+            sums = sum_segments(z, segments)
             return take_rows(torch.cat([sums, sums.new_zeros(1, sums.shape[1])]), read.to(self._integer))
 
         return linear_map(edges, multiply, multiply)
@@ -241,12 +321,19 @@ class Incidence:
     @cached
     def _ordered_pairs(self) -> OrderedPairs:
         start, end = self.ends
-        pairs, pair = torch.unique(start * self.num_nodes + end, return_inverse=True)
-        count = torch.bincount(pair, minlength=len(pairs))
-        back = end * self.num_nodes + start
-        at = torch.searchsorted(pairs, back).clamp(max=max(len(pairs) - 1, 0))
-        opposite = torch.where(pairs[at] == back, at, len(pairs)) if len(pairs) else at
-        return OrderedPairs(self._segments_by(pair, count), pair, opposite, count)
+        key, back = start * self.num_nodes + end, end * self.num_nodes + start
+        if torch.compiler.is_compiling():  # a pair is the place of its first edge: as many places as edges, some empty
+            return self._pairs_of(key.sort().values, key, back)
+        return self._pairs_of(torch.unique(key), key, back)
+
+    def _pairs_of(self, known: Tensor, key: Tensor, back: Tensor) -> OrderedPairs:
+        """The pair of each edge, as its first place in the sorted `known`."""
+        pair, none = torch.searchsorted(known, key), known.shape[0]
+        count = torch.zeros_like(known).index_add(0, pair, torch.ones_like(pair))
+        at = torch.searchsorted(known, back)
+        found = torch.cat([known, known.new_full((1,), -1)])[at] == back
+        segments = None if torch.compiler.is_compiling() else self._segments_by(pair, count)
+        return OrderedPairs(segments, pair, torch.where(found, at, none), count)
 
     # -- shared by both -------------------------------------------------------------------------------------------
 

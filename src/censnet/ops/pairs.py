@@ -14,6 +14,7 @@ from censnet.ops.incidence import Incidence
 from censnet.ops.segments import offsets
 
 FEW_PAIRS = 2**20  # ordered pairs up to which all are taken in the place of a sample
+REVERSED = 0.5  # share of the negative pairs of a directed graph that are links turned around, as far as there are any
 
 
 class NodePairs:
@@ -36,6 +37,8 @@ class NodePairs:
         (6, array([3, 2]), [[1, 0], [2, 4]])
     """
 
+    is_ordered = False
+
     def __init__(self, num_nodes: int, owner: Array | None = None, bipartite: Array | None = None) -> None:
         self._owner, self._side = owner, bipartite
         if bipartite is not None:
@@ -51,7 +54,7 @@ class NodePairs:
             self._order = np.argsort(owner, kind="stable")
             self._position = np.empty(num_nodes, dtype=np.int64)
             self._position[self._order] = np.arange(num_nodes)
-        pairs = size * (size - 1) // 2
+        pairs = size * (size - 1) // (1 if self.is_ordered else 2)
         self._base, self.num_pairs = np.cumsum(pairs) - pairs, int(pairs.sum())
 
     @classmethod
@@ -61,6 +64,11 @@ class NodePairs:
         owner = None if graph.owner is None else graph.owner.cpu().numpy()
         return cls(graph.num_nodes, owner, None if side is None else side.numpy())
 
+    @property
+    def is_bipartite(self) -> bool:
+        """Whether pairs are of one node of either side."""
+        return self._side is not None
+
     def rank(self, first: Array, second: Array) -> Array:
         """The number of each pair."""
         if self._side is not None:
@@ -68,13 +76,17 @@ class NodePairs:
             u, v = np.where(swap, second, first), np.where(swap, first, second)
             return np.asarray(self._position[u] * len(self._sides[1]) + self._position[v])
         if self._owner is None:
-            return _rank(first, second, self._size[0])
+            return self._rank(first, second, self._size[0])
         graph = self._owner[first]
         if (graph != self._owner[second]).any():
             edge = int(np.flatnonzero(graph != self._owner[second])[0])
             raise ValueError(f"edge {edge} joins two graphs of the batch, expected both ends in one")
         u, v = self._position[first] - self._start[graph], self._position[second] - self._start[graph]
-        return np.asarray(self._base[graph] + _rank(u, v, self._size[graph]))
+        return np.asarray(self._base[graph] + self._rank(u, v, self._size[graph]))
+
+    def _rank(self, u: Array, v: Array, n: Any) -> Array:
+        """The number of each pair among those of its own graph, which has n nodes."""
+        return _rank(u, v, n)
 
     def pair(self, rank: Array) -> Array:
         """The pair with each number, the lower node first. (k,) -> (2, k)."""
@@ -89,6 +101,32 @@ class NodePairs:
         arc = np.where(opposite, n // 2, rest % np.maximum(half, 1) + 1)
         nodes = self._start[graph] + np.stack([u, (u + arc) % n])
         return np.sort(nodes if self._owner is None else self._order[nodes], axis=0)
+
+
+class OrderedNodePairs(NodePairs):
+    """As `NodePairs` for ordered pairs: u, v and v, u have numbers of their own. Pairs of two sides are from 0 to 1.
+
+    Example:
+        >>> square = OrderedNodePairs(4)
+        >>> square.num_pairs, square.rank(np.array([0, 3]), np.array([2, 0])), square.pair(np.array([1, 9])).tolist()
+        (12, array([1, 9]), [[0, 3], [2, 0]])
+    """
+
+    is_ordered = True
+
+    def _rank(self, u: Array, v: Array, n: Any) -> Array:
+        return np.asarray(u * (n - 1) + v - (v > u))
+
+    def pair(self, rank: Array) -> Array:
+        """The pair with each number, the node where it starts first. (k,) -> (2, k)."""
+        if self._side is not None:
+            width = max(len(self._sides[1]), 1)
+            return np.stack([self._sides[0][rank // width], self._sides[1][rank % width]])
+        graph = np.searchsorted(self._base, rank, side="right") - 1
+        rest, others = rank - self._base[graph], np.maximum(self._size[graph] - 1, 1)
+        u, v = rest // others, rest % others
+        nodes = self._start[graph] + np.stack([u, v + (v >= u)])
+        return np.asarray(nodes if self._owner is None else self._order[nodes])
 
 
 def find_bipartition(graph: Graph) -> Tensor | None:
@@ -146,6 +184,31 @@ def sample_non_edges(space: NodePairs, pairs: Array, count: int, rng: np.random.
             position = sorted_unique(np.concatenate([position, more]))
     missing = position + np.searchsorted(pairs - np.arange(len(pairs)), position, side="right")
     return rng.permutation(missing)
+
+
+def sample_ordered_non_edges(
+    space: OrderedNodePairs, taken: Array, links: Array, count: int, rng: np.random.Generator
+) -> Array:
+    """Negative sampling in a directed graph: `count` different numbers of ordered pairs that are not among `taken`.
+
+    Random pairs of nodes alone would not tell whether the direction of a link was learnt: nearly all of them are apart
+    in both. So half of the negatives (`REVERSED`) are links turned around, whose reverse is not among `taken`; fewer
+    where there are not so many, and none between two sides, where links go one way.
+
+    Args:
+        space: the numbers of the pairs.
+        taken: the pairs that no negative may be, sorted: all edges, and negatives that were drawn before.
+        links: the links to turn around.
+        count: how many.
+        rng: of the draw.
+    """
+    back = np.empty(0, dtype=np.int64)
+    if not space.is_bipartite:
+        first, second = space.pair(links)
+        back = space.rank(second, first)
+        back = rng.permutation(back[~np.isin(back, taken)])[: int(REVERSED * count)]
+    others = sample_non_edges(space, sorted_unique(np.concatenate([taken, back])), count - len(back), rng)
+    return np.concatenate([back, others])
 
 
 def count_ordered_pairs(incidence: Incidence) -> int:

@@ -217,7 +217,7 @@ def _subgraph(graph: Graph, edges: Tensor, seeds: Tensor) -> Subgraph:
     ends, local = local[: 2 * len(edges)].view(2, -1), local[2 * len(edges) :]
     owner = None if graph.owner is None else graph.owner[nodes]
     features = _features(graph.nodes, nodes), _features(graph.edges, edges)
-    found = Graph(*features, ends, owner, graph.num_graphs, graph.graph_features, graph.directed)
+    found = Graph(*features, ends, owner, graph.num_graphs, graph.graph_features, graph.directed, graph.odd_width)
     return Subgraph(found, nodes, edges, local)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from censnet.ops.incidence import Incidence
 
 NODE_WIDTH = {True: 4, False: 2}  # of the features of a node, in a directed graph and in another
-EDGE_WIDTH = {True: 3, False: 2}
+EDGE_WIDTH = {True: 2, False: 1}
 
 
 def node_structure(incidence: Incidence, directed: bool) -> Tensor:
@@ -36,18 +36,26 @@ def node_structure(incidence: Incidence, directed: bool) -> Tensor:
 
 
 def edge_structure(incidence: Incidence, directed: bool) -> Tensor:
-    """log(1 + count) of other parallel edges, of those before it in the table, and of reciprocal ones. (E, 3 or 2)
+    """log(1 + count) of other parallel edges and, in a directed graph, of reciprocal ones. (E, 2 or 1)
 
     Example:
         >>> double = Incidence(torch.tensor([[0, 0, 1], [1, 1, 0]]), num_nodes=2)
         >>> edge_structure(double, directed=True).expm1().round().int().tolist()
-        [[1, 0, 1], [1, 1, 1], [0, 0, 2]]
+        [[1, 1], [1, 1], [0, 2]]
     """
-    if not directed:
-        counts = [incidence.multiplicity - 1, _rank(incidence)]
-    else:
-        counts = [incidence.parallel_count - 1, incidence.port, incidence.reciprocal_count]
+    counts = [incidence.parallel_count - 1, incidence.reciprocal_count] if directed else [incidence.multiplicity - 1]
     return torch.stack(counts, dim=1).float().log1p()
+
+
+def edge_port(incidence: Incidence, directed: bool) -> Tensor:
+    """log(1 + count) of the parallel edges that stand before an edge in the table: its port. (E, 1)
+
+    Example:
+        >>> double = Incidence(torch.tensor([[0, 0, 1], [1, 1, 0]]), num_nodes=2)
+        >>> [edge_port(double, directed).expm1().round().int().flatten().tolist() for directed in (True, False)]
+        [[0, 1, 0], [0, 1, 2]]
+    """
+    return (incidence.port if directed else _rank(incidence)).unsqueeze(1).float().log1p()
 
 
 def _rank(incidence: Incidence) -> Tensor:

@@ -6,6 +6,8 @@ A_v and A_e the adjacency of the nodes and of the line graph, w = H_e p_e the ed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -94,6 +96,36 @@ def directed_edge_operators(S: Tensor, R: Tensor) -> list[Tensor]:
     same_start, into_start, out_of_end, same_end = S.t() @ S, S.t() @ R, R.t() @ S, R.t() @ R
     met = (same_start, into_start, out_of_end, same_end, same_start * same_end, into_start * out_of_end)
     return [row_means(_without_diagonal(A)) for A in met]
+
+
+def oriented_node_update(
+    T: Tensor, B: Tensor, x: Tensor, a: Tensor, b: Tensor, w: Tensor, weights: Mapping[str, Tensor]
+) -> Tensor:
+    """x W_0 + D^-1 [T (w o T^t x W + a U) + B b U_b]; B = R - S, D counts the edges of a node, w is (E, out)."""
+    content = T @ (w * (T.t() @ x @ weights["W"]) + a @ weights["U"]) + B @ b @ weights["U_b"]
+    return x @ weights["W_0"] + _per_edge(T) @ content
+
+
+def oriented_edge_update(
+    T: Tensor, B: Tensor, x: Tensor, a: Tensor, b: Tensor, u: tuple[Tensor, Tensor], weights: Mapping[str, Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The even update, the odd one inside of its tanh, and its gate; the gates u of even and odd are (N, out) each.
+
+    a W_0 + T^t u D^-1 (T a W + B b W_b) + T^t x V + (b M)^2 + |B^t x N|
+    b W_0' + B^t u' D^-1 (B b W' + T a W_a) + B^t x V'
+    sigmoid(a G + T^t x G_x)
+    """
+    D = _per_edge(T)
+    even = a @ weights["W_0"] + T.t() @ (u[0] * (D @ (T @ a @ weights["W"] + B @ b @ weights["W_b"])))
+    even = even + T.t() @ x @ weights["V"] + (b @ weights["M"]) ** 2 + (B.t() @ x @ weights["N"]).abs()
+    odd = b @ weights["W_0'"] + B.t() @ (u[1] * (D @ (B @ b @ weights["W'"] + T @ a @ weights["W_a"])))
+    odd = odd + B.t() @ x @ weights["V'"]
+    return even, odd, torch.sigmoid(a @ weights["G"] + T.t() @ x @ weights["G_x"])
+
+
+def _per_edge(T: Tensor) -> Tensor:
+    """D^-1, where D counts the edges of a node, at least 1."""
+    return torch.diag(1 / T.sum(1).clamp(min=1))
 
 
 def multiply(operator: Tensor, x: Tensor) -> Tensor:

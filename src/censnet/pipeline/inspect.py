@@ -22,8 +22,10 @@ from censnet.inspection.cost import Cost, estimate_cost
 from censnet.inspection.report import Report, make_report
 from censnet.levels import Level
 from censnet.pipeline.prepare import prepare_typed
+from censnet.pipeline.resolve import section_of
 from censnet.pipeline.splitting import find_stated, has_wide_masks
 from censnet.settings.presets import make_settings
+from censnet.settings.schema import ORIENTED
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
 
@@ -80,7 +82,8 @@ def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool =
         halves = torch.arange(count).unsqueeze(1) % 2
         task_data = TaskData(data.encode().graph, [target], {"node": labels}, {"node": halves})
         return estimate_cost(task_data, make_settings("paper", "node"))
-    settings = make_settings("strong", specs[0].level if specs else "link", link=link)
+    odd = data.schema.edges.odd_width > 0 or any(spec.kind == "oriented" for spec in specs)
+    settings = make_settings("strong", ORIENTED if odd else section_of(specs), link=link)
     prepared = prepare_typed(data, specs, link, settings, [])
     return max((estimate_cost(prepared.task_data, each) for each in prepared.recipes), key=lambda cost: cost.bytes)
 
@@ -98,7 +101,7 @@ def _read_splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple
         return found, None
     ids = {table: frame[dataset.id_columns(Level.of_table(table))] for table, frame in frames.items()}
     splits = read_splits(path, ids)
-    links = read_links(path, dataset.rows("edge")) if "links" in splits else None
+    links = read_links(path, dataset.rows("edge"), dataset.graph.directed) if "links" in splits else None
     for table in splits:
         if table not in frames and table not in ("links", "non-links"):
             raise DataError(f"{Path(path).name} has a split of {table}, which is not a table of the data")

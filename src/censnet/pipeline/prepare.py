@@ -24,6 +24,7 @@ from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
 from censnet.pipeline.resolve import resolve_recipes, section_of
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
+from censnet.settings.build import has_ordered_links
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
@@ -95,7 +96,7 @@ def prepare(
         preset, changes, seed: as in `make_settings`.
     """
     asked, link = read_targets(data, target)
-    settings = make_settings(preset, section_of(asked), changes, seed, link)
+    settings = make_settings(preset, section_of(asked, overrides), changes, seed, link)
     if settings.data.split_column is not None:
         asked = [replace(item, without=(settings.data.split_column,)) if item.every else item for item in asked]
     typed = read_data(
@@ -175,7 +176,8 @@ def prepare_typed(
     if Level.GRAPH in columns and not isinstance(data.graph, GraphSet):
         raise DataError("the data are one graph, expected many (a column graph, or SMILES) for a graph target")
     splits = split_rows(data, columns, settings.data, settings.seed)
-    links = split_links(data, settings.data, settings.seed) if link else None
+    ordered = has_ordered_links(settings.model, data.graph.directed)
+    links = split_links(data, settings.data, settings.seed, ordered) if link else None
     if links is not None and Level.EDGE in splits:
         splits[Level.EDGE] = _without(splits[Level.EDGE], hidden_rows(links, data.rows("edge")))
     for level, split in splits.items():
@@ -189,6 +191,8 @@ def prepare_typed(
     settings = recipes[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:
         logger.info("the graph is bipartite (no node is both a source and a target): links join its two sides")
+    if links is not None and links.ordered:
+        logger.info("links are directed: i, j and j, i are scored apart, and half of the negatives are links reversed")
     if link and settings.model.decoder != "inner_product" and settings.model.diffusion_steps:
         logger.info(
             "link scores also use a %s-step diffusion embedding of the two nodes", settings.model.diffusion_steps

@@ -6,7 +6,7 @@ an error; so is one that nothing would read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import cast
 
 import torch
@@ -20,15 +20,28 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.triangles import count_wedges
 from censnet.pipeline.splitting import has_wide_masks
-from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, values_of
-from censnet.settings.schema import DIFFUSION_STEPS, MANY, OF_LINKS, DataSettings, Recipe, Settings
+from censnet.settings.oriented import UNREAD, is_oriented, with_steps, without_unread
+from censnet.settings.presets import Changes, dotted, has_high_label_recipe, make_settings, of_directed_links, values_of
+from censnet.settings.schema import (
+    DIFFUSION_STEPS,
+    MANY,
+    MOLECULE,
+    OF_LINKS,
+    ORIENTED,
+    DataSettings,
+    Recipe,
+    Settings,
+)
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
-from censnet.training.batches import MAX_FULL_BATCH
-from censnet.training.task_data import TaskData
+from censnet.training.batches import MAX_FULL_BATCH, choose_sampling
+from censnet.training.devices import total_memory
+from censnet.training.task_data import TaskData, build_model
 
 TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write them, or of another run
 
+SAMPLED_STEPS = 4000  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
+MIN_EPOCHS = 6
 MAX_WEDGES = 64  # for each edge, up to which triangles are looked for by default
 MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
 CANDIDATES = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
@@ -75,8 +88,12 @@ def read_settings(
     return {name: value for name, value in changes.items() if value != usual[name]}, settings.preset, settings.seed
 
 
-def section_of(specs: Collection[TargetSpec]) -> Level:
-    """The section of a preset for some targets: that of the first, or of links."""
+def section_of(specs: Collection[TargetSpec], overrides: Mapping[str, str] | None = None) -> str:
+    """The section of a preset for some targets: that of the first, or of links; oriented where one or a column is."""
+    if any(spec.kind == "oriented" for spec in specs) or "oriented" in (overrides or {}).values():
+        return ORIENTED
+    if any(spec.of_molecules for spec in specs) and next(iter(specs)).level != Level.GRAPH:
+        return MOLECULE
     return next((spec.level for spec in specs), Level.LINK)
 
 
@@ -92,16 +109,20 @@ def resolve_recipes(
         dataset: the data.
         splits: of the rows of each level.
     """
-    section = task_data.targets[0].level if task_data.targets else Level.LINK
+    section: str = task_data.targets[0].level if task_data.targets else Level.LINK
+    if is_oriented(task_data.targets, task_data.graph.odd_width):
+        section = ORIENTED
+    elif dataset.schema.smiles is not None and section in (Level.NODE, Level.EDGE):
+        section = MOLECULE
     link = task_data.links is not None
     usual = make_settings(settings.preset, section, None, settings.seed, link)
     _check_unused(task_data, settings, usual, dataset, splits)
     found = []
-    for recipe in choose_recipes(task_data, settings):
+    one_recipe: list[Recipe] = ["low_label"]
+    for recipe in one_recipe if section in (ORIENTED, MOLECULE) else choose_recipes(task_data, settings):
         one = settings
-        if (
-            recipe == "high_label" and settings.training.recipe != "high_label"
-        ):  # candidates of the other are not its own
+        if recipe == "high_label" and settings.training.recipe != "high_label":
+            # candidates of the other are not its own
             changes = values_of(settings, set(changed) - CANDIDATES) | {"training.recipe": "high_label"}
             one = make_settings(settings.preset, section, changes, settings.seed, link)
         found.append(resolve_settings(task_data, one, changed))
@@ -110,8 +131,56 @@ def resolve_recipes(
 
 def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:
     """The settings of one recipe as they can be followed on the data; the arguments are those of `resolve_recipes`."""
+    if is_oriented(task_data.targets, task_data.graph.odd_width):
+        settings = settings.model_copy(update={"model": without_unread(settings.model)})
+        if isinstance(task_data.graph, Graph) and settings.preset == "strong":
+            training = with_steps(settings.training, changed)
+            settings = settings.model_copy(update={"training": training})
+        if task_data.links is not None:
+            raise SettingsError(
+                "links are predicted, expected none beside an oriented column or target: train two models"
+            )
     settings = _resolve_diffusion(task_data, _resolve_candidates(task_data, settings, changed))
-    return _resolve_inputs(task_data, settings, changed)
+    settings = _resolve_batches(task_data, _resolve_inputs(task_data, settings, changed), changed)
+    return _resolve_sampling(task_data, settings, changed)
+
+
+def _resolve_sampling(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """Settings that depend on whether neighborhoods are sampled: normalization, and the number of epochs.
+
+    The number of epochs of a preset is for full batches, one step each.
+    """
+    training, sampling = settings.training, _sampling(task_data, settings)
+    if settings.model.norm == "auto":
+        norm = "layer" if sampling == "neighbors" else "batch"
+        settings = settings.model_copy(update={"model": settings.model.model_copy(update={"norm": norm})})
+    if sampling != "neighbors" or "training.epochs" in changed:
+        return settings
+    labeled = max(int((part == 0).any(1).sum()) for part in task_data.parts.values())
+    steps = max(1, min(labeled // training.batch_size_for(labeled), training.max_steps_per_epoch or labeled))
+    changes = {"epochs": min(max(SAMPLED_STEPS // steps, MIN_EPOCHS), training.epochs)}
+    if "training.patience" not in changed and training.patience is not None:
+        changes["patience"] = min(max(changes["epochs"] // 3, MIN_EPOCHS // 2), training.patience)
+    return settings.model_copy(update={"training": training.model_copy(update=changes)})
+
+
+def _sampling(task_data: TaskData, settings: Settings) -> str:
+    """The sampling that the training will choose."""
+    if not isinstance(task_data.graph, Graph) or task_data.links is not None or task_data.members > 1:
+        return "full"
+    with torch.device("meta"):
+        model = build_model(task_data, settings)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    chosen = choose_sampling(task_data, settings.training, model, total_memory(device), device.type == "cpu")
+    return chosen.sampling
+
+
+def _resolve_batches(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """The batch size for many graphs: of a preset for nodes or edges it is one of nodes or edges, not of graphs."""
+    of_rows = bool(task_data.targets) and task_data.targets[0].level != Level.GRAPH
+    if isinstance(task_data.graph, Graph) or not of_rows or "training.batch_size" in changed:
+        return settings
+    return settings.model_copy(update={"training": settings.training.model_copy(update={"batch_size": "auto"})})
 
 
 def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
@@ -141,6 +210,10 @@ def _check_unused(
 def _unused(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]]:
     """The settings of model and training that nothing reads, and why."""
     levels, model = {target.level for target in task_data.targets}, settings.model
+    if is_oriented(task_data.targets, task_data.graph.odd_width):
+        yield from ((f"model.{name}", why) for name, (_, why) in UNREAD.items())
+        yield "training.recipe", "it is of nodes, and a column or target is oriented"
+        yield "training.gates", "oriented layers do not start as a kernel without gates"
     if task_data.links is None:
         for group, names in OF_LINKS.items():
             yield from ((f"{group}.{name}", "it is of links, and none are predicted") for name in names)
@@ -215,6 +288,10 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         changes["directed"] = graph.directed
     elif model.directed and not graph.directed:
         raise SettingsError("model.directed is true, expected false or auto: the edges of the data have no direction")
+    if task_data.links is not None and task_data.links.ordered and not task_data.targets:
+        of_links = of_directed_links(settings.preset)
+        if "model.kernel" not in changed or model.kernel == of_links.get("kernel"):
+            changes |= {name: value for name, value in of_links.items() if f"model.{name}" not in changed}
     if model.triangles == "auto":
         changes["triangles"] = _has_few_triangles(task_data, settings)
     elif model.triangles and isinstance(graph, GraphSet):
@@ -319,7 +396,7 @@ def _why_no_pseudo_labels(task_data: TaskData, settings: Settings) -> str | None
     if len(task_data.targets) != 1:
         return f"there {plural(len(task_data.targets), 'is')} {count(len(task_data.targets), 'target')}"
     (target,) = task_data.targets
-    if target.level != "node" or target.kind == "regression":
+    if target.level != "node" or target.is_number:
         return f"{target.level}:{target.column} is {target.kind}" + (" of edges" if target.level == "edge" else "")
     if target.is_wide:
         return f"{target.level}:{target.column} has {len(target.classes):,} classes"

@@ -71,6 +71,7 @@ def make_run(
         node_width=data.graph.node_width,
         edge_width=data.graph.edge_width,
         graph_width=data.graph.graph_width,
+        odd_width=data.graph.odd_width,
         node_features=task_data.node_features,
         members=len(models),
         monitor=monitor if validated else None,

@@ -62,16 +62,16 @@ def split_rows(
     return found
 
 
-def split_links(data: TypedData, settings: DataSettings, seed: int) -> LinkSplit:
-    """Split links into those of message passing, validation and test."""
+def split_links(data: TypedData, settings: DataSettings, seed: int, ordered: bool = False) -> LinkSplit:
+    """Split links into those of message passing, validation and test; `ordered` is whether by their direction."""
     if not isinstance(data.graph, Graph):
         raise DataError("there are many graphs, expected one: links are predicted within one graph")
     if settings.split == "file":
         path = _split_file(settings)
-        found, source = read_links(path, data.rows("edge")), f"file {path.name}"
+        found, source = read_links(path, data.rows("edge"), ordered), f"file {path.name}"
     else:
         seed = seed if settings.split_seed is None else settings.split_seed
-        found, source = links(data.graph, settings.link_fractions, seed), f"drawn at random, seed {seed}"
+        found, source = links(data.graph, settings.link_fractions, seed, ordered), f"drawn at random, seed {seed}"
     return replace(found, rows=replace(found.rows, source=source))
 
 

@@ -185,6 +185,7 @@ class RunConfig(BaseModel):
         link: whether links are predicted.
         split: level -> the source of its split, and how many rows are in each part.
         node_width, edge_width, graph_width: channels of the features.
+        odd_width: of those of edges, the last ones, that change sign with the order of the ends.
         node_features: whether the nodes have features of their own, rather than default ones.
         members: models whose predictions are averaged.
         monitor: the validation metric of early stopping; None if there was nothing to validate on.
@@ -212,6 +213,7 @@ class RunConfig(BaseModel):
     node_width: int = Field(ge=0, lt=2**31)
     edge_width: int = Field(ge=0, lt=2**31)
     graph_width: int = Field(0, ge=0, lt=2**31)
+    odd_width: int = Field(0, ge=0, lt=2**31)
     node_features: bool
     members: int = Field(ge=1, le=MAX_MEMBERS)
     monitor: str | None

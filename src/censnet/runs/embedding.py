@@ -46,6 +46,19 @@ def embedding_tables(dataset: Dataset, found: Sequence[tuple[Tensor, Tensor, Ten
     return Embeddings(**tables)
 
 
+def flip_odd_channels(dataset: Dataset, edges: pd.DataFrame, models: Sequence[Model]) -> pd.DataFrame:
+    """The embeddings of edges, of which a second row, with the ends in the opposite order, has odd channels negated."""
+    flipped = dataset.is_flipped
+    widths = [(model.encoder.out_edge_width, getattr(model.encoder, "out_odd_width", 0)) for model in models]
+    odd = [channel >= width - last for width, last in widths for channel in range(width)]
+    names = [f"e{channel}" for channel, is_odd in enumerate(odd) if is_odd]
+    if flipped is None or not names:
+        return edges
+    edges = edges.copy()
+    edges.loc[flipped, names] = -edges.loc[flipped, names]
+    return edges
+
+
 def embedding_table(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.DataFrame:
     """Embeddings behind the user's ids. For molecules the first column is `row`, from 1, to join the three tables."""
     frames = dataset.tables.frames()
@@ -102,10 +115,10 @@ def embed_graph(
         batch = graph.batch(numbers)
         nodes, edges = model.embed(batch)
         if isinstance(head, GraphHead):
-            pooled = head.embed(nodes, edges, batch)
+            pooled = head.embed(nodes, model.even_edges(edges), batch)
         else:  # no head that pools was trained: mean pooling of both sides
             count = [batch.incidence.count(side).clamp(min=1).unsqueeze(1) for side in ("node", "edge")]
-            sides = (batch.incidence.pool(nodes, "node"), batch.incidence.pool(edges, "edge"))
+            sides = (batch.incidence.pool(nodes, "node"), batch.incidence.pool(model.even_edges(edges), "edge"))
             pooled = torch.cat([side / number for side, number in zip(sides, count, strict=True)], dim=1)
         parts.append((_to_dense(nodes), _to_dense(edges), _to_dense(pooled)))
         tick(len(numbers))

@@ -179,29 +179,35 @@ def top_links(
 ) -> tuple[Tensor, Tensor]:
     """The most probable pairs without an edge, in descending order, from all pairs, some nodes at a time.
 
+    Where links are directed, pairs are ordered: i, j may be among them while j, i is an edge.
+
     `tick` is called with the number of nodes that were done. -> (2, top), (top,)
     """
-    count = graph.num_nodes
-    low, high = graph.ends.cpu().sort(0).values
+    count, ordered = graph.num_nodes, _decoder(models[0]).is_ordered
+    first, second = graph.ends.cpu() if ordered else graph.ends.cpu().sort(0).values
     owner, side = None if graph.owner is None else graph.owner.cpu(), find_bipartition(graph)
     best, where = torch.empty(0), torch.empty(0, dtype=torch.long)
     rows = max(1, GRID // max(count, graph.node_width))
     for start in range(0, count, rows):
         nodes = torch.arange(start, min(start + rows, count))
+        begin = 0 if ordered else start  # the first node that is the second one of a pair
         likely = torch.stack([
-            _decoder(model).score_all_pairs(latent, nodes, start).float().sigmoid().cpu()
+            _decoder(model).score_all_pairs(latent, nodes, begin).float().sigmoid().cpu()
             for model, latent in zip(models, latents, strict=True)
         ]).mean(0)  # fmt: skip
-        here = (low >= start) & (low < start + rows)
-        open_ = torch.ones_like(likely, dtype=torch.bool).triu(1)
-        open_[low[here] - start, high[here] - start] = False
+        here = (first >= start) & (first < start + rows)
+        every = torch.ones_like(likely, dtype=torch.bool)
+        open_ = nodes.unsqueeze(1) != torch.arange(count) if ordered else every.triu(1)
+        open_[first[here] - start, second[here] - begin] = False
         if owner is not None:  # of many graphs, pairs lie within one
-            open_ &= owner[nodes].unsqueeze(1) == owner[start:]
-        if side is not None:  # of nodes without an edge the side is not known
+            open_ &= owner[nodes].unsqueeze(1) == owner[begin:]
+        if side is not None and ordered:  # from sources to targets; of nodes without an edge the side is not known
+            open_ &= (side[nodes].unsqueeze(1) != 1) & (side != 0)
+        elif side is not None:
             open_ &= (side[nodes].unsqueeze(1) != side[start:]) | (side[start:] < 0)
         row, column = open_.nonzero(as_tuple=True)
         best = torch.cat([best, likely[row, column]])
-        where = torch.cat([where, (row + start) * count + column + start])
+        where = torch.cat([where, (row + start) * count + column + begin])
         if len(best) > top:
             best, order = best.topk(top)
             where = where[order]

@@ -82,6 +82,7 @@ def _describe_model(config: RunConfig, path: Path) -> Model:
                 link=config.link,
                 node_features=config.node_features,
                 graph_width=config.graph_width,
+                odd_width=config.odd_width,
             )
     except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise RunError(f"{path / CONFIG} describes no model: {_line(error)}") from None
@@ -155,6 +156,9 @@ def read_schema(path: Path, config: RunConfig) -> Schema:
         width = schema.table(level).width
         if schema.smiles is None and schema.features == "rich" and width != tensors:
             raise RunError(f"{file} gives {width} features of {level}, expected {tensors}, as {CONFIG} says")
+    if schema.edges.odd_width not in (0 if schema.edges.columns else config.odd_width, config.odd_width):
+        found = f"{schema.edges.odd_width} oriented features of edges"
+        raise RunError(f"{file} gives {found}, expected {config.odd_width}, as {CONFIG} says")
     return schema
 
 

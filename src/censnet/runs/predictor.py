@@ -25,7 +25,7 @@ from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.runs.config import GraphSize, RunConfig
-from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables
+from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.known_labels import KnownLabels, merge
 from censnet.runs.links import check_exclusive, link_table
 from censnet.settings.build import model_inputs
@@ -125,7 +125,8 @@ class Predictor:
                 embed_graph(model, graph, tick)
                 for model, graph in self._placed(self.inputs.add(dataset.graph), find_device(device))
             ]
-        return embedding_tables(dataset, found)
+        tables = embedding_tables(dataset, found)
+        return tables._replace(edges=flip_odd_channels(dataset, tables.edges, self.models))
 
     # -- pieces that training uses too --------------------------------------------------------------------------------
 
@@ -218,7 +219,12 @@ class Predictor:
             clipped = torch.stack([dense(rows) for rows in raw]) if raw else None
             values = prediction_rows(targets, torch.stack([dense(rows) for rows in members]), taken, clipped)
         check_finite(values)
-        return dataset.results(level, values, keep)
+        found, flipped = dataset.results(level, values, keep), dataset.is_flipped if level == "edge" else None
+        if flipped is None or not any(target.kind == "oriented" for target in targets):
+            return found
+        opposite = [_negate_oriented(targets, rows) for rows in (members, raw)]
+        values = prediction_rows(targets, opposite[0], taken, opposite[1] if raw else None)
+        return found.mask(pd.Series(flipped), dataset.results(level, values, keep))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -237,6 +243,14 @@ def _infer(model: Model, graph: Graph | GraphSet, device: torch.device, tick: Ca
     by_level, link_inputs, unclipped = infer(model.to(device).eval(), graph.to(device), tick)
     links = None if link_inputs is None else link_inputs.to("cpu")
     return Outputs(_on_cpu(by_level), links, _on_cpu(unclipped))
+
+
+def _negate_oriented(targets: Sequence[Target], members: Sequence[HeadOutputs]) -> Tensor:
+    """The outputs of all members, those of oriented targets with the opposite sign."""
+    if not members:
+        return torch.empty(0)
+    sign = torch.tensor([-1.0 if t.kind == "oriented" else 1.0 for t in targets for _ in range(t.width)])
+    return torch.stack([dense(rows) * sign for rows in members])
 
 
 def check_finite(values: pd.DataFrame) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset, fingerprint, read_digests, row_digests
-from censnet.data.splits.links import links, read_links
+from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split_file import Split, read_splits
 from censnet.data.tables.files import to_csv
 from censnet.errors import ArgumentError, DataError, RunError, quote
@@ -39,6 +39,7 @@ from censnet.runs.embedding import Embeddings
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file
 from censnet.runs.predictor import Keep, Predictor
+from censnet.settings.build import has_ordered_links
 from censnet.text import count
 from censnet.training.devices import find_device
 from censnet.training.evaluator import Scores, combine, score_rows, score_split
@@ -95,7 +96,8 @@ class Run(Predictor):
         if fingerprint(dataset.graph) != self.config.fingerprint:
             return score_other_data(self, self.splits, dataset, where, progress)
         splits = self._read_splits()
-        links = read_links(self.splits, dataset.rows("edge")) if self.config.link else None
+        ordered = has_ordered_links(self.config.settings.model, dataset.graph.directed)
+        links = read_links(self.splits, dataset.rows("edge"), ordered) if self.config.link else None
         task_data = make_task_data(dataset, self.config.targets, [splits], links)
         outputs = self.outputs(task_data.graph, where, progress, self.known_training_labels(dataset, task_data))
         held_out = None if links is None else score_held_out(self.models, outputs, links)
@@ -227,9 +229,10 @@ def score_other_data(
                 if 0 < int(others.sum()) < int(labeled.sum()):
                     fresh[level] = score_rows(targets, predicted, labels, others.nonzero().squeeze(1), censoring)
     if config.link:
-        hidden = links(one_graph(dataset), config.settings.data.link_fractions, config.settings.seed)
+        graph, of = one_graph(dataset), config.settings
+        hidden = links(graph, of.data.link_fractions, of.seed, has_ordered_links(of.model, graph.directed))
         held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
-        scores["link"] = link_metrics(held_out)["test"] | count_known_links(splits, dataset, hidden.test_links)
+        scores["link"] = link_metrics(held_out)["test"] | count_known_links(splits, dataset, hidden)
     for level, found in scores.items():
         note = describe_known(found, Level(level).table)
         if note is not None:
@@ -257,17 +260,17 @@ def count_known(labeled: Tensor, known: Mapping[str, Tensor]) -> dict[str, float
     return {name: float(rows.sum()) for name, rows in zip(COUNTS, found, strict=True)}
 
 
-def count_known_links(splits: pd.DataFrame, dataset: Dataset, links: Tensor) -> dict[str, float]:
+def count_known_links(splits: pd.DataFrame, dataset: Dataset, hidden: LinkSplit) -> dict[str, float]:
     """The same for links: those between two nodes, by their ids, with a link in that part of the training data."""
     if not {"source", "target"} <= set(splits.columns):
         return {}
-    names = node_names(dataset)[links.numpy()]
-    here, mine = _pairs(names[0], names[1]), splits[splits["table"] == "links"]
+    names = node_names(dataset)[hidden.test_links.numpy()]
+    here, mine = _pairs(names[0], names[1], hidden.ordered), splits[splits["table"] == "links"]
     found = [len(here)]
     for part in KNOWN:
         some = mine[mine["split"] == part]
-        ends = (some[side].astype("string").fillna("").to_numpy(dtype=object) for side in ("source", "target"))
-        found.append(int(np.isin(here, _pairs(*ends)).sum()))
+        first, second = (some[side].astype("string").fillna("").to_numpy(dtype=object) for side in ("source", "target"))
+        found.append(int(np.isin(here, _pairs(first, second, hidden.ordered)).sum()))
     return dict(zip(COUNTS, map(float, found), strict=True))
 
 
@@ -282,6 +285,7 @@ def describe_known(scores: dict[str, float], table: str) -> str | None:
     )
 
 
-def _pairs(first: Any, second: Any) -> NDArray[np.str_]:
-    """The two ids of each pair as one text, in sorted order."""
-    return np.array([_SEPARATOR.join(sorted(pair)) for pair in zip(first, second, strict=True)], dtype=str)
+def _pairs(first: Any, second: Any, ordered: bool) -> NDArray[np.str_]:
+    """The two ids of each pair as one text, in sorted order unless the order of a pair matters."""
+    pairs = zip(first, second, strict=True)
+    return np.array([_SEPARATOR.join(pair if ordered else sorted(pair)) for pair in pairs], dtype=str)

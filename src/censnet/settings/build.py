@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from censnet.errors import SettingsError
 from censnet.levels import COLUMN_LEVELS
 from censnet.nn.decoder import LinkDecoder
+from censnet.nn.directed_decoder import DirectedPairDecoder
 from censnet.nn.encoder import CensNet
 from censnet.nn.heads import GraphHead, Head, LayerHead, RowHead
 from censnet.nn.kernels import KERNELS, Kernel
 from censnet.nn.layers import LAYERS, LayerOptions, letters_of
 from censnet.nn.model import Encoder, Model
+from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
+from censnet.settings.oriented import build_edge_head, build_oriented_encoder, is_oriented
 from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, target_range
@@ -31,6 +34,7 @@ def build_model(
     link: bool = False,
     node_features: bool = True,
     graph_width: int = 0,
+    odd_width: int = 0,
     reference_size: tuple[float, float] | None = None,
     make_encoder: MakeEncoder | None = None,
 ) -> Model:
@@ -45,25 +49,30 @@ def build_model(
         link: whether links are predicted.
         node_features: whether the nodes have features of their own, not only default ones.
         graph_width: channels of the features of graphs, which the head of graphs reads.
+        odd_width: of the features of edges, the last ones, that change sign where the two ends are exchanged. If there
+            are any, or a target is oriented, the encoder is `OrientedNet`.
         reference_size: nodes and edges of an average training graph, by which pooled sums are divided.
         make_encoder: builds another encoder in the place of CensNet.
     """
-    dropout = settings.dropout_for(
-        bool(targets) and not link and all(target.kind == "regression" for target in targets)
-    )
+    dropout = settings.dropout_for(bool(targets) and not link and all(target.is_number for target in targets))
     settings = settings.model_copy(update={"dropout": dropout})
     by_level = {level: [target for target in targets if target.level == level] for level in COLUMN_LEVELS}
     by_level = {level: found for level, found in by_level.items() if found}
-    layers, options = settings.layers, layer_options(settings)
+    oriented = is_oriented(targets, odd_width) and make_encoder is None
+    if oriented and link:
+        raise SettingsError("links are predicted, expected none beside an oriented column or target: train two models")
+    layers, options = settings.layers, layer_options(settings, link)
     inputs = model_inputs(settings, targets)
     node_width, edge_width = node_width + inputs.node_width, edge_width + inputs.edge_width
     last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link
-    if last and make_encoder is None:  # another encoder has its own last layer
+    if last and make_encoder is None and not oriented:  # another encoder has its own last layer
         check_last_layer(settings, next(iter(by_level)))
         layers = layers[:-1]
     encoder: Encoder
     if make_encoder is not None:
         encoder = make_encoder(node_width, edge_width, settings)
+    elif oriented:
+        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, dropout)
     else:
         encoder = CensNet(
             node_width,
@@ -71,7 +80,7 @@ def build_model(
             settings.hidden,
             layers,
             dropout=dropout,
-            norm=settings.norm,
+            norm="batch" if settings.norm == "auto" else settings.norm,
             residual=settings.residual,
             activation=settings.activation,
             pre_layers=settings.pre_layers,
@@ -92,6 +101,8 @@ def build_model(
             )  # fmt: skip
             if reference_size is not None:
                 head.set_reference_size(*reference_size)
+        elif isinstance(encoder, OrientedNet) and level == "edge":
+            heads[level] = build_edge_head(encoder, found, settings, dropout, limits)
         else:
             reads_nodes = settings.edge_head_reads_nodes and level == "edge"
             directed = settings.directed is True and reads_nodes
@@ -105,16 +116,33 @@ def build_decoder(node_width: int, edge_width: int, settings: ModelSettings, nod
     if settings.decoder == "inner_product":
         return VariationalDecoder(node_width, settings.latent, settings.positive_weight)
     steps = DIFFUSION_STEPS if settings.diffusion_steps == "auto" else settings.diffusion_steps
-    return PairDecoder(node_width, edge_width, settings.latent, node_features, settings.decoder == "pairwise", steps)
+    kind = DirectedPairDecoder if settings.directed is True else PairDecoder
+    return kind(node_width, edge_width, settings.latent, node_features, settings.decoder == "pairwise", steps)
 
 
-def layer_options(settings: ModelSettings) -> LayerOptions:
-    """The options of the graph layers."""
+def has_ordered_links(settings: ModelSettings, directed: bool) -> bool:
+    """Whether links of data that are directed, or not, are scored by direction; an inner product is symmetric."""
+    return directed and settings.directed is not False and settings.decoder != "inner_product"
+
+
+def layer_options(settings: ModelSettings, link: bool = False) -> LayerOptions:
+    """The options of the graph layers.
+
+    Where links are predicted, layers that cannot be directed, such as those with a kernel of several hops, leave
+    direction to the decoder.
+    """
+    directed = settings.directed is True and (not link or _can_be_directed(settings))
     return LayerOptions(
         settings.bias, settings.self_weight, settings.num_heads, settings.gate, settings.normalization,
-        build_kernel(settings), settings.variant, settings.gate_init, settings.directed is True,
-        settings.edge_content, settings.pair_means,
+        build_kernel(settings), settings.variant, settings.gate_init, directed, settings.edge_content,
+        settings.pair_means,
     )  # fmt: skip
+
+
+def _can_be_directed(settings: ModelSettings) -> bool:
+    """Whether directed layers have these options."""
+    fits = settings.self_weight in (None, "learned") and settings.normalization in (None, "row")
+    return fits and settings.kernel == "hop" and settings.variant == "paper"
 
 
 def model_inputs(settings: ModelSettings, targets: Sequence[Target]) -> ModelInputs:
@@ -122,7 +150,7 @@ def model_inputs(settings: ModelSettings, targets: Sequence[Target]) -> ModelInp
     known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
-    return ModelInputs(settings.structural_features, steps, known, directed, triangles)
+    return ModelInputs(settings.structural_features, steps, known, directed, triangles, settings.ports)
 
 
 def build_kernel(settings: ModelSettings) -> Kernel:

@@ -16,7 +16,7 @@ from censnet.arguments import check_arguments
 from censnet.errors import SettingsError, quote, shorten
 from censnet.levels import Level
 from censnet.nn.layers import LAYERS
-from censnet.settings.schema import LAYER_PATTERN, OF_LINKS, PRESETS, Settings
+from censnet.settings.schema import LAYER_PATTERN, MOLECULE, OF_LINKS, ORIENTED, PRESETS, Settings
 
 Changes = Settings | Mapping[str, object]  # an object, or nested or dotted names -> value
 
@@ -69,7 +69,8 @@ def make_settings(
 
     Args:
         preset: one of `PRESETS`.
-        section: the kind of task; several targets have that of the first which is not a link.
+        section: the kind of task; several targets have that of the first which is not a link, ``"oriented"`` where a
+            target or a column is, and ``"molecule"`` where the first is of atoms or bonds.
         changes: dotted names, such as `{"model.hidden": 64}`, or nested ones, `{"model": {"hidden": 64}}`; a value may
             be a text, as on the command line. A `Settings` object brings its own preset and seed.
         seed: of initialization, dropout, batches and, unless `data.split_seed` is set, the split.
@@ -169,6 +170,11 @@ def has_high_label_recipe(preset: str) -> bool:
     return "high_label" in _read_preset(preset).get("node", {})
 
 
+def of_directed_links(preset: str) -> dict[str, Any]:
+    """The settings [link.directed.model] of a preset, which overlay those of [link.model] where links are directed."""
+    return dict(_read_preset(preset).get("link", {}).get("directed", {}).get("model", {}))
+
+
 def _load_preset(preset: str, section: str, recipe: str = "low_label") -> dict[str, dict[str, Any]]:
     """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
 
@@ -176,10 +182,10 @@ def _load_preset(preset: str, section: str, recipe: str = "low_label") -> dict[s
     """
     if preset not in PRESETS:
         raise SettingsError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
-    if section not in list(Level):
+    if section not in (*Level, ORIENTED, MOLECULE):
         raise SettingsError(f"the task is {section!r}, expected one of {', '.join(Level)}")
     stated = _read_preset(preset)
-    of_section = stated.get(section, {})
+    of_section = stated.get(section, stated.get(Level.EDGE, {}) if section in (ORIENTED, MOLECULE) else {})
     merged: dict[str, dict[str, Any]] = {}
     for source in (stated, of_section, of_section.get(recipe, {})):
         for group in ("model", "training", "data"):

@@ -16,6 +16,8 @@ from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
 
 PRESETS = ("strong", "paper", "released")
+MOLECULE = "molecule"  # section of a preset for atoms and bonds of molecules
+ORIENTED = "oriented"  # section of a preset where the sign of a target or of a column follows the order of the ends
 Gates = Literal["learned", "frozen"]
 Recipe = Literal["low_label", "high_label"]
 OF_LINKS = {
@@ -87,7 +89,11 @@ class ModelSettings(_Settings):
         " regression",
     )
     feature_dropout: float = Field(0.0, ge=0, lt=1, description="dropout rate of sparse node features, such as words")
-    norm: Norm | None = Field(None, description="normalization after each layer, or none")
+    norm: Norm | Literal["auto"] | None = Field(
+        None,
+        description="normalization after each layer, or none; auto is batch, or layer where neighborhoods are sampled, "
+        "whose statistics are not those of the whole graph",
+    )
     residual: bool | Literal["rezero"] = Field(
         False,
         description="residual connections; rezero scales each layer by a learned gain that starts at 0 (ReZero), so "
@@ -119,7 +125,8 @@ class ModelSettings(_Settings):
     )
     directed: bool | Literal["auto"] = Field(
         False,
-        description="whether layers and edge heads distinguish the start of an edge from its end; auto is as the data",
+        description="whether layers, edge heads and link decoders distinguish the start of an edge from its end; auto "
+        "is as the data",
     )
     edge_content: bool = Field(
         False, description="whether node layers also read the mean of the features of the edges of a node"
@@ -133,10 +140,15 @@ class ModelSettings(_Settings):
         description="whether nodes and edges also have counts as features: edges and distinct neighbors of a node, "
         "parallel and reciprocal edges of an edge",
     )
+    ports: bool = Field(
+        False,
+        description="whether an edge also has the number of parallel edges before it in the table as a feature; "
+        "predictions then depend on the order of rows",
+    )
     triangles: bool | Literal["auto"] = Field(
         False,
-        description="whether edges also have the number of their triangles as features, and what is known of the labels "
-        "in these; auto is true on one graph that is trained as a whole and has few enough",
+        description="whether edges also have the number of their triangles as features, and what is known of the "
+        "labels in these; auto is true on one graph that is trained as a whole and has few enough",
     )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,
@@ -283,11 +295,10 @@ class TrainingSettings(_Settings):
         "train both and select the better one on validation; on a large graph, high_label alone)",
     )
     hidden_label_ratio: float = Field(
-        0.35,
+        0.4,
         gt=0,
         lt=1,
-        description="where known labels are inputs, the mean share of the training labels that a step hides and "
-        "predicts; one step in ten hides all, so that the model can predict without them",
+        description="where known labels are inputs, the share of the training labels that a step hides and predicts",
     )
     edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(

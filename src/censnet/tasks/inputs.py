@@ -19,7 +19,7 @@ from censnet.nn.diffusion import diffusion_embedding
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
-from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_structure, node_structure
+from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_port, edge_structure, node_structure
 from censnet.ops.triangles import TYPES, find_triangles
 from censnet.tasks.targets import Target
 
@@ -37,13 +37,15 @@ class ModelInputs:
         directed: whether counts are by direction.
         triangles: whether edges have the number of their triangles (`ops.triangles`) as features and, of known labels
             that are numbers or one of two classes, the means over the edges of these and of their products.
+        ports: whether an edge has the number of parallel edges before it in the table as a feature. Predictions then
+            depend on the order of rows.
 
     Example:
         >>> fraud = Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"])
         >>> inputs = ModelInputs(structure=True, known=[fraud])
         >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
         >>> inputs.add(path)
-        Graph(3 nodes x 6, 2 edges x 5)
+        Graph(3 nodes x 6, 2 edges x 4)
         >>> labels, shown = {"edge": torch.tensor([[1.0], [0.0]])}, {"edge": torch.tensor([True, False])}
         >>> inputs.show(inputs.add(path), labels, shown).edges[:, -2:].tolist()
         [[0.0, 1.0], [0.0, 0.0]]
@@ -54,6 +56,7 @@ class ModelInputs:
     known: Sequence[Target] = ()
     directed: bool = False
     triangles: bool = False
+    ports: bool = False
 
     @property
     def levels(self) -> list[str]:
@@ -70,7 +73,7 @@ class ModelInputs:
     def edge_width(self) -> int:
         """Channels that are added to edges."""
         structure = EDGE_WIDTH[self.directed] if self.structure else 0
-        return structure + (TYPES[self.directed] if self.triangles else 0) + self.label_width("edge")
+        return structure + self.ports + (TYPES[self.directed] if self.triangles else 0) + self.label_width("edge")
 
     def label_width(self, level: str) -> int:
         """Channels of the known labels of a level."""
@@ -90,11 +93,13 @@ class ModelInputs:
         if not (self.node_width or self.edge_width):
             return graph
         nodes, edges = [graph.nodes], [graph.edges]
-        if self.structure or self.position_steps or self.triangles:
+        if self.structure or self.position_steps or self.triangles or self.ports:
             incidence = graph.incidence if isinstance(graph, Graph) else _incidence(graph)
             if self.structure:
                 nodes.append(node_structure(incidence, self.directed).to(graph.nodes))
                 edges.append(edge_structure(incidence, self.directed).to(graph.edges))
+            if self.ports:
+                edges.append(edge_port(incidence, self.directed).to(graph.edges))
             if self.triangles:
                 edges.append(find_triangles(incidence, self.directed).count.to(graph.edges).log1p())
             if self.position_steps:
@@ -104,7 +109,11 @@ class ModelInputs:
                 rows.append(rows[0].new_zeros(len(rows[0]), self.label_width(level)))
         if len(nodes) > 1 and graph.nodes.layout != torch.strided:
             raise ValueError("nodes is sparse, expected dense features beside structural ones, positions and labels")
-        return graph.with_features(*(torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges)))
+        if graph.odd_width and len(edges) > 1:  # odd features stay last
+            width = graph.edge_width - graph.odd_width
+            edges = [graph.edges[:, :width], *edges[1:], graph.edges[:, width:]]
+        node_rows, edge_rows = (torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges))
+        return graph.with_features(node_rows, edge_rows)
 
     def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown) -> Graph:
         """The graph with the labels of some rows as features.
@@ -132,7 +141,7 @@ class ModelInputs:
         for target, values in zip(self._of(level), labels.unbind(1), strict=True):
             known = shown & ~values.isnan()
             filled = torch.where(known, values, 0.0)
-            if target.kind == "regression":
+            if target.is_number:
                 found.append(torch.stack([filled, known.to(filled.dtype)], dim=1))
             else:
                 found.append(F.one_hot(filled.long(), len(target.classes)) * known.unsqueeze(1))
@@ -153,7 +162,7 @@ class ModelInputs:
 
 
 def _label_width(target: Target) -> int:
-    return 2 if target.kind == "regression" else len(target.classes)
+    return 2 if target.is_number else len(target.classes)
 
 
 def positional_encoding(features: Tensor, incidence: Incidence, steps: int) -> Tensor:

@@ -25,7 +25,7 @@ from censnet.data.tables.columns import (
     read_numbers,
 )
 from censnet.data.tables.target_spec import TargetKind
-from censnet.errors import DataError
+from censnet.errors import DataError, quote
 from censnet.ops.arrays import Array, IntArray
 
 Censoring = NDArray[np.int8]  # -1 for a label such as <5, 1 for >5, 0 for a number
@@ -276,6 +276,35 @@ def read_finite(
         censoring[np.isnan(parsed.numbers)] = 0
         censoring = censoring if censoring.any() else None
     return parsed.numbers.astype(np.float64, copy=False), parsed.bad, censoring
+
+
+def read_oriented(
+    labels: pd.Series[Any], table: str, column: str, notation: Notation | None = None
+) -> NDArray[np.float64]:
+    """Numbers whose sign follows the order of the ends, NaN where there is none; a class or a limit is an error.
+
+    >>> read_oriented(pd.Series([1.5, None, -2.0]), "edges", "flow").tolist()
+    [1.5, nan, -2.0]
+    """
+    expected = f"expected a number that changes sign with the order of the ends, as {column}=oriented asks for"
+    values = as_arrow(labels)
+    if pa.types.is_boolean(values.type):
+        row = int(np.flatnonzero(~labels.isna().to_numpy())[0]) if labels.notna().any() else None
+        raise DataError(f"holds true and false, which are classes, {expected}", table, row, column)
+    numbers, bad, censoring = read_finite(labels, table, column, notation)
+    if len(bad):
+        found = f"{quote(labels.iloc[bad[0]])} is no number, {expected}: leave it empty where it is not known"
+        raise DataError(found, table, int(bad[0]), column)
+    if censoring is not None:
+        row = int(np.flatnonzero(censoring)[0])
+        raise DataError(f"{quote(labels.iloc[row])} is a limit, {expected}", table, row, column)
+    known = np.flatnonzero(~np.isnan(numbers))
+    if len(known) == 0:
+        raise DataError(_NO_LABEL, table, column=column)
+    if np.isin(numbers[known], (0, 1)).all():
+        row = int(known[0])
+        raise DataError(f"is 0 or 1 in each labeled row, which are two classes, {expected}", table, row, column)
+    return numbers
 
 
 def notation_of(labels: pd.Series[Any]) -> Notation | None:

@@ -47,8 +47,8 @@ def row_loss(
     class_weight = class_weight if class_weight is not None else [None] * len(targets)
     slices = output_slices(targets)
     each = []  # for each kind of column, the loss of each row and member
-    for kind in ("binary", "regression"):  # columns with one output each are taken together
-        columns = [column for column, target in enumerate(targets) if target.kind == kind]
+    for kind in ("binary", "number"):  # columns with one output each are taken together
+        columns = [column for column, t in enumerate(targets) if (t.kind == kind if kind == "binary" else t.is_number)]
         if columns:
             x = _take(outputs, [slices[column].start for column in columns])
             y, there = (_take(values, columns).to(outputs.dtype).unsqueeze(1) for values in (labels, known))
@@ -149,7 +149,7 @@ def balanced_class_weights(targets: Sequence[Target], labels: Tensor) -> list[Te
     check_shape("labels", labels, (None, len(targets)), "(n, targets)")
     weights: list[Tensor | None] = []
     for target, column in zip(targets, labels.unbind(1), strict=True):
-        if target.kind == "regression":
+        if target.is_number:
             weights.append(None)
             continue
         count = torch.bincount(column[~column.isnan()].long(), minlength=len(target.classes)).to(torch.float32)

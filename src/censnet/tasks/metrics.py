@@ -16,9 +16,10 @@ METRICS: dict[str, tuple[str, ...]] = {
     "binary": ("auc", "ap", "accuracy", "f1", "log_loss"),
     "multiclass": ("accuracy", "f1", "log_loss", "auc"),
     "regression": ("rmse", "mae", "r2"),
+    "oriented": ("rmse", "mae", "r2"),
     "link": ("auc", "ap"),
 }
-MONITORS = {"binary": "auc", "multiclass": "accuracy", "regression": "rmse", "link": "auc"}
+MONITORS = {"binary": "auc", "multiclass": "accuracy", "regression": "rmse", "oriented": "rmse", "link": "auc"}
 CENSORED = ("censored_rows", "censored_satisfied", "censored_violation")  # of numbers known by a limit, beside these
 _LOWER = ("log_loss", "rmse", "mae", "loss")
 
@@ -139,7 +140,7 @@ def _score_column(target: Target, x: Array, y: Array, quick: Collection[str] | N
     if not known.all():
         x, y = x[known], y[known]
     _check_finite(target.column, x)
-    if target.kind == "regression":
+    if target.is_number:
         x, y = (rows.astype(np.float64) * target.scale for rows in (x[:, 0], y))  # the mean cancels in all three
     else:
         x, y = (x[:, 0], y > 0.5) if target.kind == "binary" else (x, y.astype(np.int64))
@@ -149,7 +150,8 @@ def _score_column(target: Target, x: Array, y: Array, quick: Collection[str] | N
             continue
         if target.kind == "multiclass" and name == "auc" and (target.is_wide or len(np.unique(y)) < x.shape[1]):
             continue
-        yield name, float(_FUNCTIONS["wide" if target.is_wide else target.kind][name](x, y))
+        functions = "number" if target.is_number else "wide" if target.is_wide else target.kind
+        yield name, float(_FUNCTIONS[functions][name](x, y))
 
 
 def _score_limits(target: Target, x: Array, y: Array, side: Array) -> Iterator[tuple[str, float]]:
@@ -223,7 +225,7 @@ _FUNCTIONS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
         "f1": lambda x, y: sklearn_metrics.f1_score(y, x[:, 0].astype(np.int64), average="macro", zero_division=0),
         "log_loss": lambda x, y: -float(np.mean(x[:, 1])),
     },
-    "regression": {
+    "number": {
         "rmse": lambda x, y: sklearn_metrics.root_mean_squared_error(y, x),
         "mae": lambda x, y: sklearn_metrics.mean_absolute_error(y, x),
         "r2": lambda x, y: sklearn_metrics.r2_score(y, x),

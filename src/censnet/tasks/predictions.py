@@ -94,12 +94,12 @@ def _summarize(target: Target, outputs: Tensor, raw: Tensor | None) -> dict[str,
 
     (members, n, target.width) -> (n,) for a number, (n, classes shown) otherwise
     """
-    if target.kind == "regression":
+    if target.is_number:
         x = outputs.double()[..., 0] * target.scale + target.mean
     else:
         x = probabilities(target, outputs.float())
     found = {"mean": x[0]} if len(x) == 1 else {"mean": x.mean(0), "std": x.std(0)}
-    if target.kind == "regression" and raw is not None:
+    if target.is_number and raw is not None:
         free = raw.double()[..., 0] * target.scale + target.mean
         found |= {"std": free.std(0)} if len(free) > 1 else {}
         return {**found, "clipped": (raw != outputs)[..., 0].any(0), "raw": free.mean(0)}
@@ -113,7 +113,7 @@ def _summarize(target: Target, outputs: Tensor, raw: Tensor | None) -> dict[str,
 def _columns(target: Target, summary: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
     """The columns of one target: the end of each name, and its values."""
     mean, std = summary["mean"], summary.get("std")
-    if target.kind == "regression":
+    if target.is_number:
         yield "predicted", mean
         for name in ("std", "clipped", "raw"):
             if name in summary:

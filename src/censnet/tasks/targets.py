@@ -29,6 +29,7 @@ from censnet.tasks.labels import (
     notation_of,
     parse_boolean,
     read_finite,
+    read_oriented,
     sort_words,
 )
 from censnet.text import count, plural
@@ -43,11 +44,13 @@ class Target(BaseModel):
     Args:
         level: whose column it is.
         column: its name.
-        kind: `binary`, `multiclass` or `regression`.
+        kind: `binary`, `multiclass`, `regression` or `oriented`, a number that changes sign with the order of the ends.
         classes: the names of the classes; of two, the positive one is the last.
         form: the type of the user's labels, so that predictions have the same.
-        mean, scale: of the training labels of a number, which is learned as (y - mean) / scale.
-        low, high: the least and the greatest of those; None where a label says that there is more beyond.
+        mean, scale: of the training labels of a number, which is learned as (y - mean) / scale. Of an oriented one the
+            mean is 0 and the scale the root mean square, whatever the order of the ends.
+        low, high: the least and the greatest of those; None where a label says that there is more beyond. Of an
+            oriented number, minus and plus the largest.
         notation: of a number in text: what its commas and points mean.
         reason: why it is of this kind, for the user.
 
@@ -80,13 +83,15 @@ class Target(BaseModel):
 
     @model_validator(mode="after")
     def _check_classes(self) -> Self:
-        count, wanted = len(self.classes), {"binary": "2", "multiclass": "2 or more", "regression": "none"}[self.kind]
-        if not {"binary": count == 2, "multiclass": 2 <= count <= MAX_CLASSES, "regression": count == 0}[self.kind]:
+        count, wanted = len(self.classes), {"binary": "2", "multiclass": "2 or more"}.get(self.kind, "none")
+        if not {"binary": count == 2, "multiclass": 2 <= count <= MAX_CLASSES}.get(self.kind, count == 0):
             raise ValueError(f"classes has {count} names, expected {wanted} for {self.kind}")
         if len(set(self.classes)) < count:
             raise ValueError("classes has a name twice, expected each once")
         if not fits(self.form, self.classes):
             raise ValueError(f"form is {self.form!r}, expected 'text' for classes such as {quote(self.classes[0])}")
+        if self.kind == "oriented" and (self.level != "edge" or self.mean != 0 or self.low != _negative(self.high)):
+            raise ValueError("kind is 'oriented', expected an edge, a mean of 0, and limits that differ in sign alone")
         return self
 
     def __repr__(self) -> str:
@@ -105,6 +110,11 @@ class Target(BaseModel):
     def width(self) -> int:
         """The number of outputs of the model for it."""
         return len(self.classes) if self.kind == "multiclass" else 1
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number, oriented or not, rather than a class."""
+        return self.kind in ("regression", "oriented")
 
     @property
     def is_wide(self) -> bool:
@@ -141,8 +151,11 @@ class Target(BaseModel):
         else:
             reason = "as asked"
         chosen = np.arange(len(labels)) if rows is None else _as_rows(rows, len(labels), table, column)
-        if kind == "regression":
-            return cls._fit_number(labels, level, column, chosen, reason, notation or notation_of(labels))
+        if kind in ("regression", "oriented"):
+            notation = notation or notation_of(labels)
+            if kind == "oriented":
+                return cls._fit_oriented(labels, level, column, chosen, notation)
+            return cls._fit_number(labels, level, column, chosen, reason, notation)
         codes, words = encode_labels(labels)
         counts = np.bincount(codes[codes >= 0], minlength=len(words))
         if len(words) == 0:
@@ -227,12 +240,37 @@ class Target(BaseModel):
             reason=reason,
         )
 
+    @classmethod
+    def _fit_oriented(
+        cls, labels: pd.Series[Any], level: Level, column: str, rows: IntArray, notation: Notation | None
+    ) -> Target:
+        """A number that is scaled by its root mean square and never centered: the sign of each row is arbitrary."""
+        table = Level(level).table
+        numbers = read_oriented(labels, table, column, notation)
+        _check_some(~np.isnan(numbers[rows]), table, column)
+        train = numbers[rows][~np.isnan(numbers[rows])]
+        largest = float(np.abs(train).max())
+        scale = float(np.sqrt(np.square(train / (largest or 1.0)).mean())) * largest
+        reason = "as asked; its sign follows the order of the two ends"
+        if (train >= 0).all() or (train <= 0).all():
+            reason += ", and is the same in all training rows"
+        return cls(
+            level=level,
+            column=column,
+            kind="oriented",
+            scale=scale or 1.0,
+            low=-largest,
+            high=largest,
+            notation=notation,
+            reason=reason if scale else f"{reason}; it is 0 in all training rows",
+        )
+
     def encode(self, labels: pd.Series[Any]) -> Tensor:
         """Encoded labels, for each row: 0 or 1, the number of the class, or the standardized number; NaN if unknown.
 
         A class that was never seen is unknown too. Of a censored number it is the limit.
         """
-        if self.kind == "regression":
+        if self.is_number:
             numbers = read_finite(labels, self.level.table, self.column, self.notation)[0]
             with np.errstate(over="ignore"):
                 standard = ((numbers - self.mean) / self.scale).astype(np.float32)
@@ -257,7 +295,7 @@ class Target(BaseModel):
         >>> Target(level="node", column="age", kind="regression").encode_censoring(pd.Series(["30", ">65", None]))
         tensor([0, 1, 0], dtype=torch.int8)
         """
-        if self.kind != "regression":
+        if self.kind != "regression":  # an oriented number is never censored
             return None
         censoring = read_finite(labels, self.level.table, self.column, self.notation)[2]
         return None if censoring is None else torch.from_numpy(censoring)
@@ -323,6 +361,10 @@ def _range(
         None if len(below) and below.min() <= low else low,
         None if len(above) and above.max() >= high else high,
     )
+
+
+def _negative(number: float | None) -> float | None:
+    return None if number is None else -number
 
 
 def _as_rows(rows: Tensor, count: int, table: str, column: str) -> IntArray:

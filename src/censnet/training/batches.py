@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 SAVED_VALUES = 12  # values saved for the backward pass, for each node or edge and channel of a layer
 MAX_MEMORY = 0.6  # share of the memory that these may take
 MAX_FULL_BATCH = 2**26  # values of all layers in one pass on a CPU, from which on a full-batch step takes seconds
-ALL_HIDDEN = 0.1  # share of the steps that show no label, so that a model can predict without them
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +91,10 @@ class FullBatch:
         if not self.balanced and not known:
             return self.batch
         rows, labels, weight, censoring, shown = {}, {}, {}, {}, {}
-        ratio = _hidden_ratio(self.hidden_ratio, generator) if known else 0.0
         for level, every in self.batch.rows.items():
             taken = torch.arange(len(every), device=every.device)
             if level in known:
-                hidden = _draw(len(every), ratio, generator).to(every.device)
+                hidden = _draw(len(every), self.hidden_ratio, generator).to(every.device)
                 shown[level] = self.task_data.training_rows(level).index_fill(0, every[hidden], False)
                 taken = hidden
             if self.balanced:
@@ -117,7 +115,8 @@ class MaskedLinkBatch(FullBatch):
 
     def __init__(self, task_data: TaskData, balanced: bool, mask_ratio: float, negative_ratio: int) -> None:
         super().__init__(task_data, balanced)
-        self.sampler = LinkSampler(self.graph, mask_ratio, negative_ratio)
+        ordered = task_data.links is not None and task_data.links.ordered
+        self.sampler = LinkSampler(self.graph, mask_ratio, negative_ratio, ordered)
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         batch = super().make(chosen, generator)
@@ -223,15 +222,14 @@ class SampledSubgraphs:
             return batch
         shown, known = {}, {}
         rows, labels, censoring = dict(batch.rows), dict(batch.labels), dict(batch.censoring)
-        ratio = _hidden_ratio(self.hidden_ratio, generator)
         for level in inputs.levels:
             every = subgraph.nodes if level == "node" else subgraph.edges
             if level != self.level or not seeds:
-                hidden = _draw(len(rows[level]), ratio, generator).to(every.device)
+                hidden = _draw(len(rows[level]), self.hidden_ratio, generator).to(every.device)
                 for found in (rows, labels, censoring):
                     if level in found:
                         found[level] = found[level][hidden]
-            training = (task_data.parts[level][every, 0] == 0) & (ratio < 1)
+            training = task_data.parts[level][every, 0] == 0
             shown[level] = training.index_fill(0, rows[level], False)
             known[level] = task_data.labels[level][every]
         graph = inputs.show(batch.graph, known, shown)
@@ -300,12 +298,6 @@ def choose_sampling(
         why = "too large for full-batch training" if too_large else "so large that full-batch steps are slow"
         logger.info("the graph is %s, so neighbors are sampled (training.sampling)", why)
     return settings.model_copy(update={"sampling": "neighbors" if too_large or too_slow else "full"})
-
-
-def _hidden_ratio(mean: float, generator: torch.Generator) -> float:
-    """The share of labels that a step hides: all in some steps, else between 0.3 and 1.7 times the mean."""
-    all_hidden, place = torch.rand(2, generator=generator).tolist()
-    return 1.0 if all_hidden < ALL_HIDDEN else min(1.0, mean * (0.3 + 1.4 * place))
 
 
 def _draw(count: int, share: float, generator: torch.Generator) -> Tensor:

@@ -30,7 +30,7 @@ class Objective:
 
     def __init__(self, task_data: TaskData, settings: TrainingSettings, model: Model) -> None:
         self.task_data, self.settings, self.model = task_data, settings, model
-        if settings.imbalance != "none" and all(target.kind == "regression" for target in task_data.targets):
+        if settings.imbalance != "none" and all(target.is_number for target in task_data.targets):
             raise SettingsError(
                 f"training.imbalance is {settings.imbalance!r}, expected none: no target here has classes"
             )

@@ -153,6 +153,7 @@ def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncod
         graph.edge_width - added.edge_width,
         task_data.targets,
         settings.model,
+        odd_width=graph.odd_width,
         link=task_data.links is not None,
         node_features=task_data.node_features,
         graph_width=graph.graph_width,
@@ -216,6 +217,12 @@ def make_task_data(
         rows, count = dataset.rows(level), dataset.count(level)
         labels = [dataset.labels(level, target.column) for target in mine]
         values = [target.encode(column) for target, column in zip(mine, labels, strict=True)]
+        flipped = dataset.is_flipped if level == "edge" else None
+        if flipped is not None:  # the second row of an edge, with the ends in the opposite order
+            sign = torch.from_numpy(flipped).float() * -2 + 1
+            values = [
+                one * sign if target.kind == "oriented" else one for target, one in zip(mine, values, strict=True)
+            ]
         encoded[level] = row_labels(mine, values, rows, count)
         censored = row_censoring(
             [t.encode_censoring(column) for t, column in zip(mine, labels, strict=True)], rows, count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from torch import Tensor
 
 from censnet.data.splits.split_file import PARTS, Split, file_name, read_split_rows, split_rows
 from censnet.errors import DataError
-from censnet.ops.arrays import Array, unique_inverse
+from censnet.ops.arrays import Array, sorted_unique, unique_inverse
 from censnet.ops.graph import Graph
-from censnet.ops.pairs import NodePairs, sample_non_edges
+from censnet.ops.pairs import NodePairs, OrderedNodePairs, sample_non_edges, sample_ordered_non_edges
 
 __all__ = ["LinkSplit", "link_rows", "links", "read_links"]
 
@@ -27,13 +27,15 @@ class LinkSplit:
     """Edges in three parts, and for validation and test the linked pairs and as many pairs that are not linked.
 
     Args:
-        rows: the edges of each part. All parallel and reverse edges of a pair are in one part; loops are in training.
+        rows: the edges of each part. All parallel and reverse edges of a pair are in one part (of an ordered one, all
+            parallel ones); loops are in training.
         validation_links, test_links: the pairs that the edges of that part join, each once.
         validation_negatives, test_negatives: as many pairs that no edge of any part joins. None is a loop, none comes
             twice, and validation and test share none.
+        ordered: whether links go from the first node of a pair to the second.
 
     Shape:
-        links and non-links (2, n), the lower node first.
+        links and non-links (2, n), the lower node first unless ordered.
     """
 
     rows: Split
@@ -41,6 +43,7 @@ class LinkSplit:
     validation_negatives: Tensor
     test_links: Tensor
     test_negatives: Tensor
+    ordered: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("validation_links", "validation_negatives", "test_links", "test_negatives"):
@@ -62,16 +65,27 @@ class LinkSplit:
         return graph.with_edges(self.rows.train.to(graph.ends.device))
 
 
-def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.10), seed: int = 0) -> LinkSplit:
+def links(
+    graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.10), seed: int = 0, ordered: bool = False
+) -> LinkSplit:
     """Hide some links of a graph, as in the variational graph auto-encoder: 5 % to choose on and 10 % to judge on.
 
     What is shared out is distinct pairs of nodes: floor(0.05 P) and floor(0.10 P) of P, at least one each. In a union
     of many graphs, non-links join nodes of one graph; where nodes are of two kinds, one of each (`find_bipartition`).
 
+    Where links are ordered, the pairs are ordered pairs, and i -> j and j -> i are two links. One of them may be held
+    out while the other is in training, as in the general task of Salha et al. (2019, "Gravity-inspired graph
+    autoencoders for directed link prediction") and in later work on directed links: that i follows j is known when one
+    asks whether j follows i, so hiding it would ask another question, and no model could learn how often links are
+    returned. Parallel edges are still hidden together. Up to half of the negatives of a part are its links turned
+    around, where there is no such edge (the "biased" task of the same paper); the others are random ordered pairs. So
+    a score that ignores direction has an AUC of about 0.75 at best where no link is returned.
+
     Args:
         graph: edges once each; parallel edges and loops may be among them.
         fractions: the shares of training, validation and test links.
         seed: of this split alone.
+        ordered: whether the direction of a link is predicted.
 
     Example:
         >>> ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
@@ -88,7 +102,7 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
         )
     shares = shares / shares.sum()
     ends = graph.ends.cpu().numpy()
-    space = NodePairs.of(graph)
+    space = OrderedNodePairs.of(graph) if ordered else NodePairs.of(graph)
     proper = np.flatnonzero(ends[0] != ends[1])
     pairs, pair_of = unique_inverse(space.rank(ends[0][proper], ends[1][proper]))
     num_validation, num_test = (max(1, int(share * len(pairs) + 1e-9)) for share in shares[1:])
@@ -102,13 +116,21 @@ def links(graph: Graph, fractions: tuple[float, float, float] = (0.85, 0.05, 0.1
     part_of_pair[order[:num_test]], part_of_pair[order[num_test : num_test + num_validation]] = 2, 1
     part = np.zeros(ends.shape[1], dtype=np.int8)
     part[proper] = part_of_pair[pair_of]
-    negatives = space.pair(sample_non_edges(space, pairs, num_validation + num_test, rng))
+    if isinstance(space, OrderedNodePairs):
+        sampled, taken = [], pairs
+        for number, count in ((1, num_validation), (2, num_test)):
+            sampled.append(sample_ordered_non_edges(space, taken, pairs[part_of_pair == number], count, rng))
+            taken = sorted_unique(np.concatenate([taken, sampled[-1]]))
+        negatives = space.pair(np.concatenate(sampled))
+    else:
+        negatives = space.pair(sample_non_edges(space, pairs, num_validation + num_test, rng))
     return LinkSplit(
         Split.of(part),
         _distinct(space.pair(pairs[part_of_pair == 1])),
         torch.from_numpy(negatives[:, :num_validation]),
         _distinct(space.pair(pairs[part_of_pair == 2])),
         torch.from_numpy(negatives[:, num_validation:]),
+        ordered=ordered,
     )
 
 
@@ -137,12 +159,15 @@ def link_rows(
     return frame
 
 
-def read_links(source: str | os.PathLike[str] | pd.DataFrame, edge_rows: Tensor | None = None) -> LinkSplit:
+def read_links(
+    source: str | os.PathLike[str] | pd.DataFrame, edge_rows: Tensor | None = None, ordered: bool = False
+) -> LinkSplit:
     """Read the link split of a splits.csv, as `link_rows` gives it.
 
     Args:
         source: the file, or its content.
         edge_rows: as in `link_rows`.
+        ordered: whether links go from their source to their target.
     """
     frame = read_split_rows(source)
     frame = frame[frame["table"].isin(["links", "non-links"])]
@@ -165,8 +190,9 @@ def read_links(source: str | os.PathLike[str] | pd.DataFrame, edge_rows: Tensor 
         found = {kind: nodes[:, (linked == kind) & (part == number)] for kind in (True, False)}
         if found[True].shape[1] == 0 or found[False].shape[1] == 0:
             raise DataError(f"no links or no non-links for {PARTS[number]}, expected both", file)
-        pairs += [_distinct(np.sort(found[True], axis=0)), torch.from_numpy(found[False])]
-    return LinkSplit(rows, *pairs)
+        linked_pairs = found[True] if ordered else np.sort(found[True], axis=0)
+        pairs += [_distinct(linked_pairs), torch.from_numpy(found[False])]
+    return LinkSplit(rows, *pairs, ordered=ordered)
 
 
 def _distinct(pairs: Array) -> Tensor:

@@ -21,6 +21,7 @@ from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.ids import Keys, ResolvedIds, resolve_ids
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.notes import Note, RowError
+from censnet.data.tables.oriented import check_direction, oriented_columns
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import EdgeForm, Features, Schema, TableSchema, find_graph_columns
 from censnet.data.tables.suggest_keys import ends_hint
@@ -138,7 +139,7 @@ class TableEncoder:
             edges = torch.zeros(0, schema.edges.width)
         else:
             edges = take_rows(self.tables["edges"].encode(schema.edges), self.edge_source)
-        return graph.with_features(nodes, edges)
+        return graph.with_features(nodes, edges, schema.edges.odd_width)
 
 
 def assemble(
@@ -150,11 +151,12 @@ def assemble(
     notes: list[Note],
     features: Features = "rich",
     directed: bool | None = None,
+    oriented: Sequence[str] = (),
 ) -> Assembled:
     """The structure of a graph, or of many, from tables of nodes and edges; without a schema, columns are typed.
 
     Edges are directed as the user or the source of the tables says. Else they are, unless each is there twice, once in
-    each direction.
+    each direction, or `oriented` names a target or the user a column that changes sign with the order of the ends.
     """
     decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, CHOICES)
     keys = find_table_keys(tables, schema, decided)
@@ -172,6 +174,10 @@ def assemble(
     if schema is not None:
         form, directed = schema.edge_form, schema.directed
     else:
+        odd = oriented_columns(decided.get("edges", {}), targets.get("edges", ()), oriented, tables.name("edges"))
+        if odd:
+            check_direction(directed, odd, tables.name("edges"))
+            directed = False
         directed = tables.directed if directed is None else directed
         form = "once" if directed else None
     pairing = pair_edges(
@@ -186,6 +192,7 @@ def assemble(
             usable,
             ids.ends[:, usable],
             len(ids.rows),
+            oriented,
         ),
         problems,
         notes,
@@ -205,16 +212,18 @@ def assemble(
                 graph_columns=find_graph_columns(graphs, decided.get("graphs", {})) if many else [],
             )
         )
-        notes.extend(_direction_note(schema, tables, directed))
+        notes.extend(_direction_note(schema, tables, directed, odd))
     return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems)
 
 
-def _direction_note(schema: Schema, tables: Tables, asked: bool | None) -> list[Note]:
+def _direction_note(schema: Schema, tables: Tables, asked: bool | None, oriented: Sequence[str]) -> list[Note]:
     """Whether edges are directed, and where that comes from; nothing where there are no edges."""
     if not len(tables.frames()["edges"]):
         return []
     source, target = (schema.edges.keys.get(role, role) for role in ("source", "target"))
     what = f"edges are directed, from {source} to {target}" if schema.directed else "edges are undirected"
+    if oriented:
+        what += f" and the order of {source} and {target} is arbitrary: the sign of {', '.join(oriented)} follows it"
     overrule = f"; --{'undirected' if schema.directed else 'directed'} overrules" if asked is None else ""
     return [Note("direction", f"{tables.name('edges')}: {what}{overrule}")]
 

@@ -230,6 +230,8 @@ def clipping_notes(graph: Graph | GraphSet, tables: Tables, schema: Schema) -> l
             continue
         if features.numel() == 0 or max(map(abs, map(float, features.aminmax()))) < FARTHEST:
             continue
+        if graph.odd_width and level is Level.EDGE:  # back to the order of the columns
+            features = features[:, torch.tensor(schema.edges.feature_order).argsort()]
         blocks = zip(columns, torch.split(features, widths, dim=1), strict=True)
         counts = {column.name: int((block.abs() >= FARTHEST).sum()) for column, block in blocks}
         found = [f"{name} ({count(number, 'row')})" for name, number in counts.items() if number]

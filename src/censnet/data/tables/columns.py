@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from censnet.ops.arrays import Array, BoolArray, IntArray
 
-Kind = Literal["number", "boolean", "category", "date", "vector", "text", "id", "constant", "drop"]
-USED: tuple[Kind, ...] = ("number", "boolean", "category", "date", "vector")
+Kind = Literal["number", "boolean", "category", "date", "vector", "oriented", "text", "id", "constant", "drop"]
+USED: tuple[Kind, ...] = ("number", "boolean", "category", "date", "vector", "oriented")
 KINDS: tuple[Kind, ...] = (*USED, "text", "id", "constant", "drop")
 DECIMAL_COMMA = "decimal-comma"  # a number with a comma before its decimals
 CHOICES: tuple[str, ...] = (*KINDS, DECIMAL_COMMA)  # of the user

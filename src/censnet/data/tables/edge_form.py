@@ -6,7 +6,7 @@ The form is found when a schema is fitted, from features alone, and stored in it
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,12 @@ from numpy.typing import NDArray
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.ids import IdIndex
 from censnet.data.tables.notes import Note, RowError
+from censnet.data.tables.oriented import (
+    check_negated_features,
+    check_negated_labels,
+    codes_of_oriented,
+    end_signs,
+)
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import EdgeForm, TableSchema
 from censnet.data.tables.typed_table import TypedTable
@@ -143,6 +149,7 @@ class EdgeRows:
         rows: for each usable row, its row in the table.
         ends: the two nodes of each usable row.
         num_nodes: N.
+        oriented: the columns of labels that change sign with the order of the ends.
     """
 
     frame: pd.DataFrame
@@ -154,6 +161,7 @@ class EdgeRows:
     rows: IntArray
     ends: IntArray
     num_nodes: int
+    oriented: Collection[str] = ()
 
     @cached_property
     def schema(self) -> TableSchema:
@@ -162,9 +170,15 @@ class EdgeRows:
 
     @cached_property
     def features(self) -> FloatArray:
-        """The features of each usable row. They are needed only where most rows have a reverse."""
+        """The features of each usable row. They are needed only where most rows have a reverse.
+
+        Odd ones are those of the edge from its lower to its higher node, so that they are equal in both of its rows.
+        """
         features: FloatArray = self.table.encode(self.schema).numpy()
-        return features if len(self.rows) == len(features) else features[self.rows]
+        features = features if len(self.rows) == len(features) else features[self.rows]
+        if self.schema.odd_width:
+            features[:, -self.schema.odd_width :] *= end_signs(self.ends)[:, None]
+        return features
 
     @property
     def num_proper(self) -> int:
@@ -207,11 +221,19 @@ def _find_form(edges: EdgeRows, problems: RowErrors, notes: list[Note]) -> Pairi
     alone = int(np.count_nonzero(reverse < 0))
     num_bad = len(edges.frame) - len(edges.rows)
     if alone > min(num_bad, (1 - NEARLY) * edges.num_proper):
+        if edges.schema.odd_width:
+            written = edges.features.copy()
+            written[:, -edges.schema.odd_width :] *= end_signs(edges.ends)[:, None]
+            back = match_reverses(edges.ends, edges.num_nodes, written)
+            names = [column.name for column in edges.schema.feature_columns]
+            check_negated_features(written, back, edges.schema.odd_width, names, edges.rows, edges.file)
         notes.extend(_single_row_notes(edges, reverse))
         return once
     contradictions = {column: _contradictions(values, reverse) for column, values in codes.items()}
     for column, (apart, labeled) in contradictions.items():
         if 2 * len(apart) > labeled:
+            if column in edges.oriented:
+                check_negated_labels(edges.frame[column], column, edges.rows, apart, reverse, edges.file)
             differing = f"{len(apart):,} of {labeled:,} pairs have two labels in {column}"
             what = f"each row has its reverse with the same data, but {differing}"
             own = "the labels are those of directions, so each row is an edge of its own"
@@ -286,12 +308,15 @@ def _differences(edges: EdgeRows, row: int, other: int) -> str:
     apart = np.flatnonzero(edges.features[row] != edges.features[other])
     if len(apart) == 0:
         return "is the reverse of another row"
-    widths = np.cumsum([column.width for column in edges.schema.columns])
-    return f"has another value in {edges.schema.columns[int(np.searchsorted(widths, apart[0], 'right'))].name}"
+    column = edges.schema.feature_columns[int(apart[0])]
+    what = "no negative" if column.kind == "oriented" else "another value"
+    return f"has {what} in {column.name}"
 
 
 def _codes(edges: EdgeRows, column: str) -> IntArray:
     """A number for each usable row, equal where its labels are; -1 where there is none."""
+    if column in edges.oriented:
+        return codes_of_oriented(edges.frame[column], edges.rows, edges.ends)
     return np.asarray(IdIndex(as_text(as_arrow(edges.frame[column]))).codes, np.int64)[edges.rows]
 
 
@@ -321,7 +346,8 @@ def _without_labels(
         for one, other in ((here, there), (there, here)):
             row, back = int(edges.rows[one]), int(edges.rows[other])
             what = f"{quote(labels.iloc[row])} here, but {quote(labels.iloc[back])} in row {back + 1}, its reverse"
-            text = f"{what}: give both rows of an edge the same label"
+            how = "the same label, with its sign in one of them" if column in edges.oriented else "the same label"
+            text = f"{what}: give both rows of an edge {how}"
             messages[row] = RowError("another label than its reverse", text)
     problems.add("edges", column, dict(sorted(messages.items())))
     values = as_arrow(labels)

@@ -133,6 +133,7 @@ FARTHEST = 1e6  # standard deviations; beyond them a value says nothing more and
 _CELLS = 1 << 22  # of a vector's rows that are scaled at a time
 EXPECTED = {
     "number": "is not a finite number",
+    "oriented": "is not a finite number",
     "boolean": "is not true or false",
     "date": "is not a date such as 2024-01-31",
 }
@@ -143,7 +144,8 @@ class Column(BaseModel):
 
     Args:
         name: as in the table.
-        kind: number, boolean, category, date and vector give features; text, id, constant and drop do not.
+        kind: number, oriented, boolean, category, date and vector give features; text, id, constant and drop do not. An
+            oriented number changes sign where the ends of its edge are exchanged: its mean is 0, it is never centered.
         reason: why this kind.
         mean: what a missing value becomes. One number, or one for each entry of a vector. Of a category, the shares of
             its words in training rows, others last: what a word becomes that none of them had.
@@ -183,6 +185,8 @@ class Column(BaseModel):
             raise ValueError("entries and marked are not in order, expected each entry once")
         if not (features <= set(every) and set(self.marked) <= features and len(self.centered) in (0, len(every))):
             raise ValueError(f"entries, marked or centered do not fit a mean of {len(every)} numbers")
+        if self.kind == "oriented" and (any(self.mean) or any(self.is_centered)):
+            raise ValueError("an oriented column has a mean, expected 0: its sign is that of the order of the ends")
         return self
 
     @property
@@ -210,6 +214,11 @@ class Column(BaseModel):
         return names + [f"{self.name} is missing"] * self.missing
 
     @property
+    def is_odd(self) -> list[bool]:
+        """For each feature, whether it changes sign where the ends of its edge are exchanged."""
+        return [self.kind == "oriented" and number == 0 for number in range(self.width)]
+
+    @property
     def categories_complete(self) -> bool:
         """Whether it is a category that has every word of the training rows, none being left for the last feature."""
         return self.kind == "category" and bool(self.mean) and self.mean[-1] == 0
@@ -224,7 +233,9 @@ class Column(BaseModel):
         """Whether the mean of each entry is subtracted."""
         if self.centered:
             return self.centered
-        raw = self.kind == "boolean" or (self.kind == "vector" and all(scale == 1 for scale in self.scale))
+        raw = self.kind in ("boolean", "oriented") or (
+            self.kind == "vector" and all(scale == 1 for scale in self.scale)
+        )
         return [not raw] * len(self.mean)
 
     def encode(self, values: pa.ChunkedArray, out: FloatArray, parsed: Parsed | None = None) -> None:
@@ -298,7 +309,7 @@ class Column(BaseModel):
         found = values.take(pa.array(parsed.bad)).to_pylist()
         expected = EXPECTED.get(self.kind, f"is not a list of {len(self.mean)} numbers")
         limit = "is a limit (censored), expected a finite number: a feature has to be known"
-        causes = [limit if self.kind == "number" and is_limit(value) else expected for value in found]
+        causes = [limit if self.kind in ("number", "oriented") and is_limit(value) else expected for value in found]
         return {
             int(row): RowError(cause, f"{quote(value)} {cause}")
             for row, value, cause in zip(parsed.bad, found, causes, strict=True)
@@ -309,6 +320,6 @@ def parse_values(kind: Kind, values: pa.ChunkedArray, width: int, notation: Nota
     """The values of a column of this kind as numbers."""
     if kind == "vector":
         return read_vectors(values, width)
-    if kind == "number":
+    if kind in ("number", "oriented"):
         return read_numbers(values, notation)
     return {"boolean": read_booleans, "date": read_dates}[kind](values)

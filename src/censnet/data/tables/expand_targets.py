@@ -198,7 +198,7 @@ def expand_targets(
             there = "there is no such table" if frame is None else _near(spec, list(map(str, frame.columns)))
             others = [level for level in COLUMN_LEVELS if spec.column in tables.frames().get(level.table, ())]
             if others:
-                meant = (replace(spec, level=level).name for level in others)
+                meant = (TargetSpec(level, spec.column).name for level in others)
                 there = f"did you mean {' or '.join(meant)}?"
             raise DataError(f"is the target, but missing: {there}", tables.name(table), column=spec.column)
         columns = {name: list(frame.columns) for name, frame in tables.frames().items()}

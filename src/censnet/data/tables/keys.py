@@ -113,6 +113,10 @@ def table_overrides(
             hint = f"did you mean {near[0]}?" if near else f"expected one of {name_columns(every)}"
             raise DataError(f"no table has this column: {hint}", column=name)
         for holder in holders:
+            if kind == "oriented" and holder != "edges":
+                where = f": say edges.{name}=oriented" if "edges" in holders else ""
+                what = "is said to be oriented, expected a column of edges, whose two ends can be exchanged"
+                raise DataError(f"{what}{where}", holder, column=name)
             if decided[holder].get(name, kind) != kind:
                 raise DataError(
                     f"is said to be {decided[holder][name]} and {kind}, expected one of them", holder, column=name

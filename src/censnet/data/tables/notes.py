@@ -20,6 +20,7 @@ NoteKind = Literal[
     "row error",  # rows that cannot be used
     "training",  # why none would begin
     "direction",  # of edges, and where it comes from
+    "oriented",  # numbers of edges whose sign seems to follow the order of the ends
     "size",  # graphs larger than those of the training
 ]
 

@@ -62,7 +62,25 @@ class TableSchema(BaseModel):
             return ["degree", "constant"]
         if self.structure == "constant":
             return ["constant"]
-        return [name for column in self.columns for name in column.names]
+        names = [name for column in self.columns for name in column.names]
+        return [names[place] for place in self.feature_order]
+
+    @property
+    def odd_width(self) -> int:
+        """The number of features, the last ones, that change sign where the ends of an edge are exchanged."""
+        return sum(sum(column.is_odd) for column in self.columns)
+
+    @property
+    def feature_order(self) -> list[int]:
+        """Of the features column by column, those in the order that they have: even ones first, then odd ones."""
+        odd = [is_odd for column in self.columns for is_odd in column.is_odd]
+        return sorted(range(len(odd)), key=odd.__getitem__)
+
+    @property
+    def feature_columns(self) -> list[Column]:
+        """The column of each feature, in order."""
+        columns = [column for column in self.columns for _ in range(column.width)]
+        return [columns[place] for place in self.feature_order]
 
     @property
     def left_out(self) -> list[Column]:

@@ -10,10 +10,11 @@ from typing import Literal, cast, get_args
 from censnet.errors import ArgumentError, DataError, quote
 from censnet.levels import COLUMN_LEVELS, MOLECULE_LEVELS, Level
 
-TargetKind = Literal["binary", "multiclass", "regression"]
+TargetKind = Literal["binary", "multiclass", "regression", "oriented"]
 
 SYNONYMS: dict[str, TargetKind] = {"number": "regression", "classes": "multiclass"}
 _FORM = "expected node:COLUMN, edge:COLUMN, graph:COLUMN,COLUMN or link"
+_KINDS = "binary, multiclass, regression or oriented"
 _LEVELS: dict[str, Level] = {**{str(level): level for level in COLUMN_LEVELS}, **MOLECULE_LEVELS}
 _WORDS = "|".join((*get_args(TargetKind), *SYNONYMS))
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -29,7 +30,8 @@ class TargetSpec:
     Args:
         level: whose column it is.
         column: its name; `*` for every column that is left, if `every`.
-        kind: `binary`, `multiclass` or `regression`; found from the labels if None.
+        kind: `binary`, `multiclass`, `regression` or, of edges, `oriented`: a number whose sign follows the order of
+            the two ends; found from the labels if None, never as oriented.
         positive: the positive class of a binary target, as it is written in the table; the rarer one if None.
         every: whether it stands for every column that is left.
         without: of those, columns that are no target.
@@ -51,6 +53,11 @@ class TargetSpec:
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", Level.of_column(self.level))
         object.__setattr__(self, "kind", as_kind(self.kind))
+        if self.kind == "oriented" and self.level is not Level.EDGE:
+            raise DataError(
+                f"target {self.name}=oriented is of {self.level.table}, expected one of edges: an oriented number "
+                "changes sign where the two ends of an edge are exchanged; ask for regression"
+            )
 
     def __repr__(self) -> str:
         return f"TargetSpec({self.text})"
@@ -227,7 +234,7 @@ def _kind(word: object, item: object, positive: object) -> TargetKind:
     kind = as_kind(cast(str, word))
     if kind not in get_args(TargetKind):
         raise DataError(
-            f"target is {quote(item)} with the kind {quote(word)}, expected binary, multiclass or regression: put a "
+            f"target is {quote(item)} with the kind {quote(word)}, expected {_KINDS}: put a "
             'column with = in its name in quotes, node:"a=b"'
         )
     if positive is not None and kind != "binary":

@@ -96,7 +96,7 @@ class TypedColumn:
                 needed = found is None or (everywhere and everywhere.deviation > 0 and not everywhere.indicator)
                 if everywhere is not None and needed:
                     found, statistics = everywhere, "all"
-            mean.append(0.0 if found is None else found.mean)
+            mean.append(0.0 if found is None or column.kind == "oriented" else found.mean)
             scale.append(1.0 if found is None or fixed else found.scale(centered) or 1.0)
         marks: dict[str, object] = {"missing": bool(absent.all(axis=1).any())}
         if column.kind == "vector" and not column.row_normalized:
@@ -177,6 +177,8 @@ def _find_scaling(column: Column, numbers: Array) -> Column:
     if not entries and not column.chosen:
         return Column(name=column.name, kind="constant", reason=ALWAYS_THE_SAME)
     centered = [summary is None or not summary.sparse or column.kind == "date" for summary in found]
+    if column.kind == "oriented":
+        return column.model_copy(update={"centered": [False]})
     if column.kind == "vector":
         features = entries if 0 < len(entries) < width else []
         return column.model_copy(update={"centered": centered, "entries": features})
@@ -326,7 +328,7 @@ class TypedTable:
                 parsed = None if typed.parsed is None else typed.parsed.slice(start, _BLOCK)
                 block = out[start : start + _BLOCK, ends[number] : ends[number + 1]]
                 column.encode(typed.values.slice(start, _BLOCK), block, parsed)
-        return torch.from_numpy(out)
+        return torch.from_numpy(out if not fitted.odd_width else out[:, fitted.feature_order])
 
 
 def _join_messages(messages: Sequence[RowError]) -> RowError:

@@ -1,0 +1,171 @@
+"""The encoder of oriented graphs: node and edge layers of `censnet.nn.oriented` in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from censnet.nn.dropout import Dropout
+from censnet.nn.encoder import ACTIVATIONS, _PreLayer, check_layer_order
+from censnet.nn.layers import Gate
+from censnet.nn.norms import Norm, check_norm, make_norm
+from censnet.nn.oriented import EdgeUpdate, OrientedEdgeLayer, OrientedNodeLayer, make_odd_norm
+from censnet.ops.incidence import Incidence
+from censnet.ops.normalization import by_head
+
+
+class OrientedNet(nn.Module):
+    r"""Embed the nodes and the edges of a graph whose edges have their ends in an arbitrary order.
+
+    The features of an edge are even ones and, last, odd ones, which change sign where its ends are exchanged; so are
+    its embedding's channels, [even | odd]. Exchanging the ends of any edges flips exactly their odd channels, and moves
+    nothing else: to the bit, since each edge is taken from its lower to its higher node, and what is odd is given the
+    sign of the order that it came in. Odd channels of a loop are 0.
+
+    After a layer, nodes and even channels are normalized, activated and passed through dropout; odd channels are
+    normalized without centering, become tanh(odd) times their gate, and pass through dropout. Where the widths agree
+    and `residual` is set, the input is added.
+
+    Args:
+        node_width, edge_width: channels of each node and edge that come in.
+        odd_width: how many of those of an edge, the last ones, are odd.
+        hidden: channels that each layer gives: of nodes, of even and of odd channels of edges.
+        layers: the sequence of node (N) and edge (E) layers.
+        dropout: probability of a channel to be dropped after each layer.
+        norm: "batch", "layer" or None.
+        residual: whether to add the input of a layer, where the widths agree; "rezero" scales what is added to it by a
+            learned gain, which starts at 0 (ReZero), so that a deep network starts as a shallow one.
+        activation: of nodes and even channels.
+        pre_layers: linear layers of the nodes before the first graph layer.
+        edge_pre_layer: whether edges pass such a layer too, with their two nodes: their sum, and their difference.
+        heads, gate, bias: as in `OrientedLayer`.
+
+    Shape:
+        nodes (N, node_width), edges (E, edge_width) -> nodes (N, out_node_width), edges (E, out_edge_width).
+
+    Example:
+        >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+        >>> flipped = Incidence(torch.tensor([[1, 1], [0, 2]]), num_nodes=3)
+        >>> model = OrientedNet(node_width=4, edge_width=2, odd_width=1, hidden=8, layers="NEN")
+        >>> nodes, edges = torch.randn(3, 4), torch.tensor([[0.5, 2.0], [0.1, 3.0]])
+        >>> other = torch.tensor([[0.5, -2.0], [0.1, 3.0]])
+        >>> (one, a), (two, b) = model(nodes, edges, path), model(nodes, other, flipped)
+        >>> torch.equal(one, two), torch.equal(a[:, :8], b[:, :8]), torch.equal(a[0, 8:], -b[0, 8:])
+        (True, True, True)
+    """
+
+    members = 1
+    steps, variant = 1, "paper"
+
+    def __init__(
+        self,
+        node_width: int,
+        edge_width: int,
+        odd_width: int = 0,
+        hidden: int = 32,
+        layers: str = "NEN",
+        *,
+        dropout: float = 0.0,
+        norm: Norm | None = None,
+        residual: bool | Literal["rezero"] = False,
+        activation: str = "relu",
+        pre_layers: int = 0,
+        edge_pre_layer: bool = False,
+        heads: int = 1,
+        gate: Gate = "linear",
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        check_layer_order(layers, may_be_empty=pre_layers > 0)
+        check_norm(norm)
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
+        if not 0 <= odd_width <= edge_width:
+            raise ValueError(
+                f"odd_width is {odd_width}, expected 0 to {edge_width}: the last features of edges are odd"
+            )
+        self.layer_order, self.residual, self.activation = layers, residual, activation
+        self.in_odd_width = odd_width
+        self.dropout = Dropout(dropout)
+        self.pre_layers = nn.ModuleList(
+            _PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers)
+        )
+        widths = {"node": hidden if pre_layers else node_width, "even": edge_width - odd_width, "odd": odd_width}
+        self.edge_pre_layers: nn.ModuleDict | None = None
+        if edge_pre_layer:
+            inputs = {"even": widths["even"], "ends": widths["node"], "odd": odd_width, "difference": widths["node"]}
+            self.edge_pre_layers = nn.ModuleDict(
+                {name: _PreLayer(width, hidden, bias=name == "even") for name, width in inputs.items()}
+            )
+            widths |= {"even": hidden, "odd": hidden}
+        self.layers, self.norms, self.odd_norms = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
+        self.adds: list[tuple[bool, bool]] = []  # of nodes or even channels, and of odd ones
+        for letter in layers:
+            kind = OrientedNodeLayer if letter == "N" else OrientedEdgeLayer
+            self.layers.append(kind(dict(widths), hidden, heads, gate, bias))
+            self.norms.append(make_norm(norm, hidden))
+            self.odd_norms.append(make_odd_norm(norm if letter == "E" else None, hidden))
+            side = "node" if letter == "N" else "even"
+            odd_fits = letter == "E" and widths["odd"] == hidden
+            self.adds.append((bool(residual) and widths[side] == hidden, bool(residual) and odd_fits))
+            widths |= {"node": hidden} if letter == "N" else {"even": hidden, "odd": hidden}
+        gains = sum(map(sum, self.adds)) if residual == "rezero" else 0
+        self.rezero_gain = nn.Parameter(torch.zeros(gains)) if gains else None
+        self.out_node_width, self.out_odd_width = widths["node"], widths["odd"]
+        self.out_edge_width = widths["even"] + widths["odd"]
+
+    def reset_parameters(self) -> None:
+        """Initialize all parameters."""
+        pre_layers = () if self.edge_pre_layers is None else self.edge_pre_layers.values()
+        for module in (*self.pre_layers, *pre_layers, *self.layers, *self.norms, *self.odd_norms):
+            if not isinstance(module, nn.Identity):
+                module.reset_parameters()
+        if self.rezero_gain is not None:
+            nn.init.zeros_(self.rezero_gain)
+
+    def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+        """Embed the nodes and edges."""
+        incidence, sign = incidence.canonical
+        sign = sign.to(edges.dtype).unsqueeze(1)
+        width = edges.shape[1] - self.in_odd_width
+        even, odd = edges[:, :width], edges[:, width:]
+        odd = odd * (sign if incidence.is_loop is None else sign * ~incidence.is_loop.unsqueeze(1))
+        for pre_layer in self.pre_layers:
+            nodes = self._finish(pre_layer(nodes))
+        if self.edge_pre_layers is not None:
+            own, ends, odd_own, difference = self.edge_pre_layers.values()
+            even = self._finish(own(even) + incidence.gather(ends(nodes)))
+            odd = self.dropout(odd_own(odd) + incidence.difference(difference(nodes)))
+        gains = iter(()) if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
+        for layer, norm, odd_norm, (adds, adds_odd) in zip(
+            self.layers, self.norms, self.odd_norms, self.adds, strict=True
+        ):
+            update = layer(nodes, even, odd, incidence)
+            if isinstance(layer, OrientedNodeLayer):
+                new = self._finish(norm(update))
+                nodes = self._add(new, nodes, gains) if adds else new
+                continue
+            update = cast(EdgeUpdate, update)
+            new = self._finish(norm(update.even))
+            new_odd = self.dropout(torch.tanh(odd_norm(update.odd)) * update.gate)
+            even = self._add(new, even, gains) if adds else new
+            odd = self._add(new_odd, odd, gains) if adds_odd else new_odd
+        return nodes, self._join(even, odd * sign)
+
+    def _add(self, new: Tensor, old: Tensor, gains: Iterator[Tensor]) -> Tensor:
+        """new + old, the first times its gain; features that the members share are added to each."""
+        if self.rezero_gain is not None:
+            new = (by_head(new, self.members) * next(gains)).flatten(1)
+        return new + (old if new.shape == old.shape else old.repeat(1, self.members))
+
+    def _finish(self, rows: Tensor) -> Tensor:
+        finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))
+        return finished
+
+    def _join(self, even: Tensor, odd: Tensor) -> Tensor:
+        """[even | odd], of each member."""
+        members = self.members if even.shape[1] + odd.shape[1] > self.out_edge_width else 1
+        return torch.cat([by_head(even, members), by_head(odd, members)], dim=2).flatten(1)
