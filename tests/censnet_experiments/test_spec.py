@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from censnet.settings.presets import make_settings
 from censnet_experiments.cells import TABLES, find_cell
-from censnet_experiments.plan import SECTIONS, External, Preset
+from censnet_experiments.plan import SECTIONS, Pipeline, Preset
 from censnet_experiments.runner import reproduce
 from censnet_experiments.spec import Spec, find_spec, load_specs, read_spec
 
@@ -17,12 +19,7 @@ METHODS = {
     "speed": ["gcn", "censnet"],
 }
 SPECS = [spec for table in METHODS for spec in load_specs(table).values()]
-OURS = [
-    spec
-    for table in TABLES
-    for spec in load_specs(table).values()
-    if isinstance(spec.recipe, Preset)
-]
+OURS = [spec for table in TABLES for spec in load_specs(table).values() if isinstance(spec.recipe, Preset)]
 
 
 def name(spec: Spec) -> str:
