@@ -34,6 +34,7 @@ from censnet_experiments.cells import find_cell
 from censnet_experiments.edge_scores import Predicted, score_parts
 from censnet_experiments.edge_tasks import EdgeTask, EdgeTasks
 from censnet_experiments.plan import Column, EdgePeer, Pipeline, Plan, Trees
+from censnet_experiments.preset_tables import count_candidates
 from censnet_experiments.records import Record, Run
 
 SCORED = PARTS[1:]
@@ -111,10 +112,10 @@ def train_pipeline(recipe: Pipeline, task: EdgeTask, seed: int, device: torch.de
     chosen: dict[str, float] = {"epoch": run.config.best_epoch[0]}
     if run.config.shows_labels is not None:
         chosen["shows_labels"] = float(run.config.shows_labels)
-    candidates = 1 if run.config.selection is None else len(run.config.selection.candidates)
-    if run.config.selection is not None:
-        chosen["candidate"] = run.config.selection.selected[0]
-    return Outcome(predicted, chosen, candidates)
+    selection = run.config.selection
+    if selection is not None:
+        chosen["candidate"] = selection.selected[0]
+    return Outcome(predicted, chosen, 1 if selection is None else count_candidates(selection.candidates))
 
 
 def _from_table(table: pd.DataFrame, target: Target) -> ByPart:

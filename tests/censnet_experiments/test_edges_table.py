@@ -12,9 +12,20 @@ import torch
 
 from censnet.data.tables.files import Tables
 from censnet.errors import ArgumentError
+from censnet.levels import Level
 from censnet.pipeline.train import train
 from censnet_experiments.cells import find_cell
-from censnet_experiments.edge_tasks import EdgeTask, direction_task, karate_task, otc_task, patterns_task
+from censnet_experiments.edge_tasks import (
+    EdgeTask,
+    bond_task,
+    direction_task,
+    grid_task,
+    karate_task,
+    otc_task,
+    patterns_task,
+)
+from censnet_experiments.edges.bde import bond_data
+from censnet_experiments.edges.grids import grid_data
 from censnet_experiments.edges_table import train_task
 from censnet_experiments.plan import EdgePeer, Pipeline, Plan, Recipe
 from censnet_experiments.records import Record, append, missing_seeds, record_path
@@ -141,3 +152,41 @@ def test_a_method_is_for_its_cells(tmp_path: Path) -> None:
     assert not gaps.is_for("karate")
     with pytest.raises(ArgumentError, match="trees-gaps is not for karate"):
         reproduce("edges", ["karate"], ["trees-gaps"], results=tmp_path)
+
+
+@pytest.fixture
+def grid() -> EdgeTask:
+    """Twelve samples of a ring of six nodes, whose flows are the differences of angles, and a peer with an error."""
+    draw = np.random.default_rng(0)
+    ends = np.array([[number, (number + 1) % 6] for number in range(6)])
+    angle = draw.normal(size=(12, 6))
+    flow = angle[:, ends[:, 0]] - angle[:, ends[:, 1]]
+    nodes = np.stack([angle + 0.1 * draw.normal(size=(12, 6)), angle], 2)
+    edges = np.concatenate([np.tile(ends, (12, 1, 1)), np.stack([draw.random((12, 6)), flow, flow + 0.1], 2)], 2)
+    data = grid_data(nodes, edges, ["p_in", "Va*"], ["from", "to", "r", "P*", "P_dc"])
+    return grid_task(data, find_cell("edges", "case118"), 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["strong", "strong-no-edge-features", "trees", "gine", "dc-flow"])
+def test_flows_and_angles_are_predicted_together(grid: EdgeTask, method: str) -> None:
+    record = run(method, "case118", grid)
+    assert {"nrmse_P", "validation_nrmse_P"} <= set(record.metrics)
+    assert ("nrmse_Va" in record.metrics) == (method != "dc-flow")
+    labels = grid.tables.edges["P"].to_numpy()[grid.rows(Level.EDGE).test]
+    if method == "dc-flow":
+        assert record.metrics["nrmse_P"] == pytest.approx(0.1 / labels.std(), abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["strong", "gine"])
+def test_bonds_are_predicted_for_molecules(method: str) -> None:
+    smiles = ["CO", "CCO", "CN", "CCN", "CCC", "CC", "COC", "CCCO"]
+    rows = [
+        {"molecule": one, "bond_index": bond, "bde": 80.3 + bond / 7, "bdfe": 70.1 + bond / 9, "set": part}
+        for one, part in zip(smiles, ["train"] * 5 + ["valid"] + ["test"] * 2, strict=True)
+        for bond in range(3)
+    ]
+    record = run(method, "bde", bond_task(bond_data(pd.DataFrame(rows)), find_cell("edges", "bde"), 0))
+    assert {"mae_bde", "mae_bdfe", "validation_mae_bde", "validation_mae_bdfe"} == set(record.metrics)
+    assert record.split_seed == 0
