@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
+from censnet.data.splits.split_file import PARTS, Split
 from censnet.errors import ArgumentError
 from censnet.ops.arrays import Array
 
+SCORED = PARTS[1:]
 NAMES = {
     "auc": "AUC",
     "ap": "average precision",
@@ -35,6 +37,42 @@ class Predicted:
     labels: Array
     values: Array
     rare: int = 1
+
+
+ByPart = dict[str, Predicted]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Predictions of one method for one task.
+
+    Args:
+        predicted: column of each target -> part -> labels and predictions.
+        chosen: what was selected on validation rows.
+        num_candidates: number of settings that it was selected from.
+    """
+
+    predicted: Mapping[str, ByPart]
+    chosen: dict[str, float] = field(default_factory=dict)
+    num_candidates: int = 1
+
+
+def by_part(labels: Array, values: Mapping[str, Array], rows: Mapping[str, Array], classes: bool) -> ByPart:
+    """Put labels and predictions together.
+
+    Args:
+        labels: of all rows.
+        values: part -> predictions of its rows.
+        rows: part -> its rows.
+        classes: whether labels are classes, of which the rarer one of the training rows is noted.
+    """
+    rare = int(np.mean(labels[rows["train"]] == 1) <= 0.5) if classes else 1
+    return {part: Predicted(labels[rows[part]], values[part], rare) for part in SCORED}
+
+
+def split_rows(split: Split) -> dict[str, Array]:
+    """Part -> its rows."""
+    return {part: rows.numpy() for part, rows in split.parts.items()}
 
 
 def score_parts(metrics: Sequence[str], found: Mapping[str, Mapping[str, Predicted]]) -> dict[str, float]:

@@ -40,6 +40,7 @@ class EdgeTask:
         split_seed: the seed of the split, 0 where there is one split for all seeds.
         settings: of the data, which every method needs.
         time: the column of `edges` by which the split is ordered, if it is.
+        directed: whether the order of the two ends of an edge means something.
         peers: column of a target -> the answers of a simpler model, one for each row of its table; no method sees them.
     """
 
@@ -50,6 +51,7 @@ class EdgeTask:
     split_seed: int = 0
     settings: Mapping[str, object] = field(default_factory=dict)
     time: str | None = None
+    directed: bool = True
     peers: Mapping[str, pd.Series[float]] = field(default_factory=dict)
 
     @property
@@ -158,7 +160,8 @@ def karate_task(about: Cell, seed: int) -> EdgeTask:
     if not isinstance(tables, Tables) or tables.nodes is None:
         raise ArgumentError("karate has no table of nodes")
     fractions = (0.8, 0.1, 0.1) if about.rate == 0.8 else KARATE_9
-    return EdgeTask(tables, about.targets, stratified(tables.nodes[["faction"]], fractions, seed), "nodes", seed)
+    split = stratified(tables.nodes[["faction"]], fractions, seed)
+    return EdgeTask(tables, about.targets, split, "nodes", seed, directed=False)
 
 
 def patterns_task(about: Cell, seed: int, num_nodes: int = 8192) -> EdgeTask:
@@ -186,7 +189,7 @@ def grid_task(grid: GridData, about: Cell, seed: int) -> EdgeTask:
         frames[table] = frames[table].drop(columns=[name for name in hidden if name in frames[table]])
     split = ratio(len(frames["graphs"]), seed=seed)
     tables = grid.tables.with_frames(frames)
-    return EdgeTask(tables, about.targets, split, "graphs", seed, peers=peers)
+    return EdgeTask(tables, about.targets, split, "graphs", seed, directed=False, peers=peers)
 
 
 def bond_task(data: BondData, about: Cell, seed: int) -> EdgeTask:

@@ -151,8 +151,6 @@ def _winner(cell: str, about: Cell, metric: str, by_key: ByKey, summaries: Summa
     if ours is None and trees is None:
         return f"{name}| not run | not run | | | |"
     theirs = _best_shown(trees, summaries, cell, metric, digits)
-    if not any(spec.is_for(cell) for spec in _specs().values() if _is_trees(spec)):
-        theirs = "no such features"
     if ours is None or trees is None:
         mine = "not run" if ours is None else _shown(ours, digits)
         return f"{name}| {mine} | {theirs} | | | not compared |"
@@ -206,9 +204,7 @@ def _section(name: str, about: EdgeSet, by_key: ByKey, summaries: Summaries) -> 
     yield ""
     yield about.protocol
     yield ""
-    yield "```bash"
-    yield f"censnet reproduce edges {' '.join(f'--cell {cell}' for cell in cells)}"
-    yield "```"
+    yield f"    censnet reproduce edges {' '.join(f'--cell {cell}' for cell in cells)}"
     missing = [cell for cell in cells if not any(key[0] == cell for key in by_key)]
     if missing:
         yield ""

@@ -179,7 +179,7 @@ def test_flows_and_angles_are_predicted_together(grid: EdgeTask, method: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["strong", "gine"])
+@pytest.mark.parametrize("method", ["strong", "gine", "trees"])
 def test_bonds_are_predicted_for_molecules(method: str) -> None:
     smiles = ["CO", "CCO", "CN", "CCN", "CCC", "CC", "COC", "CCCO"]
     rows = [
