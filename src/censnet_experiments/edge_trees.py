@@ -129,10 +129,9 @@ def _molecule_targets(task: EdgeTask, seed: int) -> list[TreeTarget]:
     if not isinstance(graph, GraphSet):
         raise ArgumentError("there is one molecule, expected many")
     source, target = graph.global_ends.numpy()
-    frames = [
-        pd.DataFrame(values.numpy()).add_prefix(name) for name, values in (("a", graph.nodes), ("b", graph.edges))
-    ]
-    inputs, found = TreeGraph(source, target, *frames), []
+    atoms, bonds = pd.DataFrame(graph.nodes.numpy()), pd.DataFrame(graph.edges.numpy())
+    inputs = TreeGraph(source, target, atoms.add_prefix("atom "), bonds.add_prefix("bond "))
+    found = []
     for level in data.labels:
         for number, one in enumerate(data.of(level)):
             labels = data.labels[level][:, number].numpy().astype(np.float64) * one.scale + one.mean
