@@ -1,7 +1,7 @@
 """Structural features: how many edges and neighbors a node has, and how many edges join the two nodes of an edge.
 
 A mean over neighbors does not tell how many there are, and a sampled subgraph has other numbers than the whole graph.
-So they are features, computed once on the whole graph: log(1 + count) of each.
+So they are features, computed once on the whole graph: log(1 + count) / 2 of each.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ EDGE_WIDTH = {True: 2, False: 1}
 
 
 def node_structure(incidence: Incidence, directed: bool) -> Tensor:
-    """log(1 + count) of the edges and of the distinct neighbors of each node, by direction. (N, 4 or 2)
+    """log(1 + count) / 2 of the edges and of the distinct neighbors of each node, by direction. (N, 4 or 2)
 
     Example:
         >>> double = Incidence(torch.tensor([[0, 0, 1], [1, 1, 2]]), num_nodes=3)
-        >>> node_structure(double, directed=True).expm1().round().int().tolist()
+        >>> node_structure(double, directed=True).mul(2).expm1().round().int().tolist()
         [[2, 0, 1, 0], [1, 2, 1, 1], [0, 1, 0, 1]]
-        >>> node_structure(double, directed=False).expm1().round().int().tolist()
+        >>> node_structure(double, directed=False).mul(2).expm1().round().int().tolist()
         [[2, 1], [3, 2], [1, 1]]
     """
     if not directed:
@@ -32,7 +32,7 @@ def node_structure(incidence: Incidence, directed: bool) -> Tensor:
         none = torch.zeros_like(incidence.out_degree)
         neighbors = [none.index_add(0, end, first) for end in incidence.ends]
         counts = [incidence.out_degree, incidence.in_degree, *neighbors]
-    return torch.stack(counts, dim=1).float().log1p()
+    return torch.stack(counts, dim=1).float().log1p() / 2
 
 
 def edge_structure(incidence: Incidence, directed: bool) -> Tensor:

@@ -163,7 +163,7 @@ class Predictor:
     @property
     def inputs(self) -> ModelInputs:
         """The inputs of the models beside the features of the data."""
-        return model_inputs(self.config.settings.model, self.config.targets)
+        return model_inputs(self.config.settings.model, self.config.targets, self.config.node_features)
 
     def outputs(
         self, graph: Graph | GraphSet, device: torch.device, progress: bool = False, known: KnownLabels | None = None

@@ -62,7 +62,7 @@ def build_model(
     if oriented and link:
         raise SettingsError("links are predicted, expected none beside an oriented column or target: train two models")
     layers, options = settings.layers, layer_options(settings, link)
-    inputs = model_inputs(settings, targets)
+    inputs = model_inputs(settings, targets, node_features)
     node_width, edge_width = node_width + inputs.node_width, edge_width + inputs.edge_width
     last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link
     if last and make_encoder is None and not oriented:  # another encoder has its own last layer
@@ -145,12 +145,14 @@ def _can_be_directed(settings: ModelSettings) -> bool:
     return fits and settings.kernel == "hop" and settings.variant == "paper"
 
 
-def model_inputs(settings: ModelSettings, targets: Sequence[Target]) -> ModelInputs:
+def model_inputs(settings: ModelSettings, targets: Sequence[Target], node_features: bool = True) -> ModelInputs:
     """The inputs that a model has beside the features of the data; "auto" is off until it is resolved."""
     known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
-    return ModelInputs(settings.structural_features, steps, known, directed, triangles, settings.ports)
+    return ModelInputs(
+        settings.structural_features, steps, known, directed, triangles, settings.ports, node_features
+    )
 
 
 def build_kernel(settings: ModelSettings) -> Kernel:

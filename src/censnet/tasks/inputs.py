@@ -39,6 +39,8 @@ class ModelInputs:
             that are numbers or one of two classes, the means over the edges of these and of their products.
         ports: whether an edge has the number of parallel edges before it in the table as a feature. Predictions then
             depend on the order of rows.
+        node_features: whether nodes have features of their own. Default ones, such as the degree, are 0 beside
+            structural features, which say the same on a better scale.
 
     Example:
         >>> fraud = Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"])
@@ -57,6 +59,7 @@ class ModelInputs:
     directed: bool = False
     triangles: bool = False
     ports: bool = False
+    node_features: bool = True
 
     @property
     def levels(self) -> list[str]:
@@ -96,6 +99,8 @@ class ModelInputs:
         if self.structure or self.position_steps or self.triangles or self.ports:
             incidence = graph.incidence if isinstance(graph, Graph) else _incidence(graph)
             if self.structure:
+                if not self.node_features:
+                    nodes = [torch.zeros_like(graph.nodes)]
                 nodes.append(node_structure(incidence, self.directed).to(graph.nodes))
                 edges.append(edge_structure(incidence, self.directed).to(graph.edges))
             if self.ports:

@@ -93,7 +93,7 @@ class TaskData:
         """The same with the inputs that a model of these settings has beside the features of the data."""
         if self.inputs is not None:
             return self
-        inputs = build.model_inputs(settings, self.targets)
+        inputs = build.model_inputs(settings, self.targets, self.node_features)
         return replace(self, graph=inputs.add(self.graph), inputs=inputs)
 
     @property
