@@ -25,6 +25,7 @@ class Cell:
         split: kind of split, where a table has several.
         targets: of `censnet train`, in the table of edges.
         runs: number of seeds, where it is not that of the spec.
+        one_split: whether all seeds share one split, such as that by time.
     """
 
     data: str
@@ -35,6 +36,7 @@ class Cell:
     split: str = ""
     targets: tuple[str, ...] = field(default=(), repr=False)
     runs: int | None = field(default=None, repr=False)
+    one_split: bool = field(default=False, repr=False)
 
 
 def _nodes() -> dict[str, Cell]:
@@ -67,11 +69,11 @@ def _edges() -> dict[str, Cell]:
     grid: dict[str, Any] = {"metrics": ("nrmse_P", "nrmse_Va"), "targets": ("edge:P=oriented", "node:Va")}
     return {
         "otc-sign": Cell("otc", 0.8, ("auc",), split="random", targets=("edge:sign",)),
-        "otc-sign-time": Cell("otc", 0.8, ("auc", "ap"), split="time", targets=("edge:sign",)),
+        "otc-sign-time": Cell("otc", 0.8, ("auc", "ap"), split="time", targets=("edge:sign",), one_split=True),
         "otc-rating": Cell("otc", 0.8, ("rmse",), lower=True, split="random", targets=("edge:rating=regression",)),
         "direction": Cell("direction", 0.8, ("auc",), split="random", targets=("edge:label",)),
         "payments": Cell("payments", 0.8, split="random", **payments),
-        "payments-time": Cell("payments", 0.8, split="time", **payments),
+        "payments-time": Cell("payments", 0.8, split="time", one_split=True, **payments),
         "karate": Cell("karate", 0.8, split="stratified", **karate),
         "karate-9": Cell("karate", 9 / 34, split="stratified", **karate),
         **{
@@ -81,7 +83,7 @@ def _edges() -> dict[str, Cell]:
             for label in LABELS
         },
         "case118": Cell("case118", 0.8, lower=True, split="graphs", **grid),
-        "bde": Cell("bde", 0.97, split="authors", **bonds),
+        "bde": Cell("bde", 0.97, split="authors", one_split=True, **bonds),
         "bde-10": Cell("bde", 0.1, split="authors", **bonds),
     }  # fmt: skip
 

@@ -37,7 +37,6 @@ class EdgeTask:
         targets: as `censnet.train` takes them.
         split: of the rows of the table `split_table`; in sets of many graphs the rows of a graph go with it.
         split_table: `edges`, `nodes` or `graphs`.
-        split_seed: the seed of the split, 0 where there is one split for all seeds.
         settings: of the data, which every method needs.
         time: the column of `edges` by which the split is ordered, if it is.
         directed: whether the order of the two ends of an edge means something.
@@ -48,7 +47,6 @@ class EdgeTask:
     targets: tuple[str, ...]
     split: Split
     split_table: str
-    split_seed: int = 0
     settings: Mapping[str, object] = field(default_factory=dict)
     time: str | None = None
     directed: bool = True
@@ -132,7 +130,7 @@ def otc_task(tables: Tables, about: Cell, seed: int) -> EdgeTask:
     tables = tables.with_frames({"edges": edges})
     if about.split == "time":
         return EdgeTask(tables, about.targets, split_by_time(edges), "edges", time="time")
-    return EdgeTask(tables, about.targets, split_at_random(edges, seed), "edges", seed)
+    return EdgeTask(tables, about.targets, split_at_random(edges, seed), "edges")
 
 
 def direction_task(about: Cell, seed: int, num_nodes: int = 600, num_edges: int = 6000) -> EdgeTask:
@@ -143,7 +141,7 @@ def direction_task(about: Cell, seed: int, num_nodes: int = 600, num_edges: int 
     target = (source + draw.integers(1, num_nodes, num_edges)) % num_nodes
     nodes = pd.DataFrame({"id": np.arange(num_nodes), "x": x})
     edges = pd.DataFrame({"source": source, "target": target, "label": (x[source] < x[target]).astype(int)})
-    return EdgeTask(Tables(nodes, edges), about.targets, ratio(num_edges, seed=seed), "edges", seed)
+    return EdgeTask(Tables(nodes, edges), about.targets, ratio(num_edges, seed=seed), "edges")
 
 
 def payments_task(tables: Tables, about: Cell, seed: int) -> EdgeTask:
@@ -151,7 +149,7 @@ def payments_task(tables: Tables, about: Cell, seed: int) -> EdgeTask:
     edges = _edges(tables)
     if about.split == "time":
         return EdgeTask(tables, about.targets, by_time(edges["time"]), "edges", time="time")
-    return EdgeTask(tables, about.targets, ratio(len(edges), seed=seed), "edges", seed)
+    return EdgeTask(tables, about.targets, ratio(len(edges), seed=seed), "edges")
 
 
 def karate_task(about: Cell, seed: int) -> EdgeTask:
@@ -161,7 +159,7 @@ def karate_task(about: Cell, seed: int) -> EdgeTask:
         raise ArgumentError("karate has no table of nodes")
     fractions = (0.8, 0.1, 0.1) if about.rate == 0.8 else KARATE_9
     split = stratified(tables.nodes[["faction"]], fractions, seed)
-    return EdgeTask(tables, about.targets, split, "nodes", seed, directed=False)
+    return EdgeTask(tables, about.targets, split, "nodes", directed=False)
 
 
 def patterns_task(about: Cell, seed: int, num_nodes: int = 8192) -> EdgeTask:
@@ -177,7 +175,7 @@ def patterns_task(about: Cell, seed: int, num_nodes: int = 8192) -> EdgeTask:
     }
     graphs = pd.DataFrame({"graph": np.arange(len(PARTS))})
     tables = Tables(frames["nodes"].drop(columns=others), frames["edges"], graphs)
-    return EdgeTask(tables, about.targets, Split.of(np.arange(len(PARTS))), "graphs", seed)
+    return EdgeTask(tables, about.targets, Split.of(np.arange(len(PARTS))), "graphs")
 
 
 def grid_task(grid: GridData, about: Cell, seed: int) -> EdgeTask:
@@ -189,7 +187,7 @@ def grid_task(grid: GridData, about: Cell, seed: int) -> EdgeTask:
         frames[table] = frames[table].drop(columns=[name for name in hidden if name in frames[table]])
     split = ratio(len(frames["graphs"]), seed=seed)
     tables = grid.tables.with_frames(frames)
-    return EdgeTask(tables, about.targets, split, "graphs", seed, directed=False, peers=peers)
+    return EdgeTask(tables, about.targets, split, "graphs", directed=False, peers=peers)
 
 
 def bond_task(data: BondData, about: Cell, seed: int) -> EdgeTask:
@@ -201,7 +199,7 @@ def bond_task(data: BondData, about: Cell, seed: int) -> EdgeTask:
     tables = Tables(graphs=graphs, edges=data.bonds.drop(columns="set"))
     split = by_column(data.molecules["set"], "molecules", "set")
     hydrogens = {"data.hydrogens": "explicit"}
-    return EdgeTask(tables, about.targets, split, "graphs", seed if share < 1 else 0, settings=hydrogens)
+    return EdgeTask(tables, about.targets, split, "graphs", settings=hydrogens)
 
 
 def _edges(tables: Tables) -> pd.DataFrame:

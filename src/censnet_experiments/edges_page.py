@@ -121,8 +121,8 @@ def _opening(records: Sequence[Record]) -> Iterator[str]:
     yield (
         "`censnet reproduce edges` trains `strong` and the boosted trees again; `--cell`, `--method` and `--seeds` "
         "select, and `--list-methods` lists all methods. `strong` is trained by `censnet.train` itself. Epochs, "
-        "candidates and the settings of trees are selected on validation rows. In sets of one graph all rows are in the "
-        "graph for every method, so that columns and neighbors of test rows are seen, and where known labels are "
+        "candidates and the settings of trees are selected on validation rows. In sets of one graph all rows are in "
+        "the graph for every method, so that columns and neighbors of test rows are seen, and where known labels are "
         "inputs, a test row sees those of training and validation rows, and never its own."
     )
 

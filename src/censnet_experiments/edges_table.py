@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ def train_runs(plan: Plan[Any], runs: Sequence[Run], data: EdgeTasks, device: to
     """Train a method on cells of the table, one seed after the other."""
     records = []
     for cell, seed in runs:
-        records.append(train_task(plan, (cell, seed), data.task(cell, plan.split_seed(seed)), device))
+        records.append(train_task(plan, (cell, seed), data.task(cell, plan.split_seed(seed, cell)), device))
     return records
 
 
@@ -52,10 +51,9 @@ def train_task(plan: Plan[Any], run: Run, task: EdgeTask, device: torch.device) 
     else:
         raise ArgumentError(f"{plan.method} has no recipe of the table edges")
     seconds, scores = time.perf_counter() - start, score_parts(metrics, outcome.predicted)
-    made = Record.of(
+    return Record.of(
         plan, run, scores, seconds, device, chosen=outcome.chosen, num_candidates=outcome.num_candidates
     )  # fmt: skip
-    return replace(made, split_seed=task.split_seed)
 
 
 def train_pipeline(recipe: Pipeline, task: EdgeTask, seed: int, device: torch.device) -> Outcome:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from censnet.data.tables.target_spec import parse_targets
 from censnet.pipeline.resolve import section_of
 from censnet.settings.presets import has_high_label_recipe, make_settings
-from censnet_experiments.cells import find_cell
+from censnet_experiments.cells import TABLES, find_cell
 
 SECTIONS = {
     "nodes": "node",
@@ -209,9 +209,10 @@ class Plan(Generic[How]):
         start = self.first if first is None else first
         return range(start, start + (count or self.runs))
 
-    def split_seed(self, seed: int) -> int:
-        """The seed of the split that a replicate is trained on."""
-        return seed if self.varies == "split" else 0
+    def split_seed(self, seed: int, cell: str = "") -> int:
+        """The seed of the split that a replicate is trained on; 0 where all seeds of a cell share one split."""
+        shared = bool(cell) and TABLES[self.table][cell].one_split
+        return seed if self.varies == "split" and not shared else 0
 
     def settings(self, cell: str = "") -> dict[str, Any]:
         """Settings that all records of a file must share, as read from JSON; of a preset, its resolved settings.

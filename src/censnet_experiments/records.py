@@ -80,7 +80,7 @@ class Record:
             cell=cell,
             method=plan.method,
             seed=seed,
-            split_seed=plan.split_seed(seed),
+            split_seed=plan.split_seed(seed, cell),
             settings=plan.settings(cell),
             chosen=dict(chosen or {}),
             num_candidates=num_candidates,
