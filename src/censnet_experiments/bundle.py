@@ -15,12 +15,14 @@ from torch import Tensor
 
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
+from censnet.errors import ArgumentError
 from censnet.files import tensor_digest
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
 from censnet_experiments.data import Data, LinkData, MoleculeData, NodeData, PresetData
+from censnet_experiments.edge_tasks import EdgeTasks
 from censnet_experiments.plan import Plan
 
 PAIRS = ("validation_links", "validation_negatives", "test_links", "test_negatives")
@@ -87,6 +89,8 @@ class TensorStore:
 
 
 def _put_data(data: Data, store: TensorStore) -> dict[str, Any]:
+    if isinstance(data, EdgeTasks):
+        raise ArgumentError("the table edges has no bundles: `censnet reproduce edges` needs its data beside it")
     if isinstance(data, PresetData):
         found = {cell: [_put_task_data(one, store) for one in some] for cell, some in data.task_data.items()}
         return {"kind": "preset", "task_data": found}

@@ -26,6 +26,7 @@ from censnet.pipeline.prepare import prepare_typed
 from censnet.settings.presets import make_settings
 from censnet.training.task_data import TaskData
 from censnet_experiments.cells import TABLES, Cell
+from censnet_experiments.edge_tasks import EdgeTasks
 from censnet_experiments.plan import SECTIONS
 
 SMILES = {"tox21": "smiles", "lipophilicity": "smiles"}
@@ -88,11 +89,13 @@ class PresetData:
     task_data: dict[str, list[TaskData]]
 
 
-Data = NodeData | MoleculeData | LinkData | PresetData
+Data = NodeData | MoleculeData | LinkData | PresetData | EdgeTasks
 
 
 def prepare_data(table: str, name: str, seeds: Sequence[int]) -> Data:
     """Read one dataset as a table trains on it, with the splits of these seeds, which count from 0."""
+    if table == "edges":
+        return EdgeTasks(name)
     if table in SECTIONS:
         return prepare_preset_data(table, name, max(seeds) + 1)
     if table in ("table1", "speed"):

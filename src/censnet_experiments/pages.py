@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from censnet.errors import DataError
-from censnet_experiments import reproduction_page, results_page
+from censnet_experiments import edges_page, reproduction_page, results_page
 from censnet_experiments.plots import depth_figure, figure2, save_figure
 from censnet_experiments.records import read_all
 from censnet_experiments.spec import load_specs
@@ -16,7 +16,7 @@ FIGURE2, DEPTH = "figures/figure2.svg", "figures/depth.svg"
 
 
 def write_pages(results: Path = Path("results"), to: Path = Path("docs")) -> list[Path]:
-    """Write both pages, a LaTeX table for each table of the paper, and the figures, where there are records.
+    """Write the pages, a LaTeX table for each table of the paper, and the figures, where there are records.
 
     Args:
         results: directory of records.
@@ -44,6 +44,9 @@ def write_pages(results: Path = Path("results"), to: Path = Path("docs")) -> lis
     if any(record.table in results_page.TITLES for record in records):
         written.append(to / "results.md")
         written[-1].write_text(results_page.page(records, summaries, DEPTH), "utf-8")
+    if any(record.table == edges_page.TABLE for record in records):
+        written.append(to / "edges-results.md")
+        written[-1].write_text(edges_page.page(records, summaries), "utf-8")
     if any("-depth-" in record.method for record in records):
         written.append(to / DEPTH)
         save_figure(depth_figure(records), written[-1])

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from censnet.settings.presets import make_settings
+from censnet.data.tables.target_spec import parse_targets
+from censnet.pipeline.resolve import section_of
+from censnet.settings.presets import has_high_label_recipe, make_settings
+from censnet_experiments.cells import TABLES, find_cell
 
 SECTIONS = {
     "nodes": "node",
@@ -81,7 +84,100 @@ class External:
     command: str
 
 
-How = TypeVar("How", Recipe, Preset, External)
+@dataclass(frozen=True)
+class Pipeline:
+    """Training by `censnet.train` on the tables of a cell, as a user calls it.
+
+    Args:
+        train: the preset.
+        changes: settings that differ from the preset.
+        edge_columns: whether edges have their columns.
+        edge_stream: whether edges are updated; otherwise every edge layer of the preset is a node layer.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    train: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    edge_columns: bool = True
+    edge_stream: bool = True
+
+    def changes_for(self, section: str) -> dict[str, Any]:
+        """The changes of the settings of a section of the preset."""
+        if self.edge_stream:
+            return dict(self.changes)
+        layers = make_settings(self.train, section, self.changes).model.layers
+        return {**self.changes, "model.layers": layers.replace("E", "N")}
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Boosted trees on hand-made features, by `baselines.boosted_trees`.
+
+    Args:
+        trees: "raw": columns of the row and of its ends; "graph": also counts, neighbors, triads and known labels.
+        columns: whether columns of edges are used.
+        gaps: whether time gaps are features.
+        ensemble: number of models that are averaged.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    trees: Literal["raw", "graph"]
+    columns: bool = True
+    gaps: bool = False
+    ensemble: int = 3
+
+
+@dataclass(frozen=True)
+class EdgePeer:
+    """A network of PyTorch Geometric whose layers read edge features, by `baselines.edge_peers`.
+
+    Args:
+        convolution: "gine" or "transformer".
+        hidden: channels.
+        layers: number of layers.
+        dropout: rate.
+        learning_rates: of Adam. The best on the validation set is selected, separately for each seed.
+        weight_decay: of Adam.
+        epochs: at most, of one step each.
+        patience: epochs without a better validation score.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    convolution: Literal["gine", "transformer"]
+    hidden: int = 64
+    layers: int = 2
+    dropout: float = 0.1
+    learning_rates: tuple[float, ...] = (0.01, 0.003, 0.001)
+    weight_decay: float = 1e-4
+    epochs: int = 300
+    patience: int = 50
+
+
+@dataclass(frozen=True)
+class Column:
+    """Answers of a simpler model that the data have as a column, such as DC power flow.
+
+    Args:
+        answers: name of the column.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    answers: str
+
+
+How = TypeVar("How", Recipe, Preset, External, Pipeline, Trees, EdgePeer, Column)
+KINDS = {
+    "preset": Preset,
+    "command": External,
+    "train": Pipeline,
+    "trees": Trees,
+    "convolution": EdgePeer,
+    "answers": Column,
+}  # required field of a recipe -> its class, which otherwise is `Recipe`
 
 
 @dataclass(frozen=True)
@@ -113,16 +209,27 @@ class Plan(Generic[How]):
         start = self.first if first is None else first
         return range(start, start + (count or self.runs))
 
-    def split_seed(self, seed: int) -> int:
-        """The seed of the split that a replicate is trained on."""
-        return seed if self.varies == "split" else 0
+    def split_seed(self, seed: int, cell: str = "") -> int:
+        """The seed of the split that a replicate is trained on; 0 where all seeds of a cell share one split."""
+        shared = bool(cell) and TABLES[self.table][cell].one_split
+        return seed if self.varies == "split" and not shared else 0
 
-    def settings(self) -> dict[str, Any]:
-        """Settings that all records of a file must share, as read from JSON; of a preset, its resolved settings."""
+    def settings(self, cell: str = "") -> dict[str, Any]:
+        """Settings that all records of a file must share, as read from JSON; of a preset, its resolved settings.
+
+        Args:
+            cell: its name, in tables whose cells differ in the section of the preset.
+        """
         settings: dict[str, Any] = json.loads(json.dumps(asdict(self.recipe) | {"varies": self.varies}))
         if isinstance(self.recipe, Preset):
-            made = make_settings(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
-            settings["resolved"] = made.model_dump(mode="json", exclude_defaults=True, exclude={"preset", "seed"})
+            settings["resolved"] = _resolved(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
+        if isinstance(self.recipe, Pipeline):
+            section = section_of(parse_targets(list(find_cell(self.table, cell).targets))[0])
+            changes = self.recipe.changes_for(section)
+            settings["resolved"] = _resolved(self.recipe.train, section, changes)
+            if section == "node" and has_high_label_recipe(self.recipe.train):
+                many = {**changes, "training.recipe": "high_label"}
+                settings["resolved_high_label"] = _resolved(self.recipe.train, section, many)
         return settings
 
     def to_json(self) -> str:
@@ -134,7 +241,12 @@ class Plan(Generic[How]):
         """Read what `to_json` wrote."""
         fields = json.loads(text)
         recipe = fields.pop("recipe")
-        for kind, name in ((Preset, "preset"), (External, "command")):
-            if name in recipe:
-                return Plan(recipe=kind(**recipe), **fields)
-        return Plan(recipe=Recipe(**recipe | {"learning_rates": tuple(recipe["learning_rates"])}), **fields)
+        if "learning_rates" in recipe:
+            recipe["learning_rates"] = tuple(recipe["learning_rates"])
+        kind = next((kind for name, kind in KINDS.items() if name in recipe), Recipe)
+        return Plan(recipe=kind(**recipe), **fields)
+
+
+def _resolved(preset: str, section: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    made = make_settings(preset, section, changes)
+    return made.model_dump(mode="json", exclude_defaults=True, exclude={"preset", "seed"})

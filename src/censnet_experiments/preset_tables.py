@@ -16,7 +16,7 @@ from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.resolve import resolve_settings
-from censnet.selection.candidates import Selection
+from censnet.selection.candidates import Candidate, Selection
 from censnet.selection.pseudo_labels import INVERSE_TEMPERATURES
 from censnet.selection.self_training import fit_ensemble
 from censnet.settings.presets import make_settings
@@ -63,7 +63,7 @@ def train_runs(plan: Plan[Preset], runs: Sequence[Run], data: PresetData, device
     for number, (run, one) in enumerate(zip(runs, task_data, strict=True)):
         members = slice(number * recipe.ensemble, (number + 1) * recipe.ensemble)
         metrics = _evaluate([selection.model for selection in selections[members]], one, device)
-        chosen, num_candidates = _chosen(selections[members][0]), _count_candidates(selections[0])
+        chosen, num_candidates = _chosen(selections[members][0]), count_candidates(selections[0].candidates)
         records.append(Record.of(plan, run, metrics, seconds, device, chosen=chosen, num_candidates=num_candidates))
     return records
 
@@ -119,9 +119,9 @@ def _chosen(selection: Selection) -> dict[str, float]:
     return chosen
 
 
-def _count_candidates(selection: Selection) -> int:
+def count_candidates(candidates: Sequence[Candidate]) -> int:
     """The number of settings selected from: initial pseudo-labels are themselves the best of several temperatures."""
-    initial = [one.pseudo_label_weight > 0 and one.round == 1 for one in selection.candidates]
+    initial = [one.pseudo_label_weight > 0 and one.round == 1 for one in candidates]
     return max(1, sum(len(INVERSE_TEMPERATURES) if one else 1 for one in initial))
 
 

@@ -80,8 +80,8 @@ class Record:
             cell=cell,
             method=plan.method,
             seed=seed,
-            split_seed=plan.split_seed(seed),
-            settings=plan.settings(),
+            split_seed=plan.split_seed(seed, cell),
+            settings=plan.settings(cell),
             chosen=dict(chosen or {}),
             num_candidates=num_candidates,
             metrics={name: round(value, DIGITS) for name, value in metrics.items()},
@@ -145,7 +145,7 @@ def read_all(results: Path) -> Iterator[Record]:
 
 def missing_seeds(path: Path, plan: Plan[Any], seeds: Iterable[int]) -> list[int]:
     """The seeds without a record. Records of another recipe are an error: their mean would mix two recipes."""
-    records, settings = read(path), plan.settings()
+    records, settings = read(path), plan.settings(path.parent.name)
     for record in records:
         if record.settings != settings:
             names = sorted({*record.settings, *settings})

@@ -24,6 +24,15 @@ class ReferenceScore:
     published: bool = True
 
 
+@dataclass(frozen=True)
+class EdgeReference:
+    """Published scores of one method in the table `edges`: metric -> score, and how its protocol differs."""
+
+    by: str
+    scores: dict[str, float]
+    note: str
+
+
 @cache
 def _published() -> dict[str, Any]:
     return tomllib.loads(resources.files("censnet_experiments").joinpath("published.toml").read_text("utf-8"))
@@ -43,6 +52,11 @@ def paper_best(table: str, cell: str, metric: str) -> ReferenceScore:
     shown = [spec for spec in load_specs(PAPER[table]).values() if spec.section == "table"]
     best = max(shown, key=lambda spec: spec.published[cell][metric][0])
     return ReferenceScore(best.published[cell][metric][0], best.title)
+
+
+def edge_references(cell: str) -> list[EdgeReference]:
+    """Published scores of a cell of the table `edges`."""
+    return [EdgeReference(**one) for one in _published()["edges"].get(cell, [])]
 
 
 def sources(table: str) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 from censnet.errors import ArgumentError
-from censnet_experiments import preset_tables, speed, table1, table2, table3
+from censnet_experiments import edges_table, preset_tables, speed, table1, table2, table3
 from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
 from censnet_experiments.cells import TABLES, find_cell
 from censnet_experiments.data import Data, LinkData, MoleculeData, PresetData, prepare_data
+from censnet_experiments.edge_tasks import EdgeTasks
 from censnet_experiments.models import CLASSICAL_MODELS
 from censnet_experiments.plan import External, Plan
 from censnet_experiments.records import Record, Run, append, missing_seeds, record_path
@@ -57,23 +58,29 @@ def reproduce(
             raise ArgumentError(f"{spec.title} has an environment of its own: `{spec.recipe.command}` adds its records")
     if (seeds is not None and seeds < 1) or (first is not None and first < 0):
         raise ArgumentError(f"there are {seeds} seeds from {first or 0}, expected at least one, from 0 on")
-    requested = []
+    requested: list[tuple[str, Spec]] = []
     for name, some in cells_by_data(table, cells):
-        requested += [(cell, spec) for cell in some for spec in specs]
-        todo = {spec.method: spec.plan().seeds(seeds, first) for spec in specs}
+        count = seeds or find_cell(table, some[0]).runs
+        todo = {spec.method: spec.plan().seeds(count, first) for spec in specs}
+        trained = {spec.method: [cell for cell in some if spec.is_for(cell)] for spec in specs}
+        requested += [(cell, spec) for cell in some for spec in specs if cell in trained[spec.method]]
         unfinished = [
             spec
             for spec in specs
             if any(
                 missing_seeds(record_path(results, table, cell, spec.method), spec.plan(), todo[spec.method])
-                for cell in some
+                for cell in trained[spec.method]
             )
         ]
         if not unfinished:
             continue
         data = prepare_data(table, name, range(max(numbers.stop for numbers in todo.values())))
         for spec in unfinished:
-            run_plan(spec.plan(), some, data, todo[spec.method], results, pick_device(device), batched)
+            run_plan(
+                spec.plan(), trained[spec.method], data, todo[spec.method], results, pick_device(device), batched
+            )  # fmt: skip
+    if not requested:
+        raise ArgumentError(f"{', '.join(spec.method for spec in specs)} is not for {', '.join(cells or ())}")
     return requested
 
 
@@ -158,6 +165,8 @@ def _train(
     plan: Plan[Any], runs: Sequence[Run], data: Data, device: torch.device, batched: int | None, capture: bool
 ) -> list[Record]:
     """Train the networks of one batch by the trainer of their table."""
+    if isinstance(data, EdgeTasks):
+        return edges_table.train_runs(plan, runs, data, device)
     if isinstance(data, PresetData):
         return preset_tables.train_runs(plan, runs, data, device)
     if isinstance(data, MoleculeData):
@@ -178,7 +187,9 @@ def _batches(
     onwards, so that its seeds have no gap.
     """
     size = len(runs) if device.type == "cuda" else 1
-    if isinstance(data, PresetData):
+    if isinstance(data, EdgeTasks):
+        size = 1
+    elif isinstance(data, PresetData):
         size = (batched or size) if plan.table == "nodes" and plan.recipe.ensemble == 1 else 1
     elif isinstance(data, LinkData) or plan.table == "speed" or plan.recipe.model in CLASSICAL_MODELS:
         size = 1

@@ -20,11 +20,22 @@ from censnet.errors import ArgumentError
 from censnet.settings.presets import make_settings
 from censnet_experiments.cells import TABLES, find_cell
 from censnet_experiments.models import MODELS
-from censnet_experiments.plan import SECTIONS, External, Plan, Preset, Recipe, Varies
+from censnet_experiments.plan import (
+    KINDS,
+    SECTIONS,
+    Column,
+    EdgePeer,
+    External,
+    Pipeline,
+    Plan,
+    Preset,
+    Recipe,
+    Trees,
+    Varies,
+)
 
 Number = tuple[float, Annotated[float, Field(ge=0)]]
-TAGS = ("Recipe", "Preset", "External")  # left out of messages
-KINDS = {"preset": Preset, "command": External}  # required field of a recipe -> its class
+TAGS = ("Recipe", *(kind.__name__ for kind in KINDS.values()))  # left out of messages
 
 
 def _kind(recipe: Any) -> str:
@@ -35,7 +46,13 @@ def _kind(recipe: Any) -> str:
 
 
 AnyRecipe = Annotated[
-    Annotated[Recipe, Tag("Recipe")] | Annotated[Preset, Tag("Preset")] | Annotated[External, Tag("External")],
+    Annotated[Recipe, Tag("Recipe")]
+    | Annotated[Preset, Tag("Preset")]
+    | Annotated[External, Tag("External")]
+    | Annotated[Pipeline, Tag("Pipeline")]
+    | Annotated[Trees, Tag("Trees")]
+    | Annotated[EdgePeer, Tag("EdgePeer")]
+    | Annotated[Column, Tag("Column")],
     Discriminator(_kind),
 ]
 
@@ -52,6 +69,7 @@ class Spec(BaseModel):
         runs: number of seeds of the table.
         first: the first seed.
         varies: see `Plan`.
+        cells: those that the method is for, by name or by the data; all if there are none.
         source: of the published scores.
         caveats: details that the source does not report, and the choices made here.
         reason: likely reason where it does not reach the published scores.
@@ -68,6 +86,7 @@ class Spec(BaseModel):
     runs: int = Field(ge=1)
     first: int = Field(0, ge=0)
     varies: Varies = "split"
+    cells: list[str] = Field(default_factory=list)
     source: str
     caveats: list[str] = Field(default_factory=list)
     reason: str = ""
@@ -80,7 +99,14 @@ class Spec(BaseModel):
             unknown = set(numbers) - set(find_cell(self.table, cell).metrics)
             if unknown:
                 raise ArgumentError(f"{cell} has no metric {unknown.pop()!r}")
-        if isinstance(self.recipe, External):
+        for name in self.cells:
+            if not any(name in (cell, about.data) for cell, about in TABLES[self.table].items()):
+                raise ArgumentError(f"{self.table} has no cell and no data {name!r}")
+        if isinstance(self.recipe, External | Trees | EdgePeer | Column):
+            return self
+        if isinstance(self.recipe, Pipeline):
+            for section in ("edge", "node"):
+                make_settings(self.recipe.train, section, self.recipe.changes_for(section))
             return self
         if isinstance(self.recipe, Preset):
             make_settings(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
@@ -96,6 +122,10 @@ class Spec(BaseModel):
                 hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(sorted(known))}"
                 raise ArgumentError(f"unknown setting recipe.options.{name}: {hint}")
         return self
+
+    def is_for(self, cell: str) -> bool:
+        """Whether the method is trained on a cell."""
+        return not self.cells or cell in self.cells or find_cell(self.table, cell).data in self.cells
 
     def plan(self) -> Plan[Any]:
         """The plan of the training."""

@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[2]
 def test_committed_pages_and_tables_are_those_of_the_records(tmp_path: Path) -> None:
     written = write_pages(ROOT / "results", tmp_path)
     texts = [path for path in written if path.suffix in (".md", ".tex")]
-    assert {path.name for path in texts} == {"reproduction.md", "results.md", "table1.tex", "table2.tex", "table3.tex"}
+    assert {path.name for path in texts} == {
+        "reproduction.md", "results.md", "edges-results.md", "table1.tex", "table2.tex", "table3.tex",
+    }  # fmt: skip
     for path in texts:
         assert path.read_text() == (ROOT / "docs" / path.relative_to(tmp_path)).read_text()
 

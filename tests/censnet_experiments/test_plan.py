@@ -13,4 +13,5 @@ SPECS = [spec for table in TABLES for spec in load_specs(table).values()]
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec.table}-{spec.method}")
 def test_a_plan_is_read_back_from_json(spec: Spec) -> None:
-    assert Plan.from_json(spec.plan().to_json()).settings() == spec.plan().settings()
+    cell = "karate" if spec.table == "edges" else ""
+    assert Plan.from_json(spec.plan().to_json()).settings(cell) == spec.plan().settings(cell)

@@ -59,7 +59,7 @@ def test_recorded_seeds_are_not_trained_again_and_new_ones_are_added(small: Path
     [
         (
             ["reproduce", "table4"],
-            "there is no table 'table4', expected one of table1, table2, table3, nodes, molecules, links, speed",
+            "there is no table 'table4', expected one of table1, table2, table3, nodes, molecules, links, edges, speed",
         ),
         (["reproduce", "table1", "--cell", "cora-5"], "table1 has no cell 'cora-5', expected one of cora-3, cora-1"),
         (["reproduce", "table1", "--method", "gnc"], "table1 has no method 'gnc': did you mean gcn?"),

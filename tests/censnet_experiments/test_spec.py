@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from censnet.settings.presets import make_settings
 from censnet_experiments.cells import TABLES, find_cell
-from censnet_experiments.plan import SECTIONS, External, Preset
+from censnet_experiments.plan import SECTIONS, Pipeline, Preset
 from censnet_experiments.runner import reproduce
 from censnet_experiments.spec import Spec, find_spec, load_specs, read_spec
 
@@ -17,12 +19,7 @@ METHODS = {
     "speed": ["gcn", "censnet"],
 }
 SPECS = [spec for table in METHODS for spec in load_specs(table).values()]
-OURS = [
-    spec
-    for table in TABLES
-    for spec in load_specs(table).values()
-    if table not in METHODS and not isinstance(spec.recipe, External)
-]
+OURS = [spec for table in TABLES for spec in load_specs(table).values() if isinstance(spec.recipe, Preset)]
 
 
 def name(spec: Spec) -> str:
@@ -65,6 +62,23 @@ def test_presets_have_known_changes(spec: Spec) -> None:
     assert isinstance(spec.recipe, Preset)
     settings = make_settings(spec.recipe.preset, SECTIONS[spec.table], spec.recipe.changes)
     assert (settings == make_settings("strong", SECTIONS[spec.table])) == (not spec.recipe.changes)
+
+
+@pytest.mark.parametrize("spec", load_specs("edges").values(), ids=name)
+def test_methods_of_edges_are_for_cells_and_say_what_they_change(spec: Spec) -> None:
+    cells = [cell for cell in TABLES["edges"] if spec.is_for(cell)]
+    assert cells
+    assert spec.caveats
+    if isinstance(spec.recipe, Pipeline):
+        usual = replace(spec.plan(), recipe=Pipeline("strong"))
+        changed = [spec.plan().settings(cell) != usual.settings(cell) for cell in cells]
+        assert all(changed) == (spec.method != "strong")
+
+
+def test_a_cell_of_a_method_is_one_of_the_table() -> None:
+    text = 'table = "edges"\nmethod = "x"\ntitle = "x"\nruns = 1\nsource = "x"\ncells = ["otc", "karata"]\n'
+    with pytest.raises(ValueError, match="edges has no cell and no data 'karata'"):
+        list(read_spec(text + 'recipe = { trees = "raw" }', "x.toml"))
 
 
 def test_external_methods_are_refused_with_their_command() -> None:

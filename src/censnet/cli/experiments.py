@@ -37,7 +37,7 @@ def reproduce(
     table: Annotated[
         str,
         typer.Argument(
-            help="The paper's table1, table2, table3, figure2 or speed; ours: nodes, molecules or links; or pages, "
+            help="The paper's table1, table2, table3, figure2 or speed; ours: nodes, molecules, links or edges; or pages, "
             "which writes the pages of results from the records."
         ),
     ],

@@ -212,6 +212,7 @@ def fit_node_trees(
     split: Split,
     *,
     numeric: bool = False,
+    structure: bool = True,
     known_labels: bool = True,
     validation_labels: bool = False,
     metric: Metric | None = None,
@@ -223,6 +224,8 @@ def fit_node_trees(
     center = float(labels[split.train.numpy()].mean()) if numeric else 0.0
 
     def describe(known: Array | None) -> pd.DataFrame:
+        if not structure:
+            return graph.nodes.astype(np.float32)
         return node_features(graph, None if known is None else labels, known, numeric=numeric, center=center)
 
     trees = (numeric, candidates, ensemble, metric, seed)

@@ -19,12 +19,12 @@ around it tell more. Its difficulty was set with boosted trees; no network was t
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import typer
 
 from censnet.data.tables.files import Tables
 from censnet.ops.arrays import Array
@@ -343,16 +343,17 @@ def _finish(world: World, history: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
     return nodes.sort_values("id", ignore_index=True), edges
 
 
-def main(
-    to: Annotated[Path, typer.Option(help="Directory for nodes.csv and edges.csv.")],
-    payments: Annotated[int, typer.Option(help="Number of payments.")] = 200_000,
-    seed: Annotated[int, typer.Option(help="Of everything.")] = 0,
-) -> None:
+def main() -> None:
     """Write a simulated history of payments as two tables."""
-    to.mkdir(parents=True, exist_ok=True)
-    for name, frame in simulate_payments(payments, seed).frames().items():
-        frame.to_csv(to / f"{name}.csv", index=False)
+    parser = ArgumentParser(description=main.__doc__)
+    parser.add_argument("--to", type=Path, required=True, help="directory for nodes.csv and edges.csv")
+    parser.add_argument("--payments", type=int, default=200_000, help="number of payments")
+    parser.add_argument("--seed", type=int, default=0, help="of everything")
+    given = parser.parse_args()
+    given.to.mkdir(parents=True, exist_ok=True)
+    for name, frame in simulate_payments(given.payments, given.seed).frames().items():
+        frame.to_csv(given.to / f"{name}.csv", index=False)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

@@ -1,0 +1,148 @@
+"""Boosted trees in the table `edges`: from a task to their inputs, and to their predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import average_precision_score, log_loss
+
+from censnet.data.splits.split_file import Split
+from censnet.data.tables.target_spec import TargetSpec
+from censnet.errors import ArgumentError
+from censnet.levels import Level
+from censnet.ops.arrays import Array
+from censnet.ops.graph_set import GraphSet
+from censnet.pipeline.prepare import prepare
+from censnet_experiments.baselines.boosted_trees import CANDIDATES, TreeSettings, fit_edge_trees, fit_node_trees
+from censnet_experiments.baselines.tree_features import TreeGraph
+from censnet_experiments.edge_scores import Outcome, by_part, split_rows
+from censnet_experiments.edge_tasks import EdgeTask
+from censnet_experiments.plan import Trees
+
+MANY_ROWS = 400  # training rows, from which on trees have their usual settings: leaves of 20 rows or more
+FEW_ROWS = tuple(
+    TreeSettings(max_leaf_nodes=leaves, min_samples_leaf=rows, l2_regularization=1.0, max_iter=200)
+    for leaves, rows in ((4, 2), (4, 5), (8, 2))
+)
+SCHEMES = 3  # ways to show labels that validation selects from where the split is by time
+
+
+def _log_likelihood(labels: Array, predictions: Array) -> float:
+    return -float(log_loss(labels, predictions, labels=[0, 1]))
+
+
+def _average_precision(labels: Array, predictions: Array) -> float:
+    return float(average_precision_score(labels, predictions))
+
+
+_METRICS = {"ap": _average_precision, "accuracy": _log_likelihood}  # metric of a cell -> that of trees on validation
+
+
+@dataclass(frozen=True, eq=False)
+class TreeTarget:
+    """What trees are fitted to for one target.
+
+    Args:
+        column: its name.
+        level: node or edge.
+        graph: inputs.
+        labels: (n,) numbers, or classes counted from 0; anything where there is none.
+        split: of the rows with a label.
+        numeric: whether labels are numbers.
+    """
+
+    column: str
+    level: Level
+    graph: TreeGraph
+    labels: Array
+    split: Split
+    numeric: bool
+
+
+def fit_trees(recipe: Trees, task: EdgeTask, seed: int, metrics: Sequence[str]) -> Outcome:
+    """Fit boosted trees to each target; test rows see the labels of training and validation rows, as `censnet` has it.
+
+    In sets of many graphs, whose graphs share no edge, no labels are shown.
+    """
+    targets = _molecule_targets(task, seed) if task.has_molecules else _table_targets(recipe, task)
+    predicted, chosen, num_candidates = {}, dict[str, float](), 0
+    times = None if task.time is None else _times(task, task.time)
+    for target in targets:
+        candidates = CANDIDATES if len(target.split.train) >= MANY_ROWS else FEW_ROWS
+        known_labels = recipe.trees == "graph" and task.split_table != "graphs"
+        common: dict[str, Any] = {
+            "numeric": target.numeric,
+            "known_labels": known_labels,
+            "validation_labels": True,
+            "structure": recipe.trees == "graph",
+            "metric": _METRICS.get(metrics[0]),
+            "candidates": candidates,
+            "ensemble": recipe.ensemble,
+            "seed": seed,
+        }
+        inputs = target.graph, target.labels, target.split
+        if target.level is Level.EDGE:
+            gaps = _times(task, "time") if recipe.gaps else None
+            result = fit_edge_trees(*inputs, gaps=gaps, ordered=times, **common)
+        else:
+            result = fit_node_trees(*inputs, **common)
+        values = {"validation": result.validation, "test": result.test}
+        predicted[target.column] = by_part(target.labels, values, split_rows(target.split), not target.numeric)
+        num_candidates = max(num_candidates, len(candidates) * (SCHEMES if known_labels and times is not None else 1))
+        prefix = "" if len(targets) == 1 else f"{target.column}_"
+        settings = result.trees.settings
+        chosen |= {
+            f"{prefix}trees": result.trees.num_trees,
+            f"{prefix}settings": [*CANDIDATES, *FEW_ROWS].index(settings) if settings else -1,
+            f"{prefix}features": len(result.features),
+            f"{prefix}shows_labels": float(result.scheme != "none"),
+            f"{prefix}past_labels": float(result.scheme == "past"),
+        }
+    return Outcome(predicted, chosen, num_candidates)
+
+
+def _table_targets(recipe: Trees, task: EdgeTask) -> list[TreeTarget]:
+    """The targets of tables of nodes and edges."""
+    frames, found = task.tables.frames(), []
+    for spec in task.specs:
+        level, edges = Level(spec.level), frames["edges"]
+        if not task.directed and level is Level.NODE:  # each edge is one of both ends alike
+            back = edges.rename(columns={"source": "target", "target": "source"})
+            edges = pd.concat([edges, back], ignore_index=True)
+        columns = task.columns("edges") if recipe.columns else []
+        graph = TreeGraph.of(edges, frames.get("nodes"), columns, task.columns("nodes"))
+        column = frames[level.table][spec.column]
+        numeric = _is_numeric(spec, column)
+        labels = column.to_numpy(np.float64) if numeric else pd.factorize(column, sort=True)[0]
+        found.append(TreeTarget(spec.column, level, graph, labels, task.rows(level), numeric))
+    return found
+
+
+def _molecule_targets(task: EdgeTask, seed: int) -> list[TreeTarget]:
+    """The targets of atoms and bonds, whose columns are the features that `censnet` computes for them."""
+    prepared = prepare(task.stated(), list(task.targets), "strong", dict(task.settings), seed)
+    data, graph = prepared.task_data, prepared.task_data.graph
+    if not isinstance(graph, GraphSet):
+        raise ArgumentError("there is one molecule, expected many")
+    source, target = graph.global_ends.numpy()
+    atoms, bonds = pd.DataFrame(graph.nodes.numpy()), pd.DataFrame(graph.edges.numpy())
+    inputs = TreeGraph(source, target, atoms.add_prefix("atom "), bonds.add_prefix("bond "))
+    found = []
+    for level in data.labels:
+        for number, one in enumerate(data.of(level)):
+            labels = data.labels[level][:, number].numpy().astype(np.float64) * one.scale + one.mean
+            split = Split.of(np.where(np.isnan(labels), -1, data.parts[level][:, 0].numpy()))
+            found.append(TreeTarget(one.column, Level(level), inputs, labels, split, not one.classes))
+    return found
+
+
+def _is_numeric(spec: TargetSpec, column: pd.Series[Any]) -> bool:
+    return spec.kind in ("regression", "oriented") or pd.api.types.is_float_dtype(column)
+
+
+def _times(task: EdgeTask, column: str) -> Array:
+    return np.asarray(task.tables.frames()["edges"][column].to_numpy(np.float64))
