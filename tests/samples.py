@@ -36,6 +36,7 @@ QUICK: dict[str, object] = {
     "model.structural_features": False,
     "model.position_steps": 0,
     "model.known_labels": False,
+    "model.triangles": False,
     "training.weight_decay_by_name": {},
     "training.checkpoint_seconds": 1000,
 }

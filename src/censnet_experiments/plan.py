@@ -211,7 +211,7 @@ class Plan(Generic[How]):
 
     def split_seed(self, seed: int, cell: str = "") -> int:
         """The seed of the split that a replicate is trained on; 0 where all seeds of a cell share one split."""
-        shared = bool(cell) and TABLES[self.table][cell].one_split
+        shared = cell in TABLES[self.table] and TABLES[self.table][cell].one_split
         return seed if self.varies == "split" and not shared else 0
 
     def settings(self, cell: str = "") -> dict[str, Any]:

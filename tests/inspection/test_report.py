@@ -197,7 +197,7 @@ def test_molecules_are_reported_with_their_features_and_bad_rows(tmp_path):
 @pytest.mark.slow
 def test_the_estimate_is_for_the_network_that_is_trained():
     report = inspect_data(payments(), ["link", "edge:is_fraud"], estimate=True)
-    assert any("an estimate for one model, ENENE with 64 units" in line for line in screen(report, 140))
+    assert any("an estimate for one model, ENE with 64 units" in line for line in screen(report, 140))
     assert inspect_data(payments(), "link", estimate=True).cost.network == "EN with 128 units"
     assert inspect_data(payments(), estimate=True).cost.network == "NEN with 32 units"
     assert inspect_data(payments()).cost is None

@@ -21,7 +21,12 @@ def counts(features: Tensor) -> list[list[int]]:
 def test_by_hand() -> None:
     # two parallel edges, one back, a loop, an isolated node
     incidence = Incidence(torch.tensor([[0, 0, 1, 2], [1, 1, 0, 2]]), 4)
-    assert counts(2 * node_structure(incidence, directed=True)) == [[2, 1, 1, 1], [1, 2, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0]]
+    assert counts(2 * node_structure(incidence, directed=True)) == [
+        [2, 1, 1, 1],
+        [1, 2, 1, 1],
+        [1, 1, 1, 1],
+        [0, 0, 0, 0],
+    ]
     assert counts(2 * node_structure(incidence, directed=False)) == [[3, 1], [3, 1], [1, 0], [0, 0]]
     assert counts(edge_structure(incidence, directed=True)) == [[1, 1], [1, 1], [0, 2], [0, 1]]
     assert counts(edge_structure(incidence, directed=False)) == [[2], [2], [2], [0]]

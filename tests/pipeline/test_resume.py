@@ -31,7 +31,8 @@ KINDS = {
     "whole graph": (payments, "edge:fraud", {}, 1),
     "batch norm": (payments, "edge:fee", {"model__norm": "batch", "model__residual": True}, 1),
     "many graphs": (shapes, "graph:ring", {"model__norm": "batch"}, 1),
-    "neighbors": (payments, "edge:fraud", {"training__sampling": "neighbors"}, 1),
+    "neighbors": (payments, "edge:fraud", {"training__sampling": "neighbors", "training__ema_decay": 0.0}, 1),
+    "known labels": (payments, "edge:fraud", {"model__known_labels": True, "model__triangles": True}, 1),
     "balanced": (payments, "node:vip", {"training__imbalance": "sampling"}, 1),
     "links": (payments, ["node:vip", "link"], {}, 1),
     "pairs": (

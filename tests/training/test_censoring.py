@@ -154,7 +154,7 @@ def test_limits_pull_answers_beyond_them() -> None:
     """A number that is known to be above a limit is answered higher than by who takes the limit for the number."""
     data = fees()
     plain = data.with_frames({"edges": data.edges.assign(fee=data.edges["fee"].str.lstrip(">").astype(float))})
-    settings = quick(training__epochs=30, training__learning_rate=0.05, model__dropout=0.0)
+    settings = quick(training__epochs=30, training__learning_rate=0.05, training__ema_decay=0.0, model__dropout=0.0)
     limits, numbers = (train(tables, "edge:fee", settings=settings).predict(data) for tables in (data, plain))
     above = (payments().edges["fee"] > 2 * LIMIT).to_numpy()
     assert limits["fee_predicted"][above].mean() > numbers["fee_predicted"][above].mean() + 1

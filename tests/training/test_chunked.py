@@ -40,7 +40,8 @@ def in_chunks(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def loss_and_scores(prepared: Prepared) -> tuple[Any, ...]:
     torch.manual_seed(0)
-    task_data, settings = prepared.task_data, prepared.settings
+    settings = prepared.settings
+    task_data = prepared.task_data.with_inputs(settings.model)
     model = build_model(task_data, settings)
     batches = make_batches(task_data, settings.training, model.receptive_field)
     (plan,) = batches.plan(torch.Generator())

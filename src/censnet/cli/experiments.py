@@ -37,8 +37,8 @@ def reproduce(
     table: Annotated[
         str,
         typer.Argument(
-            help="The paper's table1, table2, table3, figure2 or speed; ours: nodes, molecules, links or edges; or pages, "
-            "which writes the pages of results from the records."
+            help="The paper's table1, table2, table3, figure2 or speed; ours: nodes, molecules, links or edges; or "
+            "pages, which writes the pages of results from the records."
         ),
     ],
     cell: Annotated[list[str] | None, typer.Option(help="Such as cora-3; all of the table if not given.")] = None,

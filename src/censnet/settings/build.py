@@ -150,9 +150,7 @@ def model_inputs(settings: ModelSettings, targets: Sequence[Target], node_featur
     known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
-    return ModelInputs(
-        settings.structural_features, steps, known, directed, triangles, settings.ports, node_features
-    )
+    return ModelInputs(settings.structural_features, steps, known, directed, triangles, settings.ports, node_features)
 
 
 def build_kernel(settings: ModelSettings) -> Kernel:

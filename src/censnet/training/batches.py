@@ -180,8 +180,8 @@ class SampledSubgraphs:
             )
         if task_data.inputs is not None and task_data.inputs.triangles:
             raise SettingsError(
-                f"training.sampling is {settings.sampling}, expected full, or model.triangles=false: a sampled subgraph "
-                "has fewer triangles than the whole graph"
+                f"training.sampling is {settings.sampling}, expected full, or model.triangles=false: a sampled "
+                "subgraph has fewer triangles than the whole graph"
             )
         self.graph, self.task_data, self.settings = task_data.graph, task_data, settings
         self.level: Literal["node", "edge"] = "node" if "node" in task_data.parts else "edge"
