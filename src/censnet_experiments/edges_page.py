@@ -131,7 +131,8 @@ def _winners(by_key: ByKey, summaries: Summaries) -> Iterator[str]:
     yield "## Where boosted trees win"
     yield ""
     yield (
-        "The best boosted trees are the variant with the best mean on validation rows. Scores are means over seeds "
+        "The best boosted trees are the variant with the best mean on validation rows, among those with the most "
+        "seeds. Scores are means over seeds "
         "with their 95 % confidence intervals by Student's t; the difference is that of `strong` to the trees on the "
         "same splits, positive where `strong` is better, with its 95 % interval. Where all seeds share one split, they "
         f"are paired by number. A verdict is given where {SIGNIFICANCE.replace('splits', 'seeds')}; there is no "
@@ -170,14 +171,14 @@ def verdict(found: Paired) -> str:
 
 
 def best_trees(cell: str, metric: str, summaries: Summaries) -> Spec | None:
-    """The boosted trees with the best mean on validation rows; None without records."""
+    """Of the boosted trees with the most seeds, those with the best mean on validation rows; None without records."""
     sign = -1 if TABLES[TABLE][cell].lower else 1
     found = []
     for spec in _specs().values():
         score = summaries.get((TABLE, cell, spec.method), {}).get(f"validation_{metric}")
         if _is_trees(spec) and score is not None:
-            found.append((sign * score.mean, spec))
-    return max(found, key=lambda one: one[0])[1] if found else None
+            found.append((score.count, sign * score.mean, spec))
+    return max(found, key=lambda one: one[:2])[2] if found else None
 
 
 def paired(first: Sequence[Record], second: Sequence[Record], metric: str) -> Paired | None:

@@ -34,7 +34,8 @@ def ranks(nodes: int = 60, rows: int = 600, seed: int = 0) -> Tables:
 
 def test_tables_are_directed_unless_each_edge_is_there_twice() -> None:
     data = load_data(ROWS)
-    assert data.graph.directed and data.schema.directed
+    assert data.graph.directed
+    assert data.schema.directed
     assert any("edges are directed, from source to target; --undirected overrules" in note for note in data.notes)
     data = load_data(twice(ROWS))
     assert not data.graph.directed
@@ -67,7 +68,7 @@ def test_other_libraries_are_what_they_say() -> None:
     graph = Graph(torch.eye(3), torch.ones(3, 1), one_way, directed=True)
     assert load_data(graph).graph.directed
     with pytest.raises(
-        DataError, match="data.directed is false, but these data say themselves that edges are directed"
+        DataError, match=r"data\.directed is false, but these data say themselves that edges are directed"
     ):
         load_data(graph, directed=False)
 
@@ -85,7 +86,8 @@ def test_many_graphs_keep_the_order_of_ends() -> None:
 def test_a_label_that_depends_on_direction_alone_is_learned_and_not_without_it() -> None:
     settings = {"training.epochs": 60, "model.hidden": 16, "model.layers": "NE", "training.learning_rate": 0.02}
     run = train(ranks(), "edge:up", settings=settings)
-    assert run.schema.directed and run.config.settings.model.directed is True
+    assert run.schema.directed
+    assert run.config.settings.model.directed is True
     assert run.metrics["test"]["edge"]["auc"] > 0.97
     blind = train(ranks(), "edge:up", settings=settings, directed=False)
     assert not blind.schema.directed
@@ -99,6 +101,6 @@ def test_the_presets_of_the_paper_have_no_direction_and_asking_for_it_is_clear()
     run = train(ranks(rows=100), "edge:up", preset="paper", settings={"training.epochs": 1})
     assert run.config.settings.model.directed is False
     with pytest.raises(
-        SettingsError, match="model.directed is true, expected false or auto: the edges of the data have"
+        SettingsError, match=r"model\.directed is true, expected false or auto: the edges of the data have"
     ):
         train(ranks(rows=100), "edge:up", settings=quick(model__directed=True), directed=False)
