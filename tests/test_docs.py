@@ -155,7 +155,7 @@ def test_ensembles(tmp_path: Path) -> None:
 def test_python(tmp_path: Path) -> None:
     names = run_doc("python", tmp_path)
     assert names["x"].shape == (3, 32)
-    assert names["edge_attr"].shape == (4, 32)
+    assert names["edge_attr"].shape == (3, 32)
     assert float(names["loss"].detach()) < 0.69
 
 

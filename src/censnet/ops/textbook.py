@@ -109,11 +109,10 @@ def oriented_node_update(
 def oriented_edge_update(
     T: Tensor, B: Tensor, x: Tensor, a: Tensor, b: Tensor, u: tuple[Tensor, Tensor], weights: Mapping[str, Tensor]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The even update, the odd one inside of its tanh, and its gate; the gates u of even and odd are (N, out) each::
+    """The even update, the odd one inside of its tanh, and its gate; the gates u of even and odd are (N, out) each.
 
-    a W_0 + T^t u D^-1 (T a W + B b W_b) + T^t x V + (b M)^2 + |B^t x N|
-    b W_0' + B^t u' D^-1 (B b W' + T a W_a) + B^t x V'
-    sigmoid(a G + T^t x G_x)
+    These are ``a W_0 + T^t u D^-1 (T a W + B b W_b) + T^t x V + (b M)^2 + |B^t x N|``, then
+    ``b W_0' + B^t u' D^-1 (B b W' + T a W_a) + B^t x V'`` and ``sigmoid(a G + T^t x G_x)``.
     """
     D = _per_edge(T)
     even = a @ weights["W_0"] + T.t() @ (u[0] * (D @ (T @ a @ weights["W"] + B @ b @ weights["W_b"])))
