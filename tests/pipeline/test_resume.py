@@ -115,7 +115,7 @@ def test_history_is_rewritten_from_the_checkpoint(tmp_path, monkeypatch):
 
 def test_early_stopping_is_the_same_after_a_stop(undisturbed):
     """The trainings above do stop early, or they would not show that patience is kept."""
-    rows = str(undisturbed("whole graph")["history.csv"], "utf-8").splitlines()
+    rows = str(undisturbed("neighbors")["history.csv"], "utf-8").splitlines()
     assert len(rows) - 1 < 9
 
 
