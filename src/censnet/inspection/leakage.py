@@ -1,4 +1,4 @@
-"""Target leakage: tests of one column against one target."""
+"""Target leakage: tests of one column against one target; `audit.find_leaks` applies them to all columns."""
 
 from __future__ import annotations
 

@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from censnet.data.tables.columns import CHOICES
+from censnet.data.tables.direction import decide_direction, direction_note
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.ids import Keys, ResolvedIds, resolve_ids
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.notes import Note, RowError
-from censnet.data.tables.oriented import check_direction, oriented_columns
+from censnet.data.tables.oriented import oriented_columns
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import EdgeForm, Features, Schema, TableSchema, find_graph_columns
 from censnet.data.tables.suggest_keys import ends_hint
@@ -175,10 +176,7 @@ def assemble(
         form, directed = schema.edge_form, schema.directed
     else:
         odd = oriented_columns(decided.get("edges", {}), targets.get("edges", ()), oriented, tables.name("edges"))
-        if odd:
-            check_direction(directed, odd, tables.name("edges"))
-            directed = False
-        directed = tables.directed if directed is None else directed
+        directed = decide_direction(directed, tables, odd)
         form = "once" if directed else None
     pairing = pair_edges(
         form,
@@ -212,20 +210,8 @@ def assemble(
                 graph_columns=find_graph_columns(graphs, decided.get("graphs", {})) if many else [],
             )
         )
-        notes.extend(_direction_note(schema, tables, directed, odd))
+        notes.extend(direction_note(schema, tables, directed, odd))
     return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems)
-
-
-def _direction_note(schema: Schema, tables: Tables, asked: bool | None, oriented: Sequence[str]) -> list[Note]:
-    """Whether edges are directed, and where that comes from; nothing where there are no edges."""
-    if not len(tables.frames()["edges"]):
-        return []
-    source, target = (schema.edges.keys.get(role, role) for role in ("source", "target"))
-    what = f"edges are directed, from {source} to {target}" if schema.directed else "edges are undirected"
-    if oriented:
-        what += f" and the order of {source} and {target} is arbitrary: the sign of {', '.join(oriented)} follows it"
-    overrule = f"; --{'undirected' if schema.directed else 'directed'} overrules" if asked is None else ""
-    return [Note("direction", f"{tables.name('edges')}: {what}{overrule}")]
 
 
 def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]) -> Keys:

@@ -20,7 +20,7 @@ from censnet.data.tables.columns import (
     matches,
     read_numbers,
 )
-from censnet.data.tables.encoding import FARTHEST, Column
+from censnet.data.tables.feature_encoding import FARTHEST, Column
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note

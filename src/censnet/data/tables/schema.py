@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, Notation
-from censnet.data.tables.encoding import Column
+from censnet.data.tables.feature_encoding import Column
 from censnet.data.tables.keys import TABLES
 from censnet.errors import DataError
 from censnet.levels import COLUMN_LEVELS, Level

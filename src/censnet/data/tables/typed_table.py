@@ -25,7 +25,7 @@ from censnet.data.tables.columns import (
     list_width,
     read_numbers,
 )
-from censnet.data.tables.encoding import (
+from censnet.data.tables.feature_encoding import (
     CHOSEN,
     EXPECTED,
     Column,
