@@ -58,7 +58,7 @@ SETS = {
         "Simulated payments",
         "About 200,000 payments between 20,000 accounts in 90 days, from "
         "`censnet_experiments.edges.payments` with seed 0: rings, mules and stolen cards, each with an innocent "
-        "likeness. `payments` has random splits of 80 % / 10 % / 10 %, one for each seed; `payments-time` trains on "
+        "counterpart. `payments` has random splits of 80 % / 10 % / 10 %, one for each seed; `payments-time` trains on "
         "the oldest 80 % and tests on the newest 10 %. Average precision is that of fraud.",
     ),
     "karate": EdgeSet(

@@ -8,11 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from censnet.nn.decoder import LinkDecoder
 from censnet.nn.diffusion import diffusion_embedding
 from censnet.nn.directed import DirectedEdgeLayer
-from censnet.nn.pair_decoder import BLOCK, STEP, pair_loss
-from censnet.ops.checks import check_numbering, check_shape
+from censnet.nn.pair_decoder import STEP, SampledPairDecoder
+from censnet.ops.checks import check_shape
 from censnet.ops.graph import Graph
 from censnet.ops.sparse import matmul, products_with_all, row_products, unit_rows
 
@@ -45,7 +44,7 @@ class DirectedPairInputs:
         return DirectedPairInputs(self.embedding.to(device), *(None if x is None else x.to(device) for x in maybe))
 
 
-class DirectedPairDecoder(LinkDecoder):
+class DirectedPairDecoder(SampledPairDecoder):
     r"""Score links from i to j, each with the embedding that it would have as an edge.
 
     As `PairDecoder`, but a node has one embedding as the start of a link and another as its end:
@@ -82,7 +81,6 @@ class DirectedPairDecoder(LinkDecoder):
         False
     """
 
-    samples_pairs = True
     is_ordered = True
 
     def __init__(
@@ -142,21 +140,6 @@ class DirectedPairDecoder(LinkDecoder):
         """z and y beside each other, each of length 1. (N, node_width) -> (N, 2 latent)"""
         halves = matmul(nodes, self.projection).chunk(2, dim=1)
         return torch.cat([F.normalize(half, dim=1) for half in halves], dim=1)
-
-    def loss(
-        self, inputs: DirectedPairInputs, graph: Graph, positives: Tensor | None = None, negatives: Tensor | None = None
-    ) -> Tensor:
-        """The loss of positive and negative ordered pairs, as that of `PairDecoder`."""
-        return pair_loss(self, inputs, positives, negatives)
-
-    def score(self, inputs: DirectedPairInputs, pairs: Tensor) -> Tensor:
-        """The logit of a link from the first node of each pair to the second. (2, P) -> (P,)"""
-        check_shape("pairs", pairs, (2, None), "(2, P), one column for each pair")
-        check_numbering("pairs", pairs, len(inputs.embedding), "node")
-        pairs = pairs.to(inputs.embedding.device)
-        if torch.is_grad_enabled():
-            return self._score(inputs, pairs)
-        return torch.cat([self._score(inputs, part) for part in torch.split(pairs, BLOCK, dim=1)])
 
     def _score(self, inputs: DirectedPairInputs, pairs: Tensor) -> Tensor:
         first, second = pairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -51,7 +52,32 @@ class PairInputs:
         return PairInputs(*(rows.to(device) for rows in own), *(None if x is None else x.to(device) for x in maybe))
 
 
-class PairDecoder(LinkDecoder):
+class SampledPairDecoder(LinkDecoder):
+    """A decoder that is trained on sampled pairs: its loss, and its scores some pairs at a time."""
+
+    samples_pairs = True
+
+    def loss(
+        self, inputs: Any, graph: Graph, positives: Tensor | None = None, negatives: Tensor | None = None
+    ) -> Tensor:
+        """The loss of positive and negative pairs; without pairs of a kind, that kind counts nothing."""
+        return pair_loss(self, inputs, positives, negatives)
+
+    def score(self, inputs: Any, pairs: Tensor) -> Tensor:
+        """The logit of a link for each pair. (2, P) -> (P,)"""
+        check_shape("pairs", pairs, (2, None), "(2, P), one column for each pair")
+        check_numbering("pairs", pairs, len(inputs.embedding), "node")
+        pairs = pairs.to(inputs.embedding.device)
+        if torch.is_grad_enabled():
+            return self._score(inputs, pairs)
+        return torch.cat([self._score(inputs, part) for part in torch.split(pairs, BLOCK, dim=1)])
+
+    def _score(self, inputs: Any, pairs: Tensor) -> Tensor:
+        """The logit of a link for each pair of a block. (2, P) -> (P,)"""
+        raise NotImplementedError
+
+
+class PairDecoder(SampledPairDecoder):
     r"""Score links pair by pair, each pair with the embedding that it would have as an edge.
 
     The score of the pair i, j, the same for j, i, is the logit of a link:
@@ -98,8 +124,6 @@ class PairDecoder(LinkDecoder):
         >>> decoder.score(inputs, torch.tensor([[0, 0], [1, 2]])).shape
         torch.Size([2])
     """
-
-    samples_pairs = True
 
     def __init__(
         self,
@@ -168,21 +192,6 @@ class PairDecoder(LinkDecoder):
         scale = scale_of(incidence, "edge", ONE_MORE, mixed.dtype)
         assert scale is not None
         return u * incidence.scatter(scale.to(mixed.dtype).unsqueeze(1) * mixed)
-
-    def loss(
-        self, inputs: PairInputs, graph: Graph, positives: Tensor | None = None, negatives: Tensor | None = None
-    ) -> Tensor:
-        """The loss of positive and negative pairs; without pairs of a kind, that kind counts nothing."""
-        return pair_loss(self, inputs, positives, negatives)
-
-    def score(self, inputs: PairInputs, pairs: Tensor) -> Tensor:
-        """The logit of a link for each pair. (2, P) -> (P,)"""
-        check_shape("pairs", pairs, (2, None), "(2, P), one column for each pair")
-        check_numbering("pairs", pairs, len(inputs.embedding), "node")
-        pairs = pairs.to(inputs.embedding.device)
-        if torch.is_grad_enabled():
-            return self._score(inputs, pairs)
-        return torch.cat([self._score(inputs, part) for part in torch.split(pairs, BLOCK, dim=1)])
 
     @torch.no_grad()
     def score_all_pairs(self, inputs: PairInputs, nodes: Tensor, start: int = 0) -> Tensor:

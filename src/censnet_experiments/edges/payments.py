@@ -11,7 +11,7 @@ businesses pay invoices. Three kinds of payments are fraud:
 - **stolen cards**: within hours a normal account pays recipients that it never paid before.
 
 The accounts behind them have an ordinary life as well, their amounts, channels and hours overlap with everybody's, and
-each kind has an innocent likeness: friends who settle debts in a circle and companies that pool their cash,
+each kind has an innocent counterpart: friends who settle debts in a circle and companies that pool their cash,
 treasurers who collect and pay on, friends who share a bill, sellers with many buyers, travelers who pay many new shops
 in a day. Of the fraud, 8 % is never reported and stays unmarked. A single row therefore tells little; the payments
 around it tell more. Its difficulty was set with boosted trees; no network was trained on it before it was fixed.
@@ -182,7 +182,7 @@ def _bills(world: World) -> pd.DataFrame:
 
 
 def _collections(world: World) -> pd.DataFrame:
-    """A treasurer collects from people nearby within days, and pays a shop or a person: the likeness of a mule."""
+    """A treasurer collects from people nearby within days, and pays a shop or a person: the counterpart of a mule."""
     frames = []
     for treasurer in world.some_people(world.count(1.2)):
         size = world.whole(4, 13)
@@ -208,7 +208,7 @@ def _circle(world: World, members: Array, amount: float, keep: float, gap: float
 
 
 def _settlements(world: World) -> pd.DataFrame:
-    """Friends who settle debts in a circle or along a line within a day or two: the likeness of a ring."""
+    """Friends who settle debts in a circle or along a line within a day or two: the counterpart of a ring."""
     frames = []
     for first in world.some_people(world.count(2)):
         size = world.whole(3, 6)
@@ -234,7 +234,7 @@ def _poolings(world: World) -> pd.DataFrame:
 
 
 def _trips(world: World) -> pd.DataFrame:
-    """Travelers pay many shops that are new to them within a day: the likeness of a stolen card."""
+    """Travelers pay many shops that are new to them within a day: the counterpart of a stolen card."""
     frames = []
     for traveler in world.active_people(world.count(2)):
         size = world.whole(3, 10)
