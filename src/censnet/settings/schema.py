@@ -292,7 +292,8 @@ class TrainingSettings(_Settings):
     recipe: Recipe | Literal["auto"] = Field(
         "auto",
         description=f"node recipe of the preset: low_label, high_label, or auto (from {MANY} training labels on, "
-        "train both and select the better one on validation; on a large graph, high_label alone)",
+        "train both and select the better one on validation; on a large graph, or where neighbors are unlike, "
+        "high_label alone)",
     )
     hidden_label_ratio: float = Field(
         0.4,
