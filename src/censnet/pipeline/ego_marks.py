@@ -14,7 +14,7 @@ from censnet.settings.presets import has_high_label_recipe, make_settings, of_eg
 from censnet.settings.schema import Settings
 from censnet.training.task_data import TaskData
 
-STEPS = 1500  # of a training, unless the user asks for a number of epochs
+STEPS = 1280  # of a training, unless the user asks for a number of epochs
 MIN_EPOCHS = 6
 
 
