@@ -41,7 +41,7 @@ from censnet.training.task_data import TaskData, build_model
 
 TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write them, or of another run
 
-SAMPLED_STEPS = 4000  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
+SAMPLED_STEPS = 1250  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
 MIN_EPOCHS = 6
 LABELED_PAIRS = 100  # edges between training nodes, from which on these tell whether neighbors are alike
 ALIKE = 0.2  # assortativity of their labels, below which low-pass propagation (recipe low_label) is not tried

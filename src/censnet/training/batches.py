@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 SAVED_VALUES = 12  # values saved for the backward pass, for each node or edge and channel of a layer
 MAX_MEMORY = 0.6  # share of the memory that these may take
 MAX_EGO_ROWS = 100_000  # nodes and edges of the ego graphs of one step
-MAX_FULL_BATCH = 2**26  # values of all layers in one pass on a CPU, from which on a full-batch step takes seconds
+MAX_FULL_BATCH = 2**24  # values of all layers in one pass on a CPU, from which on a full-batch step takes seconds
 
 
 @dataclass(frozen=True, eq=False)
