@@ -221,6 +221,14 @@ def test_hops_without_marks_are_refused() -> None:
         prepare(payments(), "node:vip", changes={"model.ego_hops": 2})
 
 
+def test_neighborhoods_that_would_take_hours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("censnet.training.batches.MAX_EGO_TOTAL", 100)
+    with pytest.raises(
+        SettingsError, match=r"fewer model.ego_hops: a neighborhood of 2 hops has \d+ nodes"
+    ):
+        train(payments(), "node:vip", settings=MARKED)
+
+
 def test_sparse_features_are_refused() -> None:
     with pytest.raises(SettingsError, match="the features of nodes are sparse"):
         prepare("cora", "node:label", changes={"model.ego_marks": True})

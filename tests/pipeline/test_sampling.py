@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from censnet.data.tables.files import Tables
-from censnet.pipeline import train
 from censnet.pipeline import resolve as resolve_module
+from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.training import batches
 

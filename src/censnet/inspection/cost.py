@@ -278,6 +278,8 @@ def what_to_lower(task_data: TaskData, settings: Settings) -> str:
     """Advice where memory is short: the settings to lower."""
     model, training = settings.model, settings.training
     said = f"lower model.hidden ({model.hidden:,})"
+    if model.ego_marks:
+        return f"{said}, model.ego_hops ({model.ego_hops}) or training.batch_size ({training.batch_size})"
     if not isinstance(task_data.graph, Graph):
         return f"{said} or training.batch_size ({training.batch_size_for(len(task_data.graph)):,} graphs)"
     if task_data.links is None and training.sampling == "full":

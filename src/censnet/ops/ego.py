@@ -16,6 +16,7 @@ from censnet.ops.incidence import Incidence
 from censnet.ops.sampling import Subgraph, check_rows, incident_edges, is_in, take_features
 from censnet.ops.segments import ranges
 
+SAMPLED = 64  # ego graphs by which the size of others is estimated
 COUNTED = 2**21  # entries of T that are looked at together where ego graphs are counted
 
 
@@ -106,16 +107,22 @@ def ego_sizes(incidence: Incidence, hops: int) -> Tensor:
 
     Some of these edges may end outside.
     """
+    every = torch.arange(incidence.num_nodes, device=incidence.ends.device)
+    return incidence.cache(("ego sizes", hops), lambda: _count(incidence, every, hops))
 
-    def count() -> Tensor:
-        width, weight = incidence.num_nodes, 1 + incidence.out_degree
-        every, parts = torch.arange(width, device=weight.device), []
-        for nodes in _batches(every, _most_entries(incidence, hops), COUNTED):
-            key = _neighborhoods(incidence, nodes, hops)
-            parts.append(torch.zeros_like(nodes).index_add(0, key // width, weight[key % width]))
-        return torch.cat(parts)
 
-    return incidence.cache(("ego sizes", hops), count)
+def mean_ego_size(incidence: Incidence, nodes: Tensor, hops: int) -> float:
+    """The mean of `ego_sizes` over some nodes, estimated from a few of them."""
+    few = nodes[torch.linspace(0, len(nodes) - 1, min(len(nodes), SAMPLED), device=nodes.device).long()]
+    return float(_count(incidence, few, hops).double().mean())
+
+
+def _count(incidence: Incidence, nodes: Tensor, hops: int) -> Tensor:
+    width, weight, parts = incidence.num_nodes, 1 + incidence.out_degree, []
+    for some in _batches(nodes, _most_entries(incidence, hops)[nodes], COUNTED):
+        key = _neighborhoods(incidence, some, hops)
+        parts.append(torch.zeros_like(some).index_add(0, key // width, weight[key % width]))
+    return torch.cat(parts)
 
 
 def _most_entries(incidence: Incidence, hops: int) -> Tensor:

@@ -291,7 +291,7 @@ def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
         memory = total_memory(accelerator.device)
         model, on_cpu = build_model(task_data, settings), accelerator.device.type == "cpu"
         chosen = choose_sampling(task_data, settings.training, model, memory, on_cpu)
-        check_processes(accelerator, task_data, chosen)
+        check_processes(accelerator, task_data, chosen, model.ego_hops)
 
 
 def _announce(prepared: Prepared, folder: Path | None) -> None:

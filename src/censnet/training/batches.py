@@ -15,11 +15,12 @@ from censnet.errors import SettingsError
 from censnet.levels import Level
 from censnet.nn.layers import LAYERS
 from censnet.nn.model import Model
-from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
+from censnet.ops.ego import ego_batches, ego_graphs, mark_egos, mean_ego_size
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.sampling import Subgraph, induced_subgraph, proportional_batches, sample_neighbors
 from censnet.settings.schema import TrainingSettings
+from censnet.text import count
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.task_data import TaskData, graphs_with
 
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 SAVED_VALUES = 12  # values saved for the backward pass, for each node or edge and channel of a layer
 MAX_MEMORY = 0.6  # share of the memory that these may take
 MAX_EGO_ROWS = 100_000  # nodes and edges of the ego graphs of one step
+MAX_EGO_TOTAL = 10**10  # of those of all training nodes: hours for an epoch, also on a GPU
 MAX_FULL_BATCH = 2**24  # values of all layers in one pass on a CPU, from which on a full-batch step takes seconds
 
 
@@ -263,6 +265,14 @@ class EgoBatches:
         self.graph = graph if isinstance(graph, Graph) else graph.whole
         self.task_data, self.settings, self.hops = task_data, settings, hops
         self.rows = (task_data.parts["node"][:, 0] == 0).nonzero().squeeze(1)
+        size = mean_ego_size(self.graph.incidence, self.rows, hops)
+        said = f"a neighborhood of {count(hops, 'hop')} has {size:,.0f} nodes and edges in the mean"
+        if size * len(self.rows) > MAX_EGO_TOTAL:
+            raise SettingsError(
+                f"model.ego_marks is true, expected false, or fewer model.ego_hops: {said}, and there are "
+                f"{len(self.rows):,} training nodes"
+            )
+        logger.info("%s (model.ego_hops)", said)
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.settings.imbalance == "sampling":

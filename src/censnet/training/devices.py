@@ -110,9 +110,11 @@ def _container_memory() -> list[tuple[int, int]]:
     return []
 
 
-def check_processes(accelerator: Accelerator, task_data: TaskData, settings: TrainingSettings) -> None:
+def check_processes(
+    accelerator: Accelerator, task_data: TaskData, settings: TrainingSettings, ego_hops: int = 0
+) -> None:
     """Raise if there are several processes and full-batch training, where all would do the same work."""
-    count, parts = accelerator.num_processes, settings.sampling in ("neighbors", "proportional")
+    count, parts = accelerator.num_processes, settings.sampling in ("neighbors", "proportional") or ego_hops > 0
     if count > 1 and isinstance(task_data.graph, Graph) and not parts:
         raise SettingsError(
             f"{count} processes would all do the same work on one whole graph: start one, or set training.sampling to "

@@ -108,7 +108,7 @@ class Trainer:
         accelerator = accelerator or make_accelerator(settings.precision)
         device = accelerator.device
         settings = choose_sampling(task_data, settings, model, total_memory(device), device.type == "cpu")
-        check_processes(accelerator, task_data, settings)
+        check_processes(accelerator, task_data, settings, model.ego_hops)
         self.accelerator, self.model, self.settings, self.seed = accelerator, model, settings, seed
         self.task_data, self.members = task_data.to(accelerator.device), task_data.members
         self.wrapped = accelerator.prepare_model(model)  # on its device; several processes share gradients
