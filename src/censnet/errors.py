@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
+from censnet.option_names import resume_option
+
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -63,7 +65,7 @@ class TrainingInterrupted(TrainingStopped):
     """
 
     def __init__(self, reached: str, run_dir: Path | None = None) -> None:
-        how = "nothing was saved" if run_dir is None else f"censnet train --resume --out {run_dir} goes on with it"
+        how = "nothing was saved" if run_dir is None else f"{resume_option(run_dir)} goes on with it"
         super().__init__(f"{reached}: {how}")
         self.reached, self.saved = reached, run_dir is not None
 

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from censnet.console import Console, Text
 from censnet.errors import CensNetError, TrainingInterrupted
+from censnet.option_names import as_flags
 
 WRONG, FAILED, INTERRUPTED = 1, 2, 130  # exit codes: the data have problems; it could not be done; Ctrl-C
 MARKS = {"problem": ("✗", "x", "bold red"), "warning": ("!", "!", "yellow"), "note": ("·", "-", "dim")}
@@ -38,7 +39,7 @@ def report_errors(debug: bool = False) -> Iterator[None]:
     LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        with as_flags(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse")  # torch: sparse tensors are in beta
             warnings.showwarning = _warn
             yield

@@ -21,6 +21,7 @@ from censnet.errors import ArgumentError, RunError, WriteError, quote
 from censnet.files import tensor_digest
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
+from censnet.option_names import name_option, resume_option
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
@@ -154,10 +155,8 @@ def train(
                 run.save(folder)
                 close_directory(folder)
         except WriteError as error:
-            raise RunError(
-                f"{error}; the training stopped, and censnet train --resume --out {folder} goes on from its last "
-                "checkpoint when there is room"
-            ) from None
+            resumes = f"{resume_option(folder or '')} goes on from its last checkpoint when there is room"
+            raise RunError(f"{error}; the training stopped, and {resumes}") from None
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -191,7 +190,9 @@ def resume_run(
         if finish or not asks_other_epochs(config, changes):
             return _load_finished(folder)
         if config.start is None:
-            raise RunError(f"{folder} does not say what it was started with: train it again with --overwrite")
+            raise RunError(
+                f"{folder} does not say what it was started with: train it again with {name_option('--overwrite')}"
+            )
         start = config.start
     else:
         start = read_start(folder)

@@ -24,6 +24,7 @@ from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import name_option, setting_option
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.known_labels import KnownLabels, merge
@@ -116,8 +117,8 @@ class Predictor:
         check_arguments(Predictor.embed, locals())
         if self.config.gates_frozen:
             logger.warning(
-                "the selected model has frozen gates, so its edge embeddings were not trained; retrain with "
-                "--set training.gates=learned"
+                "the selected model has frozen gates, so its edge embeddings were not trained; retrain with %s",
+                setting_option("training.gates", "learned"),
             )
         dataset = self.read(data, strict=strict)
         with counting("embedding", self._work(dataset.graph), progress) as tick:
@@ -199,8 +200,9 @@ class Predictor:
         if not total:
             logger.info("the data carry no labels; predictions of this model improve with those that are known")
             return None
-        logger.info("%s in the data %s context of the predictions for other rows (--no-known-labels ignores them)",
-                    count(total, "known label"), plural(total, "is"))  # fmt: skip
+        logger.info("%s in the data %s context of the predictions for other rows (%s ignores them)",
+                    count(total, "known label"), plural(total, "is"),
+                    name_option("--no-known-labels"))  # fmt: skip
         return known
 
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:

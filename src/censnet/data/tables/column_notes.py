@@ -29,6 +29,7 @@ from censnet.errors import first_few, location, quote
 from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import column_option
 from censnet.text import count, plural
 
 logger = logging.getLogger(__name__)
@@ -145,7 +146,7 @@ def _text_columns(tables: Tables, schema: Schema) -> Iterator[tuple[str, str, Co
 
 def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | None:
     """A doubt on how a column is read, and what to do about it; None where there is none."""
-    number = f"--column {name}=number"
+    number = column_option((name, "number"))
     if column is not None and column.kind == "vector":
         listed = _find_doubtful_list(values, len(column.mean))
         if listed is None:
@@ -162,7 +163,7 @@ def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | N
         if len(read_numbers(values, "point").bad) <= (1 - NEARLY_ALL) * len(values):
             return (
                 f"{quote(example)} is read as {read}, its comma grouping digits: if it stands before decimals, give "
-                f"--column {name}=decimal-comma, and if not, {number}"
+                f"{column_option((name, 'decimal-comma'))}, and if not, {number}"
             )
     other = _find_other_notation(values)
     if other is None or other[2] < NEARLY_ALL:
