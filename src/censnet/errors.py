@@ -13,7 +13,11 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class CensNetError(Exception):
-    """Base of all expected errors. Any other exception is a bug of this library, or comes from another one."""
+    """Base of the errors that data, settings, arguments and run directories cause, in Python and on the command line.
+
+    The building blocks in `censnet.nn`, `censnet.ops` and `censnet.pyg`, which a program composes, raise a `ValueError`
+    for a wrong shape or option, as those of PyTorch do. Any other exception is a bug, or comes from another library.
+    """
 
 
 class DataError(CensNetError, ValueError):

@@ -12,6 +12,8 @@ ARGUMENTS = {
     "--resume": "if_exists='resume'",
     "--overwrite": "if_exists='overwrite'",
     "--no-known-labels": "known_labels=False",
+    "--pairs": "pairs",
+    "--top": "top",
 }
 _flags = False  # whether messages are for the command line
 

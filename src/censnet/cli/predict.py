@@ -62,7 +62,9 @@ def predict(
     """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
     trained, source = _open_run(run), _one_or_smiles(data)
     from censnet.data.tables.files import to_csv
+    from censnet.runs.links import check_link_options
 
+    check_link_options(trained.levels if level is None else [level], pairs, top)
     paths = prediction_files(trained, to, level, links=pairs is not None or top is not None)
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
@@ -223,9 +225,7 @@ def predict_levels(
         pairs: a table of pairs to score.
     """
     from censnet.data.tables.files import read_table
-    from censnet.runs.links import check_exclusive
 
-    check_exclusive(pairs, top)
     scored = None if pairs is None else read_table(pairs, list(run.schema.edges.keys.values()))
     dataset = run.read(data, strict=strict)
     return {

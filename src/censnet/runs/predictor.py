@@ -28,7 +28,7 @@ from censnet.option_names import name_option, setting_option
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.known_labels import KnownLabels, merge
-from censnet.runs.links import check_exclusive, link_table
+from censnet.runs.links import check_link_options, link_table
 from censnet.settings.build import model_inputs
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.predictions import prediction_rows, prediction_table
@@ -101,9 +101,7 @@ class Predictor:
             raise ArgumentError(
                 f"level is {quote(level)}, expected {' or '.join(self.levels)}: this run predicts no other"
             )
-        if level != "link" and (pairs is not None or top is not None):
-            raise ArgumentError(f"pairs and top are for links, but the level is {level}")
-        check_exclusive(pairs, top)
+        check_link_options([level], pairs, top)
         dataset, where = self.read(data, strict=strict), find_device(device)
         outputs = self.outputs(dataset.graph, where, progress, self._known_labels(dataset) if known_labels else None)
         if level == "link":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 
-from censnet.errors import SettingsError
+from censnet.errors import SettingsError, quote
 from censnet.levels import COLUMN_LEVELS
 from censnet.nn.decoder import LinkDecoder
 from censnet.nn.directed_decoder import DirectedPairDecoder
@@ -155,7 +156,12 @@ def model_inputs(settings: ModelSettings, targets: Sequence[Target], node_featur
 
 def build_kernel(settings: ModelSettings) -> Kernel:
     """Build the graph kernel, and refuse options that do not fit it."""
+    parameters = inspect.signature(KERNELS[settings.kernel]).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
     for name, value in settings.kernel_options.items():
+        if name not in known:
+            expected = f"expected {' or '.join(known)}" if known else "expected none: it has no options"
+            raise SettingsError(f"model.kernel_options has {quote(name)} for the kernel {settings.kernel}, {expected}")
         if isinstance(value, int | float) and value > MAX_STEPS:
             raise SettingsError(f"model.kernel_options has {name} {value}, expected at most {MAX_STEPS:,}")
     try:
