@@ -30,7 +30,6 @@ from censnet.pipeline.train import IfExists, make_start, train
 from censnet.runs.config import TrainingStart
 from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished, locked, run_dir
 from censnet.runs.run import Run
-from censnet.selection.candidates import SelectionRecord
 from censnet.selection.recipes import fit_recipes, select_recipe
 from censnet.selection.self_training import can_batch
 from censnet.settings.presets import Changes, make_settings
@@ -221,5 +220,5 @@ def _fit_batched(
         selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
         own = replace(one, data=first.data, recipes=[selected])
-        runs.append(make_run(own, members, SelectionRecord.of(members), seconds, accelerator.device, start))
+        runs.append(make_run(own, members, seconds, accelerator.device, start))
     return runs

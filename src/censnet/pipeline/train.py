@@ -40,7 +40,6 @@ from censnet.runs.directory import (
 )
 from censnet.runs.resume import asks_other_epochs, check_extends, table_content
 from censnet.runs.run import Run, load_run
-from censnet.selection.candidates import SelectionRecord
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
 from censnet.settings.presets import Changes, values_of
 from censnet.training.batches import choose_sampling
@@ -253,8 +252,8 @@ def fit_run(
         found = fit_recipes(task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks)
     selected, members = select_recipe(found, recipes)
     seconds = time.monotonic() - started
-    chosen, record = replace(prepared, recipes=[selected]), SelectionRecord.of(members)
-    return make_run(chosen, members, record, seconds, accelerator.device, start, finish)
+    chosen = replace(prepared, recipes=[selected])
+    return make_run(chosen, members, seconds, accelerator.device, start, finish)
 
 
 def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] | None, has_name: bool) -> TrainingStart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from censnet.errors import SettingsError, quote
 from censnet.levels import COLUMN_LEVELS
@@ -70,24 +71,13 @@ def build_model(
         check_last_layer(settings, next(iter(by_level)))
         layers = layers[:-1]
     encoder: Encoder
+    shared = _encoder_options(settings, dropout)
     if make_encoder is not None:
         encoder = make_encoder(node_width, edge_width, settings)
     elif oriented:
-        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, dropout)
+        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, shared)
     else:
-        encoder = CensNet(
-            node_width,
-            edge_width,
-            settings.hidden,
-            layers,
-            dropout=dropout,
-            norm="batch" if settings.norm == "auto" else settings.norm,
-            residual=settings.residual,
-            activation=settings.activation,
-            pre_layers=settings.pre_layers,
-            edge_pre_layer=settings.edge_pre_layer,
-            options=options,
-        )
+        encoder = CensNet(node_width, edge_width, settings.hidden, layers, options=options, **shared)
     widths = encoder.out_node_width, encoder.out_edge_width
     heads = dict[str, Head]()
     for level, found in by_level.items():
@@ -110,6 +100,13 @@ def build_model(
             heads[level] = RowHead(level, *widths, out_width, settings.head, dropout, reads_nodes, limits, directed)  # type: ignore[arg-type]
     decoder = build_decoder(*widths, settings, node_features) if link else None
     return Model(encoder, heads, decoder, settings.feature_dropout)
+
+
+def _encoder_options(settings: ModelSettings, dropout: float) -> dict[str, Any]:
+    """The options that all encoders have, beside their widths and layers."""
+    names = ("residual", "activation", "pre_layers", "edge_pre_layer")
+    norm = "batch" if settings.norm == "auto" else settings.norm
+    return {"dropout": dropout, "norm": norm, **{name: getattr(settings, name) for name in names}}
 
 
 def build_decoder(node_width: int, edge_width: int, settings: ModelSettings, node_features: bool) -> LinkDecoder:
