@@ -1,11 +1,18 @@
-"""Options as messages name them: arguments in Python, flags on the command line."""
+"""Options as messages name them: arguments in Python, flags on the command line.
+
+>>> token = FLAGS.set(True)
+>>> column_option(("amount", "drop")), setting_option("model.hidden", 64)
+('--column amount=drop', '--set model.hidden=64')
+>>> FLAGS.reset(token)
+>>> column_option(("amount", "drop")), setting_option("model.hidden", 64)
+("overrides={'amount': 'drop'}", "settings={'model.hidden': 64}")
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextvars import ContextVar
 
 ARGUMENTS = {
     "--out": "out",
@@ -15,23 +22,7 @@ ARGUMENTS = {
     "--pairs": "pairs",
     "--top": "top",
 }
-_flags = False  # whether messages are for the command line
-
-
-@contextmanager
-def as_flags() -> Iterator[None]:
-    """Name options as the command line does.
-
-    >>> with as_flags():
-    ...     column_option(("amount", "drop")), setting_option("model.hidden", 64)
-    ('--column amount=drop', '--set model.hidden=64')
-    """
-    global _flags
-    before, _flags = _flags, True
-    try:
-        yield
-    finally:
-        _flags = before
+FLAGS = ContextVar("flags", default=False)  # whether messages are for the command line
 
 
 def name_option(flag: str) -> str:
@@ -40,7 +31,7 @@ def name_option(flag: str) -> str:
     >>> name_option("--overwrite")
     "if_exists='overwrite'"
     """
-    return flag if _flags else ARGUMENTS[flag]
+    return flag if FLAGS.get() else ARGUMENTS[flag]
 
 
 def column_option(*said: tuple[str, str]) -> str:
@@ -51,7 +42,7 @@ def column_option(*said: tuple[str, str]) -> str:
     """
     argument = ", ".join(f"{column!r}: {kind!r}" for column, kind in said)
     flags = " ".join(f"--column {shlex.quote(f'{column}={kind}')}" for column, kind in said)
-    return flags if _flags else f"overrides={{{argument}}}"
+    return flags if FLAGS.get() else f"overrides={{{argument}}}"
 
 
 def setting_option(name: str, value: object) -> str:
@@ -60,7 +51,7 @@ def setting_option(name: str, value: object) -> str:
     >>> setting_option("model.hidden", 64)
     "settings={'model.hidden': 64}"
     """
-    return f"--set {name}={value}" if _flags else f"settings={{{name!r}: {value!r}}}"
+    return f"--set {name}={value}" if FLAGS.get() else f"settings={{{name!r}: {value!r}}}"
 
 
 def target_option(target: str) -> str:
@@ -69,7 +60,7 @@ def target_option(target: str) -> str:
     >>> target_option("edge:flow=oriented")
     "target='edge:flow=oriented'"
     """
-    return f"--target {target}" if _flags else f"target={target!r}"
+    return f"--target {target}" if FLAGS.get() else f"target={target!r}"
 
 
 def resume_option(run_dir: str | os.PathLike[str], finish: bool = False) -> str:
@@ -79,6 +70,6 @@ def resume_option(run_dir: str | os.PathLike[str], finish: bool = False) -> str:
     "censnet.pipeline.resume_run('runs/a')"
     """
     folder = os.fspath(run_dir)
-    if _flags:
+    if FLAGS.get():
         return f"censnet train {'--finish' if finish else '--resume'} --out {shlex.quote(folder)}"
     return f"censnet.pipeline.resume_run({folder!r}{', finish=True' if finish else ''})"

@@ -146,7 +146,6 @@ def _text_columns(tables: Tables, schema: Schema) -> Iterator[tuple[str, str, Co
 
 def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | None:
     """A doubt on how a column is read, and what to do about it; None where there is none."""
-    number = column_option((name, "number"))
     if column is not None and column.kind == "vector":
         listed = _find_doubtful_list(values, len(column.mean))
         if listed is None:
@@ -161,9 +160,10 @@ def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | N
         example = next(value for value in values.to_pylist() if value is not None and "," in value).strip()
         read = example.replace(",", "")
         if len(read_numbers(values, "point").bad) <= (1 - NEARLY_ALL) * len(values):
+            decimals, number = (column_option((name, kind)) for kind in ("decimal-comma", "number"))
             return (
                 f"{quote(example)} is read as {read}, its comma grouping digits: if it stands before decimals, give "
-                f"{column_option((name, 'decimal-comma'))}, and if not, {number}"
+                f"{decimals}, and if not, {number}"
             )
     other = _find_other_notation(values)
     if other is None or other[2] < NEARLY_ALL:
