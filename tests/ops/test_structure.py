@@ -11,7 +11,7 @@ from strategies import incidences
 from torch import Tensor
 
 from censnet.ops.incidence import Incidence
-from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_port, edge_structure, node_structure
+from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, assortativity, edge_port, edge_structure, node_structure
 
 
 def counts(features: Tensor) -> list[list[int]]:
@@ -73,3 +73,25 @@ def test_widths_are_those_that_are_said(directed: bool) -> None:
     assert node_structure(empty, directed).shape == (3, NODE_WIDTH[directed])
     assert edge_structure(empty, directed).shape == (0, EDGE_WIDTH[directed])
     assert node_structure(empty, directed).dtype == torch.float32
+
+
+def test_assortativity_is_that_of_networkx() -> None:
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.gnm_random_graph(40, 120, seed=1)
+    draw = torch.Generator().manual_seed(0)
+    code, number = torch.randint(3, (40,), generator=draw), torch.randn(40, generator=draw, dtype=torch.float64)
+    attributes = {node: {"code": int(code[node]), "number": float(number[node])} for node in graph}
+    networkx.set_node_attributes(graph, attributes)
+    ends = torch.tensor(list(graph.edges)).t()
+    expected = networkx.attribute_assortativity_coefficient(graph, "code")
+    assert assortativity(torch.eye(3)[code], ends) == pytest.approx(expected)
+    expected = networkx.numeric_assortativity_coefficient(graph, "number")
+    assert assortativity(number.unsqueeze(1), ends) == pytest.approx(expected)
+
+
+def test_assortativity_leaves_unknown_nodes_out() -> None:
+    values = torch.tensor([[0.0], [0.0], [1.0], [1.0], [torch.nan]])
+    ends = torch.tensor([[0, 2, 0, 4, 4], [1, 3, 1, 0, 2]])
+    assert assortativity(values, ends) == pytest.approx(1)
+    assert assortativity(values[:2], ends[:, :1]) == 0, "no variance"
+    assert assortativity(values[4:].expand(5, 1), ends) == 0, "nothing is known"

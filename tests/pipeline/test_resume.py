@@ -48,6 +48,7 @@ KINDS = {
     ),
     "side by side": (payments, "node:tier", {"model__norm": "batch", "training__ema_decay": 0.9}, 3),
     "guesses": (payments, "node:tier", {"training__pseudo_label_weights": [0.0, 1.0]}, 1),
+    "ego marks": (payments, "node:vip", {"model__ego_marks": True, "model__norm": "batch"}, 1),
     "one by one": (shapes, "graph:ring", {}, 2),
     "descriptors": (smiles, "graph:acid", {"data__descriptors": True}, 1),
 }

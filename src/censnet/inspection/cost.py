@@ -23,8 +23,9 @@ from torch.utils._pytree import tree_leaves
 from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
+from censnet.ops.graph_set import GraphSet
 from censnet.settings.schema import Settings
-from censnet.training.batches import SAVED_VALUES, Batch, choose_sampling, make_batches
+from censnet.training.batches import MAX_EGO_ROWS, SAVED_VALUES, Batch, choose_sampling, make_batches
 from censnet.training.devices import free_memory, total_memory
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
@@ -33,6 +34,7 @@ from censnet.training.task_data import TaskData, build_model
 logger = logging.getLogger(__name__)
 
 MAX_EDGES = 8_000  # of one graph that a step is measured on
+FEW = 64  # graphs, or nodes in ego graphs, that inference is measured on
 PATIENCE = 2.0  # seconds, after which a step is not measured again
 OF_A_WEIGHT = 16  # bytes: the weight, its gradient, and what the optimizer keeps of both
 LOOP_BYTES = 100 * 2**20  # of the training loop itself: the optimizer's code, metrics, tables of results
@@ -121,14 +123,19 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
     settings = settings.model_copy(update={"training": training})
     few, scale = _shrink(task_data)
     sampled = isinstance(task_data.graph, Graph) and training.sampling in ("neighbors", "proportional")
-    whole = isinstance(task_data.graph, Graph) and not sampled
-    batches = make_batches(few if whole else task_data, training, model.receptive_field, model.samples_pairs)
+    whole = isinstance(task_data.graph, Graph) and not sampled and not model.ego_hops
+    batches = make_batches(
+        few if whole else task_data, training, model.receptive_field, model.samples_pairs, model.ego_hops
+    )
     plan = batches.plan(torch.Generator().manual_seed(0))
     draw = partial(batches.make, plan[0], torch.Generator().manual_seed(0))
     memory, seconds = _Step(few if whole else task_data, settings, model).measure(draw)
     own = sum(weight.numel() for weight in model.parameters()) * OF_A_WEIGHT
     memory, seconds = (memory * scale, seconds * scale) if whole else (memory, seconds * len(plan))
-    pass_memory, pass_seconds = (value * scale for value in _measure_pass(model, few.graph))
+    if model.ego_hops:
+        pass_memory, pass_seconds = _measure_egos(model, task_data.graph, plan[0][:FEW])
+    else:
+        pass_memory, pass_seconds = (value * scale for value in _measure_pass(model, few.graph))
     memory = max(memory, pass_memory)
     return Cost(
         network=f"{settings.model.layers} with {settings.model.hidden} units",
@@ -171,10 +178,18 @@ class _Step:
 def _measure_pass(model: Model, graph: Any) -> tuple[float, float]:
     """The bytes and seconds of inference on the whole graph."""
     if not isinstance(graph, Graph):
-        graph = graph.subset(torch.arange(min(len(graph), 64)))
+        graph = graph.subset(torch.arange(min(len(graph), FEW)))
     with PeakMemory() as memory:
         infer(model, graph)
     return memory.peak, _median_seconds(lambda: infer(model, graph))
+
+
+def _measure_egos(model: Model, graph: Graph | GraphSet, nodes: Tensor) -> tuple[float, float]:
+    """The bytes and seconds of inference on the ego graphs of all nodes, from those of some; memory is bounded."""
+    graph = graph if isinstance(graph, Graph) else graph.whole
+    with PeakMemory() as memory:
+        infer(model, graph, nodes=nodes)
+    return memory.peak, _median_seconds(lambda: infer(model, graph, nodes=nodes)) * graph.num_nodes / len(nodes)
 
 
 def _median_seconds(work: Callable[[], object]) -> float:
@@ -194,7 +209,7 @@ def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
     """
     graph = task_data.graph
     if not isinstance(graph, Graph):
-        measured = min(len(graph), 64)
+        measured = min(len(graph), FEW)
         return task_data, len(graph) / measured
     share = min(1.0, MAX_EDGES / max(graph.num_edges, graph.num_nodes / 4, 1))
     if share == 1.0:
@@ -250,7 +265,9 @@ def _count_roughly(task_data: TaskData, settings: Settings) -> float:
     """Bytes of the activations and weights, by their number."""
     model, graph = settings.model, task_data.graph
     rows = len(graph.nodes) + len(graph.edges)
-    if not isinstance(graph, Graph):
+    if model.ego_marks:
+        rows = min(rows * settings.training.batch_size_for(rows), MAX_EGO_ROWS)
+    elif not isinstance(graph, Graph):
         rows = int(rows / max(len(graph), 1) * settings.training.batch_size_for(len(graph)))
     depth = len(model.layers) + model.pre_layers
     weights = model.hidden * (graph.node_width + graph.edge_width + 4 * depth * model.hidden + sum(model.head))

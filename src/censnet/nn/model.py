@@ -83,6 +83,9 @@ class Model(nn.Module):
         heads: level ("node", "edge" or "graph") -> a `Head`: (nodes, edges, graph) -> outputs.
         decoder: (nodes, edges, graph) -> the inputs of link scores, such as `PairDecoder` or `VariationalDecoder`.
         feature_dropout: share of the entries of sparse node features, such as words, that a training step drops.
+        ego_marks: whether a node is predicted in its ego graph (`censnet.ops.ego`), where it is marked by one more
+            feature: the last, which the encoder reads and the whole graph does not have.
+        ego_hops: hops of ego graphs; the receptive field if None.
 
     Shape:
         graph -> `Outputs`.
@@ -108,6 +111,8 @@ class Model(nn.Module):
         heads: Mapping[str, Head],
         decoder: LinkDecoder | None = None,
         feature_dropout: float = 0.0,
+        ego_marks: bool = False,
+        ego_hops: int | None = None,
     ) -> None:
         super().__init__()
         for level, head in heads.items():
@@ -119,6 +124,7 @@ class Model(nn.Module):
         self.encoder = encoder
         self.heads = nn.ModuleDict(heads)
         self.decoder = decoder
+        self.ego_hops = (ego_hops or self.receptive_field) if ego_marks else 0
 
     @property
     def samples_pairs(self) -> bool:

@@ -229,6 +229,13 @@ class GraphSet(GraphSizes):
         return index.to(self.nodes.device, torch.int64)
 
     @cached
+    def whole(self) -> Graph:
+        """All graphs as one, in order, without the graph of each node: no edge joins two of them."""
+        return Graph.from_incidence(
+            self.nodes, self.edges, self._incidence.whole, directed=self.directed, odd_width=self.odd_width
+        )
+
+    @cached
     def _starts(self) -> Tensor:
         """The first node and the first edge of each graph, and how many there are. (4, G)"""
         offset = torch.stack([self.node_offset, self.edge_offset])

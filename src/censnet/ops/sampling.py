@@ -59,11 +59,11 @@ def induced_subgraph(graph: Graph, nodes: Tensor) -> Subgraph:
         >>> found.graph, found.nodes.tolist(), found.edges.tolist(), found.seeds.tolist()
         (Graph(3 nodes x 1, 2 edges x 1), [0, 1, 2], [0, 1], [2, 0, 1])
     """
-    nodes = _check_rows("nodes", nodes, graph, "node")
+    nodes = check_rows("nodes", nodes, graph, "node")
     inside = torch.unique(nodes)
     edge, source = _sample_edges(graph.incidence, inside)
     first, second = graph.ends[:, edge]
-    edge = edge[(first == source) & _is_in(second, inside)]  # each is met from both of its ends
+    edge = edge[(first == source) & is_in(second, inside)]  # each is met from both of its ends
     return _subgraph(graph, edge.sort().values, nodes)
 
 
@@ -101,19 +101,19 @@ def sample_neighbors(
     """
     if level not in ("node", "edge"):
         raise ValueError(f"level is {level!r}, expected 'node' or 'edge'")
-    rows = _check_rows("rows", rows, graph, level)
+    rows = check_rows("rows", rows, graph, level)
     edges = [rows if level == "edge" else rows[:0]]
     reached = seeds = torch.unique(rows if level == "node" else graph.ends[:, rows])
     inner = seeds[:0]
     for most in fanout:
-        new = reached[~_is_in(reached, inner)]
+        new = reached[~is_in(reached, inner)]
         inner = torch.cat([inner, new]).sort().values
         edge, source = _sample_edges(graph.incidence, new, most, generator)
         edges.append(edge)
         reached = torch.unique(graph.ends[:, edge].sum(0) - source)
     every = torch.unique(torch.cat(edges))
     found = _subgraph(graph, every, seeds)
-    _set_boundary_degrees(found, graph.incidence, _is_in(found.nodes, inner))
+    _set_boundary_degrees(found, graph.incidence, is_in(found.nodes, inner))
     return replace(found, seeds=torch.searchsorted(found.nodes if level == "node" else every, rows))
 
 
@@ -216,12 +216,13 @@ def _subgraph(graph: Graph, edges: Tensor, seeds: Tensor) -> Subgraph:
     nodes, local = torch.unique(both, return_inverse=True)
     ends, local = local[: 2 * len(edges)].view(2, -1), local[2 * len(edges) :]
     owner = None if graph.owner is None else graph.owner[nodes]
-    features = _features(graph.nodes, nodes), _features(graph.edges, edges)
+    features = take_features(graph.nodes, nodes), take_features(graph.edges, edges)
     found = Graph(*features, ends, owner, graph.num_graphs, graph.graph_features, graph.directed, graph.odd_width)
     return Subgraph(found, nodes, edges, local)
 
 
-def _features(table: Tensor, rows: Tensor) -> Tensor:
+def take_features(table: Tensor, rows: Tensor) -> Tensor:
+    """Rows of dense or sparse features."""
     if table.layout == torch.strided:
         return table.index_select(0, rows) if table.requires_grad else take_rows(table, rows)
     start = table.crow_indices()[rows]
@@ -232,14 +233,15 @@ def _features(table: Tensor, rows: Tensor) -> Tensor:
     return torch.sparse_csr_tensor(offsets(lengths), columns, values, shape, check_invariants=False)
 
 
-def _is_in(numbers: Tensor, rising: Tensor) -> Tensor:
+def is_in(numbers: Tensor, rising: Tensor) -> Tensor:
     """Which numbers are in a rising list."""
     if len(rising) == 0:
         return torch.zeros_like(numbers, dtype=torch.bool)
     return rising[torch.searchsorted(rising, numbers).clamp(max=len(rising) - 1)] == numbers
 
 
-def _check_rows(name: str, rows: Tensor, graph: Graph, level: Level) -> Tensor:
+def check_rows(name: str, rows: Tensor, graph: Graph, level: Level) -> Tensor:
+    """Some nodes or edges of a graph as indices; raise unless they are."""
     check_shape(name, rows, (None,), f"(n,), some {level}s of the graph")
     if len(rows) == 0:
         raise ValueError(f"{name} is empty, expected at least one {level}")

@@ -58,6 +58,37 @@ def edge_port(incidence: Incidence, directed: bool) -> Tensor:
     return (incidence.port if directed else _rank(incidence)).unsqueeze(1).float().log1p()
 
 
+def assortativity(values: Tensor, ends: Tensor) -> float:
+    r"""Newman's assortativity: how alike the two ends of an edge are, 1 if equal and 0 if as in a random graph.
+
+    .. math::
+        r = \frac{\sum_k \operatorname{cov}(y_{sk}, y_{tk})}{\sum_k \operatorname{var}(y_{sk})}
+
+    over the edges (s, t), each in both directions. Of one-hot classes it is the adjusted homophily, of one number its
+    correlation over edges. Edges with a NaN at an end do not count; without a variance it is 0.
+
+    Args:
+        values: of each node, one-hot classes or numbers.
+        ends: of each edge.
+
+    Shape:
+        values (N, k), ends (2, E).
+
+    Example:
+        >>> square = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
+        >>> assortativity(torch.eye(2)[[0, 1, 0, 1]], square), assortativity(torch.eye(2)[[0, 0, 1, 1]], square)
+        (-1.0, 0.0)
+    """
+    known = ~values.isnan().any(1)
+    ends = ends[:, known[ends[0]] & known[ends[1]]]
+    one, other = (values[torch.cat([ends[end], ends[1 - end]])].double() for end in (0, 1))
+    centered = one - one.mean(0)
+    variance = float(centered.square().mean(0).sum())
+    if not variance > 1e-12:  # nor NaN, without an edge
+        return 0.0
+    return float((centered * (other - other.mean(0))).mean(0).sum()) / variance
+
+
 def _rank(incidence: Incidence) -> Tensor:
     """The number of edges with the same two ends, in any order, that stand before an edge. (E,)"""
     key, order = incidence.sorted_pairs

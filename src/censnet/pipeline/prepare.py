@@ -23,6 +23,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
 from censnet.option_names import column_option
+from censnet.pipeline.ego_marks import resolve_ego_marks
 from censnet.pipeline.resolve import resolve_recipes, section_of
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
 from censnet.settings.build import has_ordered_links
@@ -190,6 +191,7 @@ def prepare_typed(
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
     task_data = make_task_data(dataset, targets, [splits], links)
+    settings = resolve_ego_marks(task_data, settings, changed, dataset.schema.smiles is not None)
     recipes = resolve_recipes(task_data, settings, changed, dataset, splits.values())
     settings = recipes[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:

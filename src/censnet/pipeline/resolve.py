@@ -18,6 +18,7 @@ from censnet.errors import ArgumentError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.ops.structure import assortativity
 from censnet.ops.triangles import count_wedges
 from censnet.pipeline.splitting import has_wide_masks
 from censnet.settings.oriented import UNREAD, is_oriented, with_steps, without_unread
@@ -42,6 +43,9 @@ TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write
 
 SAMPLED_STEPS = 4000  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
 MIN_EPOCHS = 6
+LABELED_PAIRS = 100  # edges between training nodes, from which on these tell whether neighbors are alike
+ALIKE = 0.2  # assortativity of their labels, below which low-pass propagation (recipe low_label) is not tried
+WELL_LABELED = 0.2  # share of the nodes with training labels, from which on pseudo-labels of the others are not tried
 MAX_WEDGES = 64  # for each edge, up to which triangles are looked for by default
 MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
 CANDIDATES = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
@@ -184,7 +188,11 @@ def _resolve_batches(task_data: TaskData, settings: Settings, changed: Collectio
 
 
 def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
-    """The recipes of a preset to train: from `MANY` labeled nodes on both, unless the graph is big."""
+    """The recipes of a preset to train: from `MANY` labeled nodes on both, unless the graph is big.
+
+    The recipe for few labels averages over neighborhoods, which helps where neighbors are alike. Where the edges
+    between training nodes show that they are not, it is left out.
+    """
     chosen = settings.training.recipe
     if chosen != "auto":
         return [chosen]
@@ -193,7 +201,27 @@ def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
         return ["low_label"]
     if _is_big(task_data, settings) or any(target.is_wide for target in task_data.targets):
         return ["high_label"]
-    return ["low_label", "high_label"] if task_data.has("validation") else ["low_label"]
+    if not task_data.has("validation"):
+        return ["low_label"]
+    return ["low_label", "high_label"] if _has_like_neighbors(task_data) else ["high_label"]
+
+
+def _has_like_neighbors(task_data: TaskData) -> bool:
+    """Whether neighbors have like labels, as far as the edges between training nodes tell."""
+    ends = task_data.graph.global_ends
+    labels = task_data.labels["node"].masked_fill(~task_data.training_rows("node").unsqueeze(1), torch.nan)
+    for target, values in zip(task_data.of("node"), labels.unbind(1), strict=True):
+        known = ~values.isnan()
+        if int((known[ends[0]] & known[ends[1]]).sum()) < LABELED_PAIRS:
+            return True
+        if not target.is_number:
+            one_hot = torch.eye(len(target.classes))[values.nan_to_num().long()]
+            spread = one_hot.masked_fill(~known.unsqueeze(1), torch.nan)
+        else:
+            spread = values.unsqueeze(1)
+        if assortativity(spread, ends) >= ALIKE:
+            return True
+    return False
 
 
 def _check_unused(
@@ -379,12 +407,24 @@ def _resolve_candidates(task_data: TaskData, settings: Settings, changed: Collec
     if _is_big(task_data, settings):
         few = {"gates": training.gates[:1], "self_training_rounds": 1}
         changes = {name: value for name, value in few.items() if f"training.{name}" not in changed} | changes
+    if _is_well_labeled(task_data):
+        none: dict[str, object] = {"pseudo_label_weights": [0.0], "self_training_rounds": 1}
+        if not any(f"training.{name}" in changed for name in none):
+            changes |= none
     return settings.model_copy(update={"training": training.model_copy(update=changes)})
 
 
 def _is_big(task_data: TaskData, settings: Settings) -> bool:
     """Whether the graph is too big to train several candidates by default."""
     return (len(task_data.graph.nodes) + len(task_data.graph.edges)) * settings.model.hidden > MOST
+
+
+def _is_well_labeled(task_data: TaskData) -> bool:
+    """Whether so many nodes are labeled that pseudo-labels of the others would add little."""
+    if "node" not in task_data.parts:
+        return False
+    labeled = int(task_data.training_rows("node").sum())
+    return labeled >= max(MANY, WELL_LABELED * len(task_data.graph.nodes))
 
 
 def _why_no_pseudo_labels(task_data: TaskData, settings: Settings) -> str | None:

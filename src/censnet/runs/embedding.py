@@ -16,9 +16,10 @@ from censnet.data.molecules.featurize import atom_positions
 from censnet.levels import Level
 from censnet.nn.heads import GraphHead
 from censnet.nn.model import Model
+from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.training.evaluator import graph_batches
+from censnet.training.evaluator import BATCH_ROWS, graph_batches
 
 ENDS = ("source", "target")
 
@@ -102,7 +103,9 @@ def _atoms_or_bonds(dataset: Dataset, level: str, values: pd.DataFrame) -> pd.Da
 def embed_graph(
     model: Model, graph: Graph | GraphSet, tick: Callable[[int], None] = lambda _: None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` is called with their number."""
+    """The embeddings of nodes, edges and, of many graphs, graphs, on the CPU. `tick` is called as by `infer`."""
+    if model.ego_hops:
+        return _embed_egos(model, graph, tick)
     if isinstance(graph, Graph):
         nodes, edges = model.embed(graph)
         nodes = nodes if model.decoder is None else model.decoder.embed_nodes(nodes)
@@ -124,6 +127,34 @@ def embed_graph(
         tick(len(numbers))
     nodes, edges, graphs = (torch.cat(side) for side in zip(*parts, strict=True))
     return nodes, edges, graphs
+
+
+def _embed_egos(
+    model: Model, graph: Graph | GraphSet, tick: Callable[[int], None]
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Each node in its ego graph, each edge as the mean over the ego graphs of its two ends, and means over graphs."""
+    whole = graph if isinstance(graph, Graph) else graph.whole
+    every, parts = torch.arange(whole.num_nodes, device=whole.ends.device), list[Tensor]()
+    sums = torch.zeros(whole.num_edges, model.encoder.out_edge_width)
+    for chosen in ego_batches(whole, every, model.ego_hops, BATCH_ROWS):
+        egos = ego_graphs(whole, chosen, model.ego_hops)
+        batch = mark_egos(egos)
+        nodes, edges = model.embed(batch)
+        parts.append(_to_dense(nodes[egos.seeds]))
+        assert batch.owner is not None
+        for end in batch.ends:  # a loop has its ego at both, and counts twice
+            there = (egos.seeds[batch.owner[end]] == end).nonzero().squeeze(1)
+            sums.index_add_(0, egos.edges[there].cpu(), _to_dense(edges[there]))
+        tick(len(chosen))
+    node_rows, edge_rows = torch.cat(parts), sums / 2
+    if isinstance(graph, Graph):
+        return node_rows, edge_rows, None
+    pooled = []
+    for level, rows in (("node", node_rows), ("edge", edge_rows)):
+        owner = Level(level).owners(graph).cpu()
+        total = rows.new_zeros(len(graph), rows.shape[1]).index_add(0, owner, rows)
+        pooled.append(total / owner.bincount(minlength=len(graph)).clamp(min=1).unsqueeze(1))
+    return node_rows, edge_rows, torch.cat(pooled, dim=1)
 
 
 def _to_dense(rows: Tensor) -> Tensor:

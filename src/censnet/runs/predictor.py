@@ -229,7 +229,9 @@ class Predictor:
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _work(self, graph: Graph | GraphSet) -> int:
-        """The number of graphs to go through, for all members."""
+        """The number of graphs to go through, for all members; of ego graphs, one for each node."""
+        if self.models[0].ego_hops:
+            return graph.num_nodes * len(self.models)
         return (len(graph) if isinstance(graph, GraphSet) else 1) * len(self.models)
 
     def _placed(self, graph: Graph | GraphSet, device: torch.device) -> list[tuple[Model, Graph | GraphSet]]:

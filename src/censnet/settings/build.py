@@ -65,7 +65,10 @@ def build_model(
         raise SettingsError("links are predicted, expected none beside an oriented column or target: train two models")
     layers, options = settings.layers, layer_options(settings, link)
     inputs = model_inputs(settings, targets, node_features)
-    node_width, edge_width = node_width + inputs.node_width, edge_width + inputs.edge_width
+    if settings.ego_marks:
+        check_ego_marks(settings, targets, link, odd_width)
+    node_width = node_width + inputs.node_width + settings.ego_marks
+    edge_width = edge_width + inputs.edge_width
     last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link
     if last and make_encoder is None and not oriented:  # another encoder has its own last layer
         check_last_layer(settings, next(iter(by_level)))
@@ -99,7 +102,8 @@ def build_model(
             directed = settings.directed is True and reads_nodes
             heads[level] = RowHead(level, *widths, out_width, settings.head, dropout, reads_nodes, limits, directed)  # type: ignore[arg-type]
     decoder = build_decoder(*widths, settings, node_features) if link else None
-    return Model(encoder, heads, decoder, settings.feature_dropout)
+    hops = None if settings.ego_hops == "auto" else settings.ego_hops
+    return Model(encoder, heads, decoder, settings.feature_dropout, settings.ego_marks, hops)
 
 
 def _encoder_options(settings: ModelSettings, dropout: float) -> dict[str, Any]:
@@ -149,6 +153,22 @@ def model_inputs(settings: ModelSettings, targets: Sequence[Target], node_featur
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
     return ModelInputs(settings.structural_features, steps, known, directed, triangles, settings.ports, node_features)
+
+
+def check_ego_marks(settings: ModelSettings, targets: Sequence[Target], link: bool, odd_width: int = 0) -> None:
+    """Raise unless nodes alone are predicted, each of which can be marked in a graph of its own."""
+    other = next((target for target in targets if target.level != "node"), None)
+    why = None
+    if other is not None:
+        why = f"{other.level}:{other.column} is predicted, and only nodes are marked"
+    elif link or not targets:
+        why = "links are predicted, and only nodes are marked"
+    elif is_oriented(targets, odd_width):
+        why = "a column is oriented, and oriented layers read no marks"
+    elif settings.known_labels is True:
+        why = "model.known_labels is true, and the labels of a neighborhood would be hidden for each node anew"
+    if why is not None:
+        raise SettingsError(f"model.ego_marks is true, expected false: {why}")
 
 
 def build_kernel(settings: ModelSettings) -> Kernel:

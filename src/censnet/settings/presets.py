@@ -175,6 +175,12 @@ def of_directed_links(preset: str) -> dict[str, Any]:
     return dict(_read_preset(preset).get("link", {}).get("directed", {}).get("model", {}))
 
 
+def of_ego_marks(preset: str) -> dict[str, object]:
+    """The settings [node.ego_marks] of a preset by their dotted names, which overlay others where nodes are marked."""
+    overlay = _read_preset(preset).get("node", {}).get("ego_marks", {})
+    return {f"{group}.{name}": value for group, values in overlay.items() for name, value in values.items()}
+
+
 def _load_preset(preset: str, section: str, recipe: str = "low_label") -> dict[str, dict[str, Any]]:
     """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
 

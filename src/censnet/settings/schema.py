@@ -160,6 +160,15 @@ class ModelSettings(_Settings):
         description="whether the known labels of other rows are inputs, which validation decides whether to show; auto "
         "is true where that is possible: for nodes and edges of one graph",
     )
+    ego_marks: bool = Field(
+        False,
+        description="whether each node is predicted in a graph of its own, its neighborhood, in which it is marked; "
+        "layers can then tell whether a walk comes back to it, as on a cycle",
+    )
+    ego_hops: Annotated[int, Field(ge=1, le=DEEPEST)] | Literal["auto"] = Field(
+        "auto",
+        description="hops of the neighborhoods of ego_marks; auto is the receptive field of the layers",
+    )
     kernel: str = Field("hop", description="graph kernel of one layer: " + ", ".join(KERNELS))
     kernel_options: dict[str, int | float | list[int]] = Field(
         default_factory=dict, description='options of the kernel, such as {"steps": 10}'
@@ -292,7 +301,8 @@ class TrainingSettings(_Settings):
     recipe: Recipe | Literal["auto"] = Field(
         "auto",
         description=f"node recipe of the preset: low_label, high_label, or auto (from {MANY} training labels on, "
-        "train both and select the better one on validation; on a large graph, high_label alone)",
+        "train both and select the better one on validation; on a large graph, or where neighbors are unlike, "
+        "high_label alone)",
     )
     hidden_label_ratio: float = Field(
         0.4,

@@ -15,6 +15,7 @@ from censnet.errors import SettingsError
 from censnet.levels import Level
 from censnet.nn.layers import LAYERS
 from censnet.nn.model import Model
+from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.sampling import Subgraph, induced_subgraph, proportional_batches, sample_neighbors
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 SAVED_VALUES = 12  # values saved for the backward pass, for each node or edge and channel of a layer
 MAX_MEMORY = 0.6  # share of the memory that these may take
+MAX_EGO_ROWS = 100_000  # nodes and edges of the ego graphs of one step
 MAX_FULL_BATCH = 2**26  # values of all layers in one pass on a CPU, from which on a full-batch step takes seconds
 
 
@@ -250,7 +252,37 @@ class SampledSubgraphs:
         return Batch(subgraph.graph, rows, labels, censoring=censoring)
 
 
-def make_batches(task_data: TaskData, settings: TrainingSettings, hops: int, pairs: bool = False) -> Batches:
+class EgoBatches:
+    """Batches of training nodes, each in its ego graph, where it is marked; an epoch has every training node.
+
+    A batch has `batch_size` nodes, unless their ego graphs are too large: then it is several.
+    """
+
+    def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int) -> None:
+        graph = task_data.graph
+        self.graph = graph if isinstance(graph, Graph) else graph.whole
+        self.task_data, self.settings, self.hops = task_data, settings, hops
+        self.rows = (task_data.parts["node"][:, 0] == 0).nonzero().squeeze(1)
+
+    def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
+        if self.settings.imbalance == "sampling":
+            order = sample_balanced(self.task_data.labels["node"][self.rows], len(self.rows), generator)
+        else:
+            order = torch.randperm(len(self.rows), generator=generator).to(self.rows.device)
+        batches = even_batches(self.rows[order], self.settings.batch_size_for(len(self.rows)))
+        steps = [part for nodes in batches for part in ego_batches(self.graph, nodes, self.hops, MAX_EGO_ROWS)]
+        return steps[: self.settings.max_steps_per_epoch]
+
+    def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
+        found = ego_graphs(self.graph, chosen, self.hops)
+        labels = {"node": self.task_data.labels["node"][chosen]}
+        censoring = {level: sides[chosen] for level, sides in self.task_data.censoring.items()}
+        return Batch(mark_egos(found), {"node": found.seeds}, labels, censoring=censoring)
+
+
+def make_batches(
+    task_data: TaskData, settings: TrainingSettings, hops: int, pairs: bool = False, ego_hops: int = 0
+) -> Batches:
     """The batches that the settings ask for.
 
     Args:
@@ -258,8 +290,11 @@ def make_batches(task_data: TaskData, settings: TrainingSettings, hops: int, pai
         settings: sampling, batch size, imbalance, edge masking and negative sampling.
         hops: the receptive field, which a sampled subgraph has to cover.
         pairs: whether links are learned from sampled pairs.
+        ego_hops: hops of the ego graphs that nodes are predicted in; 0 where they are in the whole graph.
     """
     balanced = settings.imbalance == "sampling"
+    if ego_hops:
+        return EgoBatches(task_data, settings, ego_hops)
     if isinstance(task_data.graph, GraphSet):
         return GraphBatches(task_data, settings, balanced)
     if settings.sampling in ("neighbors", "proportional"):
@@ -287,6 +322,8 @@ def choose_sampling(
     graph = task_data.graph
     if settings.sampling != "auto":
         return settings
+    if model.ego_hops:
+        return settings.model_copy(update={"sampling": "full"})
     too_large = too_slow = False
     if isinstance(graph, Graph) and task_data.links is None and task_data.members == 1:
         encoder = model.encoder

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from censnet.data.splits.split_file import PARTS
 from censnet.errors import SettingsError
-from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, LazyOutputs, RowOutputs, dense, join
+from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, HeadOutputs, LazyOutputs, RowOutputs, dense, join
 from censnet.nn.decoder import LinkInputs
 from censnet.nn.model import Model, Outputs
+from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.normalization import by_head
@@ -38,11 +39,25 @@ Scores = dict[str, dict[str, float]]  # level -> metric -> value
 
 
 @torch.no_grad()
-def infer(model: Model, graph: Graph | GraphSet, tick: Callable[[int], None] = lambda _: None) -> Outputs:
-    """Outputs for every node, edge and graph, without dropout. `tick` is called with the number of graphs done."""
+def infer(
+    model: Model,
+    graph: Graph | GraphSet,
+    tick: Callable[[int], None] = lambda _: None,
+    nodes: Tensor | None = None,
+) -> Outputs:
+    """Outputs for every node, edge and graph, without dropout.
+
+    Args:
+        model: the model.
+        graph: a graph, or many.
+        tick: called with the number of graphs done, or of nodes where each is predicted in a graph of its own.
+        nodes: of a model with ego marks, the nodes to predict, and all if None; the outputs of others are 0.
+    """
     was_training = model.training
     model.eval()
     try:
+        if model.ego_hops:
+            return _infer_egos(model, graph if isinstance(graph, Graph) else graph.whole, tick, nodes)
         if isinstance(graph, Graph):
             found: Outputs = model(graph)
             tick(1)
@@ -56,6 +71,28 @@ def infer(model: Model, graph: Graph | GraphSet, tick: Callable[[int], None] = l
         return Outputs(by_level, None, unclipped)
     finally:
         model.train(was_training)
+
+
+def _infer_egos(model: Model, graph: Graph, tick: Callable[[int], None], nodes: Tensor | None) -> Outputs:
+    """The outputs of nodes, each at the ego of its own graph."""
+    every = torch.arange(graph.num_nodes, device=graph.ends.device) if nodes is None else nodes
+    outputs, unclipped = list[Tensor](), list[Tensor]()
+    for chosen in ego_batches(graph, every, model.ego_hops, BATCH_ROWS):
+        egos = ego_graphs(graph, chosen, model.ego_hops)
+        found: Outputs = model(mark_egos(egos))
+        for parts, levels in ((outputs, found.by_level), (unclipped, found.unclipped)):
+            if "node" in levels:
+                rows = levels["node"]
+                parts.append(rows[egos.seeds] if isinstance(rows, Tensor) else dense(rows.select(egos.seeds)))
+        tick(len(chosen))
+
+    def place(parts: list[Tensor]) -> dict[str, HeadOutputs]:
+        if not parts:
+            return {}
+        values = torch.cat(parts)
+        return {"node": values.new_zeros(graph.num_nodes, values.shape[1]).index_copy(0, every, values)}
+
+    return Outputs(place(outputs), None, place(unclipped))
 
 
 def graph_batches(graph: GraphSet) -> list[Tensor]:
@@ -92,7 +129,7 @@ class Evaluator:
 
     def __call__(self, model: Model) -> list[Scores]:
         """Scores of each member, by level. Outputs that are not finite raise a FloatingPointError."""
-        outputs = infer(model, self.graph)
+        outputs = infer(model, self.graph, nodes=self.rows.get("node"))
         links = {} if outputs.link_inputs is None else {"link": outputs.link_inputs.embedding}
         for level, values in {**outputs.by_level, **links}.items():
             if not bool((values if isinstance(values, Tensor) else values.inputs).isfinite().all()):

@@ -117,7 +117,9 @@ class Trainer:
         main = accelerator.is_main_process
         self.checkpoint = checkpoint
         self.callbacks, self.history_file = (callbacks, history_file) if main else ((), None)
-        self.batches = make_batches(self.task_data, settings, model.receptive_field, model.samples_pairs)
+        self.batches = make_batches(
+            self.task_data, settings, model.receptive_field, model.samples_pairs, model.ego_hops
+        )
         self.steps = len(self._plan(0))
         self.evaluator = None
         if self.task_data.has("validation"):
