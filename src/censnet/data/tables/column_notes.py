@@ -11,19 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from censnet.data.tables.columns import (
-    EXPONENT,
-    NUMBER,
-    as_arrow,
-    find_notation,
-    is_ambiguous,
-    matches,
-    read_numbers,
-)
+from censnet.data.tables.columns import as_arrow, read_numbers
 from censnet.data.tables.feature_encoding import FARTHEST, Column
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note
+from censnet.data.tables.number_notation import EXPONENT, NUMBER, find_notation, is_ambiguous, matches
 from censnet.data.tables.schema import Schema
 from censnet.errors import first_few, location, quote
 from censnet.levels import COLUMN_LEVELS, Level

@@ -14,17 +14,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.tables.column_types import MAX_CATEGORIES, find_kind
-from censnet.data.tables.columns import (
-    DECIMAL_COMMA,
-    USED,
-    Kind,
-    Notation,
-    Parsed,
-    as_arrow,
-    as_text,
-    list_width,
-    read_numbers,
-)
+from censnet.data.tables.columns import DECIMAL_COMMA, USED, Kind, Parsed, as_arrow, as_text, list_width, read_numbers
 from censnet.data.tables.feature_encoding import (
     CHOSEN,
     EXPECTED,
@@ -37,6 +27,7 @@ from censnet.data.tables.feature_encoding import (
     summarize_each,
 )
 from censnet.data.tables.notes import RowError
+from censnet.data.tables.number_notation import Notation
 from censnet.data.tables.row_errors import locate
 from censnet.data.tables.schema import Schema, TableSchema
 from censnet.errors import DataError, quote
