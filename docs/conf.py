@@ -21,10 +21,10 @@ release = version = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "command_reference",
+    "mathml",
     "settings_tables",
 ]
 exclude_patterns = ["_build", "tables"]
@@ -44,6 +44,7 @@ napoleon_custom_sections = ["Shape"]
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"censnet {release}"
 html_static_path = ["_static"]

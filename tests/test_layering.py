@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (
-    ("text", "errors", "console", "arguments", "isolated", "levels", "files"),
+    ("text", "errors", "console", "arguments", "isolated", "levels", "files", "option_names"),
     ("ops",),
     ("nn", "data"),
     ("tasks",),

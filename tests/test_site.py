@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import typer
@@ -68,9 +70,33 @@ def test_every_option_is_on_the_page_of_commands(site: Path) -> None:
     assert {option for option in options if option.startswith("--") and f">{option}<" not in page} == set()
 
 
-def test_formulas_of_docstrings_are_rendered(site: Path) -> None:
-    assert r"\operatorname{diag}" in (site / "api" / "nn.html").read_text("utf-8")
-    assert ".. math::" not in (site / "api" / "nn.html").read_text("utf-8")
+def test_formulas_are_mathml_with_their_tex(site: Path) -> None:
+    for name in ("method.html", "api/nn.html"):
+        page = (site / name).read_text("utf-8")
+        formulas = [ElementTree.fromstring(found) for found in re.findall(r"<math .*?</math>", page, re.DOTALL)]
+        texts = [formula.get("alttext") or "" for formula in formulas]
+        assert any(r"\operatorname{diag}" in tex for tex in texts)
+        assert [text for formula in formulas for text in formula.itertext() if "\\" in text] == []
+        assert ".. math::" not in page
+
+
+def test_aligned_formulas_have_a_row_for_each_line(site: Path) -> None:
+    page = (site / "method.html").read_text("utf-8")
+    rules = re.findall(r'<math [^>]*alttext="\\begin{aligned}.*?</math>', page, re.DOTALL)
+    assert rules
+    for rule in rules:
+        tree = ElementTree.fromstring(rule)
+        assert len(tree.findall(".//{*}mtr")) == (tree.get("alttext") or "").count(r"\\") + 1
+
+
+def test_the_site_needs_no_network(site: Path) -> None:
+    tag = r'<(?:script|img|iframe|link rel="(?:stylesheet|preload|icon)")[^>]*'
+    loads = re.compile(tag + r'(?:src|href)="(?:https?:)?//[^"]*"')
+    imports = re.compile(r"(?:@import|url\()[^;)]*//[^;)]*|\bimport\(?[\"']https?://[^\"']*")
+    pages = {file: file.read_text("utf-8") for file in site.rglob("*") if file.suffix in (".html", ".css", ".js")}
+    assert len(pages) > 50
+    found = {str(file): rule.findall(text) for file, text in pages.items() for rule in (loads, imports)}
+    assert {file: rules for file, rules in found.items() if rules} == {}
 
 
 @pytest.mark.parametrize("name", ["incidence", "edge_layer"])

@@ -7,11 +7,17 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
+from censnet.option_names import resume_option
+
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class CensNetError(Exception):
-    """Base of all expected errors. Any other exception is a bug of this library, or comes from another one."""
+    """Base of the errors that data, settings, arguments and run directories cause, in Python and on the command line.
+
+    The building blocks in `censnet.nn`, `censnet.ops` and `censnet.pyg`, which a program composes, raise a `ValueError`
+    for a wrong shape or option, as those of PyTorch do. Any other exception is a bug, or comes from another library.
+    """
 
 
 class DataError(CensNetError, ValueError):
@@ -63,7 +69,7 @@ class TrainingInterrupted(TrainingStopped):
     """
 
     def __init__(self, reached: str, run_dir: Path | None = None) -> None:
-        how = "nothing was saved" if run_dir is None else f"censnet train --resume --out {run_dir} goes on with it"
+        how = "nothing was saved" if run_dir is None else f"{resume_option(run_dir)} goes on with it"
         super().__init__(f"{reached}: {how}")
         self.reached, self.saved = reached, run_dir is not None
 

@@ -24,9 +24,9 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
-from censnet.data.tables.columns import is_limit
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
+from censnet.data.tables.number_notation import is_limit
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
 from censnet.errors import ArgumentError, DataError, name_columns, quote
 from censnet.levels import Level

@@ -17,7 +17,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import Array
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare
-from censnet_experiments.baselines.boosted_trees import CANDIDATES, TreeSettings, fit_edge_trees, fit_node_trees
+from censnet_experiments.baselines.boosted_trees import CANDIDATES, TreeSettings, fit_boosted_trees
 from censnet_experiments.baselines.tree_features import TreeGraph
 from censnet_experiments.edge_scores import Outcome, by_part, split_rows
 from censnet_experiments.edge_tasks import EdgeTask
@@ -84,12 +84,11 @@ def fit_trees(recipe: Trees, task: EdgeTask, seed: int, metrics: Sequence[str]) 
             "ensemble": recipe.ensemble,
             "seed": seed,
         }
-        inputs = target.graph, target.labels, target.split
         if target.level is Level.EDGE:
-            gaps = _times(task, "time") if recipe.gaps else None
-            result = fit_edge_trees(*inputs, gaps=gaps, ordered=times, **common)
+            common |= {"gaps": _times(task, "time") if recipe.gaps else None, "ordered": times}
         else:
-            result = fit_node_trees(*inputs, **common)
+            common["level"] = "node"
+        result = fit_boosted_trees(target.graph, target.labels, target.split, **common)
         values = {"validation": result.validation, "test": result.test}
         predicted[target.column] = by_part(target.labels, values, split_rows(target.split), not target.numeric)
         num_candidates = max(num_candidates, len(candidates) * (SCHEMES if known_labels and times is not None else 1))

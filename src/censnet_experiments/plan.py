@@ -21,8 +21,14 @@ SECTIONS = {
 Varies = Literal["split", "initialization"]
 
 
+class FromSpec:
+    """A part of a spec, in which an unknown name is an error."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(FromSpec):
     """Training by the trainers of the paper's tables.
 
     Args:
@@ -36,8 +42,6 @@ class Recipe:
         batch_size: number of graphs, or of nodes of one graph as in Algorithm 2 of the paper. None is all of them.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # an unknown name in a spec is an error
-
     model: str
     options: Mapping[str, Any] = field(default_factory=dict)
     learning_rates: tuple[float, ...] = (0.01, 0.005, 0.001, 0.0005)
@@ -49,7 +53,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Preset:
+class Preset(FromSpec):
     """Training by the library's own loop, as `censnet train` does it.
 
     Args:
@@ -61,8 +65,6 @@ class Preset:
         ensemble: number of networks whose predictions are averaged.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
     preset: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     encoder: Literal["censnet", "gcn", "appnp", "gat"] = "censnet"
@@ -72,20 +74,18 @@ class Preset:
 
 
 @dataclass(frozen=True)
-class External:
+class External(FromSpec):
     """Training by a program with an environment of its own.
 
     Args:
         command: adds its records.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
     command: str
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class Pipeline(FromSpec):
     """Training by `censnet.train` on the tables of a cell, as a user calls it.
 
     Args:
@@ -94,8 +94,6 @@ class Pipeline:
         edge_columns: whether edges have their columns.
         edge_stream: whether edges are updated; otherwise every edge layer of the preset is a node layer.
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     train: str
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -111,7 +109,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
-class Trees:
+class Trees(FromSpec):
     """Boosted trees on hand-made features, by `baselines.boosted_trees`.
 
     Args:
@@ -121,8 +119,6 @@ class Trees:
         ensemble: number of models that are averaged.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
     trees: Literal["raw", "graph"]
     columns: bool = True
     gaps: bool = False
@@ -130,7 +126,7 @@ class Trees:
 
 
 @dataclass(frozen=True)
-class EdgePeer:
+class EdgePeer(FromSpec):
     """A network of PyTorch Geometric whose layers read edge features, by `baselines.edge_peers`.
 
     Args:
@@ -144,8 +140,6 @@ class EdgePeer:
         patience: epochs without a better validation score.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
     convolution: Literal["gine", "transformer"]
     hidden: int = 64
     layers: int = 2
@@ -157,14 +151,12 @@ class EdgePeer:
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(FromSpec):
     """Answers of a simpler model that the data have as a column, such as DC power flow.
 
     Args:
         answers: name of the column.
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     answers: str
 

@@ -299,7 +299,7 @@ def test_a_column_of_nodes_that_tells_the_label_of_their_edges_is_a_leak(form, l
     (found,) = leaks(tables, "edge:is_fraud")
     assert found.startswith(("nodes, column fraudster leaks is_fraud", "nodes, column fraudster may leak is_fraud"))
     assert words in found
-    assert found.endswith("it is a feature, which --column fraudster=drop leaves out)")
+    assert found.endswith("it is a feature, which overrides={'fraudster': 'drop'} leaves out)")
 
 
 @pytest.mark.parametrize("kind", ["any", "word", "mean", "quantity"])

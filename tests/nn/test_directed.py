@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layer_checks import check_autocast, check_layer, check_sparse_nodes, layer_gradients
 from strategies import LAWS, Changed, Sample, assert_near, features, graphs, incidences, shaken, swap_ends
 from torch import Tensor
 
@@ -88,24 +89,6 @@ def dense(layer: DirectedLayer, nodes: Tensor, edges: Tensor, incidence: Inciden
     return out if layer.bias is None else out + layer.bias
 
 
-def with_gradients(
-    function: Callable[[Tensor, Tensor], Tensor], layer: DirectedLayer, nodes: Tensor, edges: Tensor
-) -> list[Tensor]:
-    """The value, and for a fixed gradient of it those of the nodes and edges (if dense) and of each parameter."""
-    leaves = [x.detach().clone().requires_grad_() if x.layout == torch.strided else x for x in (nodes, edges)]
-    out = function(*leaves)
-    grad = torch.randn(out.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(out.dtype)
-    inputs = [leaf for leaf in leaves if leaf.requires_grad] + list(layer.parameters())
-    return [out.detach(), *torch.autograd.grad(out, inputs, grad, materialize_grads=True, allow_unused=True)]
-
-
-def check_against_textbook(layer: DirectedLayer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> None:
-    found = with_gradients(lambda x, z: layer(x, z, incidence), layer, nodes, edges)
-    expected = with_gradients(lambda x, z: dense(layer, x, z, incidence), layer, nodes, edges)
-    for mine, theirs in zip(found, expected, strict=True):
-        assert_near(mine, theirs, 1e-10)
-
-
 # -- against the textbook ---------------------------------------------------------------------------------------------
 
 
@@ -128,7 +111,7 @@ def test_a_thousand_multigraphs_are_as_in_the_textbook(kind: type[DirectedLayer]
     for seed in range(1000):
         options, widths, incidence = SETTINGS[seed % len(SETTINGS)], WIDTHS[seed // len(SETTINGS) % 2], multigraph(seed)
         layer = shaken(kind(*widths, OUT, **options), seed)
-        check_against_textbook(layer, *features(incidence, *widths, seed), incidence)
+        check_layer(layer, dense, *features(incidence, *widths, seed), incidence)
 
 
 @pytest.mark.parametrize("options", SETTINGS, ids=lambda options: "-".join(map(str, options.values())))
@@ -136,7 +119,7 @@ def test_a_thousand_multigraphs_are_as_in_the_textbook(kind: type[DirectedLayer]
 def test_every_setting_is_the_textbook(kind: type[DirectedLayer], options: dict[str, object]) -> None:
     for widths in WIDTHS:
         layer = shaken(kind(*widths, OUT, **options))
-        check_against_textbook(layer, *features(TANGLE, *widths), TANGLE)
+        check_layer(layer, dense, *features(TANGLE, *widths), TANGLE)
 
 
 @pytest.mark.slow
@@ -147,7 +130,7 @@ def test_any_graph_is_as_in_the_textbook(
     kind: type[DirectedLayer], incidence: Incidence, options: dict[str, object], widths: tuple[int, int]
 ) -> None:
     layer = shaken(kind(*widths, OUT, **options))
-    check_against_textbook(layer, *features(incidence, *widths), incidence)
+    check_layer(layer, dense, *features(incidence, *widths), incidence)
 
 
 @pytest.mark.slow
@@ -173,7 +156,7 @@ def test_hubs_whose_sums_are_chunked_are_as_in_the_textbook(kind: type[DirectedL
     ends[0, :600], ends[1, 600:1200] = 0, 1
     incidence = Incidence(ends[:, torch.randperm(1300, generator=generator)], 40)
     layer = shaken(kind(3, 5, OUT, heads=heads, edge_content=True, pair_means=True))
-    check_against_textbook(layer, *features(incidence, 3, 5), incidence)
+    check_layer(layer, dense, *features(incidence, 3, 5), incidence)
 
 
 @pytest.mark.parametrize(("dtype", "relative"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
@@ -193,28 +176,14 @@ def test_low_precision_is_close(kind: type[DirectedLayer], heads: int, dtype: to
 @pytest.mark.parametrize("kind", LAYERS)
 def test_autocast_is_close_and_parameters_keep_their_precision(kind: type[DirectedLayer], heads: int) -> None:
     layer = shaken(kind(3, 5, OUT, heads=heads, edge_content=True, pair_means=True), seed=3)
-    nodes, edges = features(TANGLE, 3, 5)
-    expected = dense(layer, nodes, edges, TANGLE).detach()
-    layer.float()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        out = layer(nodes.float(), edges.float(), TANGLE)
-    out.sum().backward()
-    assert_near(out.detach(), expected, 5e-2)
-    assert all(parameter.grad.dtype == torch.float32 for parameter in layer.parameters())
+    check_autocast(layer, dense, *features(TANGLE, 3, 5), TANGLE)
 
 
 @pytest.mark.parametrize("options", SETTINGS[::5], ids=lambda options: "-".join(map(str, options.values())))
 @pytest.mark.parametrize("kind", LAYERS)
 def test_sparse_nodes_are_as_dense_ones(kind: type[DirectedLayer], options: dict[str, object]) -> None:
     layer = shaken(kind(5, 3, OUT, **options), seed=4)
-    nodes, edges = features(TANGLE, 5, 3)
-    nodes = nodes * (nodes > 0.3)
-    nodes[1] = 0
-    found = with_gradients(lambda x, z: layer(x, z, TANGLE), layer, nodes.to_sparse_csr(), edges)
-    expected = with_gradients(lambda x, z: layer(x, z, TANGLE), layer, nodes, edges)
-    del expected[1]  # the gradient of the nodes
-    for mine, theirs in zip(found, expected, strict=True):
-        assert_near(mine, theirs, 1e-12)
+    check_sparse_nodes(layer, *features(TANGLE, 5, 3), TANGLE)
 
 
 # -- laws -------------------------------------------------------------------------------------------------------------
@@ -394,7 +363,7 @@ def test_without_edges_there_is_the_root_weight(kind: type[DirectedLayer]) -> No
     alone = Incidence(torch.empty(2, 0, dtype=torch.int64), 3)
     layer = shaken(kind(3, 5, OUT, edge_content=True, pair_means=True))
     nodes, edges = features(alone, 3, 5)
-    found = with_gradients(lambda x, z: layer(x, z, alone), layer, nodes, edges)
+    found = layer_gradients(lambda x, z: layer(x, z, alone), layer, nodes, edges)
     if kind is DirectedNodeLayer:
         assert_near(found[0], (nodes @ layer.root_weight + layer.bias).detach(), 1e-12)
     else:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layer_checks import check_layer, layer_gradients
 from strategies import LAWS, Changed, Sample, assert_near, graphs, incidences, shaken
 from torch import Tensor
 
@@ -77,21 +78,6 @@ def dense(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> T
     return out if layer.root_weight is None else out + rows @ layer.root_weight
 
 
-def with_gradients(function: Callable[[Tensor, Tensor], Tensor], layer: Layer, *inputs: Tensor) -> list[Tensor]:
-    leaves = [tensor.detach().clone().requires_grad_() for tensor in inputs]
-    out = function(*leaves)
-    grad = torch.randn(out.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(out.dtype)
-    of = [*leaves, *layer.parameters()]
-    return [out.detach(), *torch.autograd.grad(out, of, grad, materialize_grads=True, allow_unused=True)]
-
-
-def check(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence, relative: float) -> None:
-    found = with_gradients(lambda x, z: layer(x, z, incidence), layer, nodes, edges)
-    expected = with_gradients(lambda x, z: dense(layer, x, z, incidence), layer, nodes, edges)
-    for mine, theirs in zip(found, expected, strict=True):
-        assert_near(mine, theirs, relative)
-
-
 # -- against the dense function ---------------------------------------------------------------------------------------
 
 
@@ -111,7 +97,7 @@ def test_polynomials_are_those_of_the_matrix(
 ) -> None:
     for kind in LAYERS:
         layer = shaken(kind(4, 4, out, self_weight=own, heads=heads, normalization=way, kernel=make()), seed)
-        check(layer, *features(incidence, 4, seed), incidence, 1e-9)
+        check_layer(layer, dense, *features(incidence, 4, seed), incidence, 1e-9)
 
 
 @given(
@@ -137,7 +123,7 @@ def test_lanczos_is_exact_for_powers_below_its_steps(kind: type[Layer], heads: i
     ends = torch.randint(60, (2, 150), generator=torch.Generator().manual_seed(0))
     incidence = Incidence(ends, 60)
     layer = shaken(kind(3, 3, 4, heads=heads, gate="bounded", kernel=Lanczos(6, (0, 1, 3, 5))), seed=1)
-    check(layer, *features(incidence, 3, 2), incidence, 1e-9)
+    check_layer(layer, dense, *features(incidence, 3, 2), incidence, 1e-9)
 
 
 def test_lanczos_is_near_for_high_powers() -> None:
@@ -231,8 +217,8 @@ def test_lanczos_in_a_batch_is_that_of_each_graph_alone(kind: type[Layer]) -> No
     union = Incidence(torch.cat(ends, dim=1), len(owner), torch.tensor(owner), len(sizes))
     every = [torch.cat(parts) for parts in zip(*((nodes, edges) for _, nodes, edges in alone), strict=True)]
 
-    found = with_gradients(lambda x, z: layer(x, z, union), layer, *every)
-    apart = with_gradients(
+    found = layer_gradients(lambda x, z: layer(x, z, union), layer, *every)
+    apart = layer_gradients(
         lambda x, z: torch.cat(
             [
                 layer(part_x, part_z, graph)
@@ -266,7 +252,7 @@ def test_zero_columns_and_exhausted_spaces_are_finite(kind: type[Layer], dtype: 
         for fill in (0.0, 1.0, 1e-30, 1e15):
             nodes = torch.full((incidence.num_nodes, 3), fill, dtype=dtype)
             edges = torch.full((incidence.num_edges, 3), fill, dtype=dtype)
-            found = with_gradients(lambda x, z, graph=incidence: layer(x, z, graph), layer, nodes, edges)
+            found = layer_gradients(lambda x, z, graph=incidence: layer(x, z, graph), layer, nodes, edges)
             assert all(tensor.isfinite().all() for tensor in found)
             if fill in (0.0, 1.0):
                 layer.double()
@@ -285,7 +271,7 @@ def test_lanczos_has_the_right_gradient_at_an_eigenvector(kind: type[Layer]) -> 
         nodes = torch.ones_like(nodes)
     else:
         edges = torch.ones_like(edges)
-    check(layer, nodes, edges, incidence, 1e-9)
+    check_layer(layer, dense, nodes, edges, incidence, 1e-9)
 
 
 @pytest.mark.parametrize("kind", LAYERS)
@@ -295,7 +281,7 @@ def test_lanczos_has_the_right_gradient_where_a_channel_is_zero(kind: type[Layer
     nodes, edges = features(incidence, 3, seed=0)
     with torch.no_grad():
         layer.weight[:, 0] = 0
-    check(layer, nodes, edges, incidence, 1e-9)
+    check_layer(layer, dense, nodes, edges, incidence, 1e-9)
 
 
 # -- the door ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layer_checks import check_autocast, check_layer, check_sparse_nodes, layer_gradients
 from strategies import LAWS, Changed, Sample, assert_near, features, graphs, incidences, shaken, simple_graphs
 from torch import Tensor
 
@@ -58,26 +59,6 @@ def dense(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> T
     return out if layer.bias is None else out + layer.bias
 
 
-def with_gradients(
-    function: Callable[[Tensor, Tensor], Tensor], layer: Layer, nodes: Tensor, edges: Tensor
-) -> list[Tensor]:
-    """The value, and for a fixed gradient of it those of the nodes and edges (if dense) and of each parameter."""
-    leaves = [nodes, edges]
-    if nodes.layout == torch.strided:
-        leaves = [tensor.detach().clone().requires_grad_() for tensor in leaves]
-    out = function(*leaves)
-    grad = torch.randn(out.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(out.dtype)
-    inputs = [leaf for leaf in leaves if leaf.requires_grad] + list(layer.parameters())
-    return [out.detach(), *torch.autograd.grad(out, inputs, grad, materialize_grads=True, allow_unused=True)]
-
-
-def check_against_textbook(layer: Layer, nodes: Tensor, edges: Tensor, incidence: Incidence) -> None:
-    found = with_gradients(lambda x, z: layer(x, z, incidence), layer, nodes, edges)
-    expected = with_gradients(lambda x, z: dense(layer, x, z, incidence), layer, nodes, edges)
-    for mine, theirs in zip(found, expected, strict=True):
-        assert_near(mine, theirs, 1e-10)
-
-
 # -- against the textbook ---------------------------------------------------------------------------------------------
 
 
@@ -89,7 +70,7 @@ def test_every_setting_is_the_textbook(kind: type[Layer], rule: dict[str, str], 
     for seed, (heads, bias, widths) in enumerate(product(HEADS, (True, False), WIDTHS)):
         layer = shaken(kind(*widths, OUT, bias=bias, heads=heads, gate=gate, **rule), seed)
         for incidence in (multigraph(seed), TANGLE):
-            check_against_textbook(layer, *features(incidence, *widths, seed), incidence)
+            check_layer(layer, dense, *features(incidence, *widths, seed), incidence)
 
 
 @pytest.mark.slow
@@ -113,7 +94,7 @@ def test_any_graph_is_as_in_the_textbook(
     seed: int,
 ) -> None:
     layer = shaken(kind(*widths, OUT, heads=heads, gate=gate, **rule), seed)
-    check_against_textbook(layer, *features(incidence, *widths, seed), incidence)
+    check_layer(layer, dense, *features(incidence, *widths, seed), incidence)
 
 
 @pytest.mark.slow
@@ -152,14 +133,7 @@ def test_low_precision_is_close(kind: type[Layer], rule: dict[str, str], dtype: 
 def test_autocast_is_close_and_parameters_keep_their_precision(kind: type[Layer]) -> None:
     for widths in WIDTHS:
         layer = shaken(kind(*widths, OUT), seed=3)
-        nodes, edges = features(TANGLE, *widths)
-        expected = dense(layer, nodes, edges, TANGLE).detach()
-        layer.float()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            out = layer(nodes.float(), edges.float(), TANGLE)
-        out.sum().backward()
-        assert_near(out.detach(), expected, 5e-2)
-        assert all(parameter.grad.dtype == torch.float32 for parameter in layer.parameters())
+        check_autocast(layer, dense, *features(TANGLE, *widths), TANGLE)
 
 
 # -- sparse nodes -----------------------------------------------------------------------------------------------------
@@ -171,14 +145,7 @@ def test_autocast_is_close_and_parameters_keep_their_precision(kind: type[Layer]
 def test_sparse_nodes_are_as_dense_ones(kind: type[Layer], widths: tuple[int, int], rule: dict[str, str]) -> None:
     for heads, gate in product((1, 2), GATES):
         layer = shaken(kind(*widths, OUT, heads=heads, gate=gate, **rule), seed=4)
-        nodes, edges = features(TANGLE, *widths)
-        nodes = nodes * (nodes > 0.3)
-        nodes[1] = 0
-        found = with_gradients(lambda x, z, layer=layer: layer(x, z, TANGLE), layer, nodes.to_sparse_csr(), edges)
-        expected = with_gradients(lambda x, z, layer=layer: layer(x, z, TANGLE), layer, nodes, edges)
-        del expected[1:3]  # those of the features
-        for mine, theirs in zip(found, expected, strict=True):
-            assert_near(mine, theirs, 1e-12)
+        check_sparse_nodes(layer, *features(TANGLE, *widths), TANGLE)
 
 
 # -- where a layer starts ---------------------------------------------------------------------------------------------
@@ -295,7 +262,7 @@ def test_without_edges_there_is_the_bias_and_what_a_node_gives_itself(kind: type
     alone = Incidence(torch.empty(2, 0, dtype=torch.int64), 3)
     layer = shaken(kind(3, 5, OUT, **rule))
     nodes, edges = features(alone, 3, 5)
-    found = with_gradients(lambda x, z: layer(x, z, alone), layer, nodes, edges)
+    found = layer_gradients(lambda x, z: layer(x, z, alone), layer, nodes, edges)
     if kind is EdgeLayer:
         assert found[0].shape == (0, OUT)
     else:

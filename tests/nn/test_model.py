@@ -161,3 +161,17 @@ def test_a_new_letter_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> 
     assert receptive_field("MEN") == 2
     with pytest.raises(ValueError, match=r"^layers is 'X', expected a sequence of N and E and M"):
         CensNet(4, 2, 8, "X")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"edge": RowHead("node", 8, 8, 1)}, "a head of level 'node' for 'edge', expected one of that level"),
+        ({"node": GraphHead(8, 8, 1)}, "a head of level 'graph' for 'node'"),
+        ({"node": LayerHead("E", 8, 8, 1, LayerOptions())}, "a head of level 'edge' for 'node'"),
+        ({"link": RowHead("node", 8, 8, 1)}, "heads has 'link', expected levels: node, edge, graph"),
+    ],
+)
+def test_a_head_of_another_level_is_refused(wrong: dict[str, Head], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Model(encoder(), wrong)

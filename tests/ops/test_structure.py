@@ -80,9 +80,8 @@ def test_assortativity_is_that_of_networkx() -> None:
     graph = networkx.gnm_random_graph(40, 120, seed=1)
     draw = torch.Generator().manual_seed(0)
     code, number = torch.randint(3, (40,), generator=draw), torch.randn(40, generator=draw, dtype=torch.float64)
-    networkx.set_node_attributes(
-        graph, {node: {"code": int(code[node]), "number": float(number[node])} for node in graph}
-    )
+    attributes = {node: {"code": int(code[node]), "number": float(number[node])} for node in graph}
+    networkx.set_node_attributes(graph, attributes)
     ends = torch.tensor(list(graph.edges)).t()
     expected = networkx.attribute_assortativity_coefficient(graph, "code")
     assert assortativity(torch.eye(3)[code], ends) == pytest.approx(expected)

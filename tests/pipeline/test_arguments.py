@@ -87,7 +87,9 @@ def test_a_setting_twice_or_unknown_is_refused_in_either_form() -> None:
 @pytest.mark.slow
 def test_what_is_there_is_kept_resumed_or_replaced(tmp_path: Path) -> None:
     first = train(payments(), "node:vip", tmp_path / "run", settings=ONE)
-    with pytest.raises(RunError, match="holds a finished run: choose another --out, or --overwrite to replace it"):
+    with pytest.raises(
+        RunError, match="holds a finished run: choose another out, or if_exists='overwrite' to replace it"
+    ):
         train(payments(), "node:vip", tmp_path / "run", settings=ONE)
     again = train(payments(), "node:vip", tmp_path / "run", settings=ONE, if_exists="resume")
     assert again.config == censnet.load_run(tmp_path / "run").config

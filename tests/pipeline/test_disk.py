@@ -67,7 +67,8 @@ def test_a_training_on_a_full_disk_says_which_file_and_goes_on_when_there_is_roo
     text = str(caught.value)
     assert "could not be written: File too large" in text
     assert (
-        f"censnet train --resume --out {tmp_path / 'run'} goes on from its last checkpoint when there is room" in text
+        f"censnet.pipeline.resume_run({str(tmp_path / 'run')!r}) goes on from its last checkpoint when there is room"
+        in text
     )
     go(if_exists="resume")
     assert content(tmp_path / "run").keys() == content(home / "run").keys()
@@ -140,7 +141,9 @@ def test_data_that_changed_since_the_training_began_are_named(message, change, h
     with small_files(9000), pytest.raises(RunError):
         go()
     change(place)
-    with pytest.raises(RunError, match=f"run was started on other data: {message}: give the same, or --overwrite to"):
+    with pytest.raises(
+        RunError, match=f"run was started on other data: {message}: give the same, or if_exists='overwrite' to"
+    ):
         go(if_exists="resume")
 
 

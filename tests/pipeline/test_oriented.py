@@ -202,7 +202,7 @@ def test_inspection_suggests_oriented_numbers_and_no_others() -> None:
     ]
     assert len(said) == 1
     assert "the sign of flow seems to follow the order of source and target" in said[0]
-    assert said[0].endswith("if that order is arbitrary, say --target edge:flow=oriented")
+    assert said[0].endswith("if that order is arbitrary, say target='edge:flow=oriented'")
     asked = inspect_data(Tables(**frames), "edge:flow=oriented", overrides={"shift": "oriented"})
     assert not [note for note in asked.notes if note.kind == "oriented"]
     assert asked.labels[0].kind == "oriented"
@@ -219,4 +219,4 @@ def test_inspection_suggests_numbers_that_change_sign_in_the_opposite_row() -> N
     said = [note for note in inspect_data(edges.drop_duplicates(["source", "target"])).notes if note.kind == "oriented"]
     assert len(said) == 1
     assert "the sign of height seems to follow" in said[0]
-    assert "--column height=oriented" in said[0]
+    assert "overrides={'height': 'oriented'}" in said[0]

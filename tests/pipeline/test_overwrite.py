@@ -62,7 +62,9 @@ def test_an_interrupted_overwrite_leaves_the_old_run_as_it_was_and_goes_on(folde
             replace_run(folder, if_exists="overwrite")
     assert load_run(folder).config.target_specs == ["node:vip", "edge:fraud"]
     assert {name: text for name, text in content(folder).items() if name in before} == before
-    with pytest.raises(RunError, match="holds a finished run and an unfinished training, which --resume goes on with"):
+    with pytest.raises(
+        RunError, match="holds a finished run and an unfinished training, which if_exists='resume' goes on with"
+    ):
         replace_run(folder)
     replace_run(folder, if_exists="resume")
     assert same(folder, home / "new")
@@ -173,7 +175,7 @@ def test_what_has_the_name_of_a_file_of_ours_and_is_none_is_refused(name, tmp_pa
     place = tmp_path / "run" / name
     place.parent.mkdir(parents=True)
     place.write_text("{}")
-    with pytest.raises(RunError, match="which no training wrote: choose another --out, or an empty folder"):
+    with pytest.raises(RunError, match="which no training wrote: choose another out, or an empty folder"):
         train(payments(), "node:vip", tmp_path / "run", settings=ONE, if_exists="overwrite")
     assert place.read_text() == "{}"
 
@@ -223,7 +225,7 @@ def test_data_are_not_trained_into(tmp_path):
 def test_a_run_directory_that_is_a_link_is_not_written_through(tmp_path, home):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RunError, match=r"run is a link to \S+elsewhere, expected a folder: give that one as --out"):
+    with pytest.raises(RunError, match=r"run is a link to \S+elsewhere, expected a folder: give that one as out"):
         train(payments(), "node:vip", tmp_path / "run", settings=ONE)
     with pytest.raises(RunError, match="is a link to"):
         load_run(home / "old").save(tmp_path / "run")

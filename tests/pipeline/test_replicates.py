@@ -138,7 +138,9 @@ def test_replicates_that_were_stopped_go_on_to_the_same_bits(shared, tmp_path, m
 def test_replicates_are_replaced_only_if_asked(tmp_path):
     settings = quick(training__epochs=1)
     replicate(unscaled(), "node:side", tmp_path / "out", replicates=2, settings=settings)
-    with pytest.raises(ValueError, match="seed-0 is there already: choose another --out, --resume to go on, or"):
+    with pytest.raises(
+        ValueError, match="seed-0 is there already: choose another out, if_exists='resume' to go on, or"
+    ):
         replicate(unscaled(), "node:side", tmp_path / "out", replicates=2, settings=settings)
     found = replicate(
         unscaled(), "node:side", tmp_path / "out", replicates=2, settings=settings, seed=9, if_exists="overwrite"

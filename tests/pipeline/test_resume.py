@@ -138,16 +138,18 @@ def test_resume_needs_no_data_where_they_have_a_path(tmp_path, monkeypatch):
 
 
 def test_resume_says_what_it_cannot_do(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match=r"has no training to go on with: censnet train DATA --target"):
+    with pytest.raises(ValueError, match=r"has no training to go on with: a training with out"):
         resume_run(tmp_path / "nothing")
     stop(monkeypatch, 2, "ctrl-c", "whole graph", tmp_path / "run")
     with pytest.raises(
         ValueError, match="was trained on data that were in memory: call train again with if_exists='resume'"
     ):
         resume_run(tmp_path / "run")
-    with pytest.raises(ValueError, match="holds an unfinished training, which --resume goes on with: choose another"):
+    with pytest.raises(
+        ValueError, match="holds an unfinished training, which if_exists='resume' goes on with: choose another"
+    ):
         go("whole graph", tmp_path / "run")
-    with pytest.raises(ValueError, match=r"is not finished: censnet train --resume --out \S*run goes on with it"):
+    with pytest.raises(ValueError, match=r"is not finished: censnet.pipeline.resume_run\('\S*run'\) goes on with it"):
         load_run(tmp_path / "run")
 
 

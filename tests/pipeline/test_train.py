@@ -418,7 +418,7 @@ def test_a_column_of_a_star_that_cannot_be_learned_says_how_to_leave_it_out():
     data = payments()
     edges = data.edges.assign(memo=[f"word {row // 2} {row}" if row % 3 else "word" for row in range(len(data.edges))])
     with pytest.raises(
-        DataError, match=r"column memo: has .* ask for memo=multiclass; --column memo=drop leaves it out of"
+        DataError, match=r"column memo: has .* ask for memo=multiclass; overrides={'memo': 'drop'} leaves it out of"
     ):
         train(data.with_frames({"edges": edges}), "edge:*", settings=quick())
 

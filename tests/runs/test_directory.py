@@ -81,7 +81,10 @@ def test_reading_calls_nothing_that_could_execute(folder, monkeypatch):
         (lambda path: None, "there is no run"),
         (lambda path: path.write_text("x"), "is not a directory, expected a run"),
         (lambda path: path.mkdir(), r"has no config\.json, expected a run directory that censnet train wrote"),
-        (lambda path: (path / "checkpoint").mkdir(parents=True), r"is not finished: censnet train --resume --out \S+"),
+        (
+            lambda path: (path / "checkpoint").mkdir(parents=True),
+            r"is not finished: censnet\.pipeline\.resume_run\(\S+",
+        ),
     ],
 )
 def test_what_is_no_run_is_named(make, message, tmp_path):
@@ -208,7 +211,9 @@ def test_a_run_is_replaced_only_if_asked(tmp_path):
     settings = quick(training__epochs=1)
     train(payments(), ["node:vip", "edge:fraud"], tmp_path / "run", settings=settings)
     (tmp_path / "run" / "my notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="holds a finished run: choose another --out, or --overwrite to replace it"):
+    with pytest.raises(
+        ValueError, match="holds a finished run: choose another out, or if_exists='overwrite' to replace it"
+    ):
         train(payments(), "node:vip", tmp_path / "run", settings=settings)
     run = train(payments(), "node:vip", tmp_path / "run", settings=settings, if_exists="overwrite")
     names = sorted(path.name for path in (tmp_path / "run").iterdir())

@@ -92,6 +92,6 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["file/run", "x" * 300, "a\0b"])
 def test_a_place_where_no_folder_can_be_is_named(name, tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(RunError, match=r"cannot be .*: choose another --out"), locked(tmp_path / name):
+    with pytest.raises(RunError, match=r"cannot be .*: choose another out"), locked(tmp_path / name):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -163,7 +163,7 @@ def test_data_of_another_shape_are_refused(town, acids):
         town.predict(Tables(payments().nodes.drop(columns=["age"]), payments().edges), "node")
     with pytest.raises(ValueError, match="level is 'graph', expected node or edge: this run predicts no other"):
         town.predict(payments(), "graph")
-    with pytest.raises(ValueError, match="pairs and top are for links, but the level is edge"):
+    with pytest.raises(ValueError, match="top is given, which is for links, but what is predicted is edge"):
         town.predict(payments(), "edge", top=3)
 
 

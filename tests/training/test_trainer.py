@@ -235,11 +235,11 @@ def test_ctrl_c_saves_a_checkpoint_and_names_the_command_that_resumes(tmp_path):
     _, said = child.communicate(timeout=60)
     assert child.returncode == 1
     assert "TrainingInterrupted: stopped after epoch" in said
-    assert "censnet train --resume --out run goes on with it" in said
+    assert "censnet.pipeline.resume_run('run') goes on with it" in said
     _, facts = load_tensors(tmp_path / "run" / "checkpoint" / "member-0.safetensors")
     assert len(facts["history"]) == facts["epoch"] >= 3
     assert len(history.read_text().splitlines()) == facts["epoch"] + 1
-    with pytest.raises(ValueError, match=r"is not finished: censnet train --resume --out .*run goes on with it"):
+    with pytest.raises(ValueError, match=r"is not finished: censnet\.pipeline\.resume_run\(.*run'\) goes on with it"):
         load_run(tmp_path / "run")
 
 

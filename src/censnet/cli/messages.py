@@ -20,6 +20,7 @@ from rich.table import Table
 
 from censnet.console import Console, Text
 from censnet.errors import CensNetError, TrainingInterrupted
+from censnet.option_names import FLAGS
 
 WRONG, FAILED, INTERRUPTED = 1, 2, 130  # exit codes: the data have problems; it could not be done; Ctrl-C
 MARKS = {"problem": ("✗", "x", "bold red"), "warning": ("!", "!", "yellow"), "note": ("·", "-", "dim")}
@@ -34,7 +35,7 @@ def report_errors(debug: bool = False) -> Iterator[None]:
         debug: whether to print the traceback before the line.
     """
     handler = ConsoleHandler() if is_main() else logging.NullHandler()
-    before = LOGGER.level
+    before, token = LOGGER.level, FLAGS.set(True)
     LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.ERROR)
     try:
@@ -54,6 +55,7 @@ def report_errors(debug: bool = False) -> Iterator[None]:
                 Console(stderr=True, soft_wrap=True).print(Text(line))
         raise failed(_describe(error), FAILED) from None
     finally:
+        FLAGS.reset(token)
         LOGGER.setLevel(before)
         LOGGER.removeHandler(handler)
 

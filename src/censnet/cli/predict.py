@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -62,7 +62,9 @@ def predict(
     """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
     trained, source = _open_run(run), _one_or_smiles(data)
     from censnet.data.tables.files import to_csv
+    from censnet.runs.links import check_link_options
 
+    check_link_options(trained.levels if level is None else [level], pairs, top)
     paths = prediction_files(trained, to, level, links=pairs is not None or top is not None)
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
@@ -206,41 +208,23 @@ def predict_levels(
     data: object,
     levels: Sequence[str],
     *,
-    keep: Literal["ids", "all"] = "all",
     pairs: str | os.PathLike[str] | None = None,
-    top: int | None = None,
     strict: bool = False,
-    device: str | None = None,
-    progress: bool = False,
-    known_labels: bool = True,
+    **options: Any,
 ) -> dict[str, pd.DataFrame]:
     """Level -> predictions; the data are read once.
 
     Args:
         run: the run that predicts.
+        data, strict, options: as in `Run.predict`.
         levels: of the predictions.
-        data, keep, top, strict, device, progress, known_labels: as in `Run.predict`.
         pairs: a table of pairs to score.
     """
     from censnet.data.tables.files import read_table
-    from censnet.runs.links import check_exclusive
 
-    check_exclusive(pairs, top)
     scored = None if pairs is None else read_table(pairs, list(run.schema.edges.keys.values()))
     dataset = run.read(data, strict=strict)
-    return {
-        level: run.predict(
-            dataset,
-            level,
-            keep=keep,
-            pairs=scored,
-            top=top,
-            device=device,
-            progress=progress,
-            known_labels=known_labels,
-        )
-        for level in levels
-    }
+    return {level: run.predict(dataset, level, pairs=scored, **options) for level in levels}
 
 
 def write_embeddings(
@@ -248,19 +232,16 @@ def write_embeddings(
     data: object,
     to: Path,
     form: Literal["parquet", "csv"] = "parquet",
-    *,
-    strict: bool = False,
-    device: str | None = None,
-    progress: bool = False,
+    **options: Any,
 ) -> dict[Path, pd.DataFrame]:
-    """Write the tables `nodes`, `edges` and, for many graphs, `graphs` to a folder."""
+    """Write the tables `nodes`, `edges` and, for many graphs, `graphs` to a folder; `options` as in `Run.embed`."""
     from censnet.data.tables.files import is_there
     from censnet.data.tables.keys import TABLES
 
     if is_there(to) and not to.is_dir():
         raise RunError(f"{to} is a file, expected a folder for nodes.{form}, edges.{form} and the like")
     check_outputs([to / f"{table}.{form}" for table in TABLES], run, data)
-    found = run.embed(data, strict=strict, device=device, progress=progress)
+    found = run.embed(data, **options)
     files = {to / f"{table}.{form}": frame for table, frame in found._asdict().items() if frame is not None}
     write_tables(files)
     return files

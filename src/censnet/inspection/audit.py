@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -34,6 +33,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import Array
 from censnet.ops.colors import hash_graphs
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import column_option
 from censnet.text import count, plural
 
 
@@ -121,7 +121,7 @@ def _across(data: Dataset, table: str, target: str, groupings: list[Grouping]) -
 
 
 def _drop(column: str) -> str:
-    return f"it is a feature, which --column {shlex.quote(column)}=drop leaves out"
+    return f"it is a feature, which {column_option((column, 'drop'))} leaves out"
 
 
 def _bad_rows(data: Dataset) -> list[Finding]:

@@ -12,6 +12,7 @@ from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import quote_name
 from censnet.inspection.leakage import as_numbers
 from censnet.ops.arrays import Array
+from censnet.option_names import column_option, target_option
 from censnet.text import count
 
 EACH_SIGN = 0.02  # share of the values that each sign has at least
@@ -53,10 +54,11 @@ def oriented_notes(dataset: Dataset, targets: Collection[str] = ()) -> list[Note
             continue
         why = _opposite_signs(values, ends) or _balance(values, ends, dataset)
         if why:
-            flag = f"--target edge:{quote_name(name)}=oriented" if name in targets else f"--column {name}=oriented"
+            asked = target_option(f"edge:{quote_name(name)}=oriented")
+            option = asked if name in targets else column_option((name, "oriented"))
             what = f"the sign of {name} seems to follow the order of {source} and {target} ({why})"
             notes.append(
-                Note("oriented", f"{dataset.tables.name('edges')}: {what}: if that order is arbitrary, say {flag}")
+                Note("oriented", f"{dataset.tables.name('edges')}: {what}: if that order is arbitrary, say {option}")
             )
     return notes
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import Hop
-from censnet.nn.layers import DEFAULT_OPTIONS, LAYERS, IncidenceLayer, LayerOptions, Side, show_options
+from censnet.nn.layers import LAYERS, IncidenceLayer, LayerOptions, Side, show_options
 from censnet.ops.checks import check_shape
 from censnet.ops.directed import combine_edges, sum_along
 from censnet.ops.incidence import Incidence
@@ -28,30 +28,21 @@ class DirectedLayer(IncidenceLayer):
     relations: ClassVar[dict[str, Side]]  # parameter of a relation -> the side whose channels it mixes
     gated: ClassVar[tuple[str, ...]]  # further gate vectors, beside `gate_weight`
 
-    def __init__(
-        self,
-        node_width: int,
-        edge_width: int,
-        out_width: int,
-        *,
-        options: LayerOptions = DEFAULT_OPTIONS,
-        **keywords: Any,
-    ) -> None:
-        options = replace(options, **keywords)
+    def _resolve(self, options: LayerOptions) -> LayerOptions:
         for name, expected in (("self_weight", "learned"), ("normalization", "row")):
             value = getattr(options, name)
             if value not in (None, expected):
                 raise ValueError(f"{name} is {value!r}, expected {expected!r} in a directed layer: leave it out")
         if options.variant != "paper":
             raise ValueError(f"variant is {options.variant!r}, expected 'paper': the released code has no direction")
-        options = replace(options, directed=True, self_weight="learned", normalization=None)
-        super().__init__(node_width, edge_width, out_width, options=options)
+        return replace(options, directed=True, self_weight="learned", normalization=None)
+
+    def _extend(self, widths: dict[Side, int], options: LayerOptions) -> None:
         if not isinstance(self.kernel, Hop):
             raise ValueError(f"kernel is {self.kernel!r}, expected 'hop': a directed operator is not symmetric")
-        widths: dict[Side, int] = {"node": node_width, "edge": edge_width}
         self.names = [name for name in self.relations if self._has(name, options)]
         for name in self.names:
-            setattr(self, name, nn.Parameter(torch.empty(widths[self.relations[name]], out_width)))
+            setattr(self, name, nn.Parameter(torch.empty(widths[self.relations[name]], self.out_width)))
         for name in self.gated:
             setattr(self, name, nn.Parameter(torch.empty_like(self.gate_weight)))
         self.reset_parameters()

@@ -8,12 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from censnet.nn.diffusion import diffusion_embedding
 from censnet.nn.directed import DirectedEdgeLayer
 from censnet.nn.pair_decoder import STEP, SampledPairDecoder
 from censnet.ops.checks import check_shape
 from censnet.ops.graph import Graph
-from censnet.ops.sparse import matmul, products_with_all, row_products, unit_rows
+from censnet.ops.sparse import matmul, products_with_all, row_products
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,34 +82,14 @@ class DirectedPairDecoder(SampledPairDecoder):
 
     is_ordered = True
 
-    def __init__(
-        self,
-        node_width: int,
-        edge_width: int,
-        latent: int = 32,
-        features: bool = True,
-        edges: bool = True,
-        diffusion_steps: int = 0,
-    ) -> None:
-        super().__init__()
-        if diffusion_steps < 0:
-            raise ValueError(f"diffusion_steps is {diffusion_steps}, expected a number of steps, or 0 for none")
-        self.features, self.edges, self.diffusion_steps = features, edges, diffusion_steps
+    def _make_projections(self, node_width: int, edge_width: int, latent: int) -> None:
         self.projection = nn.Parameter(torch.empty(node_width, 2 * latent))  # W_z and W_y, beside each other
-        self.edge_layer = DirectedEdgeLayer(node_width, edge_width, latent, gate="bounded") if edges else None
+        self.edge_layer = DirectedEdgeLayer(node_width, edge_width, latent, gate="bounded") if self.edges else None
         if self.edge_layer is not None and self.edge_layer.root_weight is not None:
             self.edge_layer.root_weight.requires_grad_(False)  # a virtual edge has no features
-        self.edge_weight = nn.Parameter(torch.empty(latent, 1), requires_grad=edges)
-        self.embedding_weight = nn.Parameter(torch.empty(()))
-        self.bias = nn.Parameter(torch.empty(()))
-        self.feature_weight = nn.Parameter(torch.empty(()), requires_grad=features)
-        self.diffusion_weight = nn.Parameter(torch.empty(()), requires_grad=diffusion_steps > 0)
-        self.reset_parameters()
 
     def extra_repr(self) -> str:
-        reads = ("" if self.features else ", features=False") + ("" if self.edges else ", edges=False")
-        reads += f", diffusion_steps={self.diffusion_steps}" if self.diffusion_steps else ""
-        return f"{self.projection.shape[0]} -> {self.projection.shape[1] // 2}{reads}"
+        return f"{self.projection.shape[0]} -> {self.projection.shape[1] // 2}{super().extra_repr()}"
 
     def reset_parameters(self) -> None:
         """Initialize: gates at 1, and a score that is near 0 for a pair of nodes with something in common."""
@@ -118,10 +97,7 @@ class DirectedPairDecoder(SampledPairDecoder):
             nn.init.xavier_uniform_(matrix)
         if self.edge_layer is not None:
             self.edge_layer.reset_parameters()
-        nn.init.constant_(self.embedding_weight, 5.0 / STEP)
-        nn.init.constant_(self.bias, -2.0)
-        nn.init.constant_(self.feature_weight, 10.0 / STEP if self.features else 0.0)
-        nn.init.constant_(self.diffusion_weight, 3.0 / STEP if self.diffusion_steps else 0.0)
+        super().reset_parameters()
 
     def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> DirectedPairInputs:
         """Compute the tensors that pairs are scored from."""
@@ -130,11 +106,7 @@ class DirectedPairDecoder(SampledPairDecoder):
         at_ends: tuple[Tensor | None, Tensor | None] = (None, None)
         if self.edge_layer is not None:
             at_ends = self.edge_layer.of_virtual_edges(nodes, edges, incidence)
-        diffusion = None
-        if self.diffusion_steps:
-            diffusion = diffusion_embedding(graph.nodes, incidence, self.diffusion_steps, self.projection.dtype)
-        features = unit_rows(graph.nodes) if self.features else None
-        return DirectedPairInputs(self.embed_nodes(nodes), *at_ends, features, diffusion)
+        return DirectedPairInputs(self.embed_nodes(nodes), *at_ends, *self.own_embeddings(graph))
 
     def embed_nodes(self, nodes: Tensor) -> Tensor:
         """z and y beside each other, each of length 1. (N, node_width) -> (N, 2 latent)"""

@@ -13,7 +13,7 @@ from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, is_too_large
 from censnet.nn.directed import layer_type
 from censnet.nn.dropout import Dropout
 from censnet.nn.ensemble import batched_linear, check_rows
-from censnet.nn.layers import LayerOptions, Side
+from censnet.nn.layers import LAYERS, LayerOptions, Side
 from censnet.nn.norms import BatchNorm, LayerNorm, Norm, check_norm, make_norm
 from censnet.ops.checks import check_shape
 from censnet.ops.graph import Graph
@@ -53,6 +53,7 @@ class Head(nn.Module):
     """
 
     members = 1
+    level: str | None = None  # of the outputs: "node", "edge" or "graph"; None where the class does not say
     reads_odd = False  # whether it reads odd channels of edges; a head that does not gets even functions of these
     layer_order = ""  # letters of the graph layers inside the head, which widen the receptive field
 
@@ -174,7 +175,7 @@ class LayerHead(Head):
         target_range: Tensor | None = None,
     ) -> None:
         super().__init__(out_width, target_range)
-        self.layer_order = letter
+        self.layer_order, self.level = letter, LAYERS[letter].updates
         kind = layer_type(letter, options.directed)
         self.layer = kind(node_width, edge_width, out_width, options=replace(options, heads=1))
 
@@ -262,6 +263,8 @@ class GraphHead(Head):
         >>> head(two.nodes, two.edges, two).shape
         torch.Size([2, 1])
     """
+
+    level = "graph"
 
     def __init__(
         self,

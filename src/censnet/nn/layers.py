@@ -109,7 +109,7 @@ class IncidenceLayer(nn.Module):
         **keywords: Any,
     ) -> None:
         super().__init__()
-        options = replace(options, **keywords)
+        options = self._resolve(replace(options, **keywords))
         variant, heads = options.variant, options.heads
         _one_of("variant", variant, ("paper", "released"))
         _one_of("gate", options.gate, ("linear", "bounded"))
@@ -138,6 +138,14 @@ class IncidenceLayer(nn.Module):
         has_content = options.edge_content and self.updates == "node" and not options.directed
         self.content_weight = nn.Parameter(torch.empty(edge_width, out_width)) if has_content else None
         self.reset_parameters()
+        self._extend(widths, options)
+
+    def _resolve(self, options: LayerOptions) -> LayerOptions:
+        """The options, with those that the kind of layer decides; raises for others."""
+        return options
+
+    def _extend(self, widths: dict[Side, int], options: LayerOptions) -> None:
+        """Add the parameters that a kind of layer has beside these."""
 
     def reset_parameters(self) -> None:
         """Initialize: W by Glorot and Bengio; p so too, or 0 behind a bounded gate, which then starts at 1.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import torch
 from torch import Tensor, nn
 
+from censnet.levels import COLUMN_LEVELS
 from censnet.nn.chunked import HeadOutputs
 from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.dropout import Dropout
@@ -114,6 +115,11 @@ class Model(nn.Module):
         ego_hops: int | None = None,
     ) -> None:
         super().__init__()
+        for level, head in heads.items():
+            if level not in COLUMN_LEVELS:
+                raise ValueError(f"heads has {level!r}, expected levels: {', '.join(COLUMN_LEVELS)}")
+            if head.level not in (None, level):
+                raise ValueError(f"heads has a head of level {head.level!r} for {level!r}, expected one of that level")
         self.feature_dropout = Dropout(feature_dropout)
         self.encoder = encoder
         self.heads = nn.ModuleDict(heads)

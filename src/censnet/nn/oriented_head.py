@@ -42,7 +42,7 @@ class OrientedHead(Head):
         torch.Size([1, 2])
     """
 
-    reads_odd = True
+    level, reads_odd = "edge", True
 
     def __init__(
         self,

@@ -53,9 +53,59 @@ class PairInputs:
 
 
 class SampledPairDecoder(LinkDecoder):
-    """A decoder that is trained on sampled pairs: its loss, and its scores some pairs at a time."""
+    """A decoder that is trained on sampled pairs: its loss, its scores some pairs at a time, and the weights of terms.
+
+    Args:
+        node_width, edge_width, latent, features, edges, diffusion_steps: as in `PairDecoder`.
+    """
 
     samples_pairs = True
+    projection: nn.Parameter
+
+    def __init__(
+        self,
+        node_width: int,
+        edge_width: int,
+        latent: int = 32,
+        features: bool = True,
+        edges: bool = True,
+        diffusion_steps: int = 0,
+    ) -> None:
+        super().__init__()
+        if diffusion_steps < 0:
+            raise ValueError(f"diffusion_steps is {diffusion_steps}, expected a number of steps, or 0 for none")
+        self.features, self.edges, self.diffusion_steps = features, edges, diffusion_steps
+        self._make_projections(node_width, edge_width, latent)
+        self.edge_weight = nn.Parameter(torch.empty(latent, 1), requires_grad=edges)
+        self.embedding_weight = nn.Parameter(torch.empty(()))
+        self.bias = nn.Parameter(torch.empty(()))
+        self.feature_weight = nn.Parameter(torch.empty(()), requires_grad=features)
+        self.diffusion_weight = nn.Parameter(torch.empty(()), requires_grad=diffusion_steps > 0)
+        self.reset_parameters()
+
+    def _make_projections(self, node_width: int, edge_width: int, latent: int) -> None:
+        """Make the parameters of the embeddings: `projection` of nodes, and those of virtual edges."""
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        reads = ("" if self.features else ", features=False") + ("" if self.edges else ", edges=False")
+        reads += f", diffusion_steps={self.diffusion_steps}" if self.diffusion_steps else ""
+        return reads
+
+    def reset_parameters(self) -> None:
+        """Initialize the weights of the terms: a score that is near 0 for a pair of nodes with something in common."""
+        nn.init.constant_(self.embedding_weight, 5.0 / STEP)
+        nn.init.constant_(self.bias, -2.0)
+        nn.init.constant_(self.feature_weight, 10.0 / STEP if self.features else 0.0)
+        nn.init.constant_(self.diffusion_weight, 3.0 / STEP if self.diffusion_steps else 0.0)
+
+    def own_embeddings(self, graph: Graph) -> tuple[Tensor | None, Tensor | None]:
+        """The input features of nodes and their diffusion embeddings, of length 1; None where they are not read."""
+        features, diffusion = unit_rows(graph.nodes) if self.features else None, None
+        if self.diffusion_steps:
+            dtype = self.projection.dtype
+            diffusion = diffusion_embedding(graph.nodes, graph.incidence, self.diffusion_steps, dtype)
+        return features, diffusion
 
     def loss(
         self, inputs: Any, graph: Graph, positives: Tensor | None = None, negatives: Tensor | None = None
@@ -125,34 +175,15 @@ class PairDecoder(SampledPairDecoder):
         torch.Size([2])
     """
 
-    def __init__(
-        self,
-        node_width: int,
-        edge_width: int,
-        latent: int = 32,
-        features: bool = True,
-        edges: bool = True,
-        diffusion_steps: int = 0,
-    ) -> None:
-        super().__init__()
-        if diffusion_steps < 0:
-            raise ValueError(f"diffusion_steps is {diffusion_steps}, expected a number of steps, or 0 for none")
-        self.features, self.edges, self.diffusion_steps = features, edges, diffusion_steps
+    def _make_projections(self, node_width: int, edge_width: int, latent: int) -> None:
         self.projection = nn.Parameter(torch.empty(node_width, latent))
-        self.edge_projection = nn.Parameter(torch.empty(edge_width, latent), requires_grad=edges)
-        self.gate_weight = nn.Parameter(torch.empty(node_width, 1), requires_grad=edges)
-        self.edge_bias = nn.Parameter(torch.empty(latent), requires_grad=edges)
-        self.edge_weight = nn.Parameter(torch.empty(latent, 1), requires_grad=edges)
-        self.embedding_weight = nn.Parameter(torch.empty(()))
-        self.bias = nn.Parameter(torch.empty(()))
-        self.feature_weight = nn.Parameter(torch.empty(()), requires_grad=features)
-        self.diffusion_weight = nn.Parameter(torch.empty(()), requires_grad=diffusion_steps > 0)
-        self.reset_parameters()
+        self.edge_projection = nn.Parameter(torch.empty(edge_width, latent), requires_grad=self.edges)
+        self.gate_weight = nn.Parameter(torch.empty(node_width, 1), requires_grad=self.edges)
+        self.edge_bias = nn.Parameter(torch.empty(latent), requires_grad=self.edges)
 
     def extra_repr(self) -> str:
-        reads = ("" if self.features else ", features=False") + ("" if self.edges else ", edges=False")
-        reads += f", diffusion_steps={self.diffusion_steps}" if self.diffusion_steps else ""
-        return f"{self.projection.shape[0]}, {self.edge_projection.shape[0]} -> {self.projection.shape[1]}{reads}"
+        widths = f"{self.projection.shape[0]}, {self.edge_projection.shape[0]} -> {self.projection.shape[1]}"
+        return f"{widths}{super().extra_repr()}"
 
     def reset_parameters(self) -> None:
         """Initialize: gates at 1, and a score that is near 0 for a pair of nodes with something in common."""
@@ -160,26 +191,15 @@ class PairDecoder(SampledPairDecoder):
             nn.init.xavier_uniform_(matrix)
         nn.init.zeros_(self.gate_weight)
         nn.init.zeros_(self.edge_bias)
-        nn.init.constant_(self.embedding_weight, 5.0 / STEP)
-        nn.init.constant_(self.bias, -2.0)
-        nn.init.constant_(self.feature_weight, 10.0 / STEP if self.features else 0.0)
-        nn.init.constant_(self.diffusion_weight, 3.0 / STEP if self.diffusion_steps else 0.0)
+        super().reset_parameters()
 
     def forward(self, nodes: Tensor, edges: Tensor, graph: Graph) -> PairInputs:
         """Compute the tensors that pairs are scored from."""
-        incidence, dtype = graph.incidence, self.projection.dtype
+        incidence = graph.incidence
         check_shape("nodes", nodes, (incidence.num_nodes, self.projection.shape[0]), "(N, node_width)")
         check_shape("edges", edges, (incidence.num_edges, self.edge_projection.shape[0]), "(E, edge_width)")
-        diffusion = None
-        if self.diffusion_steps:
-            diffusion = diffusion_embedding(graph.nodes, incidence, self.diffusion_steps, dtype)
-        return PairInputs(
-            self.embed_nodes(nodes),
-            self._incident_sum(nodes, edges, incidence),
-            incidence.edge_count.to(dtype),
-            unit_rows(graph.nodes) if self.features else None,
-            diffusion,
-        )
+        around, edge_count = self._incident_sum(nodes, edges, incidence), incidence.edge_count.to(self.projection.dtype)
+        return PairInputs(self.embed_nodes(nodes), around, edge_count, *self.own_embeddings(graph))
 
     def embed_nodes(self, nodes: Tensor) -> Tensor:
         """z, of length 1. (N, node_width) -> (N, latent)"""

@@ -22,6 +22,7 @@ from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
+from censnet.option_names import column_option
 from censnet.pipeline.ego_marks import resolve_ego_marks
 from censnet.pipeline.resolve import resolve_recipes, section_of
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
@@ -119,7 +120,9 @@ def prepare(
     except DataError as error:
         if error.column is None or error.column in given or error.column not in [item.column for item in asked]:
             raise
-        raise DataError(f"{error}; --column {error.column}=drop leaves it out of {', '.join(texts)}") from None
+        raise DataError(
+            f"{error}; {column_option((error.column, 'drop'))} leaves it out of {', '.join(texts)}"
+        ) from None
 
 
 def _without_split_column(

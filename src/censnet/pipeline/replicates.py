@@ -22,6 +22,7 @@ from censnet.arguments import check_arguments
 from censnet.console import show
 from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
+from censnet.option_names import name_option
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings, section_of
 from censnet.pipeline.results import make_run
@@ -29,7 +30,6 @@ from censnet.pipeline.train import IfExists, make_start, train
 from censnet.runs.config import TrainingStart
 from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished, locked, run_dir
 from censnet.runs.run import Run
-from censnet.selection.candidates import SelectionRecord
 from censnet.selection.recipes import fit_recipes, select_recipe
 from censnet.selection.self_training import can_batch
 from censnet.settings.presets import Changes, make_settings
@@ -140,13 +140,14 @@ def _check_free(folder: Path | None, folders: Sequence[Path | None], may_be_ther
     if folder is not None:
         check_own(folder, OWN)
         if is_complete(folder):
-            raise RunError(f"{folder} holds a finished run: choose another --out for replicates")
+            raise RunError(f"{folder} holds a finished run: choose another {name_option('--out')} for replicates")
     for where in folders:
         if where is None:
             continue
         check_own(run_dir(where))
         if not may_be_there and (is_complete(where) or has_checkpoint(where)):
-            raise RunError(f"{where} is there already: choose another --out, --resume to go on, or --overwrite")
+            out, resume, overwrite = (name_option(flag) for flag in ("--out", "--resume", "--overwrite"))
+            raise RunError(f"{where} is there already: choose another {out}, {resume} to go on, or {overwrite}")
 
 
 def summarize(metrics: Sequence[Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, Any]:
@@ -219,5 +220,5 @@ def _fit_batched(
         selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
         own = replace(one, data=first.data, recipes=[selected])
-        runs.append(make_run(own, members, SelectionRecord.of(members), seconds, accelerator.device, start))
+        runs.append(make_run(own, members, seconds, accelerator.device, start))
     return runs

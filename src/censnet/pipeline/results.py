@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 def make_run(
     prepared: Prepared,
     members: Sequence[Selection],
-    selection: SelectionRecord | None,
     seconds: float,
     device: torch.device,
     start: TrainingStart | None = None,
@@ -43,8 +42,7 @@ def make_run(
 
     Args:
         prepared: the data, and the settings of the selected recipe.
-        members: the selected model of each member.
-        selection: the candidates that each was selected from, if there were several.
+        members: the selected model of each member, and the candidates that it was selected from.
         seconds: that the training took.
         device: where to compute.
         start: the inputs of the training, to be stored.
@@ -76,7 +74,7 @@ def make_run(
         members=len(models),
         monitor=monitor if validated else None,
         best_epoch=[_best_epoch(one) for one in fit_results],
-        selection=selection,
+        selection=SelectionRecord.of(members),
         shows_labels=True if prepared.settings.model.known_labels else None,
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         finished_early=finished_early,

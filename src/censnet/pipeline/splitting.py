@@ -26,6 +26,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import BoolArray, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import setting_option
 from censnet.pipeline.molecule_splits import find_split_column
 from censnet.settings.schema import DataSettings
 
@@ -371,7 +372,7 @@ def read_masks(masks: Mapping[str, pd.Series[Any]], file: str, index: int | None
             found = "data.split_index is not set" if index is None else f"data.split_index is {index}"
             raise DataError(
                 f"{name} has {width:,} columns, each of them a split, and {found}, expected one from 0 to {width - 1}: "
-                f"such as --set data.split_index=0",
+                f"such as {setting_option('data.split_index', 0)}",
                 file,
             )
         source = f"number {index} of {width} in the {source}"

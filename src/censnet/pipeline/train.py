@@ -21,6 +21,7 @@ from censnet.errors import ArgumentError, RunError, WriteError, quote
 from censnet.files import tensor_digest
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
+from censnet.option_names import name_option, resume_option
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
@@ -39,7 +40,6 @@ from censnet.runs.directory import (
 )
 from censnet.runs.resume import asks_other_epochs, check_extends, table_content
 from censnet.runs.run import Run, load_run
-from censnet.selection.candidates import SelectionRecord
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
 from censnet.settings.presets import Changes, values_of
 from censnet.training.batches import choose_sampling
@@ -154,10 +154,8 @@ def train(
                 run.save(folder)
                 close_directory(folder)
         except WriteError as error:
-            raise RunError(
-                f"{error}; the training stopped, and censnet train --resume --out {folder} goes on from its last "
-                "checkpoint when there is room"
-            ) from None
+            resumes = f"{resume_option(folder or '')} goes on from its last checkpoint when there is room"
+            raise RunError(f"{error}; the training stopped, and {resumes}") from None
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -191,7 +189,9 @@ def resume_run(
         if finish or not asks_other_epochs(config, changes):
             return _load_finished(folder)
         if config.start is None:
-            raise RunError(f"{folder} does not say what it was started with: train it again with --overwrite")
+            raise RunError(
+                f"{folder} does not say what it was started with: train it again with {name_option('--overwrite')}"
+            )
         start = config.start
     else:
         start = read_start(folder)
@@ -252,8 +252,8 @@ def fit_run(
         found = fit_recipes(task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks)
     selected, members = select_recipe(found, recipes)
     seconds = time.monotonic() - started
-    chosen, record = replace(prepared, recipes=[selected]), SelectionRecord.of(members)
-    return make_run(chosen, members, record, seconds, accelerator.device, start, finish)
+    chosen = replace(prepared, recipes=[selected])
+    return make_run(chosen, members, seconds, accelerator.device, start, finish)
 
 
 def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] | None, has_name: bool) -> TrainingStart:

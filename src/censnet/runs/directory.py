@@ -24,6 +24,7 @@ from pydantic import BaseModel, ValidationError
 from censnet.errors import RunError, quote, shorten
 from censnet.files import atomic_write, open_regular, read_regular
 from censnet.levels import Level
+from censnet.option_names import name_option, resume_option
 from censnet.runs.config import FORMAT, RunConfig, TrainingStart
 from censnet.runs.resume import check_epochs, check_same
 
@@ -60,9 +61,11 @@ def run_dir(out: str | os.PathLike[str]) -> Path:
         is_link, is_file = folder.is_symlink(), folder.exists() and not folder.is_dir()
     except (OSError, ValueError) as error:  # too long, or with a NUL
         why = getattr(error, "strerror", None) or error
-        raise RunError(f"{shorten(folder)} cannot be a folder: {why}: choose another --out") from None
+        raise RunError(f"{shorten(folder)} cannot be a folder: {why}: choose another {name_option('--out')}") from None
     if is_link:
-        raise RunError(f"{folder} is a link to {os.readlink(folder)}, expected a folder: give that one as --out")
+        raise RunError(
+            f"{folder} is a link to {os.readlink(folder)}, expected a folder: give that one as {name_option('--out')}"
+        )
     if is_file:
         raise RunError(f"{folder} is a file, expected a directory for the run")
     return folder
@@ -77,7 +80,7 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise RunError(f"{folder} cannot be made: {why}: choose another --out") from None
+        raise RunError(f"{folder} cannot be made: {why}: choose another {name_option('--out')}") from None
     path = folder.resolve() / LOCK  # only the folder is resolved: the file itself could be a link
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise RunError(f"{path} is a link, a folder or a pipe, expected a file: remove it")
@@ -86,10 +89,10 @@ def locked(folder: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise RunError(
-            f"{folder} is being trained in by another process: wait for it, or choose another --out"
+            f"{folder} is being trained in by another process: wait for it, or choose another {name_option('--out')}"
         ) from None
     except OSError as error:
-        raise RunError(f"{path} cannot be locked: {error.strerror}: choose another --out") from None
+        raise RunError(f"{path} cannot be locked: {error.strerror}: choose another {name_option('--out')}") from None
     try:
         yield
     finally:
@@ -137,7 +140,9 @@ def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
     if foreign:
         shown = ", ".join(quote(name) for name in sorted(foreign)[:3])
         shown += f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
-        raise RunError(f"{path} holds {shown}, which no training wrote: choose another --out, or an empty folder")
+        raise RunError(
+            f"{path} holds {shown}, which no training wrote: choose another {name_option('--out')}, or an empty folder"
+        )
 
 
 def _has_checksum(path: Path) -> bool:
@@ -201,9 +206,10 @@ def open_directory(folder: Path, start: TrainingStart, resume: bool, overwrite: 
         replaced = before.replaces
     else:
         if not overwrite and (is_complete(folder) or begun):
-            state = "a finished run" if is_complete(folder) else "an unfinished training, which --resume goes on with"
-            state += " and an unfinished training, which --resume goes on with" if is_complete(folder) and begun else ""
-            raise RunError(f"{folder} holds {state}: choose another --out, or --overwrite to replace it")
+            unfinished = f"an unfinished training, which {name_option('--resume')} goes on with"
+            states = ["a finished run"] * is_complete(folder) + [unfinished] * begun
+            how = f"choose another {name_option('--out')}, or {name_option('--overwrite')} to replace it"
+            raise RunError(f"{folder} holds {' and '.join(states)}: {how}")
         clear_training(folder)
         replaced = config_digest(folder)
     start = start.model_copy(update={"replaces": replaced})
@@ -220,7 +226,7 @@ def read_start(folder: Path) -> TrainingStart:
     place = folder / CHECKPOINT / START
     if not place.is_file():
         raise RunError(
-            f"{folder} has no training to go on with: censnet train DATA --target ... --out {folder} starts one"
+            f"{folder} has no training to go on with: a training with {name_option('--out')} {folder} starts one"
         )
     return read_checked(TrainingStart, place, "what a training was started with")
 
@@ -272,9 +278,8 @@ def read_config(path: str | os.PathLike[str]) -> RunConfig:
         raise RunError(f"{path} is not a directory, expected a run" if path.exists() else f"there is no run {path}")
     if not is_complete(path):
         if (path / CHECKPOINT).is_dir():
-            raise RunError(
-                f"{path} is not finished: censnet train --resume --out {path} goes on with it, --finish closes it"
-            )
+            goes_on, closes = resume_option(path), resume_option(path, finish=True)
+            raise RunError(f"{path} is not finished: {goes_on} goes on with it, {closes} closes it")
         raise RunError(f"{path} has no {CONFIG}, expected a run directory that censnet train wrote")
     return _read_config(path)
 

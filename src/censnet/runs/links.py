@@ -21,6 +21,7 @@ from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.pairs import find_bipartition
+from censnet.option_names import name_option
 from censnet.tasks.metrics import score_links
 
 Keep = Literal["ids", "all"]
@@ -88,10 +89,19 @@ def link_table(
     return pd.concat([pairs.reset_index(drop=True), values], axis=1)
 
 
-def check_exclusive(pairs: object, top: int | None) -> None:
-    """Raise if both `pairs` and `top` are given."""
-    if pairs is not None and top is not None:
-        raise ArgumentError("pairs and top are both given, expected one: the pairs to score, or how many to suggest")
+def check_link_options(levels: Sequence[str], pairs: object, top: int | None) -> None:
+    """Raise if `pairs` or `top` is given where no links are predicted, or both are given.
+
+    Args:
+        levels: that are predicted.
+        pairs, top: as in `Predictor.predict`.
+    """
+    given = [name_option(flag) for flag, value in (("--pairs", pairs), ("--top", top)) if value is not None]
+    if given and "link" not in levels:
+        raise ArgumentError(f"{given[0]} is given, which is for links, but what is predicted is {' and '.join(levels)}")
+    if len(given) > 1:
+        both = " and ".join(given)
+        raise ArgumentError(f"{both} are both given, expected one: the pairs to score, or how many to suggest")
 
 
 def score_held_out(models: Sequence[Model], outputs: Sequence[Outputs], links: LinkSplit) -> list[HeldOutPairs]:

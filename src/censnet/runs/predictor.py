@@ -24,10 +24,11 @@ from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import name_option, setting_option
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.known_labels import KnownLabels, merge
-from censnet.runs.links import check_exclusive, link_table
+from censnet.runs.links import check_link_options, link_table
 from censnet.settings.build import model_inputs
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.predictions import prediction_rows, prediction_table
@@ -100,9 +101,7 @@ class Predictor:
             raise ArgumentError(
                 f"level is {quote(level)}, expected {' or '.join(self.levels)}: this run predicts no other"
             )
-        if level != "link" and (pairs is not None or top is not None):
-            raise ArgumentError(f"pairs and top are for links, but the level is {level}")
-        check_exclusive(pairs, top)
+        check_link_options([level], pairs, top)
         dataset, where = self.read(data, strict=strict), find_device(device)
         outputs = self.outputs(dataset.graph, where, progress, self._known_labels(dataset) if known_labels else None)
         if level == "link":
@@ -116,8 +115,8 @@ class Predictor:
         check_arguments(Predictor.embed, locals())
         if self.config.gates_frozen:
             logger.warning(
-                "the selected model has frozen gates, so its edge embeddings were not trained; retrain with "
-                "--set training.gates=learned"
+                "the selected model has frozen gates, so its edge embeddings were not trained; retrain with %s",
+                setting_option("training.gates", "learned"),
             )
         dataset = self.read(data, strict=strict)
         with counting("embedding", self._work(dataset.graph), progress) as tick:
@@ -199,8 +198,9 @@ class Predictor:
         if not total:
             logger.info("the data carry no labels; predictions of this model improve with those that are known")
             return None
-        logger.info("%s in the data %s context of the predictions for other rows (--no-known-labels ignores them)",
-                    count(total, "known label"), plural(total, "is"))  # fmt: skip
+        logger.info("%s in the data %s context of the predictions for other rows (%s ignores them)",
+                    count(total, "known label"), plural(total, "is"),
+                    name_option("--no-known-labels"))  # fmt: skip
         return known
 
     def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:

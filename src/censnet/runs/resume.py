@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from censnet.data.tables.columns import as_arrow
 from censnet.errors import RunError, quote
 from censnet.levels import Level
+from censnet.option_names import name_option, resume_option
 from censnet.runs.config import RunConfig, TableContent, TrainingStart
 from censnet.settings.presets import make_settings, values_of
 from censnet.training.checkpoint import read_facts
@@ -30,8 +31,6 @@ FIXED = {  # inputs that may not -> their name in messages
     "overrides": "overrides",
 }
 MAX_SHOWN = 3  # changes of data that a message names
-ANEW = "--overwrite trains it anew"
-AGAIN = "give the same, or --overwrite to start anew"
 
 
 def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) -> bool:
@@ -45,7 +44,8 @@ def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) 
         if new == old or name == "training.checkpoint_seconds":
             continue
         if name != "training.epochs":
-            raise RunError(f"the run is finished: {name} was {old!r}, and cannot become {new!r}: {ANEW}")
+            anew = f"{name_option('--overwrite')} trains it anew"
+            raise RunError(f"the run is finished: {name} was {old!r}, and cannot become {new!r}: {anew}")
         asked = True
     return asked
 
@@ -53,7 +53,7 @@ def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) 
 def check_extends(folder: Path, config: RunConfig, now: TrainingStart) -> None:
     """Raise unless a training differs from that of a finished run in its epochs alone."""
     if config.start is None:
-        raise RunError(f"{folder} does not say what it was started with: {ANEW}")
+        raise RunError(f"{folder} does not say what it was started with: {name_option('--overwrite')} trains it anew")
     check_same(folder, config.start, now)
     logger.info("%s is finished and has no checkpoint to resume from: training again from the first epoch", folder)
 
@@ -70,9 +70,13 @@ def check_same(folder: Path, before: TrainingStart, now: TrainingStart) -> None:
             one["training"][name] = other["training"][name]
     for name, word in FIXED.items():
         if old[name] != new[name]:
-            raise RunError(f"{folder} was started with another {word} {_difference(old[name], new[name])}: {AGAIN}")
+            raise RunError(f"{folder} was started with another {word} {_difference(old[name], new[name])}: {_again()}")
     if old["fingerprint"] != new["fingerprint"]:
-        raise RunError(f"{folder} was started on other data: {data_changes(before, now)}: {AGAIN}")
+        raise RunError(f"{folder} was started on other data: {data_changes(before, now)}: {_again()}")
+
+
+def _again() -> str:
+    return f"give the same, or {name_option('--overwrite')} to start anew"
 
 
 def check_epochs(checkpoint: Path, before: TrainingStart, now: TrainingStart) -> None:
@@ -92,7 +96,7 @@ def check_epochs(checkpoint: Path, before: TrainingStart, now: TrainingStart) ->
             if done > epochs:
                 raise RunError(
                     f"training.epochs is {epochs}, expected {done} or more, which are done: "
-                    f"censnet train --finish --out {checkpoint.parent} closes it with the best of them"
+                    f"{resume_option(checkpoint.parent, finish=True)} closes it with the best of them"
                 )
             changed = done >= was
 

@@ -10,6 +10,7 @@ from statistics import fmean
 from accelerate import Accelerator
 
 from censnet.errors import RunError
+from censnet.option_names import resume_option
 from censnet.selection.candidates import Candidate, Selection, best_of
 from censnet.selection.self_training import fit_ensemble, restore_ensemble
 from censnet.settings.schema import Recipe, Settings
@@ -58,9 +59,7 @@ def restore_recipes(
     ]
     count, folder = len(found[0]), files.checkpoints.parent
     if count == 0:
-        raise RunError(
-            f"{folder} has no epoch yet that could be kept: censnet train --resume --out {folder} goes on with it"
-        )
+        raise RunError(f"{folder} has no epoch yet that could be kept: {resume_option(folder)} goes on with it")
     if count < members:
         logger.info("%d of %d members have completed an epoch: the ensemble consists of these", count, members)
     return [selections for selections in found if len(selections) == count]

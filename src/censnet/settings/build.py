@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from censnet.errors import SettingsError
+from censnet.errors import SettingsError, quote
 from censnet.levels import COLUMN_LEVELS
 from censnet.nn.decoder import LinkDecoder
 from censnet.nn.directed_decoder import DirectedPairDecoder
@@ -72,24 +74,13 @@ def build_model(
         check_last_layer(settings, next(iter(by_level)))
         layers = layers[:-1]
     encoder: Encoder
+    shared = _encoder_options(settings, dropout)
     if make_encoder is not None:
         encoder = make_encoder(node_width, edge_width, settings)
     elif oriented:
-        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, dropout)
+        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, shared)
     else:
-        encoder = CensNet(
-            node_width,
-            edge_width,
-            settings.hidden,
-            layers,
-            dropout=dropout,
-            norm="batch" if settings.norm == "auto" else settings.norm,
-            residual=settings.residual,
-            activation=settings.activation,
-            pre_layers=settings.pre_layers,
-            edge_pre_layer=settings.edge_pre_layer,
-            options=options,
-        )
+        encoder = CensNet(node_width, edge_width, settings.hidden, layers, options=options, **shared)
     widths = encoder.out_node_width, encoder.out_edge_width
     heads = dict[str, Head]()
     for level, found in by_level.items():
@@ -113,6 +104,13 @@ def build_model(
     decoder = build_decoder(*widths, settings, node_features) if link else None
     hops = None if settings.ego_hops == "auto" else settings.ego_hops
     return Model(encoder, heads, decoder, settings.feature_dropout, settings.ego_marks, hops)
+
+
+def _encoder_options(settings: ModelSettings, dropout: float) -> dict[str, Any]:
+    """The options that all encoders have, beside their widths and layers."""
+    names = ("residual", "activation", "pre_layers", "edge_pre_layer")
+    norm = "batch" if settings.norm == "auto" else settings.norm
+    return {"dropout": dropout, "norm": norm, **{name: getattr(settings, name) for name in names}}
 
 
 def build_decoder(node_width: int, edge_width: int, settings: ModelSettings, node_features: bool) -> LinkDecoder:
@@ -175,7 +173,12 @@ def check_ego_marks(settings: ModelSettings, targets: Sequence[Target], link: bo
 
 def build_kernel(settings: ModelSettings) -> Kernel:
     """Build the graph kernel, and refuse options that do not fit it."""
+    parameters = inspect.signature(KERNELS[settings.kernel]).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
     for name, value in settings.kernel_options.items():
+        if name not in known:
+            expected = f"expected {' or '.join(known)}" if known else "expected none: it has no options"
+            raise SettingsError(f"model.kernel_options has {quote(name)} for the kernel {settings.kernel}, {expected}")
         if isinstance(value, int | float) and value > MAX_STEPS:
             raise SettingsError(f"model.kernel_options has {name} {value}, expected at most {MAX_STEPS:,}")
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -52,29 +53,15 @@ def with_steps(settings: TrainingSettings, changed: Collection[str]) -> Training
 
 
 def build_oriented_encoder(
-    node_width: int, edge_width: int, odd_width: int, settings: ModelSettings, dropout: float
+    node_width: int, edge_width: int, odd_width: int, settings: ModelSettings, options: Mapping[str, Any]
 ) -> OrientedNet:
-    """Build the encoder of oriented data, for features of these widths."""
+    """Build the encoder of oriented data, for features of these widths; `options` are those of all encoders."""
     for name, (value, why) in UNREAD.items():
         found = getattr(settings, name)
         if found not in (value, "auto"):
             raise SettingsError(f"model.{name} is {found}, expected {value}, since {why}")
-    return OrientedNet(
-        node_width,
-        edge_width,
-        odd_width,
-        settings.hidden,
-        settings.layers,
-        dropout=dropout,
-        norm="batch" if settings.norm == "auto" else settings.norm,
-        residual=settings.residual,
-        activation=settings.activation,
-        pre_layers=settings.pre_layers,
-        edge_pre_layer=settings.edge_pre_layer,
-        heads=settings.num_heads,
-        gate=settings.gate,
-        bias=settings.bias,
-    )
+    more = {"heads": settings.num_heads, "gate": settings.gate, "bias": settings.bias, **options}
+    return OrientedNet(node_width, edge_width, odd_width, settings.hidden, settings.layers, **more)
 
 
 def build_edge_head(

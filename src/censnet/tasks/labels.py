@@ -12,18 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from censnet.data.tables.columns import (
-    ABOVE,
-    LIMIT,
-    MISSING,
-    Notation,
-    as_arrow,
-    as_text,
-    find_notation,
-    is_number,
-    read_dates,
-    read_numbers,
-)
+from censnet.data.tables.columns import MISSING, as_arrow, as_text, is_number, read_dates, read_numbers
+from censnet.data.tables.number_notation import ABOVE, LIMIT, Notation, find_notation
 from censnet.data.tables.target_spec import TargetKind
 from censnet.errors import DataError, quote
 from censnet.ops.arrays import Array, IntArray

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from torch import Tensor
 
-from censnet.data.tables.columns import Notation
+from censnet.data.tables.number_notation import Notation
 from censnet.data.tables.target_spec import TargetKind, TargetSpec, as_kind
 from censnet.errors import DataError, quote
 from censnet.levels import Level

@@ -30,7 +30,7 @@ def interrupted_after(epochs: int, steps: int, checkpoint: Path | None) -> Train
     """The error of a training that Ctrl-C interrupted: what was done, and how to resume it from its checkpoint.
 
     >>> interrupted_after(2, 0, Path("runs/a/checkpoint/member-0.safetensors"))
-    TrainingInterrupted('stopped after epoch 2: censnet train --resume --out runs/a goes on with it')
+    TrainingInterrupted("stopped after epoch 2: censnet.pipeline.resume_run('runs/a') goes on with it")
     """
     where = f"epoch {epochs + 1}, step {steps}" if steps else f"epoch {epochs}"
     return TrainingInterrupted(f"stopped after {where}", None if checkpoint is None else checkpoint.parent.parent)

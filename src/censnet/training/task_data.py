@@ -215,9 +215,10 @@ def make_task_data(
     for level in dict.fromkeys(target.level for target in targets):
         mine = [target for target in targets if target.level == level]
         rows, count = dataset.rows(level), dataset.count(level)
+        parts[level] = row_parts([split[level] for split in splits], rows, count)
         labels = [dataset.labels(level, target.column) for target in mine]
-        values = [target.encode(column) for target, column in zip(mine, labels, strict=True)]
         flipped = dataset.is_flipped if level == "edge" else None
+        values = [target.encode(column) for target, column in zip(mine, labels, strict=True)]
         if flipped is not None:  # the second row of an edge, with the ends in the opposite order
             sign = torch.from_numpy(flipped).float() * -2 + 1
             values = [
@@ -229,7 +230,6 @@ def make_task_data(
         )
         if censored is not None:
             censoring[level] = censored
-        parts[level] = row_parts([split[level] for split in splits], rows, count)
         if level == "edge" and links is not None:
             for found in (encoded, parts, censoring):
                 if level in found:

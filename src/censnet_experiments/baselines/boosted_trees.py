@@ -20,6 +20,7 @@ from censnet.data.splits.split_file import Split
 from censnet.errors import DataError
 from censnet.ops.arrays import Array
 from censnet_experiments.baselines.tree_features import TreeGraph, edge_features, node_features
+from censnet_experiments.baselines.tree_labels import label_sums
 
 Metric = Callable[[Array, Array], float]  # labels, predictions -> a score, of which more is better
 Scheme = Literal["all", "none", "past"]
@@ -162,11 +163,12 @@ class TreeResult:
     features: list[str]
 
 
-def fit_edge_trees(
+def fit_boosted_trees(
     graph: TreeGraph,
     labels: Array,
     split: Split,
     *,
+    level: Literal["node", "edge"] = "edge",
     numeric: bool = False,
     structure: bool = True,
     known_labels: bool = True,
@@ -178,7 +180,7 @@ def fit_edge_trees(
     ensemble: int = 3,
     seed: int = 0,
 ) -> TreeResult:
-    """Fit boosted trees to a target of edges, and predict validation and test rows.
+    """Fit boosted trees to a target of edges or nodes, and predict validation and test rows.
 
     A training row sees the labels of the other training rows, a validation row those of all training rows, and a test
     row those of validation rows as well if `validation_labels`. Where the split is by time, training rows have later
@@ -187,49 +189,26 @@ def fit_edge_trees(
 
     Args:
         graph: the tables.
-        labels: (E,) numbers, or classes counted from 0. Those of test rows are not read.
-        split: of the edges.
+        labels: (E,) or (N,) numbers, or classes counted from 0. Those of test rows are not read.
+        split: of the edges or nodes.
+        level: of the labels.
         numeric: whether labels are numbers.
         structure, known_labels: whether features of the graph, and known labels, are used. Neither: raw columns.
         validation_labels: whether test rows see the labels of validation rows.
-        gaps: (E,) times, whose gaps are features as well.
+        gaps: (E,) times, whose gaps are features of edges as well.
         ordered: (E,) times, where the split is by time.
         metric, candidates, ensemble, seed: as in `BoostedTrees`.
     """
     center = float(labels[split.train.numpy()].mean()) if numeric else 0.0
 
     def describe(known: Array | None) -> pd.DataFrame:
-        shown = None if known is None else labels
-        return edge_features(graph, shown, known, numeric=numeric, center=center, structure=structure, time=gaps)
+        if level == "node" and not structure:
+            return graph.nodes.astype(np.float32)
+        seen = None if known is None else label_sums(labels, known, numeric, center)
+        return node_features(graph, seen) if level == "node" else edge_features(graph, seen, structure, gaps)
 
     trees = (numeric, candidates, ensemble, metric, seed)
     return _fit(describe, labels, split, graph.categories, known_labels, validation_labels, ordered, trees)
-
-
-def fit_node_trees(
-    graph: TreeGraph,
-    labels: Array,
-    split: Split,
-    *,
-    numeric: bool = False,
-    structure: bool = True,
-    known_labels: bool = True,
-    validation_labels: bool = False,
-    metric: Metric | None = None,
-    candidates: Sequence[TreeSettings] = CANDIDATES,
-    ensemble: int = 3,
-    seed: int = 0,
-) -> TreeResult:
-    """Fit boosted trees to a target of nodes, and predict validation and test rows; otherwise as `fit_edge_trees`."""
-    center = float(labels[split.train.numpy()].mean()) if numeric else 0.0
-
-    def describe(known: Array | None) -> pd.DataFrame:
-        if not structure:
-            return graph.nodes.astype(np.float32)
-        return node_features(graph, None if known is None else labels, known, numeric=numeric, center=center)
-
-    trees = (numeric, candidates, ensemble, metric, seed)
-    return _fit(describe, labels, split, graph.categories, known_labels, validation_labels, None, trees)
 
 
 def _fit(

@@ -14,7 +14,7 @@ import pandas as pd
 from censnet.errors import DataError
 from censnet.ops.arrays import Array
 from censnet_experiments.baselines.tree_gaps import time_gaps
-from censnet_experiments.baselines.tree_labels import LabelSums, label_sums, sum_by
+from censnet_experiments.baselines.tree_labels import LabelSums, sum_by
 from censnet_experiments.baselines.tree_triads import triad_sums
 
 MOST_CATEGORIES = 250  # of a column that trees split by category; the rarer ones are one
@@ -81,14 +81,7 @@ class TreeGraph:
 
 
 def edge_features(
-    graph: TreeGraph,
-    labels: Array | None = None,
-    known: Array | None = None,
-    *,
-    numeric: bool = False,
-    center: float = 0.0,
-    structure: bool = True,
-    time: Array | None = None,
+    graph: TreeGraph, known: LabelSums | None = None, structure: bool = True, time: Array | None = None
 ) -> pd.DataFrame:
     """Features of every edge u -> v.
 
@@ -97,17 +90,14 @@ def edge_features(
       v -> u, and the triads of u and v by direction, without labels;
     - mean, minimum and maximum of each numeric column over the edges of u and of v in each direction, and over the
       edges v -> u;
-    - with `labels`: counts of the kinds of known labels and their shares (for numbers their mean and spread) over the
+    - with `known`: counts of the kinds of known labels and their shares (for numbers their mean and spread) over the
       edges of u and of v in each direction, over the other edges u -> v, and over the edges v -> u; counts of triads by
       the kinds and directions of both legs, and for numbers the mean product of two legs;
     - with `time`: the gaps of `time_gaps`.
 
     Args:
         graph: the tables.
-        labels: (E,) numbers or classes counted from 0; anything where not known.
-        known: (E,) bool: rows whose labels may be seen, by every row but themselves.
-        numeric: whether labels are numbers.
-        center: of the numbers: a constant, below which a label is of kind 0 and from which on it is of kind 1.
+        known: the labels of edges that may be seen, by every row but themselves.
         structure: whether anything but columns is seen.
         time: (E,) of each edge.
     """
@@ -123,35 +113,25 @@ def edge_features(
                 found |= _aggregates(numbers, group, ids, count, f"{end}, {way}")
         pair, reverse = _pairs(u, v, count)
         found |= _aggregates(numbers, pair, reverse, int(max(pair.max(), reverse.max())) + 1, "reverse")
-    if labels is not None and known is not None:
-        found |= _edge_labels(graph, label_sums(labels, known, numeric, center))
+    if known is not None:
+        found |= _edge_labels(graph, known)
     if time is not None:
         found |= time_gaps(u, v, time, count)
     return pd.DataFrame({name: values.astype(np.float32) for name, values in found.items()})
 
 
-def node_features(
-    graph: TreeGraph,
-    labels: Array | None = None,
-    known: Array | None = None,
-    *,
-    numeric: bool = False,
-    center: float = 0.0,
-) -> pd.DataFrame:
+def node_features(graph: TreeGraph, known: LabelSums | None = None) -> pd.DataFrame:
     """Features of every node.
 
     - its own columns; its edges and distinct neighbors in each direction, and neighbors in both;
     - mean, minimum and maximum of the numeric columns of its edges and of its neighbors, in each direction;
-    - with `labels`: counts of the kinds of known labels of neighbors and their shares (mean and spread) by direction.
+    - with `known`: counts of the kinds of known labels of neighbors and their shares (mean and spread) by direction.
 
     A loop makes a node its own neighbor; its label is left out there.
 
     Args:
         graph: the tables.
-        labels: (N,) numbers or classes counted from 0; anything where not known.
-        known: (N,) bool: rows whose labels may be seen, by every row but themselves.
-        numeric: whether labels are numbers.
-        center: of the numbers, as in `edge_features`.
+        known: the labels of nodes that may be seen, by every row but themselves.
     """
     u, v, count = graph.source, graph.target, graph.num_nodes
     everybody = np.arange(count)
@@ -162,18 +142,15 @@ def node_features(
     found["mutual neighbors"] = np.bincount(u[mutual], minlength=count)
     edge_numbers = graph.edges[[name for name in graph.edges if name not in graph.categories]]
     node_numbers = graph.nodes[[name for name in graph.nodes if name not in graph.categories]]
-    known_sums = None
-    if labels is not None and known is not None:
-        known_sums = label_sums(labels, known, numeric, center)
     for way, own, other in (("outgoing", u, v), ("incoming", v, u)):
         found[f"{way}: edges"] = np.bincount(own, minlength=count)
         found[f"{way}: neighbors"] = np.bincount(own[first], minlength=count)
         found |= _aggregates(edge_numbers, own, everybody, count, way)
         neighbors = node_numbers.iloc[other].add_prefix("neighbor ")
         found |= _aggregates(neighbors, own, everybody, count, way)
-        if known_sums is not None:
-            seen = known_sums.channels[other] * (own != other)[:, None]
-            found |= known_sums.describe(sum_by(own, seen, count), f"{way}: known labels,")
+        if known is not None:
+            seen = known.channels[other] * (own != other)[:, None]
+            found |= known.describe(sum_by(own, seen, count), f"{way}: known labels,")
     return pd.DataFrame({name: values.astype(np.float32) for name, values in found.items()})
 
 

@@ -49,10 +49,11 @@ def label_sums(labels: Array, known: Array, numeric: bool, center: float = 0.0) 
     """What the known labels add to sums.
 
     Args:
-        labels: (rows,): numbers, or classes counted from 0.
+        labels: (rows,): numbers, or classes counted from 0; anything where not known.
         known: (rows,) bool, whose labels may be seen.
         numeric: whether labels are numbers rather than classes.
-        center: of the numbers. It must be the same whenever features are computed for one model.
+        center: of the numbers: below it a label is of kind 0, from it on of kind 1. It must be the same whenever
+            features are computed for one model.
     """
     values = np.where(known, labels, 0.0)
     if not numeric:

@@ -8,8 +8,7 @@ from sklearn.metrics import roc_auc_score
 from censnet.data.splits.splitters import by_time, ratio
 from censnet_experiments.baselines.boosted_trees import (
     TreeSettings,
-    fit_edge_trees,
-    fit_node_trees,
+    fit_boosted_trees,
     negative_rmse,
 )
 from censnet_experiments.baselines.tree_features import TreeGraph
@@ -32,12 +31,12 @@ def ratings() -> pd.DataFrame:
 def test_known_labels_of_the_target_predict_the_sign_and_the_rating(ratings):
     graph, split = TreeGraph.of(ratings), ratio(len(ratings), seed=1)
     sign, rating, test = ratings["sign"].to_numpy(), ratings["rating"].to_numpy(), split.test.numpy()
-    result = fit_edge_trees(graph, sign, split, candidates=QUICK, ensemble=1)
+    result = fit_boosted_trees(graph, sign, split, candidates=QUICK, ensemble=1)
     best = roc_auc_score(sign[test], ratings["opinion"].to_numpy()[test])  # who knows the opinion itself
     assert roc_auc_score(sign[test], result.test) > best - 0.03
-    blind = fit_edge_trees(graph, sign, split, known_labels=False, candidates=QUICK, ensemble=1)
+    blind = fit_boosted_trees(graph, sign, split, known_labels=False, candidates=QUICK, ensemble=1)
     assert roc_auc_score(sign[test], blind.test) < best - 0.1  # better than chance: degrees tell some nodes apart
-    found = fit_edge_trees(graph, rating, split, numeric=True, validation_labels=True, candidates=QUICK, ensemble=2)
+    found = fit_boosted_trees(graph, rating, split, numeric=True, validation_labels=True, candidates=QUICK, ensemble=2)
     assert -negative_rmse(rating[test], found.test) < 0.6
     assert len(found.validation) == len(split.validation)
 
@@ -47,7 +46,7 @@ def test_shuffled_labels_end_at_chance(ratings):
     for seed in range(3):
         shuffled = np.random.default_rng(seed).permutation(ratings["sign"].to_numpy())
         split = ratio(len(shuffled), (0.5, 0.1, 0.4), seed=seed)
-        result = fit_edge_trees(TreeGraph.of(ratings), shuffled, split, candidates=QUICK, ensemble=1)
+        result = fit_boosted_trees(TreeGraph.of(ratings), shuffled, split, candidates=QUICK, ensemble=1)
         areas.append(roc_auc_score(shuffled[split.test.numpy()], result.test))
     assert abs(np.mean(areas) - 0.5) < 0.02
 
@@ -57,7 +56,7 @@ def test_labels_of_test_rows_are_not_read(ratings):
     other = sign.copy()
     other[split.test.numpy()] = 0
     first, again = (
-        fit_edge_trees(graph, labels, split, validation_labels=True, candidates=QUICK, ensemble=1)
+        fit_boosted_trees(graph, labels, split, validation_labels=True, candidates=QUICK, ensemble=1)
         for labels in (sign, other)
     )
     np.testing.assert_array_equal(first.test, again.test)
@@ -66,7 +65,7 @@ def test_labels_of_test_rows_are_not_read(ratings):
 def test_a_split_by_time_chooses_how_labels_are_shown(ratings):
     time = np.arange(len(ratings), dtype=float)
     split, sign = by_time(time), ratings["sign"].to_numpy()
-    result = fit_edge_trees(TreeGraph.of(ratings), sign, split, ordered=time, candidates=QUICK, ensemble=1)
+    result = fit_boosted_trees(TreeGraph.of(ratings), sign, split, ordered=time, candidates=QUICK, ensemble=1)
     assert result.scheme in ("all", "past")
     assert roc_auc_score(sign[split.test.numpy()], result.test) > 0.88
 
@@ -78,7 +77,7 @@ def test_nodes_are_told_by_their_neighbors():
     keep = (labels[source] == labels[target]) | (draw.random(20_000) < 0.1)
     edges = pd.DataFrame({"source": source[keep], "target": target[keep]})
     graph, split = TreeGraph.of(edges, pd.DataFrame({"id": range(600)})), ratio(600, seed=0)
-    result = fit_node_trees(graph, labels, split, candidates=QUICK, ensemble=1)
+    result = fit_boosted_trees(graph, labels, split, level="node", candidates=QUICK, ensemble=1)
     assert result.test.shape == (60, 3)
     assert (result.test.argmax(1) == labels[split.test.numpy()]).mean() > 0.95
 
@@ -91,7 +90,7 @@ def test_categories_are_split_as_categories():
     edges = pd.DataFrame({"source": ends[0], "target": ends[1], "channel": channel})
     graph = TreeGraph.of(edges, edge_columns=["channel"])
     split = ratio(4_000, seed=0)
-    result = fit_edge_trees(graph, even, split, structure=False, known_labels=False, candidates=QUICK, ensemble=1)
+    result = fit_boosted_trees(graph, even, split, structure=False, known_labels=False, candidates=QUICK, ensemble=1)
     assert result.features == ["channel"]
     assert roc_auc_score(even[split.test.numpy()], result.test) > 0.99
 
@@ -103,6 +102,6 @@ def test_shuffled_signs_of_otc_end_at_chance(real_data):
     for seed in range(3):
         split = split_at_random(edges, seed)
         sign = np.random.default_rng(seed).permutation(edges["sign"].to_numpy())
-        result = fit_edge_trees(TreeGraph.of(edges), sign, split, candidates=QUICK, ensemble=1)
+        result = fit_boosted_trees(TreeGraph.of(edges), sign, split, candidates=QUICK, ensemble=1)
         areas.append(roc_auc_score(sign[split.test.numpy()], result.test))
     assert abs(np.mean(areas) - 0.5) < 0.02

@@ -18,7 +18,6 @@ from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import prepare
 from censnet.pipeline.results import make_run
-from censnet.selection.candidates import SelectionRecord
 from censnet.selection.self_training import fit_ensemble
 from censnet.settings import build
 from censnet.settings.build import MakeEncoder
@@ -239,7 +238,7 @@ def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, m
         assert count_members(selection.model) == 1
         losses = [row["loss"] for row in selection.fit_result.history]
         assert losses[-1] < 0.8 * losses[0]
-    run = make_run(prepared, selections, SelectionRecord.of(selections), 0.0, torch.device("cpu"))
+    run = make_run(prepared, selections, 0.0, torch.device("cpu"))
     assert run.metrics["train"]["node"]["accuracy"] > 0.6
     assert run.config.selection is not None
 

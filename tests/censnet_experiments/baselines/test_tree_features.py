@@ -8,6 +8,7 @@ import pytest
 from censnet.errors import DataError
 from censnet_experiments.baselines.tree_features import TreeGraph, edge_features, node_features
 from censnet_experiments.baselines.tree_gaps import time_gaps
+from censnet_experiments.baselines.tree_labels import label_sums
 from censnet_experiments.baselines.tree_triads import triad_sums
 
 
@@ -29,7 +30,9 @@ def edges() -> pd.DataFrame:
 
 def test_features_of_a_small_graph_by_hand():
     edges = pd.DataFrame({"source": list("ababc"), "target": list("babca"), "amount": [1.0, 2, 3, 4, 5]})
-    found = edge_features(TreeGraph.of(edges, edge_columns=["amount"]), np.array([1, 0, 1, 1, 0]), np.ones(5, bool))
+    found = edge_features(
+        TreeGraph.of(edges, edge_columns=["amount"]), label_sums(np.array([1, 0, 1, 1, 0]), np.ones(5, bool), False)
+    )
     first = found.iloc[0]  # a -> b, which also goes in row 2
     assert first["source, outgoing: edges"] == 2
     assert first["source, outgoing: neighbors"] == 1
@@ -52,11 +55,11 @@ def test_no_feature_of_an_edge_depends_on_its_own_label(edges, numeric):
     draw = np.random.default_rng(1)
     labels = draw.normal(size=90) if numeric else draw.integers(0, 2, 90)
     known = draw.random(90) < 0.7
-    before = edge_features(graph, labels, known, numeric=numeric, time=edges["time"].to_numpy())
+    before = edge_features(graph, label_sums(labels, known, numeric), time=edges["time"].to_numpy())
     for row in np.flatnonzero(known)[:25]:
         other = labels.copy()
         other[row] = labels[row] + 3 if numeric else 1 - labels[row]
-        after = edge_features(graph, other, known, numeric=numeric, time=edges["time"].to_numpy())
+        after = edge_features(graph, label_sums(other, known, numeric), time=edges["time"].to_numpy())
         np.testing.assert_allclose(after.iloc[row], before.iloc[row], atol=1e-6)
         assert not after.equals(before)  # others see it
 
@@ -65,7 +68,8 @@ def test_labels_that_are_not_known_change_nothing(edges):
     graph, known = TreeGraph.of(edges), np.arange(90) < 60
     labels = np.random.default_rng(1).integers(0, 2, 90)
     hidden = np.where(known, labels, 1 - labels)
-    pd.testing.assert_frame_equal(edge_features(graph, labels, known), edge_features(graph, hidden, known))
+    one, other = (edge_features(graph, label_sums(seen, known, False)) for seen in (labels, hidden))
+    pd.testing.assert_frame_equal(one, other)
 
 
 def test_triads_are_counted_as_in_the_adjacency_matrix(edges):
@@ -105,7 +109,7 @@ def test_features_of_nodes_count_neighbors_as_networkx_does(edges):
     nodes = pd.DataFrame({"id": range(14), "x": draw.normal(size=14)})  # two without an edge
     graph = TreeGraph.of(edges, nodes, ["amount"], ["x"])
     labels, known = draw.integers(0, 2, 14), np.ones(14, bool)
-    found = node_features(graph, labels, known)
+    found = node_features(graph, label_sums(labels, known, False))
     net = nx.DiGraph(list(zip(edges["source"], edges["target"], strict=True)))
     net.add_nodes_from(range(14))
     for node in range(14):
@@ -118,7 +122,7 @@ def test_features_of_nodes_count_neighbors_as_networkx_does(edges):
         np.testing.assert_allclose(found["outgoing: amount mean"][node], out["amount"].mean(), rtol=1e-5)
         expected = nodes["x"][out["target"]].max()
         np.testing.assert_allclose(found["outgoing: neighbor x max"][node], expected, rtol=1e-5)
-    changed = node_features(graph, np.where(np.arange(14) == 3, 1 - labels, labels), known)
+    changed = node_features(graph, label_sums(np.where(np.arange(14) == 3, 1 - labels, labels), known, False))
     pd.testing.assert_series_equal(changed.iloc[3], found.iloc[3])  # though node 3 may have a loop
 
 

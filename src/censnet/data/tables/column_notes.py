@@ -11,24 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from censnet.data.tables.columns import (
-    EXPONENT,
-    NUMBER,
-    as_arrow,
-    find_notation,
-    is_ambiguous,
-    matches,
-    read_numbers,
-)
+from censnet.data.tables.columns import as_arrow, read_numbers
 from censnet.data.tables.feature_encoding import FARTHEST, Column
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note
+from censnet.data.tables.number_notation import EXPONENT, NUMBER, find_notation, is_ambiguous, matches
 from censnet.data.tables.schema import Schema
 from censnet.errors import first_few, location, quote
 from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import column_option
 from censnet.text import count, plural
 
 logger = logging.getLogger(__name__)
@@ -145,7 +139,6 @@ def _text_columns(tables: Tables, schema: Schema) -> Iterator[tuple[str, str, Co
 
 def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | None:
     """A doubt on how a column is read, and what to do about it; None where there is none."""
-    number = f"--column {name}=number"
     if column is not None and column.kind == "vector":
         listed = _find_doubtful_list(values, len(column.mean))
         if listed is None:
@@ -160,9 +153,10 @@ def _doubt(values: pa.ChunkedArray, name: str, column: Column | None) -> str | N
         example = next(value for value in values.to_pylist() if value is not None and "," in value).strip()
         read = example.replace(",", "")
         if len(read_numbers(values, "point").bad) <= (1 - NEARLY_ALL) * len(values):
+            decimals, number = (column_option((name, kind)) for kind in ("decimal-comma", "number"))
             return (
                 f"{quote(example)} is read as {read}, its comma grouping digits: if it stands before decimals, give "
-                f"--column {name}=decimal-comma, and if not, {number}"
+                f"{decimals}, and if not, {number}"
             )
     other = _find_other_notation(values)
     if other is None or other[2] < NEARLY_ALL:

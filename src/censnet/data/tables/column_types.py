@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from censnet.data.tables.columns import (
     Kind,
-    find_notation,
     is_list,
     is_number,
     list_width,
@@ -20,6 +19,7 @@ from censnet.data.tables.columns import (
     share_of_lists,
 )
 from censnet.data.tables.keys import says_split
+from censnet.data.tables.number_notation import find_notation
 from censnet.text import plural
 
 MAX_CATEGORIES = 100

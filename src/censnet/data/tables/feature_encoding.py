@@ -13,16 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from censnet.data.tables.columns import (
     USED,
     Kind,
-    Notation,
     Parsed,
     as_text,
-    is_limit,
     read_booleans,
     read_dates,
     read_numbers,
     read_vectors,
 )
 from censnet.data.tables.notes import RowError
+from censnet.data.tables.number_notation import Notation, is_limit
 from censnet.errors import quote
 from censnet.ops.arrays import Array, BoolArray, FloatArray
 

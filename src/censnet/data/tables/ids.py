@@ -15,9 +15,10 @@ from censnet.data.tables.columns import as_arrow, as_text, is_missing
 from censnet.data.tables.files import Tables
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.suggest_keys import option_hint, suggest_id
+from censnet.data.tables.suggest_keys import suggest_id
 from censnet.errors import DataError, quote
 from censnet.ops.arrays import Array, IntArray
+from censnet.option_names import column_option
 from censnet.text import count
 
 _DIGITS = {"float": 24, "float32": 24, "halffloat": 11, "float16": 11}  # bits of a whole number that a fraction holds
@@ -315,7 +316,7 @@ def resolve_ids(tables: Tables, keys: Keys, problems: RowErrors, notes: list[Not
                 found = f"none of its ids is in {name}: the first is {quote(first)}, and {name} has "
                 hint = "" if alike[0] is None else " (ids are compared as they are written, so write both alike)"
                 if id_column is None:
-                    option = option_hint({"id": suggest_id(nodes, edges[column]) or "COLUMN"})
+                    option = column_option((suggest_id(nodes, edges[column]) or "COLUMN", "id"))
                     hint = f", the number of a row, for it has no id (if one has another name: {option})"
                 raise DataError(found + quote(alike[0] or known_first) + hint, tables.name("edges"), column=column)
             where = f"{name} has {count(len(known), 'id')}" if edge_graph is None else f"in {name}, in the same graph"

@@ -14,6 +14,7 @@ import pandas as pd
 from censnet.data.tables.columns import as_arrow, read_numbers
 from censnet.errors import DataError
 from censnet.ops.arrays import FloatArray, IntArray
+from censnet.option_names import column_option, target_option
 
 NEGATIVE = (
     "expected the negative, since its sign follows the order of the ends: leave one row of each pair out, or negate"
@@ -34,8 +35,10 @@ def oriented_columns(
     features = [name for name, kind in decided.items() if kind == "oriented"]
     both = next((name for name in features if name in targets), None)
     if both is not None:
-        raise DataError(f"is predicted, and said to be oriented by --column {both}=oriented, expected one of both: ask "
-                        f"for --target edge:{both}=oriented", file, column=both)  # fmt: skip
+        said, asked = column_option((both, "oriented")), target_option(f"edge:{both}=oriented")
+        raise DataError(
+            f"is predicted, and said to be oriented by {said}, expected one of both: ask for {asked}", file, column=both
+        )
     return [*features, *oriented]
 
 

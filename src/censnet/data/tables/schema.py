@@ -16,9 +16,10 @@ from pydantic import (
     model_validator,
 )
 
-from censnet.data.tables.columns import DECIMAL_COMMA, USED, Notation
+from censnet.data.tables.columns import DECIMAL_COMMA, USED
 from censnet.data.tables.feature_encoding import Column
 from censnet.data.tables.keys import TABLES
+from censnet.data.tables.number_notation import Notation
 from censnet.errors import DataError
 from censnet.levels import COLUMN_LEVELS, Level
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -12,6 +11,7 @@ import pyarrow as pa
 
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.keys import find_key
+from censnet.option_names import column_option
 
 _ROWS, _COLUMNS = 10_000, 40  # that are looked at
 _SHARED = 0.2  # of the values of one column that are in another, from which both may name nodes
@@ -76,18 +76,8 @@ def ends_hint(frame: pd.DataFrame, known: Mapping[str, str], ids: pd.Series | No
     if not found and smiles is not None and not known and find_key(frame.columns, "smiles") is None:
         found = {"smiles": smiles}
     missing = {role: "COLUMN" for role in ("source", "target") if role not in known}
-    return f"(if they have other names: {option_hint(found or missing)})"
-
-
-def option_hint(roles: Mapping[str, str]) -> str:
-    """The option that gives columns these roles.
-
-    >>> option_hint({"source": "paid by", "target": "payee"})
-    "--column 'paid by=source' --column payee=target; in Python, overrides"
-    """
-    return (
-        " ".join(f"--column {shlex.quote(f'{name}={role}')}" for role, name in roles.items()) + "; in Python, overrides"
-    )
+    option = column_option(*((column, role) for role, column in (found or missing).items()))
+    return f"(if they have other names: {option})"
 
 
 def _may_be_ids(series: pd.Series) -> bool:

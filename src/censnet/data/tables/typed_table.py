@@ -14,17 +14,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.tables.column_types import MAX_CATEGORIES, find_kind
-from censnet.data.tables.columns import (
-    DECIMAL_COMMA,
-    USED,
-    Kind,
-    Notation,
-    Parsed,
-    as_arrow,
-    as_text,
-    list_width,
-    read_numbers,
-)
+from censnet.data.tables.columns import DECIMAL_COMMA, USED, Kind, Parsed, as_arrow, as_text, list_width, read_numbers
 from censnet.data.tables.feature_encoding import (
     CHOSEN,
     EXPECTED,
@@ -37,11 +27,13 @@ from censnet.data.tables.feature_encoding import (
     summarize_each,
 )
 from censnet.data.tables.notes import RowError
+from censnet.data.tables.number_notation import Notation
 from censnet.data.tables.row_errors import locate
 from censnet.data.tables.schema import Schema, TableSchema
 from censnet.errors import DataError, quote
 from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray
+from censnet.option_names import column_option
 
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
 _MAX_MESSAGES = 3  # on one row
@@ -138,8 +130,12 @@ def type_column(
         return TypedColumn(column, values)
     if column.kind == "category":
         if column.chosen and file is not None and as_text(values).null_count == len(values):
-            raise DataError(f"holds no value in any row, expected the category that --column {name}=category asks for: "
-                            "leave that out", file, column=name)  # fmt: skip
+            asked = column_option((name, "category"))
+            raise DataError(
+                f"holds no value in any row, expected the category that {asked} asks for: leave that out",
+                file,
+                column=name,
+            )
         return TypedColumn(column, values)
     width = list_width(values) if column.kind == "vector" else 1
     parsed = parse_values(column.kind, values, width, notation)
@@ -191,7 +187,7 @@ def _find_scaling(column: Column, numbers: Array) -> Column:
 
 def _refuse(column: Column, values: pa.ChunkedArray, parsed: Parsed, width: int, file: str | None) -> NoReturn:
     """Raise, for the user said that a column is of a kind of which it has no value."""
-    asked = f"--column {column.name}={column.kind} asks for: leave that out, or choose another kind"
+    asked = f"{column_option((column.name, column.kind))} asks for: leave that out, or choose another kind"
     present = np.flatnonzero(~np.isnan(parsed.matrix).all(axis=1)) if width else np.zeros(0, np.int64)
     bad = parsed.bad if len(parsed.bad) else present
     if len(bad) == 0:
