@@ -1,4 +1,4 @@
-"""Figures of the demo: learning curves, test accuracy, and embeddings of nodes and edges in two dimensions."""
+"""Figures of the demo: learning curves and test accuracy, and what other figures share with them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
-from sklearn.decomposition import PCA
-from sklearn.manifold import TSNE
-from sklearn.neighbors import NearestNeighbors
 
-INK, FAINT, BETWEEN = "#222222", "#8a8a8a", "#c4c4c4"
+INK, FAINT = "#222222", "#8a8a8a"
 # Paul Tol's muted scheme, distinguishable with color vision deficiency
 COLORS = "#332288", "#CC6677", "#117733", "#DDAA33", "#88CCEE", "#882255", "#44AA99", "#999933", "#AA4499"
 DOTS_PER_INCH = 160
@@ -53,68 +49,15 @@ class MethodScores:
         return fmean(self.tested)
 
 
-@dataclass(frozen=True)
-class EmbeddingPanel:
-    """Embeddings with the class of each; an edge between two classes has -1.
-
-    Args:
-        title: above the panel.
-        values: the embedding.
-        labels: class of each row of values.
-
-    Shape:
-        values (n, d), labels (n,).
-    """
-
-    title: str
-    values: NDArray[np.float32]
-    labels: NDArray[np.int64]
-
-
 def draw_curves(methods: Sequence[MethodScores], title: str, subtitle: str, path: Path) -> None:
     """Validation accuracy by epoch on the left, test accuracy of the best epoch on the right."""
-    figure = _figure(11.5, 5.2)
+    figure = make_figure(11.5, 5.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1), gridspec_kw={"wspace": 0.08})
     figure.subplots_adjust(left=0.045, right=0.985, top=0.735, bottom=0.12)
-    _head(figure, title, subtitle)
+    write_head(figure, title, subtitle)
     _draw_epochs(left, methods)
     _draw_tests(right, methods)
-    _save(figure, path)
-
-
-def draw_embeddings(
-    panels: Sequence[EmbeddingPanel], classes: Sequence[str], title: str, subtitle: str, path: Path
-) -> None:
-    """Embeddings in two dimensions, one panel each, colored and labeled by class."""
-    figure = _figure(5.75 * len(panels), 6.9)
-    every = np.atleast_1d(figure.subplots(1, len(panels)))
-    figure.subplots_adjust(left=0.015, right=0.985, top=0.785, bottom=0.02, wspace=0.04)
-    _head(figure, title, subtitle)
-    for axes, panel in zip(every, panels, strict=True):
-        _draw_panel(axes, panel, classes)
-    _save(figure, path)
-
-
-def tsne_2d(values: NDArray[np.float32], seed: int = 0) -> NDArray[np.float64]:
-    """t-SNE with cosine distance of 50 principal components. (n, d) -> (n, 2)."""
-    reduced = PCA(min(50, *values.shape), random_state=seed).fit_transform(values)
-    perplexity = min(30.0, max(2.0, len(values) / 10))
-    tsne = TSNE(perplexity=perplexity, metric="cosine", init="pca", max_iter=600, random_state=seed)
-    flat: NDArray[np.float64] = tsne.fit_transform(reduced)
-    return flat
-
-
-def nearest_neighbor_accuracy(values: NDArray[np.float32], labels: NDArray[np.int64], rows: NDArray[np.int64]) -> float:
-    """The share of some rows whose nearest other row by cosine distance has the same class.
-
-    >>> angles = np.radians([0, 1, 50, 65, 85])
-    >>> values = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    >>> nearest_neighbor_accuracy(values, np.array([0, 0, 1, 1, 0]), np.arange(5))
-    0.8
-    """
-    _, nearest = NearestNeighbors(n_neighbors=2, metric="cosine").fit(values).kneighbors(values[rows])
-    other = np.where(nearest[:, 0] == rows, nearest[:, 1], nearest[:, 0])
-    return float((labels[other] == labels[rows]).mean())
+    save_figure(figure, path)
 
 
 def _draw_epochs(axes: Axes, methods: Sequence[MethodScores]) -> None:
@@ -127,12 +70,12 @@ def _draw_epochs(axes: Axes, methods: Sequence[MethodScores]) -> None:
         common = min(len(curve) for curve in method.curves)
         mean = 100 * np.mean([curve[:common] for curve in method.curves], axis=0)
         axes.plot(np.arange(1, common + 1), mean, color=color, linewidth=2)
-        names.append(_write(axes, (common + 2, mean[-1]), method.name, color, ha="left"))
+        names.append(write_label(axes, (common + 2, mean[-1]), method.name, color, ha="left"))
     chosen = [100 * curve[best - 1] for one in methods for curve, best in zip(one.curves, one.best_epochs, strict=True)]
     axes.set_ylim(min(chosen) - 16, min(max(chosen) + 3, 101))  # the first epochs are left out
     axes.set_xlim(0, 1.3 * max(len(curve) for one in methods for curve in one.curves))
     axes.set_xlabel(EPOCHS if len(methods[0].curves) == 1 else f"{EPOCHS}; thick: mean over splits", color=FAINT)
-    _push_apart(axes, names)
+    push_apart(axes, names)
 
 
 def _draw_tests(axes: Axes, methods: Sequence[MethodScores]) -> None:
@@ -143,7 +86,7 @@ def _draw_tests(axes: Axes, methods: Sequence[MethodScores]) -> None:
         axes.plot([100 * x for x in method.tested], [place] * len(method.tested), "o", color=color, markersize=8,
                   alpha=0.55, markeredgewidth=0)  # fmt: skip
         axes.plot([mean] * 2, [place - 0.15, place + 0.15], color=color, linewidth=3)
-        names.append(_write(axes, (mean, place + 0.29), f"{method.name}  {mean:.1f}", color))
+        names.append(write_label(axes, (mean, place + 0.29), f"{method.name}  {mean:.1f}", color))
         if method.published is not None:
             known, spread = method.published
             axes.errorbar(known, place - 0.24, xerr=spread, fmt="D", color=FAINT, markersize=5, linewidth=1.2)
@@ -153,37 +96,10 @@ def _draw_tests(axes: Axes, methods: Sequence[MethodScores]) -> None:
     axes.margins(x=0.16)
     axes.set_yticks([])
     axes.set_xlabel("diamond: published, with its spread", color=FAINT)
-    _push_apart(axes, names)
+    push_apart(axes, names)
 
 
-def _draw_panel(axes: Axes, panel: EmbeddingPanel, classes: Sequence[str]) -> None:
-    flat = tsne_2d(panel.values)
-    size = float(np.clip(14000 / len(flat), 4, 60))
-    order = np.random.default_rng(0).permutation(len(flat))  # so that no class covers the others
-    tints = np.array([*(COLORS[number % len(COLORS)] for number in range(len(classes))), BETWEEN])
-    x, y = flat[order].T
-    axes.scatter(x, y, s=size, c=tints[panel.labels[order]], alpha=0.8, linewidths=0)
-    axes.set_title(panel.title, loc="left", fontsize=12, color=INK, linespacing=1.35)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_visible(False)
-    axes.margins(0.04)
-    names = [
-        _write(axes, _densest(flat[panel.labels == number]), name.replace("_", " "), str(tints[number]))
-        for number, name in enumerate(classes)
-        if (panel.labels == number).any()
-    ]
-    _push_apart(axes, names)
-
-
-def _densest(points: NDArray[np.float64]) -> tuple[float, float]:
-    """The point with the densest neighborhood."""
-    near = NearestNeighbors(n_neighbors=max(1, len(points) // 4)).fit(points).kneighbors(points)[0][:, -1]
-    x, y = points[near.argmin()]
-    return float(x), float(y)
-
-
-def _write(axes: Axes, place: tuple[float, float], text: str, color: str, ha: str = "center") -> Annotation:
+def write_label(axes: Axes, place: tuple[float, float], text: str, color: str, ha: str = "center") -> Annotation:
     """Write a label in a darker tone of its color, with a white outline, readable on dots."""
     dark = tuple(0.72 * channel for channel in to_rgb(color))
     return axes.annotate(
@@ -192,7 +108,7 @@ def _write(axes: Axes, place: tuple[float, float], text: str, color: str, ha: st
     )  # fmt: skip
 
 
-def _push_apart(axes: Axes, names: Sequence[Annotation], most: int = 200) -> None:
+def push_apart(axes: Axes, names: Sequence[Annotation], most: int = 200) -> None:
     """Move overlapping labels apart vertically, and into the axes horizontally."""
     axes.autoscale_view()
     frame = axes.get_window_extent()
@@ -214,13 +130,13 @@ def _push_apart(axes: Axes, names: Sequence[Annotation], most: int = 200) -> Non
         name.set_position((float(x), float(y)))
 
 
-def _figure(width: float, height: float) -> Figure:
+def make_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
 
-def _head(figure: Figure, title: str, subtitle: str) -> None:
+def write_head(figure: Figure, title: str, subtitle: str) -> None:
     height = figure.get_figheight()
     figure.text(0.015, 1 - 0.18 / height, title, fontsize=16, fontweight="bold", color=INK, va="top")
     lines = fill(subtitle, round(12 * figure.get_figwidth()))
@@ -237,6 +153,6 @@ def _clean(axes: Axes, title: str, grid: Literal["x", "y"]) -> None:
     axes.set_axisbelow(True)
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
