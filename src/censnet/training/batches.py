@@ -266,7 +266,7 @@ class EgoBatches:
         self.task_data, self.settings, self.hops = task_data, settings, hops
         self.rows = (task_data.parts["node"][:, 0] == 0).nonzero().squeeze(1)
         size = mean_ego_size(self.graph.incidence, self.rows, hops)
-        said = f"a neighborhood of {count(hops, 'hop')} has {size:,.0f} nodes and edges in the mean"
+        said = f"a neighborhood of {count(hops, 'hop')} has at most {size:,.0f} nodes and edges in the mean"
         if size * len(self.rows) > MAX_EGO_TOTAL:
             raise SettingsError(
                 f"model.ego_marks is true, expected false, or fewer model.ego_hops: {said}, and there are "
