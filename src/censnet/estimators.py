@@ -44,7 +44,7 @@ from censnet.tasks.labels import read_finite
 from censnet.tasks.predictions import probabilities
 from censnet.tasks.targets import output_slices
 from censnet.training.devices import find_device, make_accelerator
-from censnet.training.evaluator import average
+from censnet.training.ensemble import average
 
 SMILES = "smiles"
 PROMOTED = {  # parameters of the estimators -> the settings they are

@@ -22,7 +22,8 @@ from censnet.selection.self_training import fit_ensemble
 from censnet.settings.presets import make_settings
 from censnet.tasks.metrics import MONITORS
 from censnet.training.devices import make_accelerator
-from censnet.training.evaluator import Evaluator, average, infer
+from censnet.training.ensemble import average
+from censnet.training.evaluator import Evaluator, infer
 from censnet.training.task_data import TaskData
 from censnet_experiments.baselines.encoders import baseline_encoder
 from censnet_experiments.data import PresetData

@@ -13,7 +13,7 @@ from censnet.data.tables.files import Tables
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
 from censnet.training import evaluator as infer_module
-from censnet.training.evaluator import average
+from censnet.training.ensemble import average
 
 
 @pytest.fixture(scope="module")

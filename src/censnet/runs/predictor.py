@@ -27,7 +27,7 @@ from censnet.ops.graph_set import GraphSet
 from censnet.option_names import name_option, setting_option
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
-from censnet.runs.known_labels import KnownLabels, merge
+from censnet.runs.known_labels_in_prediction import KnownLabels, merge
 from censnet.runs.links import check_link_options, link_table
 from censnet.settings.build import model_inputs
 from censnet.tasks.inputs import ModelInputs

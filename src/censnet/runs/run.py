@@ -42,7 +42,8 @@ from censnet.runs.predictor import Keep, Predictor
 from censnet.settings.build import has_ordered_links
 from censnet.text import count
 from censnet.training.devices import find_device
-from censnet.training.evaluator import Scores, combine, score_rows, score_split
+from censnet.training.ensemble import combine
+from censnet.training.evaluator import Scores, score_rows, score_split
 from censnet.training.history import history_csv
 from censnet.training.task_data import TaskData, make_task_data, row_censoring, row_labels
 

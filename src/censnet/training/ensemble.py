@@ -1,4 +1,4 @@
-"""Training of several members: as one batched model where that is faster, else one after the other."""
+"""Several members: trained as one batched model where that is faster, else one after the other, and then averaged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 
 import torch
 from accelerate import Accelerator
+from torch import Tensor
 
+from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, RowOutputs, dense
 from censnet.nn.ensemble import split_members, stack_members
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.settings.schema import Settings, TrainingSettings
+from censnet.tasks.targets import Target, output_slices
 from censnet.training.callbacks import Callback
 from censnet.training.history import HistoryFile
 from censnet.training.task_data import TaskData, graphs_with
@@ -163,3 +166,28 @@ def can_batch_members(task_data: TaskData, settings: Settings, members: int, dev
             return False
     values = rows * settings.model.hidden
     return values * members <= BATCHED_ON_GPU and (device.type != "cpu" or values <= BATCHED_ON_CPU)
+
+
+def combine(targets: Sequence[Target], members: Sequence[RowOutputs]) -> RowOutputs:
+    """Average the outputs of the members of an ensemble (see `average`), in chunks where theirs are."""
+    chunked = [outputs for outputs in members if isinstance(outputs, ChunkedOutputs)]
+    if len(chunked) == len(members):
+        return CombinedOutputs(chunked, lambda outputs: average(targets, outputs))
+    return average(targets, torch.stack([dense(outputs) for outputs in members]))
+
+
+def average(targets: Sequence[Target], outputs: Tensor) -> Tensor:
+    """Average the outputs of M members: the logit of the mean probability, the mean number. (M, n, w) -> (n, w)."""
+    if len(outputs) == 1:
+        return outputs[0]
+    found = []
+    for target, part in zip(targets, output_slices(targets), strict=True):
+        x = outputs[..., part].double()
+        if target.kind == "binary":
+            x = x.sigmoid().mean(0).logit(eps=1e-12)
+        elif target.kind == "multiclass":
+            x = x.softmax(2).mean(0).clamp(min=1e-30).log()
+        else:
+            x = x.mean(0)
+        found.append(x.float())
+    return torch.cat(found, dim=1)

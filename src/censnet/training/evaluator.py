@@ -12,7 +12,7 @@ from torch import Tensor
 
 from censnet.data.splits.split_file import PARTS
 from censnet.errors import SettingsError
-from censnet.nn.chunked import ChunkedOutputs, CombinedOutputs, HeadOutputs, LazyOutputs, RowOutputs, dense, join
+from censnet.nn.chunked import HeadOutputs, LazyOutputs, RowOutputs, dense, join
 from censnet.nn.decoder import LinkInputs
 from censnet.nn.model import Model, Outputs
 from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
@@ -28,7 +28,7 @@ from censnet.tasks.metrics import (
     score,
     score_links,
 )
-from censnet.tasks.targets import Target, output_slices
+from censnet.tasks.targets import Target
 from censnet.training.batches import even_batches
 from censnet.training.task_data import TaskData
 
@@ -268,28 +268,3 @@ def score_rows(
         parts.append(condense(targets, chunk.compute().float().cpu().numpy(), chosen[start : start + len(chunk)]))
         start += len(chunk)
     return score(targets, np.concatenate(parts), chosen, censoring=limits, condensed=True)
-
-
-def combine(targets: Sequence[Target], members: Sequence[RowOutputs]) -> RowOutputs:
-    """Average the outputs of the members of an ensemble (see `average`), in chunks where theirs are."""
-    chunked = [outputs for outputs in members if isinstance(outputs, ChunkedOutputs)]
-    if len(chunked) == len(members):
-        return CombinedOutputs(chunked, lambda outputs: average(targets, outputs))
-    return average(targets, torch.stack([dense(outputs) for outputs in members]))
-
-
-def average(targets: Sequence[Target], outputs: Tensor) -> Tensor:
-    """Average the outputs of M members: the logit of the mean probability, the mean number. (M, n, w) -> (n, w)."""
-    if len(outputs) == 1:
-        return outputs[0]
-    found = []
-    for target, part in zip(targets, output_slices(targets), strict=True):
-        x = outputs[..., part].double()
-        if target.kind == "binary":
-            x = x.sigmoid().mean(0).logit(eps=1e-12)
-        elif target.kind == "multiclass":
-            x = x.softmax(2).mean(0).clamp(min=1e-30).log()
-        else:
-            x = x.mean(0)
-        found.append(x.float())
-    return torch.cat(found, dim=1)

@@ -11,7 +11,7 @@ from samples import payments, quick
 from censnet import load_run, train
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
-from censnet.runs.known_labels import FOLDS, KnownLabels, row_folds
+from censnet.runs.known_labels_in_prediction import FOLDS, KnownLabels, row_folds
 
 LABELS = {"model__known_labels": True, "model__layers": "ENE", "training__epochs": 8}
 

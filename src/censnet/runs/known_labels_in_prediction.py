@@ -2,7 +2,8 @@
 
 The label of a row must not reach its own prediction. So rows without a label are predicted with all labels shown, and
 rows that have one in folds, each with the labels of the other folds shown. On the training data, where predictions are
-scored, validation rows are predicted with training labels, and test rows with the labels of both.
+scored, validation rows are predicted with training labels, and test rows with the labels of both. While a model is
+trained, each batch hides the labels that it predicts: `training/batches.py`.
 """
 
 from __future__ import annotations
