@@ -223,7 +223,7 @@ def test_hops_without_marks_are_refused() -> None:
 
 def test_neighborhoods_that_would_take_hours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("censnet.training.batches.MAX_EGO_TOTAL", 100)
-    with pytest.raises(SettingsError, match=r"fewer model.ego_hops: a neighborhood of 2 hops has \d+ nodes"):
+    with pytest.raises(SettingsError, match=r"fewer model.ego_hops: a neighborhood of 2 hops has at most \d+ nodes"):
         train(payments(), "node:vip", settings=MARKED)
 
 
