@@ -27,7 +27,6 @@ from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.pipeline.results import make_run
 from censnet.runs import Run
-from censnet.selection.candidates import SelectionRecord
 from censnet.selection.self_training import fit_ensemble
 from censnet.training.devices import make_accelerator
 from censnet_experiments.baselines.convolutions import GCN
@@ -126,8 +125,7 @@ def train_gcn_by_recipe(demo: DemoData, epochs: int = MAX_EPOCHS) -> Run:
     start = time.perf_counter()
     accelerator, encoder = make_accelerator(prepared.settings.training.precision), baseline_encoder("gcn")
     selections = fit_ensemble(prepared.task_data, prepared.settings, accelerator=accelerator, make_encoder=encoder)
-    record, seconds = SelectionRecord.of(selections), time.perf_counter() - start
-    return make_run(prepared, selections, record, seconds, accelerator.device)
+    return make_run(prepared, selections, time.perf_counter() - start, accelerator.device)
 
 
 def train_gcn(dataset: Dataset, labels: Tensor, split: Split, epochs: int = MAX_EPOCHS) -> MethodScores:
