@@ -16,7 +16,7 @@ from censnet.nn.model import Encoder, Model
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
-from censnet.settings.oriented import build_edge_head, build_oriented_encoder, is_oriented
+from censnet.settings.oriented import FeatureStatistics, build_edge_head, build_oriented_encoder, is_oriented
 from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, target_range
@@ -36,6 +36,7 @@ def build_model(
     graph_width: int = 0,
     odd_width: int = 0,
     reference_size: tuple[float, float] | None = None,
+    statistics: FeatureStatistics | None = None,
     make_encoder: MakeEncoder | None = None,
 ) -> Model:
     """Build the encoder, the heads and the decoder, for features of these widths and the `model_inputs` beside them.
@@ -52,6 +53,7 @@ def build_model(
         odd_width: of the features of edges, the last ones, that change sign where the two ends are exchanged. If there
             are any, or a target is oriented, the encoder is `OrientedNet`.
         reference_size: nodes and edges of an average training graph, by which pooled sums are divided.
+        statistics: of the features of oriented data, with the inputs that are added to them.
         make_encoder: builds another encoder in the place of CensNet.
     """
     dropout = settings.dropout_for(bool(targets) and not link and all(target.is_number for target in targets))
@@ -72,7 +74,7 @@ def build_model(
     if make_encoder is not None:
         encoder = make_encoder(node_width, edge_width, settings)
     elif oriented:
-        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, dropout)
+        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, dropout, statistics)
     else:
         encoder = CensNet(
             node_width,
