@@ -27,9 +27,8 @@ class LogFeatures(nn.Module):
         >>> features = LogFeatures(2)
         >>> rows = torch.tensor([[0.01, 1.0], [0.1, 0.0], [1.0, 0.0], [10.0, 1.0], [100.0, 0.0]])
         >>> features.fit(rows, zero=torch.tensor([0.0, torch.nan]))
-        >>> features(rows)[:, 2:].round(decimals=1).T
-        tensor([[-1.4, -0.7,  0.0,  0.7,  1.4],
-                [ 0.0,  0.0,  0.0,  0.0,  0.0]])
+        >>> features(rows)[:, 2:].mul(10).round().int().T.tolist()
+        [[-14, -7, 0, 7, 14], [0, 0, 0, 0, 0]]
     """
 
     members = 1
