@@ -83,6 +83,7 @@ def _edges() -> dict[str, Cell]:
             for label in LABELS
         },
         "case118": Cell("case118", 0.8, lower=True, split="graphs", **grid),
+        "case118-unseen": Cell("case118", 0.9, ("r2_P",), split="grids", targets=("edge:P=oriented",)),
         "bde": Cell("bde", 0.97, split="authors", one_split=True, **bonds),
         "bde-10": Cell("bde", 0.1, split="authors", **bonds),
     }  # fmt: skip

@@ -21,6 +21,7 @@ NAMES = {
     "rmse": "RMSE",
     "mae": "MAE",
     "nrmse": "normalized RMSE",
+    "r2": "R²",
 }
 
 
@@ -101,7 +102,8 @@ def score(metric: str, found: Predicted) -> float:
     - `ap`, `f1`: average precision, and F1 at a probability of 0.5, of the rarer class of two;
     - `accuracy`: share of rows whose most probable class is right;
     - `rmse`, `mae`: errors of numbers in their unit;
-    - `nrmse`: RMSE divided by the standard deviation of the labels of the same rows.
+    - `nrmse`: RMSE divided by the standard deviation of the labels of the same rows;
+    - `r2`: coefficient of determination, 1 - nrmse^2.
 
     Example:
         >>> score("nrmse", Predicted(np.array([0.0, 2.0]), np.array([0.5, 2.5])))
@@ -120,7 +122,8 @@ def score(metric: str, found: Predicted) -> float:
     error = labels.astype(np.float64) - values
     if metric == "mae":
         return float(np.abs(error).mean())
-    if metric in ("rmse", "nrmse"):
+    if metric in ("rmse", "nrmse", "r2"):
         rmse = float(np.sqrt(np.mean(error**2)))
-        return rmse if metric == "rmse" else rmse / float(labels.astype(np.float64).std())
+        normalized = rmse / float(labels.astype(np.float64).std())
+        return {"rmse": rmse, "nrmse": normalized, "r2": 1 - normalized**2}[metric]
     raise ArgumentError(f"there is no metric {metric!r}, expected one of {', '.join(NAMES)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -18,7 +18,7 @@ from censnet.errors import ArgumentError
 from censnet.levels import Level
 from censnet_experiments.cells import Cell, find_cell
 from censnet_experiments.edges.bde import BondData, read_bde
-from censnet_experiments.edges.grids import GridData, read_grid
+from censnet_experiments.edges.grids import POWER_CASES, GridData, join_grids, read_generated, read_grid
 from censnet_experiments.edges.otc import read_otc, split_at_random, split_by_time
 from censnet_experiments.edges.patterns import LABELS, sample_patterns
 from censnet_experiments.edges.payments import simulate_payments
@@ -113,7 +113,7 @@ def make_task(cell: str, seed: int) -> EdgeTask:
     if about.data == "patterns":
         return patterns_task(about, seed)
     if about.data == "case118":
-        return grid_task(read_grid("case118"), about, seed)
+        return unseen_grid_task(about, seed) if about.split == "grids" else grid_task(read_grid("case118"), about, seed)
     return bond_task(read_bde(), about, seed)
 
 
@@ -178,16 +178,30 @@ def patterns_task(about: Cell, seed: int, num_nodes: int = 8192) -> EdgeTask:
     return EdgeTask(tables, about.targets, Split.of(np.arange(len(PARTS))), "graphs")
 
 
-def grid_task(grid: GridData, about: Cell, seed: int) -> EdgeTask:
+def grid_task(grid: GridData, about: Cell, seed: int, split: Split | None = None) -> EdgeTask:
     """Samples of a grid, at random by the seed; answers that are not asked for and `P_dc` are left out."""
     frames, asked = grid.tables.frames(), {spec.column for spec in parse_targets(list(about.targets))[0]}
     peers = {"P": frames["edges"]["P_dc"]} if "P_dc" in grid.peers else {}
     hidden = [name for name in (*grid.node_answers, *grid.edge_answers, *grid.peers) if name not in asked]
     for table in ("nodes", "edges"):
         frames[table] = frames[table].drop(columns=[name for name in hidden if name in frames[table]])
-    split = ratio(len(frames["graphs"]), seed=seed)
+    split = ratio(len(frames["graphs"]), seed=seed) if split is None else split
     tables = grid.tables.with_frames(frames)
     return EdgeTask(tables, about.targets, split, "graphs", directed=False, peers=peers)
+
+
+def unseen_grid_task(about: Cell, seed: int, samples: int = 200) -> EdgeTask:
+    """A grid of which nothing is seen in training: generated samples of others train and validate, case118 tests."""
+    others = [read_generated(case, samples, seed=0) for case in POWER_CASES]
+    return unseen_task(others, read_grid("case118"), about, seed)
+
+
+def unseen_task(others: Sequence[GridData], unseen: GridData, about: Cell, seed: int) -> EdgeTask:
+    """Samples of some grids, a share of `about.rate` at random to train and the rest to validate; another tests."""
+    known = sum(len(one.tables.frames()["graphs"]) for one in others)
+    part = np.full(known + len(unseen.tables.frames()["graphs"]), PARTS.index("test"))
+    part[:known] = ratio(known, (about.rate, 1 - about.rate, 0.0), seed).codes(known)
+    return grid_task(join_grids([*others, unseen]), about, seed, Split.of(part))
 
 
 def bond_task(data: BondData, about: Cell, seed: int) -> EdgeTask:

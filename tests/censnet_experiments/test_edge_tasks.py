@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -20,6 +21,7 @@ from censnet_experiments.edge_tasks import (
     otc_task,
     patterns_task,
     payments_task,
+    unseen_task,
 )
 from censnet_experiments.edges.bde import bond_data
 from censnet_experiments.edges.grids import grid_data
@@ -78,6 +80,24 @@ def test_karate_has_its_default_split_or_9_labels():
     assert sizes(karate_task(find_cell("edges", "karate-9"), 0).split) == [9, 5, 20]
 
 
+def test_a_grid_that_is_not_seen_is_the_test_part_alone():
+    columns = ["p_in", "Vm*", "Va*"], ["from", "to", "r", "P*", "P_dc"]
+    grids = [
+        grid_data(
+            np.full((10, buses, 3), buses, np.float32), np.tile(np.float32([[0, 1, 1, 2, 3]]), (10, 1, 1)), *columns
+        )
+        for buses in (2, 3, 4)
+    ]
+    task = unseen_task(grids[:2], grids[2], find_cell("edges", "case118-unseen"), 0)
+    assert sizes(task.split) == [18, 2, 10]
+    nodes = task.tables.nodes.assign(part=task.rows(Level.NODE).codes(len(task.tables.nodes)))
+    assert set(nodes.loc[nodes["part"] == 2, "p_in"]) == {4}
+    assert set(nodes.loc[nodes["part"] < 2, "p_in"]) == {2, 3}
+    assert nodes.groupby("graph")["p_in"].agg(["size", "max"]).eval("size == max").all()
+    assert list(task.tables.nodes) == ["graph", "id", "p_in"]
+    assert len(task.peers["P"]) == 30
+
+
 def test_grids_hide_the_peer_and_the_other_answers():
     nodes, edges = torch.rand(10, 4, 3).numpy(), torch.rand(10, 5, 5).numpy()
     edges[..., :2] = [0, 1]
@@ -119,4 +139,4 @@ def test_real_cells_can_be_made(real_data):
         task = make_task(cell, 0)
         assert all(sizes(task.split))
         assert {spec.column for spec in task.specs} <= set(task.tables.edges)
-    assert len(TABLES["edges"]) == 22
+    assert len(TABLES["edges"]) == 23

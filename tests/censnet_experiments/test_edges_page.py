@@ -76,7 +76,7 @@ def test_every_method_and_ablation_is_in_the_section_of_its_set() -> None:
     assert "| DC power flow | 0.100 ± 0.000 (+0.045) |  |" in section
     assert "| strong | 2 | epoch 7, known labels shown in 2 of 2 | 1 |" in section
     assert "- **no edge stream**: As many layers" in section
-    assert "censnet reproduce edges --cell case118\n" in section
+    assert "censnet reproduce edges --cell case118 --cell case118-unseen\n" in section
 
 
 def test_cells_without_records_are_listed_beside_published_scores() -> None:

@@ -82,6 +82,19 @@ def test_flipped_tables_flip_the_answers_of_their_rows_alone() -> None:
     np.testing.assert_allclose(found.graphs.filter(regex="^e"), embedded.graphs.filter(regex="^e"), rtol=1e-6)
 
 
+def test_the_answers_of_100_subsets_of_rows_flip_and_all_others_stay() -> None:
+    run, frames = trained(), grids(3, seed=3)
+    before = run.predict(Tables(**frames), "edge", keep="ids")
+    flow, loading = before["flow_predicted"].to_numpy(), before["loading_predicted"].to_numpy()
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        chosen = rng.random(len(flow)) < rng.random()
+        after = run.predict(Tables(**{**frames, "edges": flip(frames["edges"], chosen)}), "edge", keep="ids")
+        np.testing.assert_allclose(np.where(chosen, -1, 1) * after["flow_predicted"], flow, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(after["loading_predicted"], loading, rtol=0, atol=1e-6)
+    assert np.abs(flow).max() > 0.01
+
+
 def test_a_loop_answers_0_and_scores_do_not_depend_on_the_order_of_ends(tmp_path: Path) -> None:
     run, frames = trained(), grids(6, seed=2)
     loops = (frames["edges"]["source"] == frames["edges"]["target"]).to_numpy()

@@ -12,6 +12,7 @@ from censnet.nn.oriented import OrientedEdgeLayer, OrientedNodeLayer
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.oriented_head import OrientedHead
 from censnet.nn.pair_decoder import PairDecoder
+from censnet.nn.potentials import PotentialLayer
 from censnet.nn.vae import CensNetVAE, VariationalDecoder
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Outputs",
     "PageRank",
     "PairDecoder",
+    "PotentialLayer",
     "Power",
     "RowHead",
     "VariationalDecoder",

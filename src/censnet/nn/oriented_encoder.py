@@ -11,10 +11,14 @@ from torch import Tensor, nn
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import ACTIVATIONS, _PreLayer, check_layer_order
 from censnet.nn.layers import Gate
+from censnet.nn.log_features import LogFeatures
 from censnet.nn.norms import Norm, check_norm, make_norm
 from censnet.nn.oriented import EdgeUpdate, OrientedEdgeLayer, OrientedNodeLayer, make_odd_norm
+from censnet.nn.potentials import PotentialLayer
 from censnet.ops.incidence import Incidence
-from censnet.ops.normalization import by_head
+from censnet.ops.normalization import by_head, scale_rows
+
+POTENTIALS_EVERY = 4  # layers from one layer of potentials to the next
 
 
 class OrientedNet(nn.Module):
@@ -42,6 +46,10 @@ class OrientedNet(nn.Module):
         pre_layers: linear layers of the nodes before the first graph layer.
         edge_pre_layer: whether edges pass such a layer too, with their two nodes: their sum, and their difference.
         heads, gate, bias: as in `OrientedLayer`.
+        potentials: channels of `PotentialLayer`, one of which stands before the first layer and before every fourth
+            from there on; 0: none. Odd channels are then relative to the size of the flows in their graph, by which
+            they are multiplied at the end.
+        log_features: whether even features of edges are also there on a scale of decades (`LogFeatures`).
 
     Shape:
         nodes (N, node_width), edges (E, edge_width) -> nodes (N, out_node_width), edges (E, out_edge_width).
@@ -77,6 +85,8 @@ class OrientedNet(nn.Module):
         heads: int = 1,
         gate: Gate = "linear",
         bias: bool = True,
+        potentials: int = 0,
+        log_features: bool = False,
     ) -> None:
         super().__init__()
         check_layer_order(layers, may_be_empty=pre_layers > 0)
@@ -93,7 +103,10 @@ class OrientedNet(nn.Module):
         self.pre_layers = nn.ModuleList(
             _PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers)
         )
-        widths = {"node": hidden if pre_layers else node_width, "even": edge_width - odd_width, "odd": odd_width}
+        even_width = edge_width - odd_width
+        self.log_features = LogFeatures(even_width) if log_features else None
+        even_width *= 2 if log_features else 1
+        widths = {"node": hidden if pre_layers else node_width, "even": even_width, "odd": odd_width}
         self.edge_pre_layers: nn.ModuleDict | None = None
         if edge_pre_layer:
             inputs = {"even": widths["even"], "ends": widths["node"], "odd": odd_width, "difference": widths["node"]}
@@ -102,8 +115,14 @@ class OrientedNet(nn.Module):
             )
             widths |= {"even": hidden, "odd": hidden}
         self.layers, self.norms, self.odd_norms = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
+        self.potential_layers = nn.ModuleList()
         self.adds: list[tuple[bool, bool]] = []  # of nodes or even channels, and of odd ones
-        for letter in layers:
+        for depth, letter in enumerate(layers):
+            if potentials and depth % POTENTIALS_EVERY == 0:
+                features = node_width, even_width
+                self.potential_layers.append(
+                    PotentialLayer(dict(widths), features, potentials, norm, measures=depth == 0)
+                )
             kind = OrientedNodeLayer if letter == "N" else OrientedEdgeLayer
             self.layers.append(kind(dict(widths), hidden, heads, gate, bias))
             self.norms.append(make_norm(norm, hidden))
@@ -120,11 +139,26 @@ class OrientedNet(nn.Module):
     def reset_parameters(self) -> None:
         """Initialize all parameters."""
         pre_layers = () if self.edge_pre_layers is None else self.edge_pre_layers.values()
-        for module in (*self.pre_layers, *pre_layers, *self.layers, *self.norms, *self.odd_norms):
+        for module in (
+            *self.pre_layers,
+            *pre_layers,
+            *self.potential_layers,
+            *self.layers,
+            *self.norms,
+            *self.odd_norms,
+        ):
             if not isinstance(module, nn.Identity):
                 module.reset_parameters()
         if self.rezero_gain is not None:
             nn.init.zeros_(self.rezero_gain)
+
+    def set_statistics(self, edges: Tensor, node_zero: Tensor, edge_zero: Tensor) -> None:
+        """Take the statistics of features of edges, and what the number 0 is in each feature; NaN for no number."""
+        width = edges.shape[1] - self.in_odd_width
+        if self.log_features is not None:
+            self.log_features.fit(edges[:, :width], edge_zero[:width])
+        for layer in self.potential_layers:
+            cast(PotentialLayer, layer).set_zero(node_zero)
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """Embed the nodes and edges."""
@@ -133,16 +167,23 @@ class OrientedNet(nn.Module):
         width = edges.shape[1] - self.in_odd_width
         even, odd = edges[:, :width], edges[:, width:]
         odd = odd * (sign if incidence.is_loop is None else sign * ~incidence.is_loop.unsqueeze(1))
+        if self.log_features is not None:
+            even = self.log_features(even)
+        features = nodes, even
         for pre_layer in self.pre_layers:
             nodes = self._finish(pre_layer(nodes))
         if self.edge_pre_layers is not None:
             own, ends, odd_own, difference = self.edge_pre_layers.values()
             even = self._finish(own(even) + incidence.gather(ends(nodes)))
             odd = self.dropout(odd_own(odd) + incidence.difference(difference(nodes)))
+        size: Tensor | None = None
         gains = iter(()) if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
-        for layer, norm, odd_norm, (adds, adds_odd) in zip(
-            self.layers, self.norms, self.odd_norms, self.adds, strict=True
+        for depth, (layer, norm, odd_norm, (adds, adds_odd)) in enumerate(
+            zip(self.layers, self.norms, self.odd_norms, self.adds, strict=True)
         ):
+            if self.potential_layers and depth % POTENTIALS_EVERY == 0:
+                potentials = self.potential_layers[depth // POTENTIALS_EVERY]
+                nodes, odd, size = potentials(nodes, even, odd, features, incidence, size)
             update = layer(nodes, even, odd, incidence)
             if isinstance(layer, OrientedNodeLayer):
                 new = self._finish(norm(update))
@@ -153,7 +194,7 @@ class OrientedNet(nn.Module):
             new_odd = self.dropout(torch.tanh(odd_norm(update.odd)) * update.gate)
             even = self._add(new, even, gains) if adds else new
             odd = self._add(new_odd, odd, gains) if adds_odd else new_odd
-        return nodes, self._join(even, odd * sign)
+        return nodes, self._join(even, scale_rows(odd, size) * sign)
 
     def _add(self, new: Tensor, old: Tensor, gains: Iterator[Tensor]) -> Tensor:
         """new + old, the first times its gain; features that the members share are added to each."""

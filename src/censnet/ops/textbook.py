@@ -122,6 +122,12 @@ def oriented_edge_update(
     return even, odd, torch.sigmoid(a @ weights["G"] + T.t() @ x @ weights["G_x"])
 
 
+def potentials(B: Tensor, w: Tensor, g: Tensor, q: Tensor) -> Tensor:
+    """(B diag(w) B^t + diag(g))^-1 q, channel by channel."""
+    channels = zip(w.unbind(1), g.unbind(1), q.unbind(1), strict=True)
+    return torch.stack([torch.linalg.solve(B @ torch.diag(a) @ B.t() + torch.diag(b), c) for a, b, c in channels], 1)
+
+
 def _per_edge(T: Tensor) -> Tensor:
     """D^-1, where D counts the edges of a node, at least 1."""
     return torch.diag(1 / T.sum(1).clamp(min=1))

@@ -158,6 +158,8 @@ def _resolve_sampling(task_data: TaskData, settings: Settings, changed: Collecti
     if settings.model.norm == "auto":
         norm = "layer" if sampling == "neighbors" else "batch"
         settings = settings.model_copy(update={"model": settings.model.model_copy(update={"norm": norm})})
+    if sampling == "neighbors":  # the potentials of a part are not those of the whole graph
+        settings = settings.model_copy(update={"model": settings.model.model_copy(update={"potentials": 0})})
     if sampling != "neighbors" or "training.epochs" in changed:
         return settings
     labeled = max(int((part == 0).any(1).sum()) for part in task_data.parts.values())
@@ -242,6 +244,8 @@ def _unused(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]
         yield from ((f"model.{name}", why) for name, (_, why) in UNREAD.items())
         yield "training.recipe", "it is of nodes, and a column or target is oriented"
         yield "training.gates", "oriented layers do not start as a kernel without gates"
+    else:
+        yield from ((f"model.{name}", "no column or target is oriented") for name in ("potentials", "log_features"))
     if task_data.links is None:
         for group, names in OF_LINKS.items():
             yield from ((f"{group}.{name}", "it is of links, and none are predicted") for name in names)

@@ -129,7 +129,8 @@ def _check_values(place: Path, name: str, tensor: Tensor) -> None:
             f"{place}: {name} has {len(bad):,} of {tensor.numel():,} values that are not finite, such as "
             f"{float(bad[0])}, expected numbers: train again, or restore the file"
         )
-    least = {"running_var": 0.0, "reference_size": torch.finfo(torch.float32).tiny}.get(name.rpartition(".")[2])
+    tiny = torch.finfo(torch.float32).tiny
+    least = {"running_var": 0.0, "reference_size": tiny, "unit": tiny}.get(name.rpartition(".")[2])
     if least is not None and bool((tensor < least).any()):
         expected = "0 or more" if least == 0 else "more than 0"
         raise RunError(f"{place}: {name} has the value {float(tensor.min())}, expected {expected}, as it is a scale")

@@ -18,7 +18,7 @@ from censnet.nn.model import Encoder, Model
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
-from censnet.settings.oriented import build_edge_head, build_oriented_encoder, is_oriented
+from censnet.settings.oriented import FeatureStatistics, build_edge_head, build_oriented_encoder, is_oriented
 from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, target_range
@@ -38,6 +38,7 @@ def build_model(
     graph_width: int = 0,
     odd_width: int = 0,
     reference_size: tuple[float, float] | None = None,
+    statistics: FeatureStatistics | None = None,
     make_encoder: MakeEncoder | None = None,
 ) -> Model:
     """Build the encoder, the heads and the decoder, for features of these widths and the `model_inputs` beside them.
@@ -54,6 +55,7 @@ def build_model(
         odd_width: of the features of edges, the last ones, that change sign where the two ends are exchanged. If there
             are any, or a target is oriented, the encoder is `OrientedNet`.
         reference_size: nodes and edges of an average training graph, by which pooled sums are divided.
+        statistics: of the features of oriented data, with the inputs that are added to them.
         make_encoder: builds another encoder in the place of CensNet.
     """
     dropout = settings.dropout_for(bool(targets) and not link and all(target.is_number for target in targets))
@@ -78,7 +80,7 @@ def build_model(
     if make_encoder is not None:
         encoder = make_encoder(node_width, edge_width, settings)
     elif oriented:
-        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, shared)
+        encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, shared, statistics)
     else:
         encoder = CensNet(node_width, edge_width, settings.hidden, layers, options=options, **shared)
     widths = encoder.out_node_width, encoder.out_edge_width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -33,6 +33,19 @@ UNREAD: dict[
 }
 
 
+class FeatureStatistics(NamedTuple):
+    """What layers of oriented data know of the features.
+
+    Args:
+        edges: features of edges that train.
+        node_zero, edge_zero: what the number 0 is in each feature of nodes and edges; NaN for one that is no number.
+    """
+
+    edges: Tensor
+    node_zero: Tensor
+    edge_zero: Tensor
+
+
 ONE_GRAPH = {"epochs": 600, "patience": 150, "validate_every": 5}  # where an epoch is one step
 
 
@@ -53,7 +66,12 @@ def with_steps(settings: TrainingSettings, changed: Collection[str]) -> Training
 
 
 def build_oriented_encoder(
-    node_width: int, edge_width: int, odd_width: int, settings: ModelSettings, options: Mapping[str, Any]
+    node_width: int,
+    edge_width: int,
+    odd_width: int,
+    settings: ModelSettings,
+    options: Mapping[str, Any],
+    statistics: FeatureStatistics | None = None,
 ) -> OrientedNet:
     """Build the encoder of oriented data, for features of these widths; `options` are those of all encoders."""
     for name, (value, why) in UNREAD.items():
@@ -61,7 +79,11 @@ def build_oriented_encoder(
         if found not in (value, "auto"):
             raise SettingsError(f"model.{name} is {found}, expected {value}, since {why}")
     more = {"heads": settings.num_heads, "gate": settings.gate, "bias": settings.bias, **options}
-    return OrientedNet(node_width, edge_width, odd_width, settings.hidden, settings.layers, **more)
+    more |= {"potentials": settings.potentials, "log_features": settings.log_features}
+    encoder = OrientedNet(node_width, edge_width, odd_width, settings.hidden, settings.layers, **more)
+    if statistics is not None:
+        encoder.set_statistics(*statistics)
+    return encoder
 
 
 def build_edge_head(

@@ -99,6 +99,18 @@ class ModelSettings(_Settings):
         description="residual connections; rezero scales each layer by a learned gain that starts at 0 (ReZero), so "
         "that a deep model starts as a shallow one",
     )
+    potentials: int = Field(
+        0,
+        ge=0,
+        le=WIDEST,
+        description="potentials of nodes that oriented layers solve for, as in a network of conductors, by which an "
+        "edge depends on its whole graph; 0: none",
+    )
+    log_features: bool = Field(
+        False,
+        description="whether the columns of edges of oriented data are also features on a scale of decades, as "
+        "resistances are",
+    )
     activation: Annotated[str, OrNone] = Field(
         "relu", description="activation function after each layer: " + ", ".join(ACTIVATIONS)
     )

@@ -17,6 +17,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings import build
 from censnet.settings.build import MakeEncoder
+from censnet.settings.oriented import FeatureStatistics, is_oriented
 from censnet.settings.schema import ModelSettings, Settings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target
@@ -39,6 +40,7 @@ class TaskData:
         censoring: level -> -1 where the value is below its label, 1 where it is above, 0 where it is equal; a level
             without censored labels is absent.
         inputs: the inputs beside the features of the data that `graph` has; None if it has none yet.
+        zeros: what the number 0 is in each feature of nodes and of edges; NaN for a feature that is no number.
 
     Shape:
         labels, censoring (n, k), parts (n, members), soft_labels (n, members, classes), soft_label_weight and each
@@ -56,6 +58,7 @@ class TaskData:
     node_features: bool = True
     censoring: Mapping[str, Tensor] = field(default_factory=dict)
     inputs: ModelInputs | None = None
+    zeros: tuple[Tensor, Tensor] | None = None
 
     @property
     def members(self) -> int:
@@ -141,13 +144,22 @@ class TaskData:
 def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncoder | None = None) -> Model:
     """Build the model of the settings for this data; with CensNet as its encoder, unless another is made."""
     added = task_data.inputs or ModelInputs()
-    graph, reference_size = task_data.graph, None
+    graph, reference_size, statistics = task_data.graph, None, None
+    oriented = is_oriented(task_data.targets, graph.odd_width)
+    training_edges = graph.edges
     if isinstance(graph, GraphSet):
         train = graphs_with(graph, task_data.parts, 0)
         nodes, edges = (
             float(offset.diff()[train].double().mean()) for offset in (graph.node_offset, graph.edge_offset)
         )
         reference_size = nodes, edges
+        if oriented:
+            training_edges = training_edges[Level.EDGE.rows_of(graph, train)]
+    if oriented and task_data.zeros is not None:
+        node_zero, edge_zero = task_data.zeros
+        statistics = FeatureStatistics(
+            training_edges, _widened(node_zero, graph.node_width), _widened(edge_zero, graph.edge_width)
+        )
     return build.build_model(
         graph.node_width - added.node_width,
         graph.edge_width - added.edge_width,
@@ -158,8 +170,14 @@ def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncod
         node_features=task_data.node_features,
         graph_width=graph.graph_width,
         reference_size=reference_size,
+        statistics=statistics,
         make_encoder=make_encoder,
     )
+
+
+def _widened(zero: Tensor, width: int) -> Tensor:
+    """With NaN for the inputs that are added to the features."""
+    return torch.cat([zero, zero.new_full((width - len(zero),), torch.nan)])
 
 
 def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:
@@ -235,7 +253,8 @@ def make_task_data(
                 if level in found:
                     found[level] = found[level][links.rows.train]
     own = dataset.schema.nodes.structure == "none" and _differ(graph.nodes)
-    return TaskData(graph, targets, encoded, parts, links, node_features=own, censoring=censoring)
+    zeros = torch.tensor(dataset.schema.nodes.zeros), torch.tensor(dataset.schema.edges.zeros)
+    return TaskData(graph, targets, encoded, parts, links, node_features=own, censoring=censoring, zeros=zeros)
 
 
 def _differ(rows: Tensor) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from censnet.errors import DataError
+from censnet_experiments.edges import grids
 from censnet_experiments.edges.grids import BRANCH, BUS, generate_power, grid_data, power_arrays, read_grid
 
 
@@ -59,6 +60,19 @@ def test_power_that_enters_a_bus_leaves_it_again(real_data):
     np.testing.assert_allclose(left[inner], nodes["p_in"][inner], atol=0.05)
 
 
+def test_generated_samples_are_kept_in_the_cache(monkeypatch, tmp_path):
+    drawn = np.ones((2, 3, len(BUS)), np.float32), np.zeros((2, 4, len(BRANCH)), np.float32)
+    monkeypatch.setattr(grids, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(grids, "power_arrays", lambda case, samples, seed: drawn)
+    first = grids.read_generated("case9", 2, 7)
+    monkeypatch.setattr(grids, "power_arrays", None)
+    second = grids.read_generated("case9", 2, 7)
+    assert [path.name for path in (tmp_path / "edges").iterdir()] == ["case9-2-7.npz"]
+    assert len(first.tables.nodes) == 6
+    assert first.tables.edges.equals(second.tables.edges)
+    assert first.edge_answers == ["P", "Q"]
+
+
 def test_unknown_names_are_refused():
     with pytest.raises(DataError, match="no grid is called 'case9'"):
         read_grid("case9")
@@ -66,7 +80,7 @@ def test_unknown_names_are_refused():
 
 def test_a_missing_pandapower_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandapower", None)
-    with pytest.raises(ImportError, match="pip install pandapower"):
+    with pytest.raises(ImportError, match=r"pip install 'censnet\[grids\]'"):
         generate_power("case14", 1, 0)
 
 

@@ -185,3 +185,14 @@ def test_bonds_and_atoms_are_not_oriented() -> None:
         load_data(molecules, target="bond:pull=oriented")
     with pytest.raises(DataError, match="expected one of edges"):
         load_data(molecules, target="atom:charge=oriented")
+
+
+def test_what_0_became_is_known_for_numbers_alone() -> None:
+    nodes = pd.DataFrame({"id": [0, 1, 2], "kind": ["a", "b", "a"], "load": [3.0, 5.0, 0.0]})
+    edges = pd.DataFrame({"source": [0, 1], "target": [1, 2], "shift": [1.0, -2.0], "length": [4.0, 0.0]})
+    data = load_data(Tables(nodes, edges), overrides={"shift": "oriented"})
+    zeros = data.schema.nodes.zeros
+    assert [name for name, zero in zip(data.schema.nodes.names, zeros, strict=True) if zero == zero] == ["load"]
+    assert zeros[data.schema.nodes.names.index("load")] == pytest.approx(float(data.graph.nodes[2, -1]))
+    assert data.schema.edges.names[-1] == "shift"
+    assert data.schema.edges.zeros == [pytest.approx(float(data.graph.edges[1, 0])), pytest.approx(np.nan, nan_ok=True)]

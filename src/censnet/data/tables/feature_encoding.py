@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Self
 
@@ -216,6 +217,14 @@ class Column(BaseModel):
     def is_odd(self) -> list[bool]:
         """For each feature, whether it changes sign where the ends of its edge are exchanged."""
         return [self.kind == "oriented" and number == 0 for number in range(self.width)]
+
+    @property
+    def zeros(self) -> list[float]:
+        """What the number 0 is in each feature; NaN for a feature that is no number, or oriented."""
+        found = [math.nan] * self.width
+        if self.kind == "number":
+            found[0] = -self.mean[0] / self.scale[0] if self.is_centered[0] else 0.0
+        return found
 
     @property
     def categories_complete(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -65,6 +66,14 @@ class TableSchema(BaseModel):
             return ["constant"]
         names = [name for column in self.columns for name in column.names]
         return [names[place] for place in self.feature_order]
+
+    @property
+    def zeros(self) -> list[float]:
+        """What the number 0 is in each feature, in their order; NaN for a feature that is no number."""
+        if self.structure != "none":
+            return [math.nan] * len(self.names)
+        found = [zero for column in self.columns for zero in column.zeros]
+        return [found[number] for number in self.feature_order]
 
     @property
     def odd_width(self) -> int:
