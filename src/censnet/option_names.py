@@ -18,6 +18,8 @@ ARGUMENTS = {
     "--out": "out",
     "--resume": "if_exists='resume'",
     "--overwrite": "if_exists='overwrite'",
+    "--directed": "directed=True",
+    "--undirected": "directed=False",
     "--no-known-labels": "known_labels=False",
     "--pairs": "pairs",
     "--top": "top",

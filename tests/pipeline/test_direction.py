@@ -36,11 +36,11 @@ def test_tables_are_directed_unless_each_edge_is_there_twice() -> None:
     data = load_data(ROWS)
     assert data.graph.directed
     assert data.schema.directed
-    assert any("edges are directed, from source to target; --undirected overrules" in note for note in data.notes)
+    assert any("edges are directed, from source to target; directed=False overrules" in note for note in data.notes)
     data = load_data(twice(ROWS))
     assert not data.graph.directed
     assert data.graph.num_edges == 4
-    assert any("edges are undirected; --directed overrules" in note for note in data.notes)
+    assert any("edges are undirected; directed=True overrules" in note for note in data.notes)
 
 
 def test_the_user_overrules_what_was_found() -> None:

@@ -8,6 +8,7 @@ from censnet.data.tables.files import Tables
 from censnet.data.tables.notes import Note
 from censnet.data.tables.oriented import check_direction
 from censnet.data.tables.schema import Schema
+from censnet.option_names import name_option
 
 
 def decide_direction(asked: bool | None, tables: Tables, oriented: Sequence[str]) -> bool | None:
@@ -34,5 +35,6 @@ def direction_note(schema: Schema, tables: Tables, asked: bool | None, oriented:
     what = f"edges are directed, from {source} to {target}" if schema.directed else "edges are undirected"
     if oriented:
         what += f" and the order of {source} and {target} is arbitrary: the sign of {', '.join(oriented)} follows it"
-    overrule = f"; --{'undirected' if schema.directed else 'directed'} overrules" if asked is None else ""
+    other = name_option("--undirected" if schema.directed else "--directed")
+    overrule = f"; {other} overrules" if asked is None else ""
     return [Note("direction", f"{tables.name('edges')}: {what}{overrule}")]
