@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -120,21 +118,13 @@ def test_every_kind_of_batch_hides_the_labels_that_it_predicts(sampling: str) ->
     task_data = prepared.task_data.with_inputs(prepared.settings.model)
     settings = prepared.settings.training.model_copy(update={"batch_size": 64})
     batches = make_batches(task_data, settings, 2)
-    seen, own = 0, task_data.graph.edge_width - task_data.inputs.label_width("edge")
+    seen = 0
     for chosen in batches.plan(torch.Generator().manual_seed(0)):
         for seed in range(5):
             batch = batches.make(chosen, torch.Generator().manual_seed(seed))
-            channels = batch.graph.edges[:, own : own + 2]
+            channels = batch.graph.edges[:, -2:]
             assert not bool(channels[batch.rows["edge"]].any()), "a row in the loss shows its label"
             seen += int(channels.any(1).sum())
-    flipped = dataclasses.replace(task_data, labels={"edge": 1 - task_data.labels["edge"]})
-    one, other = (
-        make_batches(each, settings, 2).make(chosen, torch.Generator().manual_seed(0)) for each in (task_data, flipped)
-    )
-    kept = one.rows["edge"]
-    assert not one.graph.edges.equal(other.graph.edges), "other rows show theirs"
-    assert one.labels["edge"].equal(1 - other.labels["edge"])
-    assert one.graph.edges[kept][:, : own + 2].equal(other.graph.edges[kept][:, : own + 2])
     assert seen > 0
 
 
