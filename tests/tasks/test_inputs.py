@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.structure import edge_structure, node_structure
-from censnet.settings.schema import TrainingSettings
 from censnet.tasks.inputs import ModelInputs, positional_encoding
 from censnet.tasks.targets import Target
-from censnet.training.batches import SampledSubgraphs
-from censnet.training.task_data import TaskData
 
 FRAUD = Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"])
 SORT = Target(level="edge", column="sort", kind="multiclass", classes=["a", "b", "c"])
@@ -56,7 +51,7 @@ def test_labels_are_hidden_until_they_are_shown() -> None:
     inputs = ModelInputs(known=[FRAUD, SORT, WEALTH])
     added = inputs.add(graph())
     assert inputs.levels == ["edge", "node"]
-    assert (inputs.label_width("edge"), inputs.label_width("node"), inputs.label_width("graph")) == (5 + 2 * 5, 2, 0)
+    assert (inputs.label_width("edge"), inputs.label_width("node"), inputs.label_width("graph")) == (5, 2, 0)
     assert not added.edges[:, 2:].any()
     assert not added.nodes[:, 4:].any()
 
@@ -69,7 +64,7 @@ def test_shown_labels_by_hand() -> None:
     }
     shown = {"edge": torch.tensor([1, 1, 0, 1, 1]), "node": torch.tensor([1, 1, 1, 1, 0])}
     found = inputs.show(inputs.add(graph()), labels, shown)
-    assert found.edges[:, 2:7].tolist() == [
+    assert found.edges[:, 2:].tolist() == [
         [0, 1, 0, 0, 1],
         [1, 0, 0, 0, 0],
         [0, 0, 0, 0, 0],
@@ -94,9 +89,7 @@ def test_showing_other_labels_replaces_those_before() -> None:
     labels = {"edge": torch.tensor([[0.0], [1.0], [1.0], [0.0], [1.0]])}
     first = inputs.show(inputs.add(graph()), labels, {"edge": torch.tensor([1, 1, 1, 1, 1])})
     again = inputs.show(first, labels, {"edge": torch.tensor([0, 0, 1, 0, 0])})
-    assert again.edges[:, 2:4].sum(1).tolist() == [0, 0, 1, 0, 0]
-    alone = inputs.show(inputs.add(graph()), labels, {"edge": torch.tensor([0, 0, 1, 0, 0])})
-    assert again.edges[:, 2:].equal(alone.edges[:, 2:])
+    assert again.edges[:, 2:].sum(1).tolist() == [0, 0, 1, 0, 0]
     assert again.edge_width == first.edge_width
 
 
@@ -121,45 +114,4 @@ def test_sparse_nodes_are_refused_beside_what_is_added() -> None:
     sparse = Graph(plain.nodes.to_sparse_csr(), plain.edges, plain.ends, directed=True)
     with pytest.raises(ValueError, match=r"^nodes is sparse, expected dense features beside structural ones"):
         ModelInputs(structure=True, directed=True).add(sparse)
-    assert ModelInputs(known=[FRAUD]).add(sparse).nodes is sparse.nodes  # labels of edges leave the nodes as they are
-
-
-def test_counts_of_labels_around_both_ends_by_hand() -> None:
-    price = Target(level="edge", column="price", kind="regression")
-    inputs = ModelInputs(known=[FRAUD, price], directed=True)
-    star = Graph(torch.ones(4, 1), torch.zeros(4, 0), torch.tensor([[0, 0, 0, 1], [1, 2, 3, 0]]), directed=True)
-    labels = torch.tensor([[1.0, 1.0], [1.0, 3.0], [0.0, 9.0], [0.0, 5.0]])
-    shown = torch.tensor([True, True, False, True])
-    found = inputs.show(inputs.add(star), {"edge": labels}, {"edge": shown}).edges[:, 4:]
-    one, two = math.log(2) / 2, math.log(3) / 2
-    leaving_0, arriving_0 = [0, two, 4 / 3, two], [one, 0, 5 / 2, one]  # no, yes, mean of prices, number of prices
-    leaving_1, arriving_1 = [one, 0, 5 / 2, one], [0, one, 1 / 2, one]
-    torch.testing.assert_close(found[0], torch.tensor([*leaving_0, *arriving_0, *leaving_1, *arriving_1]))
-    torch.testing.assert_close(found[2], torch.tensor([*leaving_0, *arriving_0, *[0] * 8]))
-    either = ModelInputs(known=[FRAUD, price])
-    swapped = Graph(star.nodes, star.edges, star.ends.flip(0))
-    both = [either.show(either.add(each), {"edge": labels}, {"edge": shown}).edges for each in (star, swapped)]
-    assert both[0].equal(both[1]), "the ends of an undirected edge have no order"
-
-
-def test_labels_of_many_classes_are_not_counted() -> None:
-    many = Target(level="edge", column="shop", kind="multiclass", classes=[str(n) for n in range(17)])
-    assert ModelInputs(known=[many]).edge_width == 17
-    assert ModelInputs(known=[many, FRAUD], directed=True).edge_width == 17 + 2 + 8
-
-
-def test_a_subgraph_has_the_counts_of_labels_of_the_whole_graph() -> None:
-    draw = torch.Generator().manual_seed(0)
-    ends, labels = torch.randint(30, (2, 400), generator=draw), torch.randint(2, (400, 1), generator=draw).float()
-    whole = Graph(torch.ones(30, 1), torch.ones(400, 1), ends, directed=True)
-    inputs = ModelInputs(known=[FRAUD], directed=True)
-    parts = torch.zeros(400, 1, dtype=torch.long).index_fill(0, torch.arange(300, 400), 2)
-    task_data = TaskData(inputs.add(whole), [FRAUD], {"edge": labels}, {"edge": parts}, inputs=inputs)
-    settings = TrainingSettings(sampling="neighbors", batch_size=8, fanout=2)
-    batches = SampledSubgraphs(task_data, settings, hops=1)
-    seeds = torch.arange(0, 300, 40)
-    batch = batches.make(seeds, draw)
-    assert batch.graph.num_edges < 300
-    shown = (parts[:, 0] == 0).index_fill(0, seeds, False)
-    expected = task_data.show_labels({"edge": shown}).edges[seeds]
-    torch.testing.assert_close(batch.graph.edges[batch.rows["edge"]], expected)
+    assert ModelInputs(known=[FRAUD]).add(sparse).edge_width == 4  # labels of edges alone leave the nodes as they are

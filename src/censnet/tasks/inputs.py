@@ -24,7 +24,6 @@ from censnet.ops.triangles import TYPES, find_triangles
 from censnet.tasks.targets import Target
 
 Shown = Mapping[str, Tensor]  # level -> mask of the rows whose labels are shown
-MAX_CLASSES = 16  # of a target of edges, up to which the labels around both ends of an edge are counted
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,14 @@ class ModelInputs:
         node_features: whether nodes have features of their own. Default ones, such as the degree, are 0 beside
             structural features, which say the same on a better scale.
 
-    Where labels of edges are known, an edge also has counts of those around its start and around its end, which means
-    over neighbors do not tell: of the edges that leave and of those that arrive (in an undirected graph, of all)
-    log(1 + number) / 2 of each class; of numbers, that of all, and their mean, shrunk towards 0.
-
     Example:
         >>> fraud = Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"])
         >>> inputs = ModelInputs(structure=True, known=[fraud])
         >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
         >>> inputs.add(path)
-        Graph(3 nodes x 6, 2 edges x 8)
+        Graph(3 nodes x 6, 2 edges x 4)
         >>> labels, shown = {"edge": torch.tensor([[1.0], [0.0]])}, {"edge": torch.tensor([True, False])}
-        >>> inputs.show(inputs.add(path), labels, shown).edges[:, 2:4].tolist()
+        >>> inputs.show(inputs.add(path), labels, shown).edges[:, -2:].tolist()
         [[0.0, 1.0], [0.0, 0.0]]
     """
 
@@ -86,15 +81,7 @@ class ModelInputs:
     def label_width(self, level: str) -> int:
         """Channels of the known labels of a level."""
         own = sum(map(_label_width, self._of(level)))
-        if level != "edge":
-            return own
-        counts = 2 * (1 + self.directed) * sum(map(_label_width, self._counted))
-        return own + counts + (3 * TYPES[self.directed] * len(self._balanced) if self.triangles else 0)
-
-    @property
-    def _counted(self) -> list[Target]:
-        """The known targets of edges whose labels are counted around both ends."""
-        return [target for target in self._of("edge") if target.is_number or len(target.classes) <= MAX_CLASSES]
+        return own + (3 * TYPES[self.directed] * len(self._balanced) if level == "edge" and self.triangles else 0)
 
     @property
     def _balanced(self) -> list[int]:
@@ -133,65 +120,25 @@ class ModelInputs:
         node_rows, edge_rows = (torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges))
         return graph.with_features(node_rows, edge_rows)
 
-    def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown, label_sums: Tensor | None = None) -> Graph:
+    def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown) -> Graph:
         """The graph with the labels of some rows as features.
 
         Args:
             graph: as `add` gives it.
             labels: level -> the labels of its known targets, NaN where there is none. (n, k)
             shown: level -> which rows show theirs. (n,)
-            label_sums: of a subgraph, those of the whole graph at its nodes, as `label_sums` gives them.
         """
         rows = {"node": graph.nodes, "edge": graph.edges}
         for level in self.levels:
             width = self.label_width(level)
             visible = shown[level].bool()
             channels = [self._channels(level, labels[level], visible)]
-            if level == "edge" and self._counted:
-                if label_sums is None:
-                    label_sums = self.label_sums(graph.incidence, labels[level], visible)
-                channels.append(self._count_channels(graph.incidence, label_sums))
             if level == "edge" and self.triangles:
                 for number in self._balanced:
                     values, binary = labels[level][:, number], self._of("edge")[number].kind == "binary"
                     channels.append(self._triangle_channels(graph, 2 * values - 1 if binary else values, visible))
             rows[level] = torch.cat([rows[level][:, :-width], *(each.to(rows[level]) for each in channels)], dim=1)
         return graph.with_features(rows["node"], rows["edge"])
-
-    def label_sums(self, incidence: Incidence, labels: Tensor, shown: Tensor) -> Tensor:
-        """At each node, the sums of the labels of its edges that are shown, by direction: one-hot classes, or numbers
-        and how many there are. (N, 1 or 2, width), float64
-
-        Args:
-            incidence: of the graph.
-            labels: of the known targets of edges. (E, k)
-            shown: the edges whose labels count. (E,)
-        """
-        counted = [target in self._counted for target in self._of("edge")]
-        width = torch.tensor([_label_width(target) for target in self._of("edge")])
-        keep = torch.tensor(counted).repeat_interleave(width)
-        each = self._channels("edge", labels, shown.bool())[:, keep.to(labels.device)].double()
-        sums = incidence.scatter_both(each) if self.directed else (incidence.scatter(each),)
-        return torch.stack(sums, dim=1)
-
-    def _count_channels(self, incidence: Incidence, sums: Tensor) -> Tensor:
-        """The counts of labels at both ends of each edge. (E, 2 * directions * width)
-
-        The ends of an undirected edge have no order: their sum and the size of their difference.
-        """
-        found, start = [], 0
-        for target in self._counted:
-            width = _label_width(target)
-            mine = sums[..., start : start + width]
-            if target.is_number:
-                mean = mine[..., :1] / (mine[..., 1:].clamp(min=0) + 1)
-                found.append(torch.cat([mean, mine[..., 1:].clamp(min=0).log1p() / 2], dim=-1))
-            else:
-                found.append(mine.clamp(min=0).log1p() / 2)
-            start += width
-        nodes = torch.cat(found, dim=-1).flatten(1).float()
-        one, other = nodes[incidence.ends[0]], nodes[incidence.ends[1]]
-        return torch.cat([one, other] if self.directed else [one + other, (one - other).abs()], dim=1)
 
     def _channels(self, level: str, labels: Tensor, shown: Tensor) -> Tensor:
         """One-hot classes, or a number and whether it is known; zeros where a label is missing or hidden."""

@@ -192,10 +192,6 @@ class SampledSubgraphs:
         self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
         self.hidden_ratio = settings.hidden_label_ratio
         self.rows = (task_data.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
-        self.label_sums: Tensor | None = None  # of all training labels of edges at each node
-        if task_data.inputs is not None and "edge" in task_data.known_levels:
-            training, labels = task_data.training_rows("edge"), task_data.labels["edge"]
-            self.label_sums = task_data.inputs.label_sums(self.graph.incidence, labels, training)
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.settings.sampling == "proportional":
@@ -228,7 +224,7 @@ class SampledSubgraphs:
         inputs, task_data = self.task_data.inputs, self.task_data
         if inputs is None or not inputs.known:
             return batch
-        shown, known, label_sums = {}, {}, None
+        shown, known = {}, {}
         rows, labels, censoring = dict(batch.rows), dict(batch.labels), dict(batch.censoring)
         for level in inputs.levels:
             every = subgraph.nodes if level == "node" else subgraph.edges
@@ -240,10 +236,7 @@ class SampledSubgraphs:
             training = task_data.parts[level][every, 0] == 0
             shown[level] = training.index_fill(0, rows[level], False)
             known[level] = task_data.labels[level][every]
-            if level == "edge" and self.label_sums is not None:  # as in the whole graph, less what is hidden here
-                hidden = inputs.label_sums(batch.graph.incidence, known[level], training & ~shown[level])
-                label_sums = self.label_sums[subgraph.nodes] - hidden
-        graph = inputs.show(batch.graph, known, shown, label_sums)
+        graph = inputs.show(batch.graph, known, shown)
         return replace(batch, graph=graph, rows=rows, labels=labels, censoring=censoring)
 
     def _training_rows(self, subgraph: Subgraph, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
