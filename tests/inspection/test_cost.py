@@ -39,7 +39,7 @@ def test_the_estimate_of_a_large_graph_grows_with_its_rows_and_is_measured_on_fe
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cost, "peak_memory", lambda: 0)  # what other tests took is not of this one
-    settings = make_settings("paper", "node")
+    settings = make_settings("paper", "node", {"training.sampling": "full"})
     small, large = (estimate_cost(ring(size), settings) for size in (100_000, 400_000))
     assert large.measured_edges == small.measured_edges == cost.MAX_EDGES
     rows = 4 * 32 * 300_000

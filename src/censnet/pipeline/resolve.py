@@ -123,7 +123,7 @@ def resolve_recipes(
     _check_unused(task_data, settings, usual, dataset, splits)
     found = []
     one_recipe: list[Recipe] = ["low_label"]
-    for recipe in one_recipe if section in (ORIENTED, MOLECULE) else choose_recipes(task_data, settings):
+    for recipe in one_recipe if section in (ORIENTED, MOLECULE) else choose_recipes(task_data, settings, changed):
         one = settings
         if recipe == "high_label" and settings.training.recipe != "high_label":
             # candidates of the other are not its own
@@ -189,11 +189,11 @@ def _resolve_batches(task_data: TaskData, settings: Settings, changed: Collectio
     return settings.model_copy(update={"training": settings.training.model_copy(update={"batch_size": "auto"})})
 
 
-def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
+def choose_recipes(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> list[Recipe]:
     """The recipes of a preset to train: from `MANY` labeled nodes on both, unless the graph is big.
 
     The recipe for few labels averages over neighborhoods, which helps where neighbors are alike. Where the edges
-    between training nodes show that they are not, it is left out.
+    between training nodes show that they are not, it is left out, unless the user asks for candidates of it.
     """
     chosen = settings.training.recipe
     if chosen != "auto":
@@ -205,7 +205,9 @@ def choose_recipes(task_data: TaskData, settings: Settings) -> list[Recipe]:
         return ["high_label"]
     if not task_data.has("validation"):
         return ["low_label"]
-    return ["low_label", "high_label"] if _has_like_neighbors(task_data) else ["high_label"]
+    if CANDIDATES.intersection(changed) or _has_like_neighbors(task_data):
+        return ["low_label", "high_label"]
+    return ["high_label"]
 
 
 def _has_like_neighbors(task_data: TaskData) -> bool:
