@@ -102,7 +102,7 @@ def test_masks_of_several_splits_need_a_choice():
         "val_mask": torch.stack([mask(*range(20, 30)), mask(*range(10))], 1),
         "test_mask": mask(*[]),
     }
-    with pytest.raises(DataError, match=r"train_mask has 2 columns, each of them a split, .* 'data.split_index': 0"):
+    with pytest.raises(DataError, match=r"train_mask has 2 columns, each of them a split, .*'data.split_index': 0"):
         parts(graph(**wide))
     with pytest.raises(DataError, match=r"data\.split_index is 2, expected one from 0 to 1"):
         parts(graph(**wide), split_index=2)
