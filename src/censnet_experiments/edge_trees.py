@@ -10,6 +10,9 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import average_precision_score, log_loss
 
+from censnet.comparison.boosted_trees import CANDIDATES, TreeSettings
+from censnet.comparison.fit_trees import fit_boosted_trees
+from censnet.comparison.tree_graph import TreeGraph
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import ArgumentError
@@ -17,8 +20,6 @@ from censnet.levels import Level
 from censnet.ops.arrays import Array
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare
-from censnet_experiments.baselines.boosted_trees import CANDIDATES, TreeSettings, fit_boosted_trees
-from censnet_experiments.baselines.tree_features import TreeGraph
 from censnet_experiments.edge_scores import Outcome, by_part, split_rows
 from censnet_experiments.edge_tasks import EdgeTask
 from censnet_experiments.plan import Trees
