@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from censnet.errors import DataError
 from censnet.ops.arrays import Array
@@ -37,6 +37,16 @@ CANDIDATES = (
     TreeSettings(max_leaf_nodes=31, max_features=0.3),
     TreeSettings(learning_rate=0.06, max_leaf_nodes=7, min_samples_leaf=20, l2_regularization=1.0),
 )
+MANY_ROWS = 400  # training rows, from which on trees have their usual settings: leaves of 20 rows or more
+FEW_ROWS = tuple(
+    TreeSettings(max_leaf_nodes=leaves, min_samples_leaf=rows, l2_regularization=1.0, max_iter=200)
+    for leaves, rows in ((4, 2), (4, 5), (8, 2))
+)
+
+
+def candidates_for(training_rows: int) -> tuple[TreeSettings, ...]:
+    """The settings to choose from for so many training rows."""
+    return CANDIDATES if training_rows >= MANY_ROWS else FEW_ROWS
 
 
 @dataclass
@@ -86,8 +96,8 @@ class BoostedTrees:
             while len(scores) * EVERY < settings.max_iter:
                 model.max_iter = min(len(scores) * EVERY + STEP, settings.max_iter)
                 model.fit(features[self.columns], labels)
-                stages = islice(self._staged(model, validation[0]), EVERY - 1, None, EVERY)
-                scores = [metric(validation[1], predictions) for predictions in stages]
+                stages = islice(self._staged(model, validation[0]), (len(scores) + 1) * EVERY - 1, None, EVERY)
+                scores += [metric(validation[1], predictions) for predictions in stages]
                 if (len(scores) - 1 - int(np.argmax(scores))) * EVERY >= PATIENCE:
                     break
             if max(scores) > self.score:
@@ -145,6 +155,18 @@ def area_or_likelihood(labels: Array, predictions: Array) -> float:
     """The area under the ROC curve for two classes, and the mean log likelihood for more, or where one is missing."""
     if predictions.ndim == 1 and len(np.unique(labels)) == 2:
         return float(roc_auc_score(labels, predictions))
-    if predictions.ndim == 1:
-        predictions = np.column_stack([1 - predictions, predictions])
-    return -float(log_loss(labels, predictions, labels=np.arange(predictions.shape[1])))
+    return log_likelihood(labels, predictions)
+
+
+def average_precision(labels: Array, predictions: Array) -> float:
+    """The average precision of class 1."""
+    return float(average_precision_score(labels, predictions))
+
+
+def log_likelihood(labels: Array, predictions: Array) -> float:
+    """The mean log likelihood of the labels."""
+    every = predictions if predictions.ndim == 2 else np.column_stack([1 - predictions, predictions])
+    return -float(log_loss(labels, every, labels=np.arange(every.shape[1])))
+
+
+METRICS: dict[str, Metric] = {"ap": average_precision, "accuracy": log_likelihood, "log_loss": log_likelihood}

@@ -39,6 +39,8 @@ class TreeGraph:
         nodes, edges: input columns, numbers or codes of categories, (N, .) and (E, .).
         categories: names of the columns that are codes.
         directed: whether the order of the two ends of an edge means something.
+        neighbors, incident: (N, .) and (E, .) numbers that describe nodes to their neighbors, and edges to their ends;
+            None is the columns that are numbers.
     """
 
     source: Array
@@ -47,6 +49,8 @@ class TreeGraph:
     edges: pd.DataFrame
     categories: frozenset[str] = frozenset()
     directed: bool = True
+    neighbors: pd.DataFrame | None = None
+    incident: pd.DataFrame | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -54,12 +58,16 @@ class TreeGraph:
 
     @property
     def node_numbers(self) -> pd.DataFrame:
-        """The columns of nodes that are numbers."""
+        """The columns of nodes of which there are aggregates."""
+        if self.neighbors is not None:
+            return self.neighbors
         return self.nodes[[name for name in self.nodes if name not in self.categories]]
 
     @property
     def edge_numbers(self) -> pd.DataFrame:
-        """The columns of edges that are numbers."""
+        """The columns of edges of which there are aggregates."""
+        if self.incident is not None:
+            return self.incident
         return self.edges[[name for name in self.edges if name not in self.categories]]
 
     @property
