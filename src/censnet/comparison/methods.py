@@ -27,19 +27,21 @@ class Method:
         name: for the user.
         change: what it changes of the training; None where it is not a training of ours.
         fit: seed -> part -> scores; None where it is a training of ours.
+        for_molecules: whether it is for molecules alone, and not mentioned with other data.
     """
 
     key: str
     name: str
     change: Callable[[Prepared], Prepared] | None = None
     fit: Callable[[Prepared, int], dict[str, Scores]] | None = None
+    for_molecules: bool = False
 
 
 OURS, NO_STREAM, NO_FEATURES = "censnet", "censnet-no-edge-stream", "censnet-no-edge-features"
 METHODS = (
     Method("trees-own", "trees on own columns", fit=boost_own_columns),
     Method("trees-neighbors", "trees on neighbors", fit=boost_neighborhoods),
-    Method("forest", "forest on fingerprints", fit=fit_molecule_forest),
+    Method("forest", "forest on fingerprints", fit=fit_molecule_forest, for_molecules=True),
     Method(OURS, "CensNet", lambda prepared: prepared),
     Method(NO_STREAM, "CensNet, no edge layers", without_edge_stream),
     Method(NO_FEATURES, "CensNet, no edge columns", without_edge_features),

@@ -157,7 +157,8 @@ def compare(
             for method in METHODS:
                 if stored.find(method.key, number) is not None:
                     continue
-                logger.info("seed %d of %d: %s", number - seed + 1, seeds, method.name)
+                if not method.for_molecules or prepared.data.schema.smiles is not None:
+                    logger.info("seed %d of %d: %s", number - seed + 1, seeds, method.name)
                 callbacks: list[Callback] = [show()] if progress else []
                 record = run_method(method, prepared, number, accelerator, callbacks)
                 if record.skipped not in ("", NO_MOLECULES):
