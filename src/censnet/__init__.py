@@ -43,7 +43,7 @@ _HOMES = {
 }
 _PACKAGES = (
     *("data", "errors", "estimators", "inspection", "nn", "ops", "pipeline"),
-    *("pyg", "runs", "selection", "settings", "tasks", "training"),
+    *("pyg", "report", "runs", "selection", "settings", "tasks", "training"),
 )
 __all__ = [*_HOMES]
 

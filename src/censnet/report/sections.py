@@ -67,11 +67,11 @@ def training_section(run: Run) -> str:
         ("trained", f"{provenance.date}, {provenance.seconds:,.1f} s on {provenance.device}"),
         ("versions", f"censnet {provenance.censnet}, torch {provenance.torch}, Python {provenance.python}"),
     ]
-    body = table(["", ""], facts, "How it was trained")
+    body = f'<div class="scroll">{table(["", ""], facts)}</div>'
     changed = config.start.changed if config.start is not None else []
     if changed:
         values = values_of(config.settings, changed)
-        body += table(["setting", "value"], values.items(), "Settings that were changed")
+        body += f'<div class="scroll">{table(["setting", "value"], values.items(), "Settings that were changed")}</div>'
     every = values_of(config.settings, setting_names())
     body += _details("All settings", table(["setting", "value"], every.items()))
     for level in (Level.NODE, Level.EDGE, Level.GRAPH):
