@@ -20,6 +20,7 @@ from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
 from censnet.runs.run import Run, score_parts
+from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.evaluator import mean_over_levels
@@ -86,7 +87,8 @@ def make_run(
     if config.shows_labels:
         outputs = _with_or_without_labels(run, task_data, outputs, monitor, device)
     held_out = None if links is None else score_held_out(models, outputs, links)
-    run.metrics = score_parts(task_data, outputs, held_out)
+    run.uncertainty = Uncertainty.fit(task_data, outputs, held_out)
+    run.metrics = score_parts(task_data, outputs, held_out, run.uncertainty)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
         outputs = run.outputs(data.graph, device)
     for level, split in prepared.splits.items():
@@ -95,6 +97,8 @@ def make_run(
             run, prepared, level, run.table(data, level, outputs, "ids"), codes.tolist()
         )
     if held_out is not None:
+        certain = run.uncertainty.calibrate_links
+        held_out = [each._replace(probability=certain(each.probability)) for each in held_out]
         run.predictions["link"] = _held_out_table(prepared, held_out)
     return run
 

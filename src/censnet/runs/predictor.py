@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge
 from censnet.runs.links import check_link_options, link_table
+from censnet.runs.uncertainty import Uncertainty, check_coverage
 from censnet.settings.build import model_inputs
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.predictions import prediction_rows, prediction_table
@@ -49,6 +50,7 @@ class Predictor:
     config: RunConfig
     schema: Schema
     models: list[Model]
+    uncertainty: Uncertainty = field(default_factory=Uncertainty, kw_only=True)
 
     @property
     def targets(self) -> dict[str, list[Target]]:
@@ -77,6 +79,7 @@ class Predictor:
         device: str | None = None,
         progress: bool = False,
         known_labels: bool = True,
+        coverage: float | None = None,
     ) -> pd.DataFrame:
         """Predict each row of the user's table, in its order: classes with their probabilities, or numbers.
 
@@ -92,6 +95,8 @@ class Predictor:
             progress: whether to show a progress bar.
             known_labels: where the model has known labels as inputs, whether those that the data carry are shown. The
                 label of a row is never shown to its own prediction.
+            coverage: also give an interval of each number, `COLUMN_low` to `COLUMN_high`, or a set of classes,
+                `COLUMN_set`, that hold the label of a new row with this probability: see the page on uncertainty.
         """
         check_arguments(Predictor.predict, locals())
         if level is None and len(self.levels) > 1:
@@ -102,11 +107,14 @@ class Predictor:
                 f"level is {quote(level)}, expected {' or '.join(self.levels)}: this run predicts no other"
             )
         check_link_options([level], pairs, top)
+        if coverage is not None:
+            check_coverage(coverage, self.uncertainty, level, self.targets.get(level, []))
         dataset, where = self.read(data, strict=strict), find_device(device)
         outputs = self.outputs(dataset.graph, where, progress, self._known_labels(dataset) if known_labels else None)
         if level == "link":
-            return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress)
-        return self.table(dataset, level, outputs, keep)
+            certain = self.uncertainty.calibrate_links
+            return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress, certain)
+        return self.table(dataset, level, outputs, keep, coverage)
 
     def embed(
         self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
@@ -203,9 +211,12 @@ class Predictor:
                     name_option("--no-known-labels"))  # fmt: skip
         return known
 
-    def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
+    def table(
+        self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep, coverage: float | None = None
+    ) -> pd.DataFrame:
         """Outputs as predictions in the user's labels and units, behind the user's columns."""
         targets = self.targets[level]
+        sure = self.uncertainty.of(level, targets)
         taken = set(dataset.tables.frames()[Level(level).table].columns) | {"error", "split"}
         members = [member.by_level[level] for member in outputs]
         raw = [member.unclipped[level] for member in outputs if level in member.unclipped]
@@ -213,17 +224,19 @@ class Predictor:
         if len(chunked) == len(members):
             before = [rows for rows in raw if isinstance(rows, ChunkedOutputs)]
             values = prediction_table(
-                targets, _computed(chunked), len(chunked[0]), taken, _computed(before) if before else None
-            )
+                targets, _computed(chunked), len(chunked[0]), taken, _computed(before) if before else None, sure,
+                coverage,
+            )  # fmt: skip
         else:
             clipped = torch.stack([dense(rows) for rows in raw]) if raw else None
-            values = prediction_rows(targets, torch.stack([dense(rows) for rows in members]), taken, clipped)
+            stacked = torch.stack([dense(rows) for rows in members])
+            values = prediction_rows(targets, stacked, taken, clipped, sure, coverage)
         check_finite(values)
         found, flipped = dataset.results(level, values, keep), dataset.is_flipped if level == "edge" else None
         if flipped is None or not any(target.kind == "oriented" for target in targets):
             return found
         opposite = [_negate_oriented(targets, rows) for rows in (members, raw)]
-        values = prediction_rows(targets, opposite[0], taken, opposite[1] if raw else None)
+        values = prediction_rows(targets, opposite[0], taken, opposite[1] if raw else None, sure, coverage)
         return found.mask(pd.Series(flipped), dataset.results(level, values, keep))
 
     # -- inside -------------------------------------------------------------------------------------------------------
