@@ -17,6 +17,7 @@ from censnet.nn.chunked import CombinedOutputs, HeadOutputs, RowOutputs, chunk_r
 from censnet.nn.model import Outputs
 from censnet.option_names import name_option
 from censnet.runs.links import HeldOutPairs
+from censnet.runs.novelty import LevelNovelty
 from censnet.tasks.calibration import MAX_ROWS, ClassCalibration
 from censnet.tasks.predictions import summarize
 from censnet.tasks.targets import Target, output_slices
@@ -32,6 +33,7 @@ class Uncertainty(BaseModel):
         format: of the file.
         levels: level -> of each of its targets.
         link: the calibration of link probabilities, among as many pairs with a link as without.
+        novelty: level -> what training rows are like.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,6 +41,14 @@ class Uncertainty(BaseModel):
     format: Literal[2] = 2
     levels: dict[Level, list[TargetUncertainty]] = Field(default_factory=dict)
     link: ClassCalibration | None = None
+    novelty: dict[Level, LevelNovelty] = Field(default_factory=dict)
+
+    def watch(self, level: str, embedded: Tensor) -> Tensor:
+        """The distance of embedded rows from training rows. (n, channels) -> (n, 1)"""
+        found = self.novelty.get(Level(level))
+        if found is None or found.threshold is None:
+            return embedded.new_zeros(len(embedded), 1)
+        return found.distance(embedded).unsqueeze(1)
 
     def of(self, level: str, targets: Sequence[Target]) -> list[TargetUncertainty]:
         """Of the targets of a level; empty ones where nothing was fitted."""

@@ -104,7 +104,7 @@ def prediction_table(
 def summarize(target: Target, outputs: Tensor, raw: Tensor | None = None) -> dict[str, Tensor]:
     """The mean of the outputs of each row over the members, as probabilities or numbers, and their deviation `std`.
 
-    Of numbers that were clipped the deviation is that of the `raw` ones, beside their mean and whether any was `clipped`.
+    Of numbers that were clipped, the deviation is that of the `raw` ones, with their mean and whether one was clipped.
 
     (members, n, target.width) -> (n,) for a number, (n, classes) otherwise
     """
