@@ -165,7 +165,7 @@ class LevelNovelty(BaseModel):
         if distance is not None and self.threshold is not None:
             for row in (distance[:, 0] > self.threshold).nonzero().squeeze(1).tolist():
                 times = float(distance[row, 0]) / self.threshold
-                reasons[row].append(f"its embedding is {times:.3g} times as far from training rows as most are")
+                reasons[row].append(f"embedding far from training rows ({times:.2f} times the threshold)")
         return np.array(["; ".join(each) if each else None for each in reasons], dtype=object)
 
 

@@ -75,10 +75,10 @@ class Uncertainty(BaseModel):
             members, raw = select_rows(outputs, level, rows)
             combined, found = average(targets, members), []
             for number, (target, part) in enumerate(zip(targets, output_slices(targets), strict=True)):
-                free = None if raw is None else raw[..., part]
-                summary = {k: v.numpy() for k, v in summarize(target, members[..., part], free).items()}
+                summary = summarize(target, members[..., part], None if raw is None else raw[..., part])
+                arrays = {name: values.numpy() for name, values in summary.items()}
                 y, known = labels[:, number].numpy(), exact[:, number].numpy()
-                found.append(TargetUncertainty.fit(target, combined[:, part].numpy(), summary, y, known))
+                found.append(TargetUncertainty.fit(target, combined[:, part].numpy(), arrays, y, known))
             levels[Level(level)] = found
         return cls(levels=levels, link=None if held_out is None else _fit_links(held_out))
 

@@ -112,7 +112,7 @@ def summarize(target: Target, outputs: Tensor, raw: Tensor | None = None) -> dic
         x = outputs.double()[..., 0] * target.scale + target.mean
     else:
         x = probabilities(target, outputs.float())
-    found = {"mean": x[0]} if len(x) == 1 else {"mean": x.mean(0), "std": x.std(0)}
+    found = {"mean": x[0]} if len(x) == 1 or not x.shape[1] else {"mean": x.mean(0), "std": x.std(0)}
     if target.is_number and raw is not None:
         free = raw.double()[..., 0] * target.scale + target.mean
         found |= {"std": free.std(0)} if len(free) > 1 else {}
