@@ -20,6 +20,7 @@ ORDER = (
     ("runs",),
     ("inspection",),
     ("pipeline",),
+    ("comparison",),
     ("report",),
     ("estimators", "pyg"),
     ("censnet_experiments",),

@@ -23,6 +23,7 @@ ARGUMENTS = {
     "--no-known-labels": "known_labels=False",
     "--pairs": "pairs",
     "--top": "top",
+    "--coverage": "coverage",
 }
 FLAGS = ContextVar("flags", default=False)  # whether messages are for the command line
 

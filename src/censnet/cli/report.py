@@ -31,6 +31,10 @@ def report(
     method: Annotated[
         Method, typer.Option("--map", help="Two dimensions by principal components, or by t-SNE, which takes longer.")
     ] = Method.pca,
+    comparison: Annotated[
+        Path | None,
+        typer.Option(parser=named_path, metavar="PATH", help="A folder of `censnet compare`, whose table is shown."),
+    ] = None,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
@@ -42,6 +46,9 @@ def report(
     if to.suffix.lower() not in (".html", ".htm"):
         raise RunError(f"--to is {to}, expected the name of a page that ends in .html")
     check_outputs([to], trained, data)
-    page = report_page(trained, data, method=method.value, strict=strict, device=device, progress=True).encode()
-    atomic_write(to, page)
-    echo(f"{to}: {format_bytes(len(page))}; a browser shows it, without a network")
+    page = report_page(
+        trained, data, method=method.value, comparison=comparison, strict=strict, device=device, progress=True
+    )
+    content = page.encode()
+    atomic_write(to, content)
+    echo(f"{to}: {format_bytes(len(content))}; a browser shows it, without a network")

@@ -107,7 +107,8 @@ def gather(run: Run, data: object, strict: bool, device: torch.device, progress:
 
 
 def _rows_of(run: Run, level: str, frame: pd.DataFrame) -> list[TargetRows]:
-    return [read_links(frame)] if level == Level.LINK else read_rows(frame, run.targets[level])
+    targets = run.targets.get(level, [])
+    return [read_links(frame)] if level == Level.LINK else read_rows(frame, targets, run.uncertainty.of(level, targets))
 
 
 def _training_data(run: Run) -> tuple[Dataset | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Mapping
 from functools import partial
 from importlib import resources
@@ -13,12 +14,14 @@ import numpy as np
 import pandas as pd
 
 from censnet.arguments import check_arguments
+from censnet.comparison import load_comparison
 from censnet.levels import Level
 from censnet.markup import escape, escape_attribute, script_json, visible
 from censnet.report.content import Content, gather
 from censnet.report.figures import target_figures
 from censnet.report.maps import Method, make_map
-from censnet.report.sections import header, level_intervals, score_section, training_section
+from censnet.report.sections import comparison_section, header, level_intervals, score_section, training_section
+from censnet.runs.predictor import UNLIKE
 from censnet.runs.run import Run
 from censnet.tasks.predictions import class_names
 from censnet.training.devices import find_device
@@ -34,6 +37,7 @@ def report_page(
     data: object = None,
     *,
     method: Method = "pca",
+    comparison: str | os.PathLike[str] | None = None,
     strict: bool = False,
     device: str | None = None,
     progress: bool = False,
@@ -45,12 +49,14 @@ def report_page(
         data: anything `load_data` takes: on other data than those of the training the page shows predictions, errors
             and embeddings of these. The training data if None; where they cannot be read, the page has no map.
         method: of the two dimensions of the map: `pca`, or `tsne`, which takes longer and shows fewer points.
+        comparison: the folder of a comparison, by `censnet.compare`, whose table is shown.
         strict: whether a row that cannot be used is an error.
         device: where to compute; the best available if None.
         progress: whether to show a progress bar.
     """
     check_arguments(report_page, locals())
     where = find_device(device)
+    compared = None if comparison is None else load_comparison(comparison)
     content = gather(run, data, strict, where, progress)
     figured = [(level, number) for level, rows in content.rows.items() for number in range(len(rows))][:FIGURED]
     worst = {level: content.worst(level, number) for level, number in reversed(figured)}  # of the first target
@@ -71,7 +77,9 @@ def report_page(
         "missing": content.missing,
     }
     intervals = level_intervals(content)
-    body = header(content, intervals) + score_section(content, intervals) + _places(parts) + training_section(run)
+    body = header(content, intervals) + score_section(content, intervals)
+    body += "" if compared is None else comparison_section(compared)
+    body += _places(parts) + training_section(run)
     name = run.path.resolve().name if run.path is not None else "run"
     return _assemble(f"{escape_attribute(name)}: censnet", body, parts)
 
@@ -100,7 +108,13 @@ def _assemble(title: str, body: str, parts: Mapping[str, Any]) -> str:
     links = "".join(
         f'<a href="#{name}">{text}</a>'
         for name, text in (
-            *(("scores", "Scores"), ("predictions", "Predictions"), ("errors", "Errors"), ("map", "Map")),
+            *(
+                ("scores", "Scores"),
+                ("comparison", "Comparison"),
+                ("predictions", "Predictions"),
+                ("errors", "Errors"),
+                ("map", "Map"),
+            ),
             *(("learning", "Learning"), ("training", "Training")),
         )
         if f'<section id="{name}"' in body
@@ -161,6 +175,7 @@ def _worst(content: Content, level: str, number: int) -> dict[str, Any]:
     rows, frame = content.rows[level][number], content.frames[level]
     target = rows.target
     ids = ["source", "target"] if level == Level.LINK else list(map(str, frame.columns[: list(frame).index("split")]))
+    unlike = next((str(name) for name in reversed(list(frame)) if str(name).startswith(UNLIKE)), None)
     names = None if target.is_number or level == Level.LINK else class_names(target)
 
     def spell(value: float) -> object:
@@ -179,6 +194,8 @@ def _worst(content: Content, level: str, number: int) -> dict[str, Any]:
             "predicted": spell(rows.predicted[row]),
             "error": float(rows.predicted[row] - rows.labels[row]) if target.is_number else None,
         }
+        if unlike is not None and isinstance(frame[unlike].iloc[row], str):
+            entry["unlike"] = visible(frame[unlike].iloc[row])
         if rows.probability is not None:
             entry["p"] = float(rows.probability[row, int(rows.labels[row])])
         found.append(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from censnet.levels import Level
 from censnet.ops.arrays import Array
 from censnet.tasks.targets import Target
+from censnet.tasks.uncertainty import COVERAGE, TargetUncertainty
 
 PARTS = ("train", "validation", "test", "all")  # `all` is other data than those of the training
 LINK = Target(level=Level.LINK, column="link", kind="binary", classes=["no link", "link"])
@@ -29,7 +30,7 @@ class TargetRows:
         predicted: the code of the class, or the number; NaN for a row that cannot be used.
         probability: of each class; None for a number, and where there are very many classes.
         spread: the standard deviation over members, of a number.
-        low, high: the interval of a number, where the run gives one.
+        low, high: the interval of a number, where validation rows give one.
         censoring: as `Target.encode_censoring` gives it.
 
     Shape:
@@ -78,16 +79,25 @@ class TargetRows:
         return np.where(np.isnan(self.labels) | np.isnan(self.predicted), np.nan, -np.log(p))
 
 
-def read_rows(frame: pd.DataFrame, targets: Sequence[Target]) -> list[TargetRows]:
-    """The rows of each target of a level, from its table of predictions with labels and `split`."""
+def read_rows(
+    frame: pd.DataFrame, targets: Sequence[Target], sure: Sequence[TargetUncertainty] = ()
+) -> list[TargetRows]:
+    """The rows of each target of a level.
+
+    Args:
+        frame: its table of predictions, with labels and `split`.
+        targets: of the level.
+        sure: what validation rows say of each, from which numbers get intervals.
+    """
     part = _parts(frame["split"])
     names = list(map(str, frame.columns))
     blocks, found = _find_blocks(names, targets), list[TargetRows]()
-    for target in targets:
+    for target, own in zip(targets, sure or [None] * len(targets), strict=True):
         if target.column not in blocks:
             continue
         label, columns = blocks[target.column]
-        found.append(_read_target(frame, target, part, label, columns))
+        rows = _read_target(frame, target, part, label, columns)
+        found.append(_with_intervals(rows, own) if own is not None and target.is_number else rows)
     return found
 
 
@@ -97,6 +107,17 @@ def read_links(frame: pd.DataFrame) -> TargetRows:
     labels = frame["link"].to_numpy(np.float64)
     probability = np.stack([1 - p, p], axis=1)
     return TargetRows(LINK, _parts(frame["split"]), labels, (p > 0.5).astype(np.float64), probability)
+
+
+def _with_intervals(rows: TargetRows, own: TargetUncertainty) -> TargetRows:
+    """The same rows with the intervals that `predict` gives numbers with `COVERAGE`."""
+    if own.conformal is None or own.conformal.limit < COVERAGE:
+        return rows
+    there = ~np.isnan(rows.predicted)
+    summary = {"mean": rows.predicted[there]} | ({} if rows.spread is None else {"std": rows.spread[there]})
+    half = np.full(len(there), np.nan)
+    half[there] = own.conformal.half_widths(summary, COVERAGE)
+    return replace(rows, low=rows.predicted - half, high=rows.predicted + half)
 
 
 def _parts(column: pd.Series) -> Array:
@@ -143,13 +164,12 @@ def _read_target(
         of = {name.removeprefix(f"{target.column}_"): _numbers(frame[name]) for name in columns[1:]}
         if label is not None:  # in the user's units
             labels = labels * target.scale + target.mean
-        return TargetRows(
-            target, part, labels, _numbers(frame[columns[0]]), None, of.get("std"), of.get("low"), of.get("high"),
-            None if censoring is None else censoring.numpy(),
-        )  # fmt: skip
+        sides = None if censoring is None else censoring.numpy()
+        return TargetRows(target, part, labels, _numbers(frame[columns[0]]), spread=of.get("std"), censoring=sides)
     if target.is_wide:
         return TargetRows(target, part, labels, target.encode(frame[columns[0]]).numpy().astype(np.float64))
-    p = frame[columns[1 : 1 + len(target.classes)]].to_numpy(np.float32, na_value=np.nan).astype(np.float64)
+    first = next(n for n, name in enumerate(columns) if name.startswith(f"{target.column}_p_"))
+    p = frame[columns[first : first + len(target.classes)]].to_numpy(np.float32, na_value=np.nan).astype(np.float64)
     predicted = np.where(there, np.nan_to_num(p, nan=-1.0).argmax(1), np.nan)
     return TargetRows(target, part, labels, predicted, p)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from censnet.comparison import Comparison
 from censnet.levels import Level
 from censnet.markup import Html, escape, escape_attribute, format_number, table
 from censnet.ops.arrays import Array
@@ -51,6 +52,26 @@ def score_section(content: Content, intervals: Mapping[str, Mapping[str, Interva
         else "There are no intervals: the table of predictions does not determine these scores."
     )
     return _section("scores", "Scores", f'{tables}<p class="note">{note}</p>') if tables else ""
+
+
+def comparison_section(comparison: Comparison) -> str:
+    """What other methods reach on the same splits, by the metric that selects, and what that means."""
+    frame, body = comparison.table, f"<p>{escape(comparison.sentence, 1000)}</p>"
+    for target in frame["target"].unique():
+        mine = frame[frame["target"] == target]
+        mine = mine[mine["metric"] == mine["metric"].iloc[0]]
+        rows = [
+            [
+                one.method,
+                one.note if np.isnan(one.mean) else Html(format_number(one.mean) + _seed_interval(one.low, one.high)),
+                "" if np.isnan(one.seconds) else Html(f"{one.seconds:,.1f}"),
+                int(one.seeds),
+            ]
+            for one in mine.itertuples()
+        ]
+        head = ["", f"{mine['metric'].iloc[0]} on test", "seconds", "seeds"]
+        body += f'<div class="scroll">{table(head, rows, str(target))}</div>'
+    return _section("comparison", "Compared on the same split", body)
 
 
 def training_section(run: Run) -> str:
@@ -228,6 +249,10 @@ def _score_cell(value: float, interval: Interval | None, path: str) -> Html:
 
 def _interval(interval: Interval) -> str:
     return f"[{format_number(interval.low)}, {format_number(interval.high)}]"
+
+
+def _seed_interval(low: float, high: float) -> str:
+    return "" if np.isnan(low) else f'<span class="interval">{_interval(Interval(low, high))}</span>'
 
 
 def _metric_name(name: str) -> str:

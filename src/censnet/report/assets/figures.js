@@ -324,8 +324,8 @@ function worst(place) {
       place.replaceChildren(element("p", { class: "note" }, "There are no labeled rows."));
       return;
     }
-    const isClass = names !== undefined, drawn = maps?.panel(level)?.molecules;
-    const head = [...(drawn ? ["molecule"] : []), "row", ...ids, "label", "prediction", isClass ? "probability of the label" : "error"];
+    const isClass = names !== undefined, drawn = maps?.panel(level)?.molecules, marked = rows.some((row) => row.unlike);
+    const head = [...(drawn ? ["molecule"] : []), "row", ...ids, "label", "prediction", isClass ? "probability of the label" : "error", ...(marked ? ["unlike training"] : [])];
     const lines = rows.map((row) => {
       const point = maps?.panel(level)?.pointOf(row.row) ?? -1;
       const open = point < 0 ? {} : { tabindex: 0, role: "button", "aria-label": `Row ${row.row + 1}: show on the map`, onclick: () => maps.choose(level, point, true), onkeydown: (event) => {
@@ -335,13 +335,13 @@ function worst(place) {
         }
       } };
       const text = (value) => (typeof value === "number" ? number(value) : own(value ?? "–"));
-      const cells = [...row.ids.map((id) => element("td", { class: id.length > 24 ? "long" : null }, own(id))), element("td", {}, text(row.label)), element("td", {}, text(row.predicted)), element("td", { class: "number" }, number(isClass ? row.p : row.error))];
+      const cells = [...row.ids.map((id) => element("td", { class: id.length > 24 ? "long" : null }, own(id))), element("td", {}, text(row.label)), element("td", {}, text(row.predicted)), element("td", { class: "number" }, number(isClass ? row.p : row.error)), ...(marked ? [element("td", { class: "long" }, own(row.unlike ?? ""))] : [])];
       const picture = drawn ? [element("td", {}, drawn[point] ? drawMolecule(drawn[point]) : "")] : [];
       return element("tr", open, picture, element("th", { scope: "row" }, whole(row.row + 1)), cells);
     });
     place.replaceChildren(
       element("p", { class: "note" }, `The ${lines.length} rows of ${PART_NAMES[part]} whose predictions are farthest from their labels`, maps ? "; each leads to its point on the map." : "."),
-      element("div", { class: "scroll" }, element("table", { class: "errors" }, element("thead", {}, element("tr", {}, head.map((name, at) => element("th", { scope: "col", class: at === head.length - 1 ? "number" : null }, own(name))))), element("tbody", {}, lines))));
+      element("div", { class: "scroll" }, element("table", { class: "errors" }, element("thead", {}, element("tr", {}, head.map((name, at) => element("th", { scope: "col", class: name === "error" || name.startsWith("probability") ? "number" : null }, own(name))))), element("tbody", {}, lines))));
   };
   document.addEventListener("target", (event) => show(event.detail));
   show(0);

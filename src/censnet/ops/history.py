@@ -1,0 +1,171 @@
+"""A graph whose edges happen in time: the lists that an edge joins, and what both of its ends have seen just before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from censnet.ops.caching import cached
+from censnet.ops.causal import Reads, TimedLists
+from censnet.ops.checks import check_shape
+from censnet.ops.incidence import Incidence
+
+Ties = Literal["time", "row"]
+Relation = Literal["out", "in", "pair"]
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The past of each edge, and of each node at a time.
+
+    An edge e = (s, t) joins three lists: the edges that leave s ("out"), those that arrive at t ("in"), and those from
+    s to t ("pair"). Just before it happens, e reads the first two at s and at t, and the last in both directions. Its
+    own entry is never among them, also where it is a loop.
+
+    Labels are entries of their own, which arrive later: that of f is seen by e if it arrived before e happened.
+
+    Args:
+        incidence: the graph; ends[0] is where an edge starts.
+        times: when each edge happened.
+        arrivals: when the label of each edge becomes known, infinite for never; with its edge if None.
+        ties: "time": of two edges at the same time neither sees the other. "row": the later row sees the earlier one.
+        as_of: when each node is looked at, after what happens at that time; after the last edge if None.
+
+    Shape:
+        times, arrivals (E,), as_of (N,), in float64.
+
+    Example:
+        >>> path = Incidence(torch.tensor([[0, 1, 0], [1, 2, 1]]), num_nodes=3)
+        >>> history = History(path, torch.tensor([1.0, 2.0, 2.0]).double())
+        >>> history.reads("in").count.tolist()  # at the start of each edge, at its end, and at the end of each node
+        [0, 1, 0, 0, 0, 1, 0, 2, 1]
+        >>> history.reads("pair").count.tolist()  # from start to end, then from end to start
+        [0, 0, 1, 0, 0, 0]
+    """
+
+    incidence: Incidence
+    times: Tensor
+    arrivals: Tensor | None = None
+    ties: Ties = "time"
+    as_of: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        check_shape("times", self.times, (self.incidence.num_edges,), "(E,), a time for each edge")
+        if self.arrivals is not None:
+            check_shape("arrivals", self.arrivals, (self.incidence.num_edges,), "(E,), a time for each edge")
+            early = (self.arrivals < self.times).nonzero()
+            if len(early):
+                edge = int(early[0])
+                raise ValueError(
+                    f"arrivals[{edge}] is {float(self.arrivals[edge])}, expected {float(self.times[edge])} or later: "
+                    "a label arrives with its edge or after it"
+                )
+        if self.as_of is not None:
+            check_shape("as_of", self.as_of, (self.incidence.num_nodes,), "(N,), a time for each node")
+        if self.ties not in get_args(Ties):
+            raise ValueError(f"ties is {self.ties!r}, expected 'time' or 'row'")
+
+    def __repr__(self) -> str:
+        return f"History({self.incidence!r}, ties={self.ties!r})"
+
+    def reads(self, relation: Relation, labels: bool = False, window: float | None = None) -> Reads:
+        """What each edge sees just before it happens, at its start and then at its end, and each node at its time.
+
+        Of the relation "pair" it is what went from the start of an edge to its end, and then what came back.
+
+        Args:
+            relation: whose lists are read.
+            labels: whether those of labels are read.
+            window: how far back it sees; everything if None.
+
+        Shape:
+            2E + N queries, or 2E.
+        """
+        labels = labels and self.arrivals is not None
+        key = (relation, labels, window)
+        if key not in self._reads:
+            lists, asked = self._lists[relation, labels], self._asked[relation == "pair"]
+            time = torch.cat([self.times, self.times])
+            instant = None if self._instants is None else torch.cat([self._instants, self._instants])
+            if window is None:
+                reads = lists.before(asked, time, instant)
+            else:
+                reads = lists.window(asked, time, time - window, instant)
+            self._reads[key] = reads if relation == "pair" else reads.and_then(self._of_nodes(lists, window))
+        return self._reads[key]
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _of_nodes(self, lists: TimedLists, window: float | None) -> Reads:
+        every, time = torch.arange(self.incidence.num_nodes, device=self.times.device), self.as_of
+        if time is None:
+            end = self.times.max() if len(self.times) else self.times.new_zeros(())
+            time = end.expand(self.incidence.num_nodes)
+        return lists.until(every, time, None if window is None else time - window)
+
+    @cached
+    def _lists(self) -> dict[tuple[Relation, bool], TimedLists]:
+        start, end = self.incidence.ends
+        pair, pairs = self._pair
+        keys: dict[Relation, tuple[Tensor, int]] = {
+            "out": (start, self.incidence.num_nodes),
+            "in": (end, self.incidence.num_nodes),
+            "pair": (pair, pairs + 1),
+        }
+        found = {}
+        for relation, (key, count) in keys.items():
+            found[relation, False] = TimedLists(key, self.times, count, self._instants)
+            if self.arrivals is not None:
+                found[relation, True] = TimedLists(key, self.arrivals, count, self._label_instants)
+        return found
+
+    @cached
+    def _reads(self) -> dict[tuple[Relation, bool, float | None], Reads]:
+        return {}
+
+    @cached
+    def _asked(self) -> tuple[Tensor, Tensor]:
+        """The lists that an edge reads: of nodes, and of pairs. (2E,) each"""
+        return torch.cat(list(self.incidence.ends)), torch.cat([self._pair[0], self._back])
+
+    @cached
+    def _pair(self) -> tuple[Tensor, int]:
+        """The number of each edge's ordered pair of nodes, and how many there are."""
+        start, end = self.incidence.ends
+        known, pair = torch.unique(start * self.incidence.num_nodes + end, return_inverse=True)
+        return pair, len(known)
+
+    @cached
+    def _back(self) -> Tensor:
+        """The pair in the opposite direction, or an empty one after the last."""
+        (start, end), (pair, pairs) = self.incidence.ends, self._pair
+        known = torch.full((pairs + 1,), -1, device=pair.device)
+        known[pair] = start * self.incidence.num_nodes + end
+        back = end * self.incidence.num_nodes + start
+        at = torch.searchsorted(known[:-1], back)
+        return torch.where(known[at] == back, at, pairs)
+
+    @cached
+    def _sorted(self) -> Tensor:
+        return self.times.sort().values
+
+    @cached
+    def _instants(self) -> Tensor | None:
+        """With ties by row, the number of each edge in the order of (time, row)."""
+        if self.ties == "time":
+            return None
+        order = self.times.argsort(stable=True)
+        return torch.empty_like(self.times).index_copy_(
+            0, order, torch.arange(len(order), device=order.device).to(self.times.dtype)
+        )
+
+    @cached
+    def _label_instants(self) -> Tensor | None:
+        """The same of labels: that of their edge if they arrive with it, else before the next edge after that."""
+        if self._instants is None or self.arrivals is None:
+            return None
+        later = torch.searchsorted(self._sorted, self.arrivals, right=True).double() - 0.5
+        return torch.where(self.arrivals == self.times, self._instants, later)
