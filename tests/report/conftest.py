@@ -36,7 +36,13 @@ def molecules(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
     frame = pd.concat([smiles(60), pd.DataFrame({"smiles": ["C1CC"], "acid": [0], "size": [1.0]})])
     frame.to_csv(home / "molecules.csv", index=False)
     targets = ["graph:size=regression", "graph:acid"]
-    run = train(str(home / "molecules.csv"), targets, home / "run", settings=SHORT, ensemble=2)
+    run = train(
+        str(home / "molecules.csv"),
+        targets,
+        home / "run",
+        settings=SHORT | {"data.fractions": [0.5, 0.3, 0.2]},
+        ensemble=2,
+    )
     return run, home
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import html
 import json
 import re
 from pathlib import Path
@@ -16,6 +17,9 @@ import pytest
 from page_content import content_of
 from samples import payments, quick, shapes
 
+from censnet.comparison import load_comparison
+from censnet.comparison.methods import METHODS
+from censnet.comparison.records import Compared, Record, Start, Stored, write_stored
 from censnet.data.tables.files import Tables
 from censnet.errors import ArgumentError
 from censnet.pipeline import train
@@ -164,6 +168,7 @@ def test_a_run_of_links_has_curves_and_a_map(links: Run) -> None:
     assert np.bincount(part, minlength=3).tolist() == [68, 3, 7]
 
 
+@pytest.mark.slow
 def test_many_graphs_with_targets_of_three_levels(many: Run) -> None:
     page = report_page(many, shapes())
     found = content_of(page)
@@ -172,6 +177,7 @@ def test_many_graphs_with_targets_of_three_levels(many: Run) -> None:
     assert all(f'data-score="test/{level}/' in page for level in ("graph", "node", "edge"))
 
 
+@pytest.mark.slow
 def test_a_run_without_data_predictions_or_test_rows(many: Run) -> None:
     page = report_page(many)
     assert content_of(page)["map"] is None
@@ -205,6 +211,7 @@ def test_other_data_get_scores_curves_and_errors_of_their_own(fraud: tuple[Run, 
     assert found["targets"][0]["parts"] == {}
 
 
+@pytest.mark.slow
 def test_a_page_is_the_same_each_time(fraud: tuple[Run, Path], fraud_page: str) -> None:
     assert report_page(load_run(fraud[1] / "fraud")) == fraud_page
 
@@ -212,3 +219,21 @@ def test_a_page_is_the_same_each_time(fraud: tuple[Run, Path], fraud_page: str) 
 def test_another_method_is_refused(fraud: tuple[Run, Path]) -> None:
     with pytest.raises(ArgumentError, match="method is 'umap', expected 'pca' or 'tsne'"):
         report_page(fraud[0], method="umap")  # type: ignore[arg-type]
+
+
+def test_the_table_of_a_comparison_is_shown(fraud: tuple[Run, Path], tmp_path: Path) -> None:
+    start = Start(data="x", target_specs=["edge:fraud"], preset="strong", changes={}, overrides={}, strict=False)
+    records = [
+        Record(method=method.key, seed=seed, seconds=2.0, scores={"test": {"edge": {"fraud/auc": 0.8 + seed / 100}}})
+        for method in METHODS[:3]
+        for seed in range(3)
+    ]
+    target = Compared.of("edge", "fraud", "binary", "auc")
+    write_stored(tmp_path, Stored(start=start, targets=[target], records=records))
+    page = report_page(fraud[0], comparison=tmp_path)
+    section = page.split('<section id="comparison">')[1].split("</section>")[0]
+    table = load_comparison(tmp_path).table
+    for name in table["method"].unique():
+        assert html.escape(name) in section
+    assert section.count("0.8100") == 3
+    assert html.escape(load_comparison(tmp_path).sentence) in section

@@ -88,7 +88,9 @@ def gather(run: Run, data: object, strict: bool, device: torch.device, progress:
         data: anything `load_data` takes; None for the training data, if they can still be read.
         strict, device, progress: as in `Run.evaluate`.
     """
-    own = {level: _rows_of(run, level, run.predictions[level]) for level in Level if level in run.predictions}
+    own: dict[str, list[TargetRows]] = {
+        level: _rows_of(run, level, run.predictions[level]) for level in Level if level in run.predictions
+    }
     name = run.config.data
     if data is None:
         dataset, why = _training_data(run)

@@ -92,12 +92,12 @@ def read_rows(
     part = _parts(frame["split"])
     names = list(map(str, frame.columns))
     blocks, found = _find_blocks(names, targets), list[TargetRows]()
-    for target, own in zip(targets, sure or [None] * len(targets), strict=True):
+    for target, own in zip(targets, sure or [TargetUncertainty()] * len(targets), strict=True):
         if target.column not in blocks:
             continue
         label, columns = blocks[target.column]
         rows = _read_target(frame, target, part, label, columns)
-        found.append(_with_intervals(rows, own) if own is not None and target.is_number else rows)
+        found.append(_with_intervals(rows, own) if target.is_number else rows)
     return found
 
 
