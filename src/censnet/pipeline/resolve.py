@@ -336,7 +336,7 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         raise SettingsError("model.triangles is true, expected false: there are many graphs")
     timed = bool(task_data.widths) and task_data.links is None and not sparse
     if model.windows == "auto":
-        changes["windows"] = timed and not is_oriented(task_data.targets, graph.odd_width)
+        changes["windows"] = timed and model.structural_features
     elif model.windows and not timed:
         raise SettingsError("model.windows is true, expected false: no edge has a time (data.time) that the model sees")
     why = _why_no_known_labels(task_data)
