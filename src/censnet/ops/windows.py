@@ -132,7 +132,7 @@ class TimeWindows:
         """
         if graph.times is None:
             raise ValueError("the edges of the graph have no times, expected a time for each")
-        cached: object = graph.incidence.cache(("time windows", directed), lambda: cls._make(graph, directed))  # type: ignore[arg-type, return-value]
+        cached: object = graph.incidence.cache(("time windows", directed), lambda: cls._make(graph, directed))
         assert isinstance(cached, TimeWindows)
         return cached if cached.times is graph.times else cls._make(graph, directed)
 
