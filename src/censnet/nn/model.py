@@ -63,11 +63,13 @@ class Outputs(NamedTuple):
         by_level: for each level, (n, members * out_width), or `ChunkedOutputs` where that is too large for one tensor.
         link_inputs: the tensors that the decoder scores pairs from; None without a decoder.
         unclipped: for each level whose outputs were clipped to the range of training labels, the outputs before that.
+        watched: for each level whose embeddings are watched in inference, a row of numbers made of each.
     """
 
     by_level: Mapping[str, HeadOutputs]
     link_inputs: LinkInputs | None = None
     unclipped: Mapping[str, HeadOutputs] = MappingProxyType({})
+    watched: Mapping[str, Tensor] = MappingProxyType({})
 
 
 class Model(nn.Module):
@@ -154,7 +156,12 @@ class Model(nn.Module):
         nodes = graph.nodes
         if self.training and self.feature_dropout.p and nodes.layout == torch.sparse_csr:
             nodes = map_values(nodes, self.feature_dropout)
-        embedded: tuple[Tensor, Tensor] = self.encoder(nodes, graph.edges, graph.incidence)
+        inputs: tuple[Any, ...] = (nodes, graph.edges, graph.incidence)
+        if getattr(self.encoder, "reads_times", False):
+            if graph.times is None:
+                raise ValueError("times of the graph is None, expected the time of each edge: the encoder is causal")
+            inputs = (*inputs, graph.times)
+        embedded: tuple[Tensor, Tensor] = self.encoder(*inputs)
         return embedded
 
     def even_edges(self, edges: Tensor) -> Tensor:
