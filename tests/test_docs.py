@@ -47,6 +47,12 @@ def test_what_the_tests_read_is_in_the_source_archive() -> None:
 
 
 @pytest.mark.slow
+def test_report(tmp_path: Path) -> None:
+    page = run_doc("report", tmp_path)["page"]
+    assert page == (tmp_path / "karate.html").read_text()
+
+
+@pytest.mark.slow
 def test_quickstart(tmp_path: Path) -> None:
     run_doc("quickstart", tmp_path)
     assert score(tmp_path, "fraud", "edge", "accuracy", "train") > 0.9
@@ -149,6 +155,16 @@ def test_ensembles(tmp_path: Path) -> None:
     assert summary["vary"] == "init"
     splits = [pd.read_csv(tmp_path / "runs" / "init" / f"seed-{number}" / "splits.csv") for number in range(3)]
     assert all(split.equals(splits[0]) for split in splits)
+
+
+@pytest.mark.slow
+def test_uncertainty(tmp_path: Path) -> None:
+    names = run_doc("uncertainty", tmp_path)
+    assert names["scores"]["fee/coverage"] > 0.8
+    rows = pd.read_csv(tmp_path / "predictions.csv")
+    assert (rows["fee_low"] < rows["fee_high"]).all()
+    assert rows["unlike_training"].notna().mean() < 0.1
+    assert names["found"]["unlike_training"].notna().tolist()[:2] == [True, True]
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def test_without_an_edge_is_the_whole_graph_without_it_and_with_its_degrees():
     every[0, probe.place.edges[edge]] = False
     expected = model(tile(graph, 1, every)).by_level["node"][3, 0]
     torch.testing.assert_close(probe.without(keep)[0], expected, atol=1e-5, rtol=1e-5)
-    assert float(expected) != pytest.approx(probe.whole())
+    assert expected.item() != pytest.approx(probe.whole())
 
 
 def test_directed_layers_take_means_over_the_edges_that_are_left():

@@ -42,7 +42,20 @@ Column = Annotated[
 ]
 Preset = Annotated[str, typer.Option(help="strong, paper or released.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the best there is if not given.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Such as model.hidden=64; `censnet settings` lists all."),
+]
+Directed = Annotated[
+    bool | None,
+    typer.Option("--directed/--undirected", help="Whether edges go from source to target, whatever was found."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors alone.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail at the first row that cannot be used.")]
+Coverage = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Of labels in the interval of a number, or the set of classes; such as 0.9."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 

@@ -20,9 +20,9 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.runs.explain import Explained, PartNames, find_rows, row_names
 from censnet.runs.known_labels_in_prediction import KnownLabels
+from censnet.runs.uncertainty import Uncertainty
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, output_slices
-from censnet.training.ensemble import combine
 from censnet.training.task_data import row_labels
 
 Order = Literal["score", "loss"]
@@ -33,6 +33,9 @@ class Explainable(Protocol):
 
     @property
     def models(self) -> list[Model]: ...
+
+    @property
+    def uncertainty(self) -> Uncertainty: ...
 
     @property
     def inputs(self) -> ModelInputs: ...
@@ -122,9 +125,8 @@ def _top_rows(
     """The rows of the highest score, or loss: of a number, its size; of classes, the positive or the likeliest one."""
     level = str(target.level)
     mine = run.targets[level]
-    outputs = combine(
-        mine, [dense(one.by_level[level]) for one in run.outputs(dataset.graph, torch.device("cpu"), known=known)]
-    )
+    members = run.outputs(dataset.graph, torch.device("cpu"), known=known)
+    outputs = run.uncertainty.combine(level, mine, [dense(one.by_level[level]) for one in members])
     own = dense(outputs)[:, output_slices(mine)[[one.column for one in mine].index(target.column)]]
     if by == "score":
         value = own[:, 0] if own.shape[1] == 1 else own.softmax(1).amax(1)
