@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from censnet.arguments import check_arguments
 from censnet.errors import SettingsError, quote, shorten
 from censnet.levels import Level
-from censnet.nn.layers import LAYERS
+from censnet.nn.layers import letters
 from censnet.settings.schema import LAYER_PATTERN, MOLECULE, OF_LINKS, ORIENTED, PRESETS, Settings
 
 Changes = Settings | Mapping[str, object]  # an object, or nested or dotted names -> value
@@ -43,8 +43,9 @@ RENAMED = {  # a setting of an earlier version -> its name now
     "training.negatives": "training.negative_ratio",
     "training.weight_decay_of": "training.weight_decay_by_name",
 }
+_LETTERS = f"{' and '.join(letters())}, such as NEN, or {' and '.join(letters(causal=True))} alone"
 EXPECTED = {  # words of pydantic -> those of our errors
-    f"String should match pattern '{LAYER_PATTERN}'": f"the letters {' and '.join(LAYERS)}, such as NEN",
+    f"String should match pattern '{LAYER_PATTERN}'": f"the letters {_LETTERS}",
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
     "greater than": "more than",
