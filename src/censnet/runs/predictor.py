@@ -162,7 +162,8 @@ class Predictor:
     @property
     def inputs(self) -> ModelInputs:
         """The inputs of the models beside the features of the data."""
-        return model_inputs(self.config.settings.model, self.config.targets, self.config.node_features)
+        config = self.config
+        return model_inputs(config.settings.model, config.targets, config.node_features, config.widths)
 
     def outputs(
         self, graph: Graph | GraphSet, device: torch.device, progress: bool = False, known: KnownLabels | None = None

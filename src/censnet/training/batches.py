@@ -20,6 +20,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.sampling import Subgraph, induced_subgraph, proportional_batches, sample_neighbors
 from censnet.settings.schema import TrainingSettings
+from censnet.tasks.inputs import LabelWindows
 from censnet.text import count
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.task_data import TaskData, graphs_with
@@ -192,6 +193,11 @@ class SampledSubgraphs:
         self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
         self.hidden_ratio = settings.hidden_label_ratio
         self.rows = (task_data.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
+        inputs = task_data.inputs
+        self.windows: LabelWindows | None = None  # those of a subgraph would lack the edges that are not sampled
+        if inputs is not None and inputs.window_width:
+            training = task_data.training_rows("edge")
+            self.windows = inputs.label_windows(self.graph, task_data.labels["edge"], training)
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.settings.sampling == "proportional":
@@ -210,11 +216,15 @@ class SampledSubgraphs:
             subgraph = induced_subgraph(self.graph, chosen)
             batch = self._batch(subgraph, *self._training_rows(subgraph, list(self.task_data.parts)))
             return self._show(batch, subgraph, generator, seeds=False)
-        subgraph = sample_neighbors(self.graph, chosen, self.level, self.fanout, generator)
+        subgraph = self.sample(chosen, generator)
         others = [level for level in self.task_data.parts if level != self.level]
         rows, numbers = self._training_rows(subgraph, others)
         rows, numbers = {**rows, self.level: subgraph.seeds}, {**numbers, self.level: chosen}
         return self._show(self._batch(subgraph, rows, numbers), subgraph, generator)
+
+    def sample(self, chosen: Tensor, generator: torch.Generator) -> Subgraph:
+        """The sampled neighborhoods of some seeds."""
+        return sample_neighbors(self.graph, chosen, self.level, self.fanout, generator)
 
     def _show(self, batch: Batch, subgraph: Subgraph, generator: torch.Generator, seeds: bool = True) -> Batch:
         """Show the known labels of a subgraph, but for those of the rows in the loss.
@@ -236,7 +246,10 @@ class SampledSubgraphs:
             training = task_data.parts[level][every, 0] == 0
             shown[level] = training.index_fill(0, rows[level], False)
             known[level] = task_data.labels[level][every]
-        graph = inputs.show(batch.graph, known, shown)
+        windows = None
+        if "edge" in rows and self.windows is not None:
+            windows = self.windows(subgraph.edges, without=subgraph.edges[rows["edge"]])
+        graph = inputs.show(batch.graph, known, shown, windows)
         return replace(batch, graph=graph, rows=rows, labels=labels, censoring=censoring)
 
     def _training_rows(self, subgraph: Subgraph, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
