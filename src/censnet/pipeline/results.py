@@ -19,7 +19,7 @@ from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
-from censnet.runs.run import Run, score_parts
+from censnet.runs.run import Run, score_parts, score_with_fixed_labels
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.evaluator import mean_over_levels
@@ -85,10 +85,10 @@ def make_run(
     )
     run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
     outputs = run.outputs(task_data.graph, device, known=run.known_training_labels(data, task_data))
-    if config.shows_labels:
+    if config.shows_labels and not run.inputs.causal:
         outputs = _with_or_without_labels(run, task_data, outputs, monitor, device)
     held_out = None if links is None else score_held_out(models, outputs, links)
-    run.metrics = score_parts(task_data, outputs, held_out)
+    run.metrics = score_parts(task_data, outputs, held_out) | score_with_fixed_labels(run, task_data, device)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
         outputs = run.outputs(data.graph, device)
     for level, split in prepared.splits.items():

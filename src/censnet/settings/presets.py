@@ -182,6 +182,12 @@ def of_ego_marks(preset: str) -> dict[str, object]:
     return {f"{group}.{name}": value for group, values in overlay.items() for name, value in values.items()}
 
 
+def of_causal(preset: str) -> dict[str, object]:
+    """The settings [causal] of a preset by their dotted names, which overlay others where layers are causal."""
+    overlay = _read_preset(preset).get("causal", {})
+    return {f"{group}.{name}": value for group, values in overlay.items() for name, value in values.items()}
+
+
 def _load_preset(preset: str, section: str, recipe: str = "low_label") -> dict[str, dict[str, Any]]:
     """The tables [model], [training] and [data] of a preset, overlaid by those of the section, as [graph.model].
 

@@ -171,6 +171,14 @@ class ModelSettings(_Settings):
         "the numbers of events in windows of time, and what is known of the labels in these; auto is true where edges "
         "have times",
     )
+    causal: bool | Literal["auto"] = Field(
+        False,
+        description="whether an edge is embedded from the edges and known labels before it alone, and a node as of the "
+        "last of them (layers C); auto is true where edges of one graph are predicted and split by their times",
+    )
+    decay_rates: int = Field(
+        0, ge=0, le=WIDEST, description="learned rates at which half of the sums of causal layers decay; 0: none do"
+    )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,
         description=f"steps of the diffusion embedding that nodes have as positional encoding; auto is "
