@@ -25,6 +25,7 @@ ARGUMENTS = {
     "--label-delay": "label_delay",
     "--pairs": "pairs",
     "--top": "top",
+    "--coverage": "coverage",
 }
 FLAGS = ContextVar("flags", default=False)  # whether messages are for the command line
 

@@ -114,8 +114,9 @@ def test_the_label_of_a_row_does_not_reach_its_prediction_by_way_of_windows() ->
         assert not after["late_p_yes"].equals(before["late_p_yes"]), "other rows are shown it"
 
 
-def test_windows_of_a_sampled_subgraph_are_those_of_the_whole_graph() -> None:
-    found = prepared(invoices(400))
+@pytest.mark.parametrize("split", ["ratio", "time"])
+def test_windows_of_a_sampled_subgraph_are_those_of_the_whole_graph(split: str) -> None:
+    found = prepared(invoices(400), data__split=split)
     task_data = found.task_data.with_inputs(found.settings.model)
     inputs = task_data.inputs
     assert inputs is not None
@@ -127,7 +128,13 @@ def test_windows_of_a_sampled_subgraph_are_those_of_the_whole_graph() -> None:
     batch = batches.make(chosen, generator)
     subgraph = batches.sample(chosen, generator.set_state(state))
     assert batch.graph.num_edges < task_data.graph.num_edges
-    shown = task_data.training_rows("edge").index_fill(0, chosen, False)
+    times = task_data.graph.times
+    assert times is not None
+    if split == "time":
+        shown = task_data.training_rows("edge") & (times < times[chosen].min())
+    else:
+        shown = task_data.training_rows("edge").index_fill(0, chosen, False)
+    assert shown.any()
     whole = task_data.show_labels({"edge": shown})
     width = inputs.window_width
     assert width > 0
@@ -146,7 +153,7 @@ def test_labels_are_known_only_after_their_delay() -> None:
         start = times[now.parts["edge"][:, 0] == code].min()
         known = now.known_for(part, "edge")
         assert known.equal((now.parts["edge"][:, 0] >= 0) & (now.parts["edge"][:, 0] < code))
-        assert late.known_for(part, "edge").equal(known & (times + 864000 <= start))
+        assert late.known_for(part, "edge").equal(known & (times + 864000 < start))
     with pytest.raises(DataError, match="the label delay is '-3d', expected a number, or one with a unit"):
         prepared(frame, data__label_delay="-3d")
     with pytest.raises(SettingsError, match=r"data.label_delay is 3d, expected 0, or data.time"):

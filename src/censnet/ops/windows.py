@@ -22,7 +22,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from censnet.ops.caching import cached
 from censnet.ops.graph import Graph
+from censnet.ops.scan import ScanPlan
 
 GROUPS = {True: 6, False: 3}  # of a directed graph and of another
 SIDES = 2  # before and after
@@ -58,9 +60,12 @@ class Runs:
         self.group = group[order]
         first = torch.ones_like(self.group, dtype=torch.bool)
         first[1:] = self.group[1:] != self.group[:-1]
-        every = torch.arange(len(order), device=order.device)
-        self.start = torch.where(first, every, 0).cummax(0).values
         self.number = first.long().cumsum(0) - 1  # of the run
+
+    @cached
+    def plan(self) -> ScanPlan:
+        """The order in which the values of each run are added up."""
+        return ScanPlan(torch.bincount(self.number))
 
     def find(self, group: Tensor, moment: Tensor, right: bool = False) -> Tensor:
         """The first event of a group that is not before a moment, or that is after it."""
@@ -78,32 +83,7 @@ class Runs:
         Shape:
             values (E, c) -> (events + runs, c).
         """
-        return pad_prefix_sums(segment_prefix_sums(values[self.edge], self.start), self.number)
-
-
-def segment_prefix_sums(values: Tensor, start: Tensor) -> Tensor:
-    """The prefix sums of runs, in float64, each with an error of the logarithm of its length.
-
-    Args:
-        values: of each row.
-        start: the first row of the run of each row.
-
-    Shape:
-        values (n, c), start (n,) -> (n, c).
-
-    Example:
-        >>> segment_prefix_sums(torch.ones(5, 1), torch.tensor([0, 0, 2, 2, 2])).flatten().tolist()
-        [1.0, 2.0, 1.0, 2.0, 3.0]
-    """
-    out = values.double()
-    every = torch.arange(len(start), device=start.device)
-    longest = int((every - start).max()) + 1 if len(start) else 0
-    step = 1
-    while step < longest:
-        inside = (start[step:] <= every[:-step]).unsqueeze(1)
-        out = torch.cat([out[:step], out[step:] + out[:-step] * inside])
-        step *= 2
-    return out
+        return pad_prefix_sums(self.plan.scan(values[self.edge].double()), self.number)
 
 
 def pad_prefix_sums(prefix: Tensor, number: Tensor) -> Tensor:
@@ -152,7 +132,7 @@ class TimeWindows:
         """
         if graph.times is None:
             raise ValueError("the edges of the graph have no times, expected a time for each")
-        cached: object = graph.incidence.cache(("time windows", directed), lambda: cls._make(graph, directed))  # type: ignore[arg-type, return-value]
+        cached: object = graph.incidence.cache(("time windows", directed), lambda: cls._make(graph, directed))
         assert isinstance(cached, TimeWindows)
         return cached if cached.times is graph.times else cls._make(graph, directed)
 
@@ -295,9 +275,9 @@ class _FewEvents:
     def __init__(self, run: Runs, edges: Tensor, values: Tensor) -> None:
         chosen = torch.zeros(len(values), dtype=torch.bool, device=values.device).index_fill(0, edges, True)
         place = chosen[run.edge].nonzero().squeeze(1)
-        start = torch.searchsorted(place, run.start[place])
         number = torch.unique_consecutive(run.number[place], return_inverse=True)[1]
-        self.prefix = pad_prefix_sums(segment_prefix_sums(values[run.edge[place]], start), number)
+        sums = ScanPlan(torch.bincount(number)).scan(values[run.edge[place]])
+        self.prefix = pad_prefix_sums(sums, number)
         self.place, self.number = place + run.number[place], number  # padded, as the ranges are
 
     def __call__(self, low: Tensor, high: Tensor) -> Tensor:

@@ -214,7 +214,7 @@ def label_delay(schema: Schema, settings: DataSettings) -> float:
     """The time after which a label is known, in the unit of the times of edges."""
     if schema.time is not None:
         return schema.time.read_delay(settings.label_delay)
-    if settings.label_delay not in (0, "0"):
+    if settings.label_delay != 0:
         raise SettingsError(
             f"data.label_delay is {settings.label_delay}, expected 0, or data.time: edges have no times without it"
         )

@@ -335,9 +335,9 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
     elif model.triangles and isinstance(graph, GraphSet):
         raise SettingsError("model.triangles is true, expected false: there are many graphs")
     timed = bool(task_data.widths) and task_data.links is None and not sparse
-    if model.windows == "auto":
-        changes["windows"] = timed and not is_oriented(task_data.targets, graph.odd_width)
-    elif model.windows and not timed:
+    if model.windows == "auto" and timed and model.structural_features:
+        changes["windows"] = True
+    elif model.windows is True and not timed:
         raise SettingsError("model.windows is true, expected false: no edge has a time (data.time) that the model sees")
     why = _why_no_known_labels(task_data)
     if model.position_steps == "auto":  # beside known labels it is learned by heart

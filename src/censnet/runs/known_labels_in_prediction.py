@@ -124,7 +124,13 @@ def merge(found: Outputs | None, new: Outputs, predicted: Mapping[str, Tensor]) 
         {level: _merge_rows(old[level], latest[level], predicted.get(level)) for level in latest}
         for old, latest in ((found.by_level, new.by_level), (found.unclipped, new.unclipped))
     )
-    return Outputs(by_level, new.link_inputs, unclipped)
+    watched = {
+        level: rows
+        if level not in predicted
+        else torch.where(predicted[level].unsqueeze(1), rows, found.watched[level])
+        for level, rows in new.watched.items()
+    }
+    return Outputs(by_level, new.link_inputs, unclipped, watched)
 
 
 def _merge_rows(old: HeadOutputs, new: HeadOutputs, rows: Tensor | None) -> HeadOutputs:

@@ -166,10 +166,10 @@ class ModelSettings(_Settings):
         "labels in these; auto is true on one graph that is trained as a whole and has few enough",
     )
     windows: bool | Literal["auto"] = Field(
-        False,
+        "auto",
         description="whether edges that have times also have the gaps to the events before and after them as features, "
         "the numbers of events in windows of time, and what is known of the labels in these; auto is true where edges "
-        "have times",
+        "have times and structural_features is true",
     )
     causal: bool | Literal["auto"] = Field(
         False,

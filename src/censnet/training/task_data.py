@@ -14,6 +14,7 @@ from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import PARTS, Split
 from censnet.levels import Level
 from censnet.nn.model import Model
+from censnet.ops.caching import cached
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings import build
@@ -65,7 +66,7 @@ class TaskData:
     widths: Sequence[float] = ()
     label_delay: float = 0.0
 
-    @property
+    @cached
     def is_by_time(self) -> bool:
         """Whether edges are split by time: those of each part are before all of the next."""
         times, parts = self.graph.times, self.parts.get("edge")
@@ -84,10 +85,19 @@ class TaskData:
         own, code = self.parts[level], PARTS.index(part)
         known = ((own >= 0) & (own < code)).any(1) & ~self.labels[level].isnan().all(1)
         asked = (own == code).any(1)
-        if level == "edge" and self.label_delay and bool(asked.any()) and self.is_by_time:
-            assert self.graph.times is not None
-            known &= self.graph.times + self.label_delay <= self.graph.times[asked].min()
-        return known
+        if level != "edge" or not self.label_delay or not bool(asked.any()) or not self.is_by_time:
+            return known
+        return known & self._is_known(asked)
+
+    def known_before(self, edges: Tensor) -> Tensor:
+        """Which labels of training edges are known at the time of the first of some edges. (E,)"""
+        return self.training_rows("edge") & self._is_known(edges)
+
+    def _is_known(self, edges: Tensor) -> Tensor:
+        """Whether the label of each edge is known at the time of the first of some edges. (E,)"""
+        times = self.graph.times
+        assert times is not None
+        return times + self.label_delay < times[edges].min()
 
     @property
     def members(self) -> int:
