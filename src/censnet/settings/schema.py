@@ -173,8 +173,8 @@ class ModelSettings(_Settings):
     )
     causal: bool | Literal["auto"] = Field(
         False,
-        description="whether an edge is embedded from the edges and known labels before it alone, and a node as of the "
-        "last of them (layers C); auto is true where edges of one graph are predicted and split by their times",
+        description="whether an edge is embedded from the edges and known labels before it alone (layers C); auto is "
+        "true where edges of one graph are predicted and split by their times",
     )
     decay_rates: int = Field(
         0, ge=0, le=WIDEST, description="learned rates at which half of the sums of causal layers decay; 0: none do"
