@@ -154,7 +154,10 @@ def model_inputs(settings: ModelSettings, targets: Sequence[Target], node_featur
     known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
-    return ModelInputs(settings.structural_features, steps, known, directed, triangles, settings.ports, node_features)
+    counts, factors = (bool(known) and each is True for each in (settings.label_counts, settings.label_factors))
+    return ModelInputs(
+        settings.structural_features, steps, known, directed, triangles, settings.ports, counts, factors, node_features
+    )
 
 
 def check_ego_marks(settings: ModelSettings, targets: Sequence[Target], link: bool, odd_width: int = 0) -> None:

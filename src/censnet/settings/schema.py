@@ -172,6 +172,16 @@ class ModelSettings(_Settings):
         description="whether the known labels of other rows are inputs, which validation decides whether to show; auto "
         "is true where that is possible: for nodes and edges of one graph",
     )
+    label_counts: bool | Literal["auto"] = Field(
+        False,
+        description="whether nodes and edges also have counts of the known labels around them as features, by direction "
+        "(means over neighbors do not tell how many); auto is what does better on validation",
+    )
+    label_factors: bool | Literal["auto"] = Field(
+        False,
+        description="whether edges also have as features what a matrix factorization of their known labels predicts; "
+        "auto is for numbers, such as ratings, on a graph that is trained as a whole, and compared as label_counts is",
+    )
     ego_marks: bool = Field(
         False,
         description="whether each node is predicted in a graph of its own, its neighborhood, in which it is marked; "

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from censnet.levels import Level
 from censnet.nn.diffusion import WIDTH as POSITION_WIDTH
 from censnet.nn.diffusion import diffusion_embedding
 from censnet.ops.graph import Graph
@@ -21,6 +22,9 @@ from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
 from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_port, edge_structure, node_structure
 from censnet.ops.triangles import TYPES, find_triangles
+from censnet.tasks.label_counts import count_channels, count_width, is_counted, label_sums, label_width
+from censnet.tasks.label_factors import WIDTH as FACTORS_WIDTH
+from censnet.tasks.label_factors import factorize_labels
 from censnet.tasks.targets import Target
 
 Shown = Mapping[str, Tensor]  # level -> mask of the rows whose labels are shown
@@ -39,6 +43,9 @@ class ModelInputs:
             that are numbers or one of two classes, the means over the edges of these and of their products.
         ports: whether an edge has the number of parallel edges before it in the table as a feature. Predictions then
             depend on the order of rows.
+        label_counts: whether rows also have counts of the known labels around them (`tasks.label_counts`).
+        label_factors: whether edges also have the predictions of a matrix factorization of the known labels that are
+            numbers or one of two classes (`tasks.label_factors`).
         node_features: whether nodes have features of their own. Default ones, such as the degree, are 0 beside
             structural features, which say the same on a better scale.
 
@@ -59,6 +66,8 @@ class ModelInputs:
     directed: bool = False
     triangles: bool = False
     ports: bool = False
+    label_counts: bool = False
+    label_factors: bool = False
     node_features: bool = True
 
     @property
@@ -80,8 +89,17 @@ class ModelInputs:
 
     def label_width(self, level: str) -> int:
         """Channels of the known labels of a level."""
-        own = sum(map(_label_width, self._of(level)))
-        return own + (3 * TYPES[self.directed] * len(self._balanced) if level == "edge" and self.triangles else 0)
+        own = sum(map(label_width, self._of(level)))
+        if self.counts_of(level):
+            own += count_width(self._of(level), Level(level), self.directed)
+        if level == "edge":
+            each = 3 * TYPES[self.directed] * self.triangles + FACTORS_WIDTH * self.label_factors
+            own += each * len(self._balanced)
+        return own
+
+    def counts_of(self, level: str) -> bool:
+        """Whether rows of a level have counts of known labels."""
+        return self.label_counts and any(map(is_counted, self._of(level)))
 
     @property
     def _balanced(self) -> list[int]:
@@ -120,25 +138,39 @@ class ModelInputs:
         node_rows, edge_rows = (torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges))
         return graph.with_features(node_rows, edge_rows)
 
-    def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown) -> Graph:
+    def show(
+        self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown, sums: Mapping[str, Tensor] | None = None
+    ) -> Graph:
         """The graph with the labels of some rows as features.
 
         Args:
             graph: as `add` gives it.
             labels: level -> the labels of its known targets, NaN where there is none. (n, k)
             shown: level -> which rows show theirs. (n,)
+            sums: of a subgraph, level -> the `label_sums` of its rows in the whole graph.
         """
         rows = {"node": graph.nodes, "edge": graph.edges}
         for level in self.levels:
             width = self.label_width(level)
             visible = shown[level].bool()
             channels = [self._channels(level, labels[level], visible)]
-            if level == "edge" and self.triangles:
-                for number in self._balanced:
-                    values, binary = labels[level][:, number], self._of("edge")[number].kind == "binary"
-                    channels.append(self._triangle_channels(graph, 2 * values - 1 if binary else values, visible))
+            if self.counts_of(level):
+                mine = self.label_sums(level, labels[level], visible, graph.incidence) if sums is None else sums[level]
+                channels.append(count_channels(mine, self._of(level), Level(level), self.directed))
+            for number in self._balanced if level == "edge" and (self.triangles or self.label_factors) else ():
+                values, binary = labels[level][:, number], self._of("edge")[number].kind == "binary"
+                values = 2 * values - 1 if binary else values
+                if self.triangles:
+                    channels.append(self._triangle_channels(graph, values, visible))
+                if self.label_factors:
+                    known = visible & ~values.isnan()
+                    channels.append(factorize_labels(values, known, graph.incidence, self.directed))
             rows[level] = torch.cat([rows[level][:, :-width], *(each.to(rows[level]) for each in channels)], dim=1)
         return graph.with_features(rows["node"], rows["edge"])
+
+    def label_sums(self, level: str, labels: Tensor, shown: Tensor, incidence: Incidence) -> Tensor:
+        """Sums of the labels that are shown around each row of a level. (n, sums, channels), float64"""
+        return label_sums(self._channels(level, labels, shown.bool()), Level(level), incidence, self.directed)
 
     def _channels(self, level: str, labels: Tensor, shown: Tensor) -> Tensor:
         """One-hot classes, or a number and whether it is known; zeros where a label is missing or hidden."""
@@ -164,10 +196,6 @@ class ModelInputs:
         both = (known[triangles.first] & known[triangles.second]).to(number.dtype)
         sums = triangles.sum(torch.stack([first * both, second * both, first * second, both], dim=1))
         return (sums[..., :3] / (sums[..., 3:] + 1)).flatten(1)
-
-
-def _label_width(target: Target) -> int:
-    return 2 if target.is_number else len(target.classes)
 
 
 def positional_encoding(features: Tensor, incidence: Incidence, steps: int) -> Tensor:

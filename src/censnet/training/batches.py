@@ -18,7 +18,7 @@ from censnet.nn.model import Model
 from censnet.ops.ego import ego_batches, ego_graphs, mark_egos, mean_ego_size
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.ops.sampling import Subgraph, induced_subgraph, proportional_batches, sample_neighbors
+from censnet.ops.sampling import Subgraph, induced_subgraph, is_in, proportional_batches, sample_neighbors
 from censnet.settings.schema import TrainingSettings
 from censnet.text import count
 from censnet.training.link_sampling import LinkSampler
@@ -187,11 +187,21 @@ class SampledSubgraphs:
                 f"training.sampling is {settings.sampling}, expected full, or model.triangles=false: a sampled "
                 "subgraph has fewer triangles than the whole graph"
             )
+        if task_data.inputs is not None and task_data.inputs.label_factors:
+            raise SettingsError(
+                f"training.sampling is {settings.sampling}, expected full, or model.label_factors=false: the labels of "
+                "a sampled subgraph do not have the factors of the whole graph"
+            )
         self.graph, self.task_data, self.settings = task_data.graph, task_data, settings
         self.level: Literal["node", "edge"] = "node" if "node" in task_data.parts else "edge"
         self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
         self.hidden_ratio = settings.hidden_label_ratio
         self.rows = (task_data.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
+        self.label_sums = dict[str, Tensor]()  # of all training labels around each row of the whole graph
+        inputs = task_data.inputs
+        for level in () if inputs is None else filter(inputs.counts_of, inputs.levels):
+            shown = task_data.labels[level], task_data.training_rows(level)
+            self.label_sums[level] = inputs.label_sums(level, *shown, self.graph.incidence)
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.settings.sampling == "proportional":
@@ -224,7 +234,7 @@ class SampledSubgraphs:
         inputs, task_data = self.task_data.inputs, self.task_data
         if inputs is None or not inputs.known:
             return batch
-        shown, known = {}, {}
+        shown, known, sums = {}, {}, {}
         rows, labels, censoring = dict(batch.rows), dict(batch.labels), dict(batch.censoring)
         for level in inputs.levels:
             every = subgraph.nodes if level == "node" else subgraph.edges
@@ -236,8 +246,26 @@ class SampledSubgraphs:
             training = task_data.parts[level][every, 0] == 0
             shown[level] = training.index_fill(0, rows[level], False)
             known[level] = task_data.labels[level][every]
-        graph = inputs.show(batch.graph, known, shown)
+            if level in self.label_sums:
+                sums[level] = self.label_sums[level][every] - self._hidden_sums(level, subgraph, training & ~shown[level])
+        graph = inputs.show(batch.graph, known, shown, sums)
         return replace(batch, graph=graph, rows=rows, labels=labels, censoring=censoring)
+
+    def _hidden_sums(self, level: str, subgraph: Subgraph, hidden: Tensor) -> Tensor:
+        """The sums around each row of a subgraph of the labels of some of its rows, over all edges of the graph."""
+        inputs, labels = self.task_data.inputs, self.task_data.labels[level]
+        assert inputs is not None
+        if level == "edge":
+            return inputs.label_sums(level, labels[subgraph.edges], hidden, subgraph.graph.incidence)
+        found = torch.zeros_like(self.label_sums[level][subgraph.nodes])
+        if bool(hidden.any()):  # of nodes, edges that the subgraph has not count as well
+            bare = self.graph.with_features(self.graph.nodes[:, :0], self.graph.edges[:, :0])
+            around = sample_neighbors(bare, subgraph.nodes[hidden], "node", (None,))
+            some = torch.zeros_like(around.nodes, dtype=torch.bool).index_fill(0, around.seeds, True)
+            sums = inputs.label_sums(level, labels[around.nodes], some, around.graph.incidence)
+            here = is_in(around.nodes, subgraph.nodes)
+            found[torch.searchsorted(subgraph.nodes, around.nodes[here])] = sums[here]
+        return found
 
     def _training_rows(self, subgraph: Subgraph, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The training samples of a subgraph, by their numbers in it and in the graph."""
