@@ -49,6 +49,8 @@ ALIKE = 0.2  # assortativity of their labels, below which low-pass propagation (
 WELL_LABELED = 0.2  # share of the nodes with training labels, from which on pseudo-labels of the others are not tried
 MAX_WEDGES = 64  # for each edge, up to which triangles are looked for by default
 LABEL_FEATURES = "label_counts", "label_factors"
+RARE = 0.05  # share of a class, below which counts of known labels are tried
+RATED = 20  # training edges of a node, in the mean, from which on a table is one of ratings
 COMPARED_EPOCHS = 0.8  # share of the epochs of a training without and with these features, which is two trainings
 MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
 CANDIDATES = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
@@ -376,7 +378,7 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
                 why = "model.known_labels is false" if why is None else f"known labels tell nothing, as {why}"
                 raise SettingsError(f"model.{name} is true, expected false or auto: {why}")
             changes[name] = False
-        elif getattr(model, name) == "auto" and not (known and _has(name, task_data, settings)):
+        elif getattr(model, name) == "auto" and not (known and name in _compared_label_features(task_data, settings)):
             changes[name] = False
     return settings.model_copy(update={"model": model.model_copy(update=changes)})
 
@@ -394,14 +396,34 @@ def _has_few_triangles(task_data: TaskData, settings: Settings) -> bool:
     return values <= MAX_FULL_BATCH and count_wedges(graph.incidence) <= MAX_WEDGES * max(graph.num_edges, 1)
 
 
-def _has(name: str, task_data: TaskData, settings: Settings) -> bool:
-    """Whether known labels have counts or factors: these of numbers of edges, on a graph that is trained as a whole."""
-    targets = [target for target in task_data.targets if target.level in (Level.NODE, Level.EDGE)]
-    if name == "label_counts":
-        return any(map(is_counted, targets))
-    return any(target.level == Level.EDGE and target.is_number for target in targets) and (
-        _sampling(task_data, settings) == "full"
-    )
+def _compared_label_features(task_data: TaskData, settings: Settings) -> Collection[str]:
+    """The features of known labels that a preset compares with none, which costs a second training.
+
+    Counts, where a class is so rare that a share says little, and with factors of numbers on a graph that is trained as
+    a whole where nodes have many labels, as in a table of ratings.
+    """
+    if any(
+        not target.is_number and is_counted(target) and _rarest_share(task_data, target) < RARE
+        for target in task_data.targets
+        if target.level in (Level.NODE, Level.EDGE)
+    ):
+        return ["label_counts"]
+    numbers = any(target.level == Level.EDGE and target.is_number for target in task_data.targets)
+    return LABEL_FEATURES if numbers and _is_rated(task_data) and _sampling(task_data, settings) == "full" else []
+
+
+def _rarest_share(task_data: TaskData, target: Target) -> float:
+    """The share of the rarest class that training labels have."""
+    column = task_data.of(target.level).index(target)
+    labels = task_data.labels[target.level][task_data.training_rows(target.level), column]
+    times = torch.bincount(labels[~labels.isnan()].long())
+    return float(times[times > 0].min() / times.sum()) if len(times) else 1.0
+
+
+def _is_rated(task_data: TaskData) -> bool:
+    """Whether the nodes at both ends of the training edges have many of them."""
+    ends = task_data.graph.global_ends[:, task_data.training_rows("edge")]
+    return ends.shape[1] >= RATED * max(len(torch.unique(end)) for end in ends)
 
 
 def _why_no_known_labels(task_data: TaskData) -> str | None:

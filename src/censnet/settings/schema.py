@@ -175,12 +175,12 @@ class ModelSettings(_Settings):
     label_counts: bool | Literal["auto"] = Field(
         False,
         description="whether nodes and edges also have counts of the known labels around them as features, by direction "
-        "(means over neighbors do not tell how many); auto is what does better on validation",
+        "(means do not tell how many); auto is what does better on validation where a class is rare or edges are rated",
     )
     label_factors: bool | Literal["auto"] = Field(
         False,
         description="whether edges also have as features what a matrix factorization of their known labels predicts; "
-        "auto is for numbers, such as ratings, on a graph that is trained as a whole, and compared as label_counts is",
+        "auto is what does better on validation where nodes have many edges with numbers, such as ratings",
     )
     ego_marks: bool = Field(
         False,
