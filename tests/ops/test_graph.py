@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from strategies import assert_near, fill, incidences
 from torch import Tensor
 
+from censnet.data.dataset import fingerprint
 from censnet.ops import Incidence, propagate_edges, propagate_nodes
 from censnet.ops.caching import stored
+from censnet.ops.ego import ego_graphs, mark_egos
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.ops.sampling import sample_neighbors
 from censnet.ops.segments import LONGEST, Segments
 
 NO_ENDS = torch.empty(2, 0, dtype=torch.int64)
@@ -214,6 +217,44 @@ def test_features_of_graphs_go_wherever_their_graph_goes() -> None:
 
 
 # -- unions and sets --------------------------------------------------------------------------------------------------
+
+
+def test_times_go_wherever_their_edges_go() -> None:
+    times = torch.tensor([1.5e9, 7.0], dtype=torch.float64)
+    graph = PATH.with_times(times)
+    assert repr(graph).endswith("with times)")
+    others = [graph.to("cpu"), graph.with_features(PATH.nodes, PATH.edges), graph.with_edges(torch.tensor([0, 1]))]
+    both = GraphSet.pack([graph, graph])
+    others += [both[1], both.batch(torch.tensor([1])), both.to("cpu").subset(torch.tensor([0]))[0]]
+    others += [sample_neighbors(graph, torch.tensor([0]), fanout=(None, None)).graph]
+    others += [mark_egos(ego_graphs(graph, torch.tensor([1]), 1))]
+    for other in others:
+        assert other.times is not None
+        torch.testing.assert_close(other.times, times, rtol=0, atol=0)
+    assert both.whole.times is not None
+    assert len(both.whole.times) == 4
+    assert graph.with_times(None).times is None
+    assert fingerprint(graph) != fingerprint(PATH)
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (torch.ones(3, dtype=torch.float64), r"times has shape \(3,\), expected \(2,\)"),
+        (torch.ones(2), "times has dtype torch.float32, expected torch.float64"),
+        (torch.tensor([1.0, torch.nan], dtype=torch.float64), r"times\[1\] is nan, expected a finite number"),
+    ],
+)
+def test_wrong_times_are_named(times: Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PATH.with_times(times)
+    with pytest.raises(ValueError, match=message):
+        GraphSet.pack([PATH]).with_times(times)
+
+
+def test_graphs_with_times_and_without_cannot_be_packed() -> None:
+    with pytest.raises(ValueError, match="graph 1 has times of edges, expected no times as graph 0"):
+        GraphSet.pack([PATH, PATH.with_times(torch.ones(2, dtype=torch.float64))])
 
 
 def test_a_batch_of_all_graphs_by_hand() -> None:

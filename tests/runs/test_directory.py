@@ -172,14 +172,15 @@ def test_a_crash_at_any_moment_of_saving_leaves_the_old_run_or_the_new_one(home,
 
 @pytest.mark.slow
 def test_a_crash_while_a_training_is_saved_leaves_one_that_goes_on(tmp_path, monkeypatch):
-    train(payments(), "node:vip", tmp_path / "whole", settings=quick(training__epochs=1))
+    settings = quick(training__epochs=1, training__gates=["learned"], training__self_training_rounds=2)
+    train(payments(), "node:vip", tmp_path / "whole", settings=settings)
     states = set()
     for count in range(1, 200, 8):
         folder = tmp_path / str(count)
         with monkeypatch.context() as patch:
             kill_after(patch, count)
             try:
-                train(payments(), "node:vip", folder, settings=quick(training__epochs=1))
+                train(payments(), "node:vip", folder, settings=settings)
             except KillError:
                 finished = False
             else:
@@ -191,7 +192,7 @@ def test_a_crash_while_a_training_is_saved_leaves_one_that_goes_on(tmp_path, mon
             states.add("whole")
         except ValueError as error:
             states.add("unfinished" if "is not finished" in str(error) else "nothing")
-        train(payments(), "node:vip", folder, settings=quick(training__epochs=1), if_exists="resume")
+        train(payments(), "node:vip", folder, settings=settings, if_exists="resume")
         assert content(folder) == content(tmp_path / "whole")
     assert finished
     assert states == {"whole", "unfinished", "nothing"}

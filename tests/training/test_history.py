@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from samples import RecordWeights, payments, quick, shapes, untrained_model
+from samples import RecordWeights, payments, quick, untrained_model
 
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
@@ -38,8 +38,8 @@ def test_history_of_members_one_after_the_other_is_that_of_the_run(tmp_path):
     grown = []
 
     def train_two(folder: Path) -> None:
-        settings = quick(training__validate_every=4, model__hidden=1024)  # too wide to be trained side by side
-        run = train(shapes(20), "graph:ring", folder, settings=settings, ensemble=2)
+        settings = quick(training__validate_every=4, training__sampling="neighbors")  # which is never batched
+        run = train(payments(), "edge:fraud", folder, settings=settings, ensemble=2)
         grown.append((folder / "history.csv").read_bytes())
         assert list(run.history.columns)[:2] == ["member", "epoch"]
         assert run.history.groupby("member").size().tolist() == [6, 6]

@@ -394,4 +394,6 @@ def fingerprint(graph: Graph | GraphSet) -> str:
         tensors |= {"node_offset": graph.node_offset, "edge_offset": graph.edge_offset}
     if graph.graph_features is not None:
         tensors["graphs"] = graph.graph_features
+    if graph.times is not None:
+        tensors["times"] = graph.times
     return tensor_digest(tensors)

@@ -219,6 +219,7 @@ def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
     ends = graph.ends[:, rows] % num_nodes
     odd = graph.odd_width
     small = Graph(_head(graph.nodes, num_nodes), graph.edges[rows], ends, directed=graph.directed, odd_width=odd)
+    small = small if graph.times is None else small.with_times(graph.times[rows])
     chosen = {"node": torch.arange(num_nodes), "edge": rows}
     labels = {level: values[chosen[level]] for level, values in task_data.labels.items()}
     parts = {level: values[chosen[level]] for level, values in task_data.parts.items()}

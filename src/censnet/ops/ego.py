@@ -66,7 +66,8 @@ def ego_graphs(graph: Graph, nodes: Tensor, hops: int) -> Subgraph:
         **({"is_loop": None} if whole.is_loop is None else {}),
     )
     features = take_features(graph.nodes, node), take_features(graph.edges, edge)
-    found = Graph.from_incidence(*features, incidence, None, graph.directed, graph.odd_width)
+    times = None if graph.times is None else graph.times[edge]
+    found = Graph.from_incidence(*features, incidence, None, graph.directed, graph.odd_width, times)
     egos = torch.arange(len(nodes), device=nodes.device) * width + nodes
     return Subgraph(found, node, edge, torch.searchsorted(key, egos))
 
@@ -82,7 +83,8 @@ def mark_egos(found: Subgraph) -> Graph:
     graph = found.graph
     mark = graph.nodes.new_zeros(graph.num_nodes, 1).index_fill(0, found.seeds, 1)
     nodes = torch.cat([graph.nodes, mark], dim=1)
-    return Graph.from_incidence(nodes, graph.edges, graph.incidence, None, graph.directed, graph.odd_width)
+    about = None, graph.directed, graph.odd_width, graph.times
+    return Graph.from_incidence(nodes, graph.edges, graph.incidence, *about)
 
 
 def ego_batches(graph: Graph, nodes: Tensor, hops: int, most: int) -> list[Tensor]:

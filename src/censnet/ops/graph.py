@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ class GraphSizes:
     num_graphs: int
     directed: bool
     odd_width: int
+    times: Tensor | None
 
     @property
     def num_nodes(self) -> int:
@@ -66,9 +67,10 @@ class Graph(GraphSizes):
         graph_features: features of each graph itself, if there are any.
         directed: whether the order of the two ends means something.
         odd_width: how many of the features of edges, the last ones, change sign where the two ends are exchanged.
+        times: when each edge happened, in float64, in seconds where times are dates; None if unknown.
 
     Shape:
-        nodes (N, d_v), edges (E, d_e), ends (2, E), owner (N,), graph_features (num_graphs, d_g).
+        nodes (N, d_v), edges (E, d_e), ends (2, E), owner (N,), graph_features (num_graphs, d_g), times (E,).
 
     Example:
         >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
@@ -84,6 +86,7 @@ class Graph(GraphSizes):
     graph_features: Tensor | None = None
     directed: bool = False
     odd_width: int = 0
+    times: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
@@ -99,6 +102,7 @@ class Graph(GraphSizes):
         check_same_device("edges", self.edges, "nodes", self.nodes)
         check_same_device("ends", self.ends, "nodes", self.nodes)
         check_graph_features(self.graph_features, self.num_graphs, self.nodes)
+        check_times(self.times, self.edges)
         self.incidence  # noqa: B018 - checks the numbering of ends and owner
 
     def __repr__(self) -> str:
@@ -110,7 +114,8 @@ class Graph(GraphSizes):
             else own and f", the graph{own}"
         )
         nodes, edges = self._show(sparse)
-        return f"Graph({nodes}, {edges}{graphs}{', directed' if self.directed else ''})"
+        directed, timed = ", directed" if self.directed else "", "" if self.times is None else ", with times"
+        return f"Graph({nodes}, {edges}{graphs}{directed}{timed})"
 
     @cached
     def incidence(self) -> Incidence:
@@ -124,14 +129,15 @@ class Graph(GraphSizes):
 
     def to(self, device: torch.device | str) -> Graph:
         """The same graph on another device."""
-        owner, features = (None if part is None else part.to(device) for part in (self.owner, self.graph_features))
+        some = self.owner, self.graph_features, self.times
+        owner, features, times = (None if part is None else part.to(device) for part in some)
         nodes, edges, ends = self.nodes.to(device), self.edges.to(device), self.ends.to(device)
-        return Graph(nodes, edges, ends, owner, self.num_graphs, features, self.directed, self.odd_width)
+        return Graph(nodes, edges, ends, owner, self.num_graphs, features, self.directed, self.odd_width, times)
 
     def with_features(self, nodes: Tensor, edges: Tensor, odd_width: int | None = None) -> Graph:
         """The same graph with other features; the sorted order and degrees that are computed already stay."""
         odd_width = self.odd_width if odd_width is None else odd_width
-        about = self.owner, self.num_graphs, self.graph_features, self.directed, odd_width
+        about = self.owner, self.num_graphs, self.graph_features, self.directed, odd_width, self.times
         graph = Graph(nodes, edges, self.ends, *about)
         store(graph, incidence=self.incidence)
         return graph
@@ -139,7 +145,14 @@ class Graph(GraphSizes):
     def with_edges(self, rows: Tensor) -> Graph:
         """The same nodes with some of the edges alone."""
         about = self.owner, self.num_graphs, self.graph_features, self.directed, self.odd_width
-        return Graph(self.nodes, self.edges[rows], self.ends[:, rows], *about)
+        times = None if self.times is None else self.times[rows]
+        return Graph(self.nodes, self.edges[rows], self.ends[:, rows], *about, times)
+
+    def with_times(self, times: Tensor | None) -> Graph:
+        """The same graph with other times of edges, or without any."""
+        graph = replace(self, times=times)
+        store(graph, incidence=self.incidence)
+        return graph
 
     @classmethod
     def from_incidence(
@@ -150,6 +163,7 @@ class Graph(GraphSizes):
         graph_features: Tensor | None = None,
         directed: bool = False,
         odd_width: int = 0,
+        times: Tensor | None = None,
     ) -> Graph:
         """A graph of an incidence that is checked already, as a batch gathers it."""
         return unchecked(
@@ -162,6 +176,7 @@ class Graph(GraphSizes):
             graph_features=graph_features,
             directed=directed,
             odd_width=odd_width,
+            times=times,
             incidence=incidence,
         )
 
@@ -185,3 +200,16 @@ def check_graph_features(features: Tensor | None, count: int, nodes: Tensor) -> 
         check_shape("graph_features", features, (count, None), "(G, graph_width), a row for each graph")
         check_floating("graph_features", features)
         check_same_device("graph_features", features, "nodes", nodes)
+
+
+def check_times(times: Tensor | None, edges: Tensor) -> None:
+    """Raise unless each edge has a time, a finite number in float64, or none has."""
+    if times is None:
+        return
+    check_shape("times", times, (edges.shape[0],), "(E,), a time for each row of edges")
+    if times.dtype != torch.float64:
+        raise ValueError(f"times has dtype {times.dtype}, expected torch.float64: float32 has no seconds since 1970")
+    check_same_device("times", times, "edges", edges)
+    bad = (~times.isfinite()).nonzero()
+    if len(bad):
+        raise ValueError(f"times[{int(bad[0])}] is {float(times[bad[0]])}, expected a finite number")

@@ -11,7 +11,7 @@ from torch import Tensor
 from censnet.ops.batching import PackedIncidence, batch_index
 from censnet.ops.caching import DictionaryRows, cached, store, stored
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
-from censnet.ops.graph import Graph, GraphSizes, check_graph_features, check_odd_width
+from censnet.ops.graph import Graph, GraphSizes, check_graph_features, check_odd_width, check_times
 from censnet.ops.incidence import Incidence
 from censnet.ops.segments import offsets
 from censnet.text import plural
@@ -25,11 +25,11 @@ class GraphSet(GraphSizes):
     edges `edge_offset[g]:edge_offset[g + 1]`. The sorted order of the incidence and the degrees are computed once for
     the whole set; a batch gathers them along with its features. Features of the graphs themselves, if any, are in
     `graph_features`; `directed` says whether the order of the two ends of an edge means something, `odd_width` how many
-    of the last features of edges change sign where the ends are exchanged.
+    of the last features of edges change sign where the ends are exchanged. Where edges have times, `times` has them.
 
     Shape:
         nodes (sum N, d_v), edges (sum E, d_e), ends (2, sum E), node_offset and edge_offset (G + 1,),
-        graph_features (G, d_g).
+        graph_features (G, d_g), times (sum E,) in float64.
 
     Example:
         >>> path = Graph(torch.ones(3, 4), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))
@@ -50,6 +50,7 @@ class GraphSet(GraphSizes):
     graph_features: Tensor | None = None
     directed: bool = False
     odd_width: int = 0
+    times: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_shape("nodes", self.nodes, (None, None), "(N, node_width)")
@@ -75,6 +76,7 @@ class GraphSet(GraphSizes):
                 )
         check_shape("edge_offset", self.edge_offset, (len(self.node_offset),), "(G + 1,), as node_offset")
         check_graph_features(self.graph_features, len(self), self.nodes)
+        check_times(self.times, self.edges)
         check_numbering("ends", self.ends, len(self.nodes), "node")
         size = self.node_offset.diff().repeat_interleave(self.edge_offset.diff())
         bad = (self.ends >= size).any(0).nonzero()
@@ -90,7 +92,8 @@ class GraphSet(GraphSizes):
         graphs = f"{len(self)} {plural(len(self), 'graph')}" + (
             "" if self.graph_features is None else f" x {self.graph_width}"
         )
-        return f"GraphSet({graphs}, {nodes}, {edges}{', directed' if self.directed else ''})"
+        directed, timed = ", directed" if self.directed else "", "" if self.times is None else ", with times"
+        return f"GraphSet({graphs}, {nodes}, {edges}{directed}{timed})"
 
     def __len__(self) -> int:
         return len(self.node_offset) - 1
@@ -103,9 +106,14 @@ class GraphSet(GraphSizes):
         nodes = slice(int(self.node_offset[number]), int(self.node_offset[number + 1]))
         edges = slice(int(self.edge_offset[number]), int(self.edge_offset[number + 1]))
         own = None if self.graph_features is None else self.graph_features[number : number + 1]
-        features = self.nodes[nodes], self.edges[edges]
         return Graph(
-            *features, self.ends[:, edges], graph_features=own, directed=self.directed, odd_width=self.odd_width
+            self.nodes[nodes],
+            self.edges[edges],
+            self.ends[:, edges],
+            graph_features=own,
+            directed=self.directed,
+            odd_width=self.odd_width,
+            times=None if self.times is None else self.times[edges],
         )
 
     @property
@@ -128,6 +136,7 @@ class GraphSet(GraphSizes):
             graph_features=None if self.graph_features is None else self.graph_features.to(device),
             directed=self.directed,
             odd_width=self.odd_width,
+            times=None if self.times is None else self.times.to(device),
         )
 
     def with_features(self, nodes: Tensor, edges: Tensor, odd_width: int | None = None) -> GraphSet:
@@ -137,6 +146,10 @@ class GraphSet(GraphSizes):
     def with_graph_features(self, features: Tensor | None) -> GraphSet:
         """The same graphs with other features of the graphs themselves, or without any."""
         return self._replace(graph_features=features)
+
+    def with_times(self, times: Tensor | None) -> GraphSet:
+        """The same graphs with other times of edges, or without any."""
+        return self._replace(times=times)
 
     def _replace(self, **features: Tensor | int | None) -> GraphSet:
         made = replace(self, **features)  # type: ignore[arg-type]
@@ -167,6 +180,9 @@ class GraphSet(GraphSizes):
                 raise ValueError(
                     f"graph {number} has odd_width={graph.odd_width}, expected {graphs[0].odd_width} as graph 0"
                 )
+            if (graph.times is None) != (graphs[0].times is None):
+                have = ["no times" if one.times is None else "times of edges" for one in (graph, graphs[0])]
+                raise ValueError(f"graph {number} has {have[0]}, expected {have[1]} as graph 0")
             if graph.owner is not None:
                 raise ValueError(f"graph {number} is a batch of {graph.num_graphs}, expected single graphs")
             check_dense(graph.nodes)
@@ -175,6 +191,7 @@ class GraphSet(GraphSizes):
             check_same_device(f"graph {number}", graph.nodes, "graph 0", graphs[0].nodes)
         device = graphs[0].nodes.device
         own = [graph.graph_features for graph in graphs if graph.graph_features is not None]
+        times = [graph.times for graph in graphs if graph.times is not None]
         return GraphSet(
             nodes=torch.cat([graph.nodes for graph in graphs]),
             edges=torch.cat([graph.edges for graph in graphs]),
@@ -184,6 +201,7 @@ class GraphSet(GraphSizes):
             graph_features=torch.cat(own) if len(own) == len(graphs) else None,
             directed=graphs[0].directed,
             odd_width=graphs[0].odd_width,
+            times=torch.cat(times) if times else None,
         )
 
     def batch(self, index: Tensor) -> Graph:
@@ -200,6 +218,7 @@ class GraphSet(GraphSizes):
             None if own is None else own.index_select(0, index),
             self.directed,
             self.odd_width,
+            None if self.times is None else self.times.index_select(0, rows.edge_rows),
         )
 
     def subset(self, index: Tensor) -> GraphSet:
@@ -215,6 +234,7 @@ class GraphSet(GraphSizes):
             graph_features=None if self.graph_features is None else self.graph_features.index_select(0, index),
             directed=self.directed,
             odd_width=self.odd_width,
+            times=None if self.times is None else self.times.index_select(0, rows.edge_rows),
         )
 
     def _check_index(self, index: Tensor) -> Tensor:
@@ -232,7 +252,12 @@ class GraphSet(GraphSizes):
     def whole(self) -> Graph:
         """All graphs as one, in order, without the graph of each node: no edge joins two of them."""
         return Graph.from_incidence(
-            self.nodes, self.edges, self._incidence.whole, directed=self.directed, odd_width=self.odd_width
+            self.nodes,
+            self.edges,
+            self._incidence.whole,
+            directed=self.directed,
+            odd_width=self.odd_width,
+            times=self.times,
         )
 
     @cached

@@ -218,6 +218,7 @@ def _subgraph(graph: Graph, edges: Tensor, seeds: Tensor) -> Subgraph:
     owner = None if graph.owner is None else graph.owner[nodes]
     features = take_features(graph.nodes, nodes), take_features(graph.edges, edges)
     found = Graph(*features, ends, owner, graph.num_graphs, graph.graph_features, graph.directed, graph.odd_width)
+    found = found if graph.times is None else found.with_times(graph.times[edges])
     return Subgraph(found, nodes, edges, local)
 
 

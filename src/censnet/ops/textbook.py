@@ -133,6 +133,21 @@ def _per_edge(T: Tensor) -> Tensor:
     return torch.diag(1 / T.sum(1).clamp(min=1))
 
 
+def past(
+    key: Tensor, time: Tensor, asked: Tensor, now: Tensor, since: Tensor | None = None, rate: float | None = None
+) -> Tensor:
+    """The matrix of a sum over the past: 1, or exp(-rate (now_q - time_f)), where query q sees message f. (Q, M)
+
+    It sees those of its list, key_f = asked_q, with since_q <= time_f < now_q.
+    """
+    gap = now.unsqueeze(1) - time
+    seen = (key == asked.unsqueeze(1)) & (gap > 0)
+    if since is not None:
+        seen &= time >= since.unsqueeze(1)
+    weight = torch.ones_like(gap) if rate is None else torch.exp(-rate * gap.clamp(min=0))
+    return weight * seen
+
+
 def multiply(operator: Tensor, x: Tensor) -> Tensor:
     """S x where S is one matrix, or one for each head and its share of the channels: (heads, n, n), (n, d)."""
     heads = operator if operator.dim() == 3 else operator.unsqueeze(0)

@@ -221,8 +221,9 @@ def test_batched_members_are_each_alone(name: BaselineName, sparse: bool, citati
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_baseline_is_trained_and_scored_by_the_same_loop(name: BaselineName, members: int) -> None:
     options = {"steps": 3, "teleport": 0.5}
-    changes = quick(model__kernel="pagerank", model__kernel_options=options, model__dropout=0.1, training__epochs=100)
+    changes = quick(model__kernel="pagerank", model__kernel_options=options, model__dropout=0.1, training__epochs=40)
     changes |= PLAIN | {
+        "training.learning_rate": 0.03,
         "training.weight_decay_by_name": {"encoder.layers.0": 5e-3},
         "training.pseudo_label_weights": [0.0, 1.0],
     }
