@@ -100,7 +100,8 @@ def test_a_subgraph_has_the_counts_of_the_whole_graph_less_what_is_hidden(target
     batches = make_batches(task_data, TrainingSettings(sampling=sampling, batch_size=8, fanout=2), 1)
     seen, shown = [], []
     for name in ("sample_neighbors", "induced_subgraph"):
-        monkeypatch.setattr(module, name, lambda *args, of=getattr(module, name): seen.append(of(*args)) or seen[-1])
+        of = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, of=of: seen.append(of(*args)) or seen[-1])
     monkeypatch.setattr(ModelInputs, "show", lambda _, graph, *args: shown.append(args) or graph)
     for chosen in list(batches.plan(draw))[:3]:
         seen.clear()

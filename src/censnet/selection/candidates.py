@@ -1,4 +1,4 @@
-"""Candidates of a model: trainings that differ in gates, pseudo-labels, recipe or inputs, one of which validation selects."""
+"""Candidates: trainings that differ in gates, pseudo-labels, recipe or inputs, one of which validation selects."""
 
 from __future__ import annotations
 

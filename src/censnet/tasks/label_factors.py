@@ -1,8 +1,8 @@
 """Ridge matrix factorization of known labels of edges: offsets of both ends, and the product of latent factors.
 
 Whether a user likes a film follows from what users with like ratings gave to it. A mean over neighbors has the offsets
-of the two; the factors take a product of two nodes, which layers of sums do not form. Labels that are hidden are no part
-of the factorization, so that an edge is predicted in training as a new one is.
+of the two; the factors take a product of two nodes, which layers of sums do not form. Labels that are hidden are no
+part of the factorization, so that an edge is predicted in training as a new one is.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def factorize_labels(values: Tensor, known: Tensor, incidence: Incidence, direct
             + \mu (\|b\|^2 + \|c\|^2) + \lambda (\|P\|^2 + \|Q\|^2)
 
     by alternating least squares, the offsets b and c first. The two channels are :math:`b_s + c_t` and
-    :math:`p_s \cdot q_t`; without direction each edge counts in both, and the channels are means over the two. The first
-    factors are functions of the offset and of the number of labels of a node, so that the order of rows does not matter.
+    :math:`p_s \cdot q_t`; without direction each edge counts in both, and the channels are means over the two. The
+    first factors are functions of the offset and of the number of labels of a node, not of the order of rows.
 
     Args:
         values: the labels, about standardized; anything where they are not known.

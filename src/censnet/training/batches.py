@@ -247,7 +247,8 @@ class SampledSubgraphs:
             shown[level] = training.index_fill(0, rows[level], False)
             known[level] = task_data.labels[level][every]
             if level in self.label_sums:
-                sums[level] = self.label_sums[level][every] - self._hidden_sums(level, subgraph, training & ~shown[level])
+                hidden = training & ~shown[level]
+                sums[level] = self.label_sums[level][every] - self._hidden_sums(level, subgraph, hidden)
         graph = inputs.show(batch.graph, known, shown, sums)
         return replace(batch, graph=graph, rows=rows, labels=labels, censoring=censoring)
 
