@@ -30,9 +30,7 @@ def dosed(count: int = 150) -> Tables:
 
 @pytest.mark.slow
 def test_a_column_that_alone_decides_is_learnt_from_where_it_is_chosen() -> None:
-    settings = quick(
-        training__epochs=20, training__learning_rate=0.03, training__batch_size=30, model__head=[16]
-    )
+    settings = quick(training__epochs=20, training__learning_rate=0.03, training__batch_size=30, model__head=[16])
     chosen = train(dosed(), "graph:ill", settings=settings, overrides={"dose": "number"})
     blind = train(dosed(), "graph:ill", settings=settings)
     assert chosen.metrics["test"]["graph"]["auc"] > 0.97
