@@ -199,9 +199,10 @@ class SampledSubgraphs:
         self.rows = (task_data.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
         self.label_sums = dict[str, Tensor]()  # of all training labels around each row of the whole graph
         inputs = task_data.inputs
-        for level in () if inputs is None else filter(inputs.counts_of, inputs.levels):
-            shown = task_data.labels[level], task_data.training_rows(level)
-            self.label_sums[level] = inputs.label_sums(level, *shown, self.graph.incidence)
+        if inputs is not None:
+            for level in filter(inputs.counts_of, inputs.levels):
+                shown = task_data.labels[level], task_data.training_rows(level)
+                self.label_sums[level] = inputs.label_sums(level, *shown, self.graph.incidence)
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.settings.sampling == "proportional":
