@@ -175,7 +175,7 @@ class ModelSettings(_Settings):
     label_counts: bool | Literal["auto"] = Field(
         False,
         description="whether nodes and edges also have counts of the known labels around them as features, by "
-        "direction (means do not tell how many); auto is what does better on validation where a class is rare or edges rated",
+        "direction; auto is what does better on validation where a class is rare or edges are rated",
     )
     label_factors: bool | Literal["auto"] = Field(
         False,
