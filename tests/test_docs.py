@@ -152,6 +152,13 @@ def test_ensembles(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_compare(tmp_path: Path) -> None:
+    names = run_doc("compare", tmp_path)
+    assert names["found"].table["seeds"].max() == 2
+    assert len(pd.read_csv(tmp_path / "table.csv")) == len(names["found"].table)
+
+
+@pytest.mark.slow
 def test_python(tmp_path: Path) -> None:
     names = run_doc("python", tmp_path)
     assert names["x"].shape == (3, 32)

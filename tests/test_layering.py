@@ -20,6 +20,7 @@ ORDER = (
     ("runs",),
     ("inspection",),
     ("pipeline",),
+    ("comparison",),
     ("estimators", "pyg"),
     ("censnet_experiments",),
     ("cli",),

@@ -6,6 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from censnet.comparison import compare as compare
+    from censnet.comparison import load_comparison as load_comparison
     from censnet.data import load_data as load_data
     from censnet.errors import CensNetError as CensNetError
     from censnet.nn import CensNet as CensNet
@@ -36,13 +38,15 @@ _HOMES = {
     "Run": "runs",
     "Settings": "settings",
     "Target": "tasks.targets",
+    "compare": "comparison",
+    "load_comparison": "comparison",
     "load_data": "data",
     "load_run": "runs",
     "replicate": "pipeline",
     "train": "pipeline",
 }
 _PACKAGES = (
-    *("data", "errors", "estimators", "inspection", "nn", "ops", "pipeline"),
+    *("comparison", "data", "errors", "estimators", "inspection", "nn", "ops", "pipeline"),
     *("pyg", "runs", "selection", "settings", "tasks", "training"),
 )
 __all__ = [*_HOMES]

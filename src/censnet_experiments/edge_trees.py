@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import average_precision_score, log_loss
 
+from censnet.comparison.boosted_trees import CANDIDATES, FEW_ROWS, METRICS, candidates_for
+from censnet.comparison.fit_trees import fit_boosted_trees
+from censnet.comparison.tree_graph import TreeGraph
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import ArgumentError
@@ -17,29 +19,11 @@ from censnet.levels import Level
 from censnet.ops.arrays import Array
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare
-from censnet_experiments.baselines.boosted_trees import CANDIDATES, TreeSettings, fit_boosted_trees
-from censnet_experiments.baselines.tree_features import TreeGraph
 from censnet_experiments.edge_scores import Outcome, by_part, split_rows
 from censnet_experiments.edge_tasks import EdgeTask
 from censnet_experiments.plan import Trees
 
-MANY_ROWS = 400  # training rows, from which on trees have their usual settings: leaves of 20 rows or more
-FEW_ROWS = tuple(
-    TreeSettings(max_leaf_nodes=leaves, min_samples_leaf=rows, l2_regularization=1.0, max_iter=200)
-    for leaves, rows in ((4, 2), (4, 5), (8, 2))
-)
 SCHEMES = 3  # ways to show labels that validation selects from where the split is by time
-
-
-def _log_likelihood(labels: Array, predictions: Array) -> float:
-    return -float(log_loss(labels, predictions, labels=[0, 1]))
-
-
-def _average_precision(labels: Array, predictions: Array) -> float:
-    return float(average_precision_score(labels, predictions))
-
-
-_METRICS = {"ap": _average_precision, "accuracy": _log_likelihood}  # metric of a cell -> that of trees on validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +56,14 @@ def fit_trees(recipe: Trees, task: EdgeTask, seed: int, metrics: Sequence[str]) 
     predicted, chosen, num_candidates = {}, dict[str, float](), 0
     times = None if task.time is None else _times(task, task.time)
     for target in targets:
-        candidates = CANDIDATES if len(target.split.train) >= MANY_ROWS else FEW_ROWS
+        candidates = candidates_for(len(target.split.train))
         known_labels = recipe.trees == "graph" and task.split_table != "graphs"
         common: dict[str, Any] = {
             "numeric": target.numeric,
             "known_labels": known_labels,
             "validation_labels": True,
             "structure": recipe.trees == "graph",
-            "metric": _METRICS.get(metrics[0]),
+            "metric": METRICS.get(metrics[0]),
             "candidates": candidates,
             "ensemble": recipe.ensemble,
             "seed": seed,

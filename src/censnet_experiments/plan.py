@@ -110,7 +110,7 @@ class Pipeline(FromSpec):
 
 @dataclass(frozen=True)
 class Trees(FromSpec):
-    """Boosted trees on hand-made features, by `baselines.boosted_trees`.
+    """Boosted trees on hand-made features, by `censnet.comparison`.
 
     Args:
         trees: "raw": columns of the row and of its ends; "graph": also counts, neighbors, triads and known labels.

@@ -129,7 +129,7 @@ def test_datasets_tells_more_about_one_and_speaks_json():
 def test_help_names_the_commands():
     result = run("--help")
     assert result.exit_code == 0
-    for command in ("train", "predict", "embed", "evaluate", "settings", "inspect", "datasets"):
+    for command in ("train", "predict", "embed", "evaluate", "compare", "settings", "inspect", "datasets"):
         assert f"{command} " in result.output
 
 
@@ -148,7 +148,9 @@ print(*sorted({"torch", "pandas", "numpy", "sklearn", "matplotlib"} & set(sys.mo
     assert found.stdout == "\n"
 
 
-@pytest.mark.parametrize("command", [None, "train", "predict", "embed", "evaluate", "settings", "inspect", "datasets"])
+@pytest.mark.parametrize(
+    "command", [None, "train", "predict", "embed", "evaluate", "compare", "settings", "inspect", "datasets"]
+)
 def test_help_shows_no_value_after_a_flag_and_no_type_of_python(command):
     result = run(*([] if command is None else [command]), "--help")
     assert result.exit_code == 0

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from censnet.nn import (
     LAYERS,
+    CausalLayer,
     CensNet,
     EdgeLayer,
     GraphHead,
@@ -24,6 +25,7 @@ from censnet.nn import (
 from censnet.nn.encoder import receptive_field
 from censnet.nn.ensemble import stack_members
 from censnet.nn.heads import LayerHead
+from censnet.nn.layers import letters
 from censnet.ops.graph import Graph
 
 ENDS = torch.tensor([[0, 1, 2, 1, 3, 3], [1, 2, 0, 0, 3, 4]])
@@ -143,8 +145,11 @@ def test_each_letter_states_the_sides_that_it_updates_and_reads() -> None:
     assert {letter: (layer.updates, layer.reads) for letter, layer in LAYERS.items()} == {
         "N": ("node", "edge"),
         "E": ("edge", "node"),
+        "C": ("edge", "node"),
     }
-    assert list(LAYERS.values()) == [NodeLayer, EdgeLayer]
+    assert list(LAYERS.values()) == [NodeLayer, EdgeLayer, CausalLayer]
+    assert letters() == ["N", "E"]
+    assert letters(causal=True) == ["C"]
 
 
 def test_a_new_letter_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,8 +100,8 @@ def check_against_textbook(sample: Sample, self_weight: str | float, normalizati
 
 
 @pytest.mark.slow
-def test_a_thousand_random_multigraphs_agree_in_both_precisions() -> None:
-    for seed in range(1000):
+def test_three_hundred_random_multigraphs_agree_in_both_precisions() -> None:
+    for seed in range(300):
         sample = random_sample(seed)
         for dtype in (torch.float64, torch.float32):
             check_against_textbook(sample, *EVERY_SETTING[seed % len(EVERY_SETTING)], dtype)

@@ -33,7 +33,7 @@ def hubs(edges: int = 3000) -> Tables:
 @pytest.mark.slow
 def test_sampled_and_full_training_agree_on_a_graph_with_hubs():
     tables, auc = hubs(), {}
-    for sampling, epochs in (("full", 60), ("neighbors", 12)):
+    for sampling, epochs in (("full", 40), ("neighbors", 8)):
         settings = {"training.sampling": sampling, "training.epochs": epochs, "training.batch_size": 128}
         settings |= {"model.triangles": False, "data.fractions": (0.5, 0.1, 0.4)}
         auc[sampling] = train(tables, "edge:label", settings=settings).metrics["test"]["edge"]["auc"]

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from censnet.cli.compare import compare
 from censnet.cli.experiments import datasets, reproduce
 from censnet.cli.inspect import inspect
 from censnet.cli.messages import FAILED, INTERRUPTED, echo, failed, report_errors
@@ -139,5 +140,5 @@ def main(
     """Co-embed the nodes and edges of graphs."""
 
 
-for command in (train, predict, embed, evaluate, settings, inspect, datasets, reproduce):
+for command in (train, predict, embed, evaluate, compare, settings, inspect, datasets, reproduce):
     app.command()(command)

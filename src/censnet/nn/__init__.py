@@ -1,5 +1,8 @@
 """Modules with parameters: the two layers and their kernels, the encoder, heads and link decoders, and the model."""
 
+from censnet.nn.causal import CausalLayer
+from censnet.nn.causal_encoder import CausalEncoder
+from censnet.nn.causal_stream import CausalStream
 from censnet.nn.decoder import LinkDecoder
 from censnet.nn.directed import DirectedEdgeLayer, DirectedNodeLayer
 from censnet.nn.dropout import Dropout
@@ -17,6 +20,9 @@ from censnet.nn.vae import CensNetVAE, VariationalDecoder
 
 __all__ = [
     "LAYERS",
+    "CausalEncoder",
+    "CausalLayer",
+    "CausalStream",
     "CensNet",
     "CensNetVAE",
     "Chebyshev",

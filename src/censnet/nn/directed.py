@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -292,4 +292,4 @@ for _layer in DIRECTED.values():
 
 def layer_type(letter: str, directed: bool) -> type[IncidenceLayer]:
     """The class of a letter of `CensNet(layers=...)`."""
-    return DIRECTED[letter] if directed else LAYERS[letter]
+    return DIRECTED[letter] if directed else cast(type[IncidenceLayer], LAYERS[letter])

@@ -14,7 +14,7 @@ from censnet.nn.directed import layer_type
 from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import make_kernel
-from censnet.nn.layers import DEFAULT_OPTIONS, LAYERS, IncidenceLayer, LayerOptions, Side, show_options
+from censnet.nn.layers import DEFAULT_OPTIONS, LAYERS, IncidenceLayer, LayerOptions, Side, letters, show_options
 from censnet.nn.norms import Norm, check_norm, make_norm
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
@@ -219,8 +219,9 @@ show_options(CensNet)
 
 def check_layer_order(layers: str, may_be_empty: bool = False) -> None:
     """Raise unless this is a sequence of letters of `LAYERS`."""
-    if not (layers or may_be_empty) or set(layers) - set(LAYERS):
-        raise ValueError(f"layers is {layers!r}, expected a sequence of {' and '.join(LAYERS)}, such as 'NEN'")
+    known = letters()
+    if not (layers or may_be_empty) or set(layers) - set(known):
+        raise ValueError(f"layers is {layers!r}, expected a sequence of {' and '.join(known)}, such as 'NEN'")
 
 
 def receptive_field(layers: str, level: Side = "node", steps: int = 1, released: bool = False) -> int:

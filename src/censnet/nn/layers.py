@@ -83,7 +83,18 @@ def show_options(module: type[nn.Module]) -> None:
     module.__signature__ = inspect.Signature([*stated[:-1], *fields])  # type: ignore[attr-defined]
 
 
-class IncidenceLayer(nn.Module):
+class GraphLayer(nn.Module):
+    """What is known of a kind of layer by its letter."""
+
+    updates: ClassVar[Side]  # the side whose features the layer computes anew
+    reads: ClassVar[Side]  # the side whose features give the gates
+    read_hops: ClassVar[int] = 0  # from a node or edge updated h hops away, how much farther (-1: nearer) it reads
+    released_hops: ClassVar[int] = 0  # and how many hops more with variant="released"
+    causal: ClassVar[bool] = False  # whether it is of a `CausalEncoder`, in which no other layer can be
+    members = 1
+
+
+class IncidenceLayer(GraphLayer):
     """The parameters that node and edge layers share: W, the gate vectors p, the root weight and the bias.
 
     Args:
@@ -92,12 +103,6 @@ class IncidenceLayer(nn.Module):
         options: a `LayerOptions`.
         **keywords: fields of `LayerOptions`, in the place of those of `options`.
     """
-
-    updates: ClassVar[Side]  # the side whose features the layer computes anew
-    reads: ClassVar[Side]  # the side whose features give the gates
-    read_hops: ClassVar[int] = 0  # from a node or edge updated h hops away, how much farther (-1: nearer) it reads
-    released_hops: ClassVar[int] = 0  # and how many hops more with variant="released"
-    members = 1
 
     def __init__(
         self,
@@ -365,11 +370,16 @@ def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, choices))}")
 
 
-LAYERS: dict[str, type[IncidenceLayer]] = {"N": NodeLayer, "E": EdgeLayer}  # the letters of `CensNet(layers=...)`
-for _layer in LAYERS.values():
+LAYERS: dict[str, type[GraphLayer]] = {"N": NodeLayer, "E": EdgeLayer}  # the letters of `CensNet(layers=...)`
+for _layer in (NodeLayer, EdgeLayer):
     show_options(_layer)
 
 
 def letters_of(side: Side) -> list[str]:
-    """The letters of the layers that update a side."""
-    return [letter for letter, layer in LAYERS.items() if layer.updates == side]
+    """The letters of the layers that update a side, and see all edges."""
+    return [letter for letter in letters() if LAYERS[letter].updates == side]
+
+
+def letters(causal: bool = False) -> list[str]:
+    """The letters of the layers that see all edges, or of those that see the past alone."""
+    return [letter for letter, layer in LAYERS.items() if layer.causal == causal]

@@ -154,7 +154,12 @@ class Model(nn.Module):
         nodes = graph.nodes
         if self.training and self.feature_dropout.p and nodes.layout == torch.sparse_csr:
             nodes = map_values(nodes, self.feature_dropout)
-        embedded: tuple[Tensor, Tensor] = self.encoder(nodes, graph.edges, graph.incidence)
+        inputs: tuple[Any, ...] = (nodes, graph.edges, graph.incidence)
+        if getattr(self.encoder, "reads_times", False):
+            if graph.times is None:
+                raise ValueError("times of the graph is None, expected the time of each edge: the encoder is causal")
+            inputs = (*inputs, graph.times)
+        embedded: tuple[Tensor, Tensor] = self.encoder(*inputs)
         return embedded
 
     def even_edges(self, edges: Tensor) -> Tensor:

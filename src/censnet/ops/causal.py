@@ -202,6 +202,14 @@ class Reads:
     def __len__(self) -> int:
         return len(self.key)
 
+    def and_then(self, others: Reads) -> Reads:
+        """These queries, and others of the same lists after them."""
+        begins = None
+        if self.begin is not None and others.begin is not None:
+            begins = torch.cat([self.begin, others.begin])
+        key, time = torch.cat([self.key, others.key]), torch.cat([self.time, others.time])
+        return Reads(self.lists, key, time, torch.cat([self.stop, others.stop]), begins)
+
     @cached
     def count(self) -> Tensor:
         """The number of messages that a query sees. (Q,), int64"""

@@ -32,15 +32,16 @@ class History:
         times: when each edge happened.
         arrivals: when the label of each edge becomes known, infinite for never; with its edge if None.
         ties: "time": of two edges at the same time neither sees the other. "row": the later row sees the earlier one.
+        as_of: when each node is looked at, after what happens at that time; after the last edge if None.
 
     Shape:
-        times, arrivals (E,), in float64.
+        times, arrivals (E,), as_of (N,), in float64.
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1, 0], [1, 2, 1]]), num_nodes=3)
         >>> history = History(path, torch.tensor([1.0, 2.0, 2.0]).double())
-        >>> history.reads("in").count.tolist()  # at the start of each edge, then at its end
-        [0, 1, 0, 0, 0, 1]
+        >>> history.reads("in").count.tolist()  # at the start of each edge, at its end, and at the end of each node
+        [0, 1, 0, 0, 0, 1, 0, 2, 1]
         >>> history.reads("pair").count.tolist()  # from start to end, then from end to start
         [0, 0, 1, 0, 0, 0]
     """
@@ -49,6 +50,7 @@ class History:
     times: Tensor
     arrivals: Tensor | None = None
     ties: Ties = "time"
+    as_of: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_shape("times", self.times, (self.incidence.num_edges,), "(E,), a time for each edge")
@@ -61,50 +63,48 @@ class History:
                     f"arrivals[{edge}] is {float(self.arrivals[edge])}, expected {float(self.times[edge])} or later: "
                     "a label arrives with its edge or after it"
                 )
+        if self.as_of is not None:
+            check_shape("as_of", self.as_of, (self.incidence.num_nodes,), "(N,), a time for each node")
         if self.ties not in get_args(Ties):
             raise ValueError(f"ties is {self.ties!r}, expected 'time' or 'row'")
 
     def __repr__(self) -> str:
         return f"History({self.incidence!r}, ties={self.ties!r})"
 
-    @property
-    def end(self) -> float:
-        """The time of the last edge, 0 if there is none."""
-        return float(self.times.max()) if len(self.times) else 0.0
-
-    def lists(self, relation: Relation, labels: bool = False) -> TimedLists:
-        """The lists of a relation, of edges or of their labels."""
-        return self._lists[relation, labels and self.arrivals is not None]
-
     def reads(self, relation: Relation, labels: bool = False, window: float | None = None) -> Reads:
-        """What each edge sees just before it happens, at its start and then at its end: (2E,) queries.
+        """What each edge sees just before it happens, at its start and then at its end, and each node at its time.
 
-        Of the relation "pair" it is what went from its start to its end, and then what came back.
+        Of the relation "pair" it is what went from the start of an edge to its end, and then what came back.
 
         Args:
             relation: whose lists are read.
             labels: whether those of labels are read.
             window: how far back it sees; everything if None.
+
+        Shape:
+            2E + N queries, or 2E.
         """
         labels = labels and self.arrivals is not None
         key = (relation, labels, window)
         if key not in self._reads:
+            lists, asked = self._lists[relation, labels], self._asked[relation == "pair"]
             time = torch.cat([self.times, self.times])
             instant = None if self._instants is None else torch.cat([self._instants, self._instants])
-            asked, lists = self._asked[relation == "pair"], self._lists[relation, labels]
-            self._reads[key] = (
-                lists.before(asked, time, instant)
-                if window is None
-                else lists.window(asked, time, time - window, instant)
-            )
+            if window is None:
+                reads = lists.before(asked, time, instant)
+            else:
+                reads = lists.window(asked, time, time - window, instant)
+            self._reads[key] = reads if relation == "pair" else reads.and_then(self._of_nodes(lists, window))
         return self._reads[key]
 
-    def reads_at(self, time: Tensor, relation: Relation, labels: bool = False, window: float | None = None) -> Reads:
-        """What each node has seen up to a time, that time included. (N,) queries of the lists "out" or "in"."""
-        every = torch.arange(self.incidence.num_nodes, device=time.device)
-        return self.lists(relation, labels).until(every, time, None if window is None else time - window)
-
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _of_nodes(self, lists: TimedLists, window: float | None) -> Reads:
+        every, time = torch.arange(self.incidence.num_nodes, device=self.times.device), self.as_of
+        if time is None:
+            end = self.times.max() if len(self.times) else self.times.new_zeros(())
+            time = end.expand(self.incidence.num_nodes)
+        return lists.until(every, time, None if window is None else time - window)
 
     @cached
     def _lists(self) -> dict[tuple[Relation, bool], TimedLists]:

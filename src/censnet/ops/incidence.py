@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,6 +13,8 @@ from censnet.ops.caching import cached, forget, store, stored, unchecked
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_shape
 from censnet.ops.segments import EndPairs, Segments, chunk_segments, linear_map, sum_pairs, sum_segments, take_rows
 from censnet.text import plural
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -491,13 +493,14 @@ class Incidence:
     # -- tensors that follow from the ends, such as powers of the degrees, cached ---------------------------------
 
     @cached
-    def _cache(self) -> dict[tuple[object, ...], Tensor]:
+    def _cache(self) -> dict[tuple[object, ...], Any]:
         return {}
 
-    def cache(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
-        """The result of `make`, computed once for each key. Only for what follows from the ends alone."""
+    def cache(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """The result of `make`, computed once for each key. Only for what follows from the ends and the key."""
         if torch.compiler.is_compiling():
             return make()
         if key not in self._cache:
             self._cache[key] = make()
-        return self._cache[key]
+        found: T = self._cache[key]
+        return found

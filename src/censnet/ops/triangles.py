@@ -62,7 +62,7 @@ def find_triangles(incidence: Incidence, directed: bool) -> Triangles:
         >>> found.count.tolist(), found.first.tolist(), found.second.tolist()
         ([[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1]], [2, 0, 1], [1, 2, 0])
     """
-    return incidence.cache(("triangles", directed), lambda: _find(incidence, directed))  # type: ignore[arg-type, return-value]
+    return incidence.cache(("triangles", directed), lambda: _find(incidence, directed))
 
 
 def _find(incidence: Incidence, directed: bool) -> Triangles:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from censnet.comparison.tree_labels import sum_by
 from censnet.ops.arrays import Array, sorted_unique, unique_inverse
-from censnet_experiments.baselines.tree_labels import sum_by
 
 CHUNK = 4_000_000  # neighbors looked up at once
 

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from censnet.data.splits.splitters import by_time, ratio
-from censnet_experiments.baselines.boosted_trees import (
+from censnet.comparison.boosted_trees import (
     TreeSettings,
-    fit_boosted_trees,
     negative_rmse,
 )
-from censnet_experiments.baselines.tree_features import TreeGraph
+from censnet.comparison.fit_trees import fit_boosted_trees
+from censnet.comparison.tree_graph import TreeGraph
+from censnet.data.splits.splitters import by_time, ratio
 from censnet_experiments.edges.otc import read_otc, split_at_random
 
 QUICK = (TreeSettings(learning_rate=0.2, max_leaf_nodes=7, min_samples_leaf=10, l2_regularization=1.0, max_iter=40),)
