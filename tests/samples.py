@@ -43,6 +43,7 @@ QUICK: dict[str, object] = {
 
 
 RUN_FILES = (
+    "calibration.json",
     "config.json",
     "history.csv",
     "metrics.json",

@@ -152,6 +152,16 @@ def test_ensembles(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_uncertainty(tmp_path: Path) -> None:
+    names = run_doc("uncertainty", tmp_path)
+    assert names["scores"]["fee/coverage"] > 0.8
+    rows = pd.read_csv(tmp_path / "predictions.csv")
+    assert (rows["fee_low"] < rows["fee_high"]).all()
+    assert rows["unlike_training"].notna().mean() < 0.1
+    assert names["found"]["unlike_training"].notna().tolist()[:2] == [True, True]
+
+
+@pytest.mark.slow
 def test_compare(tmp_path: Path) -> None:
     names = run_doc("compare", tmp_path)
     assert names["found"].table["seeds"].max() == 2

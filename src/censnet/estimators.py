@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state
@@ -41,10 +40,9 @@ from censnet.runs.run import Run
 from censnet.settings.presets import Changes, make_settings
 from censnet.settings.schema import Settings
 from censnet.tasks.labels import read_finite
-from censnet.tasks.predictions import probabilities
 from censnet.tasks.targets import output_slices
+from censnet.tasks.uncertainty import probabilities
 from censnet.training.devices import find_device, make_accelerator
-from censnet.training.ensemble import average
 
 SMILES = "smiles"
 PROMOTED = {  # parameters of the estimators -> the settings they are
@@ -142,8 +140,8 @@ class _GraphEstimator(BaseEstimator):  # type: ignore[misc]
             raise DataError("X has texts, expected graphs with the features of those it was fitted on")
         dataset = run.read(graphs if isinstance(graphs, GraphSet) else _as_tables(graphs), strict=True)
         outputs = run.outputs(dataset.graph, find_device(self.device))
-        members = torch.stack([dense(member.by_level["graph"]) for member in outputs])
-        mean = average(run.config.targets, members)[dataset.rows("graph")].double()
+        members = [member.by_level["graph"] for member in outputs]
+        mean = dense(run.uncertainty.combine("graph", run.config.targets, members))[dataset.rows("graph")].double()
         return [mean[:, part] for part in output_slices(run.config.targets)]
 
 

@@ -21,8 +21,11 @@ ARGUMENTS = {
     "--directed": "directed=True",
     "--undirected": "directed=False",
     "--no-known-labels": "known_labels=False",
+    "--time": "time",
+    "--label-delay": "label_delay",
     "--pairs": "pairs",
     "--top": "top",
+    "--coverage": "coverage",
 }
 FLAGS = ContextVar("flags", default=False)  # whether messages are for the command line
 

@@ -401,18 +401,18 @@ def test_reprs() -> None:
 
 @pytest.mark.parametrize("kind", LAYERS)
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "value", "expected"),
     [
-        ({"self_weight": "one"}, r"^self_weight is 'one', expected 'learned' in a directed layer: leave it out$"),
-        ({"normalization": "symmetric"}, r"^normalization is 'symmetric', expected 'row' in a directed layer"),
-        ({"variant": "released"}, r"^variant is 'released', expected 'paper': the released code has no direction$"),
-        ({"kernel": "pagerank"}, r"^kernel is .*, expected 'hop': a directed operator is not symmetric$"),
-        ({"heads": 3}, r"^heads is 3, expected a divisor of out_width 4$"),
+        ("self_weight", "one", "'learned' in a directed layer: leave it out"),
+        ("normalization", "symmetric", "'row' in a directed layer"),
+        ("variant", "released", "'paper': the released code has no direction"),
+        ("kernel", "pagerank", "'hop': a directed operator is not symmetric"),
+        ("heads", 3, "a divisor of out_width 4"),
     ],
 )
-def test_wrong_options_are_named(kind: type[DirectedLayer], options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind(3, 5, 4, **options)
+def test_wrong_options_are_named(kind: type[DirectedLayer], name: str, value: object, expected: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name} is .*, expected {expected}"):
+        kind(3, 5, 4, **{name: value})
 
 
 @pytest.mark.parametrize("kind", LAYERS)

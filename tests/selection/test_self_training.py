@@ -31,7 +31,7 @@ from censnet.selection.self_training import (
     predict_pseudo_labels,
 )
 from censnet.settings.presets import make_settings
-from censnet.tasks.predictions import probabilities
+from censnet.tasks.uncertainty import probabilities
 from censnet.training import ensemble
 from censnet.training.batches import FullBatch
 from censnet.training.ensemble import split_result

@@ -106,13 +106,29 @@ def test_a_subgraph_has_the_counts_of_the_whole_graph_less_what_is_hidden(target
     for chosen in list(batches.plan(draw))[:3]:
         seen.clear()
         batches.make(chosen, draw)
-        _, visible, sums = shown.pop()
+        _, visible, _, sums = shown.pop()
         for level in inputs.levels:
             rows = seen[0].nodes if level == "node" else seen[0].edges
             assert not visible[level].all()
             whole = task_data.training_rows(level).index_copy(0, rows, visible[level])
             expected = inputs.label_sums(level, labels[level], whole, graph.incidence)[rows]
             torch.testing.assert_close(sums[level], expected, atol=1e-12, rtol=0)
+
+
+def test_a_subgraph_of_data_split_by_time_counts_no_later_label():
+    draw = torch.Generator().manual_seed(0)
+    ends, times = torch.randint(30, (2, 200), generator=draw), torch.arange(200, dtype=torch.float64)
+    graph = Graph(torch.ones(30, 1), torch.ones(200, 1), ends, directed=True, times=times)
+    inputs = ModelInputs(known=[FRAUD], directed=True, label_counts=True)
+    labels = {"edge": torch.randint(2, (200, 1), generator=draw).float()}
+    parts = {"edge": (times >= 150).long().unsqueeze(1) * 2}
+    task_data = TaskData(inputs.add(graph), [FRAUD], labels, parts, inputs=inputs)
+    assert task_data.is_by_time
+    batches = make_batches(task_data, TrainingSettings(sampling="neighbors", batch_size=8, fanout=2), 1)
+    chosen = torch.arange(80, 100)
+    found = batches.make(chosen, draw)
+    expected = task_data.show_labels({"edge": times < 80}).edges[chosen]
+    torch.testing.assert_close(found.graph.edges[found.rows["edge"]], expected)
 
 
 def test_no_row_has_its_own_label():

@@ -30,6 +30,15 @@ def draw(seed: int = 0, rows: int = 200) -> tuple[Any, Any]:
     return outputs.astype(np.float32), labels.astype(np.float32)
 
 
+def slow_ece(p: Any, hit: Any) -> float:
+    """Bin by bin."""
+    found = 0.0
+    for low in np.arange(15) / 15:
+        inside = (p >= low) & (p < low + 1 / 15)
+        found += abs((p[inside] - hit[inside]).sum())
+    return float(found) / len(p)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_every_score_is_that_of_scikit_learn(seed: int) -> None:
     outputs, labels = draw(seed)
@@ -43,9 +52,13 @@ def test_every_score_is_that_of_scikit_learn(seed: int) -> None:
         "b/accuracy": sk.accuracy_score(y, p > 0.5),
         "b/f1": sk.f1_score(y, p > 0.5),
         "b/log_loss": sk.log_loss(y, p),
+        "b/brier": sk.brier_score_loss(y, p),
+        "b/ece": slow_ece(p, y == 1),
         "c/accuracy": sk.accuracy_score(codes, each.argmax(1)),
         "c/f1": sk.f1_score(codes, each.argmax(1), average="macro"),
         "c/log_loss": sk.log_loss(codes, each),
+        "c/brier": np.mean(((each - np.eye(3)[codes.astype(int)]) ** 2).sum(1)),
+        "c/ece": slow_ece(each.max(1), each.argmax(1) == codes),
         "c/auc": sk.roc_auc_score(codes, each, multi_class="ovr", average="macro"),
         "n/rmse": np.sqrt(np.mean((true - constant) ** 2)),
         "n/mae": np.mean(np.abs(true - constant)),
@@ -71,7 +84,9 @@ def test_only_what_is_asked_for_is_computed() -> None:
 def test_where_one_class_is_missing_the_curve_is_left_out() -> None:
     ones = np.ones((4, 1))
     found = score([BINARY], np.array([[1.0], [2.0], [-1.0], [0.5]]), ones)
-    assert set(found) == {f"{part}{name}" for part in ("b/", "") for name in ("accuracy", "f1", "log_loss")}
+    assert set(found) == {
+        f"{part}{name}" for part in ("b/", "") for name in ("accuracy", "f1", "log_loss", "brier", "ece")
+    }
     assert found["accuracy"] == 0.75
     codes = np.array([[0.0], [1.0], [1.0], [0.0]])
     assert "auc" not in score([CLASSES], np.random.default_rng(0).normal(size=(4, 3)), codes)
@@ -148,7 +163,8 @@ def test_links_are_scored_as_scikit_learn_does() -> None:
     linked, apart = rng.normal(1, 1, 50).round(1), rng.normal(0, 1, 70).round(1)
     y, x = np.repeat([1, 0], [50, 70]), np.concatenate([linked, apart])
     found = score_links(linked, apart)
-    assert found == pytest.approx({"auc": sk.roc_auc_score(y, x), "ap": sk.average_precision_score(y, x)})
+    curve = {"auc": sk.roc_auc_score(y, x), "ap": sk.average_precision_score(y, x)}
+    assert found == pytest.approx(curve | {"brier": sk.brier_score_loss(y, expit(x)), "ece": slow_ece(expit(x), y)})
 
 
 def test_links_without_a_pair_of_each_sort_have_no_score() -> None:
@@ -169,7 +185,7 @@ def test_every_monitor_is_a_metric_of_its_kind_and_knows_which_way_is_up() -> No
 
 def test_a_metric_that_is_none_is_named() -> None:
     with pytest.raises(
-        ValueError, match="metric is 'aucc', expected one of accuracy, ap, auc, f1, log_loss, loss, mae"
+        ValueError, match="metric is 'aucc', expected one of accuracy, ap, auc, brier, coverage, ece, f1"
     ):
         higher_is_better("aucc")
 

@@ -43,6 +43,10 @@ Column = Annotated[
 Preset = Annotated[str, typer.Option(help="strong, paper or released.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the best there is if not given.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail at the first row that cannot be used.")]
+Coverage = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Of labels in the interval of a number, or the set of classes; such as 0.9."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 

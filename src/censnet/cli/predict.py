@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from censnet.cli.messages import echo, echo_json, echo_table, show_notes
-from censnet.cli.options import Data, DataOrSmiles, Device, Json, RunDir, Strict, keep_heap, named_path
+from censnet.cli.options import Coverage, Data, DataOrSmiles, Device, Json, RunDir, Strict, keep_heap, named_path
 from censnet.errors import ArgumentError, RunError, shorten
 from censnet.text import count
 
@@ -56,6 +56,7 @@ def predict(
             "--known-labels/--no-known-labels", help="Whether labels in the data help to predict the other rows."
         ),
     ] = True,
+    coverage: Coverage = None,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
@@ -69,7 +70,7 @@ def predict(
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
         trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device,
-        progress=True, known_labels=known_labels,
+        progress=True, known_labels=known_labels, coverage=coverage,
     )  # fmt: skip
     if to is None:
         echo_table(to_csv(next(iter(found.values())), "predictions"))
@@ -106,6 +107,7 @@ def embed(
 def evaluate(
     run: RunDir,
     data: Data,
+    coverage: Coverage = None,
     as_json: Json = False,
     strict: Strict = False,
     device: Device = None,
@@ -114,7 +116,8 @@ def evaluate(
     trained = _open_run(run)
     from censnet.cli.render_run import scores_screen
 
-    scores = trained.evaluate(data, strict=strict, device=device, progress=True)
+    asked = {} if coverage is None else {"coverage": coverage}
+    scores = trained.evaluate(data, strict=strict, device=device, progress=True, **asked)
     if as_json:
         echo_json(scores)
     else:

@@ -19,6 +19,7 @@ from censnet.pipeline.replicates import Replicates
 from censnet.runs.run import COUNTS, Run
 from censnet.selection.candidates import Candidate
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
+from censnet.tasks.uncertainty import COVERAGE_METRICS
 from censnet.text import count
 
 MAX_COLUMNS = 12
@@ -236,7 +237,12 @@ def _grid(head: str, parts: Sequence[str]) -> Table:
 
 def _rank(name: str, monitor: str) -> tuple[bool, int]:
     """Sort key of a metric: the monitored one, then by the order of `METRICS`, the loss, and censored counts last."""
-    order = [*dict.fromkeys(metric for names in METRICS.values() for metric in names), "loss", *CENSORED]
+    order = [
+        *dict.fromkeys(metric for names in METRICS.values() for metric in names),
+        "loss",
+        *COVERAGE_METRICS,
+        *CENSORED,
+    ]
     return name != monitor, order.index(name) if name in order else len(order)
 
 

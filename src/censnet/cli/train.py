@@ -67,6 +67,16 @@ def train(
         bool | None,
         typer.Option("--directed/--undirected", help="Whether edges go from source to target, whatever was found."),
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="When each edge happened: the split is then by time, and windows of time are inputs."
+        ),
+    ] = None,
+    label_delay: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="A label is known so long after its edge: 7d, 12h (s, m, h, d, w)."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the training in --out; needs no DATA.")] = False,
     finish: Annotated[
         bool, typer.Option("--finish", help="Finish the training in --out with its best epoch so far; needs no DATA.")
@@ -85,6 +95,8 @@ def train(
 
     flags = ["training.precision=bf16"] if bf16 else []
     flags += [] if directed is None else [f"data.directed={str(directed).lower()}"]
+    given = {"data.time": time, "data.label_delay": label_delay}
+    flags += [f"{name}={value}" for name, value in given.items() if value is not None]
     changes = parse_changes([*(change or ()), *flags])
     import censnet.pipeline as pipeline
     from censnet.cli.render_run import replicates_screen, run_screen

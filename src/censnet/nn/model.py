@@ -63,11 +63,13 @@ class Outputs(NamedTuple):
         by_level: for each level, (n, members * out_width), or `ChunkedOutputs` where that is too large for one tensor.
         link_inputs: the tensors that the decoder scores pairs from; None without a decoder.
         unclipped: for each level whose outputs were clipped to the range of training labels, the outputs before that.
+        watched: for each level whose embeddings are watched in inference, a row of numbers made of each.
     """
 
     by_level: Mapping[str, HeadOutputs]
     link_inputs: LinkInputs | None = None
     unclipped: Mapping[str, HeadOutputs] = MappingProxyType({})
+    watched: Mapping[str, Tensor] = MappingProxyType({})
 
 
 class Model(nn.Module):

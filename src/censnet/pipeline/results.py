@@ -19,12 +19,13 @@ from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
+from censnet.runs.novelty import fit_novelty, keep_embedded
 from censnet.runs.run import Run, score_parts
+from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.evaluator import mean_over_levels
 from censnet.training.history import history_table
-from censnet.training.task_data import TaskData
 from censnet.training.trainer import FitResult
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,8 @@ def make_run(
         graph_width=data.graph.graph_width,
         odd_width=data.graph.odd_width,
         node_features=task_data.node_features,
+        widths=list(task_data.widths),
+        label_delay=task_data.label_delay,
         members=len(models),
         monitor=monitor if validated else None,
         best_epoch=[_best_epoch(one) for one in fit_results],
@@ -82,31 +85,41 @@ def make_run(
         provenance=Provenance.now(seconds, str(device)),
     )
     run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
-    outputs = run.outputs(task_data.graph, device, known=run.known_training_labels(data, task_data))
+    watch, known = keep_embedded(data), run.known_training_labels(data, task_data)
+    outputs = run.outputs(task_data.graph, device, known=known, watch=watch)
     if config.shows_labels:
-        outputs = _with_or_without_labels(run, task_data, outputs, monitor, device)
+        outputs = _with_or_without_labels(run, prepared, outputs, monitor, device)
     held_out = None if links is None else score_held_out(models, outputs, links)
-    run.metrics = score_parts(task_data, outputs, held_out)
+    embedded = outputs[0].watched
+    novelty = fit_novelty(data, embedded, task_data)
+    run.uncertainty = Uncertainty.fit(task_data, outputs, held_out).model_copy(update={"novelty": novelty})
+    run.metrics = score_parts(task_data, outputs, held_out, run.uncertainty)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
-        outputs = run.outputs(data.graph, device)
+        outputs = run.outputs(data.graph, device, watch=run.uncertainty.watch)
+    else:
+        distance = {level: run.uncertainty.watch(level, rows) for level, rows in embedded.items()}
+        outputs[0] = outputs[0]._replace(watched=distance)
     for level, split in prepared.splits.items():
         codes = split.codes(len(data.rows(level)))
         run.predictions[level] = _add_labels(
             run, prepared, level, run.table(data, level, outputs, "ids"), codes.tolist()
         )
     if held_out is not None:
+        certain = run.uncertainty.calibrate_links
+        held_out = [each._replace(probability=certain(each.probability)) for each in held_out]
         run.predictions["link"] = _held_out_table(prepared, held_out)
     return run
 
 
 def _with_or_without_labels(
-    run: Run, task_data: TaskData, shown: list[Outputs], monitor: str, device: torch.device
+    run: Run, prepared: Prepared, shown: list[Outputs], monitor: str, device: torch.device
 ) -> list[Outputs]:
     """The outputs that do better on validation: those that are shown the known labels of other rows, or others.
 
     The decision is stored in the configuration of the run.
     """
-    hidden = run.outputs(task_data.graph, device)
+    task_data = prepared.task_data
+    hidden = run.outputs(task_data.graph, device, watch=keep_embedded(prepared.data))
     scores = [score_parts(task_data, outputs).get("validation", {}) for outputs in (shown, hidden)]
     values = [(mean_over_levels(each, monitor), mean_over_levels(each, "loss")) for each in scores]
     (value, loss), (other, other_loss) = values

@@ -29,13 +29,13 @@ from censnet.runs.config import FORMAT, RunConfig, TrainingStart
 from censnet.runs.resume import check_epochs, check_same
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
-SPLITS, HISTORY, METRICS = "splits.csv", "history.csv", "metrics.json"
+SPLITS, HISTORY, METRICS, CALIBRATION = "splits.csv", "history.csv", "metrics.json", "calibration.json"
 CHECKPOINT = "checkpoint"
 START = "start.json"  # of an unfinished training, in CHECKPOINT
 SAVING = ".saving"  # a complete run that is not yet moved to its place
 LOCK = ".lock"  # held by the process that trains in the directory
 FILES = re.compile(
-    r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json"
+    r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|calibration\.json"
     rf"|predictions(_{'|_'.join(Level)})?\.csv"
 )
 STATES = re.compile(r"start\.json|history\.csv|(recipe-\d+-)?(round-\d+-)?(members|member-\d+)\.safetensors")

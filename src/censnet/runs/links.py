@@ -59,10 +59,12 @@ def link_table(
     keep: Keep,
     device: torch.device,
     progress: bool = False,
+    calibrate: Callable[[Tensor], Tensor] = lambda probability: probability,
 ) -> pd.DataFrame:
     """Link probabilities of the rows of the edge table, of given pairs, or of the most probable pairs without an edge.
 
-    For the latter all pairs are scored, on the device; others are few and scored on the CPU.
+    For the latter all pairs are scored, on the device; others are few and scored on the CPU. `calibrate` is applied to
+    the mean over members.
     """
     graph, models = one_graph(dataset), [model.cpu() for model in models]
     latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
@@ -75,10 +77,10 @@ def link_table(
         for model in models:
             model.cpu()
         source, target = node_names(dataset)[found.numpy()]
-        return pd.DataFrame({"source": source, "target": target, "link_p": probability.numpy()})
+        return pd.DataFrame({"source": source, "target": target, "link_p": calibrate(probability).numpy()})
     numbers, wrong = (graph.ends, []) if pairs is None else number_pairs(dataset, pairs)
     mean, deviation = pair_probability(models, latents, numbers)
-    values = pd.DataFrame({"link_p": mean.numpy()})
+    values = pd.DataFrame({"link_p": calibrate(mean).numpy()})
     if deviation is not None:
         values["link_std"] = deviation.numpy()
     if pairs is None:
@@ -125,9 +127,13 @@ def score_held_out(models: Sequence[Model], outputs: Sequence[Outputs], links: L
     ]
 
 
-def link_metrics(held_out: Sequence[HeldOutPairs]) -> dict[str, dict[str, float]]:
-    """Part -> the metrics of its held-out links against its negatives."""
-    logits = {(each.part, each.linked): each.probability.double().logit(eps=1e-12).numpy() for each in held_out}
+def link_metrics(
+    held_out: Sequence[HeldOutPairs], calibrate: Callable[[Tensor], Tensor] = lambda probability: probability
+) -> dict[str, dict[str, float]]:
+    """Part -> the metrics of its held-out links against its negatives, with calibrated probabilities."""
+    logits = {
+        (each.part, each.linked): calibrate(each.probability).double().logit(eps=1e-12).numpy() for each in held_out
+    }
     return {part: score_links(logits[part, True], logits[part, False]) for part in ("validation", "test")}
 
 

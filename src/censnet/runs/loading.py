@@ -27,11 +27,12 @@ from censnet.errors import RunError, quote
 from censnet.files import open_regular
 from censnet.nn.model import Model
 from censnet.runs.config import RunConfig
-from censnet.runs.directory import CONFIG, HISTORY, METRICS, MODEL, SCHEMA, SPLITS, file_path, read_file
+from censnet.runs.directory import CALIBRATION, CONFIG, HISTORY, METRICS, MODEL, SCHEMA, SPLITS, file_path, read_file
+from censnet.runs.uncertainty import Uncertainty
 from censnet.settings.build import build_model
 from censnet.training.evaluator import Scores
 
-MOST = {SCHEMA: 2**28, METRICS: 2**26}  # bytes
+MOST = {SCHEMA: 2**28, METRICS: 2**26, CALIBRATION: 2**28}  # bytes
 LONGEST_NAME = 1024  # bytes of the name of a column, in the mean
 _EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # whether numbers are read to the last digit unasked
 PRECISION = {} if _EXACT else {"float_precision": "round_trip"}
@@ -81,6 +82,7 @@ def _describe_model(config: RunConfig, path: Path) -> Model:
                 config.settings.model,
                 link=config.link,
                 node_features=config.node_features,
+                widths=config.widths,
                 graph_width=config.graph_width,
                 odd_width=config.odd_width,
             )
@@ -259,6 +261,29 @@ def read_metrics(path: Path, config: RunConfig) -> dict[str, Scores]:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))[:100]
         raise RunError(f"{path / METRICS} has no scores: {where or 'all of it'}: {first['msg'][:200]}") from None
+
+
+def read_uncertainty(path: Path, config: RunConfig) -> Uncertainty:
+    """calibration.json, which runs of an earlier version do not have; it has an entry for each target."""
+    if CALIBRATION not in config.files:
+        return Uncertainty()
+    try:
+        found = Uncertainty.model_validate_json(_read_bounded(path, config, CALIBRATION))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))[:100]
+        raise RunError(
+            f"{path / CALIBRATION} has no calibration: {where or 'all of it'}: {first['msg'][:200]}"
+        ) from None
+    for level, each in found.levels.items():
+        targets = [target for target in config.targets if target.level == level]
+        if len(targets) != len(each):
+            raise RunError(f"{path / CALIBRATION} has {len(each)} targets of {level}, expected {len(targets)}")
+        for target, own in zip(targets, each, strict=True):
+            lists = 0 if own.conformal is None else len(own.conformal.scores)
+            if lists not in (0, 2 if target.kind == "binary" else 1) or (lists and target.is_wide):
+                raise RunError(f"{path / CALIBRATION} has scores that are not those of {target.name}, a {target.kind}")
+    return found
 
 
 def _line(error: Exception) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from censnet.errors import ArgumentError, DataError, RunError, quote
 from censnet.levels import MOLECULE_LEVELS, Level
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
+from censnet.ops.arrays import Array
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.option_names import name_option, setting_option
@@ -29,6 +30,8 @@ from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge
 from censnet.runs.links import check_link_options, link_table
+from censnet.runs.novelty import Watch, watched
+from censnet.runs.uncertainty import Uncertainty, check_coverage
 from censnet.settings.build import model_inputs
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.predictions import prediction_rows, prediction_table
@@ -40,6 +43,7 @@ from censnet.training.task_data import TaskData
 
 logger = logging.getLogger(__name__)
 Keep = Literal["ids", "all"]
+UNLIKE = "unlike_training"  # the column that says why a row is unlike all training rows
 
 
 @dataclass(eq=False)
@@ -49,6 +53,7 @@ class Predictor:
     config: RunConfig
     schema: Schema
     models: list[Model]
+    uncertainty: Uncertainty = field(default_factory=Uncertainty, kw_only=True)
 
     @property
     def targets(self) -> dict[str, list[Target]]:
@@ -77,6 +82,7 @@ class Predictor:
         device: str | None = None,
         progress: bool = False,
         known_labels: bool = True,
+        coverage: float | None = None,
     ) -> pd.DataFrame:
         """Predict each row of the user's table, in its order: classes with their probabilities, or numbers.
 
@@ -92,6 +98,8 @@ class Predictor:
             progress: whether to show a progress bar.
             known_labels: where the model has known labels as inputs, whether those that the data carry are shown. The
                 label of a row is never shown to its own prediction.
+            coverage: also give an interval of each number, `COLUMN_low` to `COLUMN_high`, or a set of classes,
+                `COLUMN_set`, that hold the label of a new row with this probability: see the page on uncertainty.
         """
         check_arguments(Predictor.predict, locals())
         if level is None and len(self.levels) > 1:
@@ -102,11 +110,15 @@ class Predictor:
                 f"level is {quote(level)}, expected {' or '.join(self.levels)}: this run predicts no other"
             )
         check_link_options([level], pairs, top)
+        if coverage is not None:
+            check_coverage(coverage, self.uncertainty, level, self.targets.get(level, []))
         dataset, where = self.read(data, strict=strict), find_device(device)
-        outputs = self.outputs(dataset.graph, where, progress, self._known_labels(dataset) if known_labels else None)
+        known = self._known_labels(dataset) if known_labels else None
+        outputs = self.outputs(dataset.graph, where, progress, known, self.uncertainty.watch)
         if level == "link":
-            return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress)
-        return self.table(dataset, level, outputs, keep)
+            certain = self.uncertainty.calibrate_links
+            return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress, certain)
+        return self.table(dataset, level, outputs, keep, coverage)
 
     def embed(
         self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
@@ -162,23 +174,33 @@ class Predictor:
     @property
     def inputs(self) -> ModelInputs:
         """The inputs of the models beside the features of the data."""
-        return model_inputs(self.config.settings.model, self.config.targets, self.config.node_features)
+        config = self.config
+        return model_inputs(config.settings.model, config.targets, config.node_features, config.widths)
 
     def outputs(
-        self, graph: Graph | GraphSet, device: torch.device, progress: bool = False, known: KnownLabels | None = None
+        self,
+        graph: Graph | GraphSet,
+        device: torch.device,
+        progress: bool = False,
+        known: KnownLabels | None = None,
+        watch: Watch | None = None,
     ) -> list[Outputs]:
-        """The outputs of each member, on the CPU: in one forward pass, or in several that show known labels."""
+        """The outputs of each member, on the CPU: in one forward pass, or in several that show known labels.
+
+        The embeddings that `watch` reads are those of the first member.
+        """
         inputs, found = self.inputs, list[Outputs]()
         graph = inputs.add(graph)
         passes = 1 if known is None else known.num_passes
         with counting("predicting", self._work(graph) * passes, progress) as tick:
-            for model in self.models:
+            for number, model in enumerate(self.models):
+                own = watch if number == 0 else None
                 if known is None or not isinstance(graph, Graph):
-                    found.append(_infer(model, graph, device, tick))
+                    found.append(_infer(model, graph, device, tick, own))
                     continue
                 merged: Outputs | None = None
                 for shown, predicted in known.graphs(graph, inputs):
-                    merged = merge(merged, _infer(model, shown, device, tick), predicted)
+                    merged = merge(merged, _infer(model, shown, device, tick, own), predicted)
                 assert merged is not None
                 found.append(merged)
         return found
@@ -203,9 +225,12 @@ class Predictor:
                     name_option("--no-known-labels"))  # fmt: skip
         return known
 
-    def table(self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep) -> pd.DataFrame:
+    def table(
+        self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep, coverage: float | None = None
+    ) -> pd.DataFrame:
         """Outputs as predictions in the user's labels and units, behind the user's columns."""
         targets = self.targets[level]
+        sure = self.uncertainty.of(level, targets)
         taken = set(dataset.tables.frames()[Level(level).table].columns) | {"error", "split"}
         members = [member.by_level[level] for member in outputs]
         raw = [member.unclipped[level] for member in outputs if level in member.unclipped]
@@ -213,18 +238,34 @@ class Predictor:
         if len(chunked) == len(members):
             before = [rows for rows in raw if isinstance(rows, ChunkedOutputs)]
             values = prediction_table(
-                targets, _computed(chunked), len(chunked[0]), taken, _computed(before) if before else None
-            )
+                targets, _computed(chunked), len(chunked[0]), taken, _computed(before) if before else None, sure,
+                coverage,
+            )  # fmt: skip
         else:
             clipped = torch.stack([dense(rows) for rows in raw]) if raw else None
-            values = prediction_rows(targets, torch.stack([dense(rows) for rows in members]), taken, clipped)
+            stacked = torch.stack([dense(rows) for rows in members])
+            values = prediction_rows(targets, stacked, taken, clipped, sure, coverage)
         check_finite(values)
+        unlike = self._describe_unlike(dataset, level, outputs, taken | set(values.columns))
+        values = values.assign(**unlike)
         found, flipped = dataset.results(level, values, keep), dataset.is_flipped if level == "edge" else None
         if flipped is None or not any(target.kind == "oriented" for target in targets):
             return found
         opposite = [_negate_oriented(targets, rows) for rows in (members, raw)]
-        values = prediction_rows(targets, opposite[0], taken, opposite[1] if raw else None)
-        return found.mask(pd.Series(flipped), dataset.results(level, values, keep))
+        values = prediction_rows(targets, opposite[0], taken, opposite[1] if raw else None, sure, coverage)
+        return found.mask(pd.Series(flipped), dataset.results(level, values.assign(**unlike), keep))
+
+    def _describe_unlike(
+        self, dataset: Dataset, level: str, outputs: Sequence[Outputs], taken: Collection[str]
+    ) -> dict[str, Array]:
+        """The column that says why a row is unlike training rows, by a name that is not taken."""
+        novelty = self.uncertainty.novelty.get(Level(level))
+        if novelty is None:
+            return {}
+        name, number = UNLIKE, 2
+        while name in taken:
+            name, number = f"{UNLIKE}_{number}", number + 1
+        return {name: novelty.describe(dataset, level, outputs[0].watched.get(level))}
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -240,11 +281,15 @@ class Predictor:
         return [(model.to(device).eval(), placed) for model in self.models]
 
 
-def _infer(model: Model, graph: Graph | GraphSet, device: torch.device, tick: Callable[[int], None]) -> Outputs:
+def _infer(
+    model: Model, graph: Graph | GraphSet, device: torch.device, tick: Callable[[int], None], watch: Watch | None
+) -> Outputs:
     """The outputs of a model for a graph, computed on a device; on the CPU."""
-    by_level, link_inputs, unclipped = infer(model.to(device).eval(), graph.to(device), tick)
-    links = None if link_inputs is None else link_inputs.to("cpu")
-    return Outputs(_on_cpu(by_level), links, _on_cpu(unclipped))
+    with watched(model, watch) as parts:
+        found = infer(model.to(device).eval(), graph.to(device), tick)
+    links = None if found.link_inputs is None else found.link_inputs.to("cpu")
+    rows = {level: torch.cat(batches) for level, batches in parts.items()}
+    return Outputs(_on_cpu(found.by_level), links, _on_cpu(found.unclipped), rows)
 
 
 def _negate_oriented(targets: Sequence[Target], members: Sequence[HeadOutputs]) -> Tensor:

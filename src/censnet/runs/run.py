@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset, fingerprint, read_digests, row_digests
 from censnet.data.splits.links import LinkSplit, links, read_links
-from censnet.data.splits.split_file import Split, read_splits
+from censnet.data.splits.split_file import PARTS, Split, read_splits
 from censnet.data.tables.files import to_csv
 from censnet.errors import ArgumentError, DataError, RunError, quote
 from censnet.levels import Level
 from censnet.nn.model import Outputs
+from censnet.option_names import name_option
 from censnet.runs.directory import (
+    CALIBRATION,
     HISTORY,
     METRICS,
     MODEL,
@@ -37,12 +40,13 @@ from censnet.runs.directory import (
 )
 from censnet.runs.embedding import Embeddings
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
-from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file
+from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
 from censnet.runs.predictor import Keep, Predictor
+from censnet.runs.uncertainty import Uncertainty, exact_labels
 from censnet.settings.build import has_ordered_links
+from censnet.tasks.uncertainty import COVERAGE
 from censnet.text import count
 from censnet.training.devices import find_device
-from censnet.training.ensemble import combine
 from censnet.training.evaluator import Scores, score_rows, score_split
 from censnet.training.history import history_csv
 from censnet.training.task_data import TaskData, make_task_data, row_censoring, row_labels
@@ -63,6 +67,7 @@ class Run(Predictor):
         splits: the part of each row of the training data, as in splits.csv.
         predictions: level -> a row for each row of the training data.
         path: the directory it was read from or written to.
+        uncertainty: calibration, and scores of validation rows for intervals and sets.
     """
 
     metrics: dict[str, Scores]
@@ -77,7 +82,13 @@ class Run(Predictor):
         return f"Run({targets} on {Path(self.config.data).name}{size})"
 
     def evaluate(
-        self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
+        self,
+        data: object,
+        *,
+        strict: bool = False,
+        device: str | None = None,
+        progress: bool = False,
+        coverage: float = COVERAGE,
     ) -> dict[str, Scores]:
         """Part -> level -> metric -> value, from the labels of the data.
 
@@ -91,18 +102,21 @@ class Run(Predictor):
             strict: whether a row that cannot be used is an error.
             device: where to compute; the best available if None.
             progress: whether to show a progress bar.
+            coverage: of the intervals and sets whose `coverage` and `width` (or `set_size`) are among the metrics.
         """
         check_arguments(Run.evaluate, locals())
+        if not 0 < coverage < 1:
+            raise ArgumentError(f"{name_option('--coverage')} is {coverage:g}, expected more than 0 and less than 1")
         dataset, where = self.read(data, strict=strict), find_device(device)
         if fingerprint(dataset.graph) != self.config.fingerprint:
-            return score_other_data(self, self.splits, dataset, where, progress)
+            return score_other_data(self, self.splits, dataset, where, progress, coverage)
         splits = self._read_splits()
         ordered = has_ordered_links(self.config.settings.model, dataset.graph.directed)
         links = read_links(self.splits, dataset.rows("edge"), ordered) if self.config.link else None
         task_data = make_task_data(dataset, self.config.targets, [splits], links)
         outputs = self.outputs(task_data.graph, where, progress, self.known_training_labels(dataset, task_data))
         held_out = None if links is None else score_held_out(self.models, outputs, links)
-        return score_parts(task_data, outputs, held_out)
+        return score_parts(task_data, outputs, held_out, self.uncertainty, coverage)
 
     def split(self, level: str) -> Split:
         """The rows of the training data that were used for training, validation and test.
@@ -132,6 +146,7 @@ class Run(Predictor):
             SPLITS: to_csv(self.splits, SPLITS),
             HISTORY: history_csv(self.history),
             METRICS: (json.dumps(self.metrics, indent=1) + "\n").encode(),
+            CALIBRATION: (self.uncertainty.model_dump_json(exclude_defaults=True) + "\n").encode(),
         }
         for level, frame in self.predictions.items():
             name = "predictions.csv" if len(self.predictions) == 1 else f"predictions_{level}.csv"
@@ -165,7 +180,10 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         if name.startswith("predictions"):
             level = name.removeprefix("predictions").removesuffix(".csv").lstrip("_")
             predictions[level or next(iter(models[0].heads), "link")] = frame
-    return Run(config, schema, models, read_metrics(path, config), tables[HISTORY], tables[SPLITS], predictions, path)
+    return Run(
+        config, schema, models, read_metrics(path, config), tables[HISTORY], tables[SPLITS], predictions, path,
+        uncertainty=read_uncertainty(path, config),
+    )  # fmt: skip
 
 
 logger = logging.getLogger(__name__)
@@ -179,6 +197,8 @@ def score_parts(
     task_data: TaskData,
     outputs: Sequence[Outputs],
     held_out: Sequence[HeldOutPairs] | None = None,
+    uncertainty: Uncertainty | None = None,
+    coverage: float = COVERAGE,
 ) -> dict[str, Scores]:
     """Part -> level -> metric -> value on the training data.
 
@@ -186,20 +206,33 @@ def score_parts(
         task_data: labels and split.
         outputs: of each member for `task_data.graph`; they are averaged.
         held_out: the probabilities of the held-out links, where links are predicted.
+        uncertainty: by which probabilities are calibrated, and which gives intervals and sets.
+        coverage: of these.
     """
+    sure = uncertainty or Uncertainty()
     rows = {
-        level: combine(task_data.of(level), [member.by_level[level] for member in outputs])
+        level: sure.combine(level, task_data.of(level), [member.by_level[level] for member in outputs])
         for level in task_data.labels
     }
     found = score_split(task_data, rows)
+    for code, part in enumerate(PARTS):
+        for level, scores in found.get(part, {}).items():
+            inside = (task_data.parts[level][:, 0] == code).nonzero().squeeze(1)
+            labels, exact = task_data.labels[level], exact_labels(task_data, level)
+            scores |= sure.score(level, task_data.of(level), outputs, labels, exact, inside, coverage)
     if held_out is not None:
-        for part, values in link_metrics(held_out).items():
+        for part, values in link_metrics(held_out, sure.calibrate_links).items():
             found.setdefault(part, {})["link"] = values
     return found
 
 
 def score_other_data(
-    run: Predictor, splits: pd.DataFrame, dataset: Dataset, device: torch.device, progress: bool = False
+    run: Predictor,
+    splits: pd.DataFrame,
+    dataset: Dataset,
+    device: torch.device,
+    progress: bool = False,
+    coverage: float = COVERAGE,
 ) -> dict[str, Scores]:
     """Scores on data other than the training data: `all` and, where some rows are known from training, `new`.
 
@@ -207,7 +240,7 @@ def score_other_data(
         run: whose predictions are scored.
         splits: the rows of its training data, as in splits.csv.
         dataset: the data, with labels.
-        device, progress: as in `Run.evaluate`.
+        device, progress, coverage: as in `Run.evaluate`.
     """
     config, scores, fresh = run.config, Scores(), Scores()
     if config.targets:
@@ -218,22 +251,27 @@ def score_other_data(
             pairs = list(zip(targets, columns, strict=True))
             labels = row_labels(targets, [target.encode(column) for target, column in pairs], *shape)
             censoring = row_censoring([target.encode_censoring(column) for target, column in pairs], *shape)
-            predicted = combine(targets, [member.by_level[level] for member in outputs])
+            predicted = run.uncertainty.combine(level, targets, [member.by_level[level] for member in outputs])
             labeled = ~labels.isnan().all(1)
+            exact = ~labels.isnan() if censoring is None else ~labels.isnan() & (censoring == 0)
             if not bool(labeled.any()):
                 raise DataError(f"no {level} has a label that the run knows, expected some to score")
-            scores[level] = score_rows(targets, predicted, labels, labeled.nonzero().squeeze(1), censoring)
+            rows = labeled.nonzero().squeeze(1)
+            sure = partial(run.uncertainty.score, level, targets, outputs, labels, exact, coverage=coverage)
+            scores[level] = score_rows(targets, predicted, labels, rows, censoring) | sure(rows)
             known = known_rows(splits, dataset, level)
             if known is not None:
                 scores[level] |= count_known(labeled, known)
                 others = labeled & ~known["train"] & ~known["validation"]
                 if 0 < int(others.sum()) < int(labeled.sum()):
-                    fresh[level] = score_rows(targets, predicted, labels, others.nonzero().squeeze(1), censoring)
+                    rows = others.nonzero().squeeze(1)
+                    fresh[level] = score_rows(targets, predicted, labels, rows, censoring) | sure(rows)
     if config.link:
         graph, of = one_graph(dataset), config.settings
         hidden = links(graph, of.data.link_fractions, of.seed, has_ordered_links(of.model, graph.directed))
         held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
-        scores["link"] = link_metrics(held_out)["test"] | count_known_links(splits, dataset, hidden)
+        certain = run.uncertainty.calibrate_links
+        scores["link"] = link_metrics(held_out, certain)["test"] | count_known_links(splits, dataset, hidden)
     for level, found in scores.items():
         note = describe_known(found, Level(level).table)
         if note is not None:

@@ -31,7 +31,7 @@ from censnet.selection.candidates import (
 from censnet.selection.pseudo_labels import calibrate_confidence, propagate_features, pseudo_labels
 from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import Settings
-from censnet.tasks.predictions import probabilities
+from censnet.tasks.uncertainty import probabilities
 from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback
 from censnet.training.devices import make_accelerator, total_memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 from sklearn import metrics as sklearn_metrics
 
 from censnet.errors import ArgumentError, RunError
@@ -13,15 +13,16 @@ from censnet.ops.arrays import Array
 from censnet.tasks.targets import Target, output_slices
 
 METRICS: dict[str, tuple[str, ...]] = {
-    "binary": ("auc", "ap", "accuracy", "f1", "log_loss"),
-    "multiclass": ("accuracy", "f1", "log_loss", "auc"),
+    "binary": ("auc", "ap", "accuracy", "f1", "log_loss", "brier", "ece"),
+    "multiclass": ("accuracy", "f1", "log_loss", "auc", "brier", "ece"),
     "regression": ("rmse", "mae", "r2"),
     "oriented": ("rmse", "mae", "r2"),
-    "link": ("auc", "ap"),
+    "link": ("auc", "ap", "brier", "ece"),
 }
 MONITORS = {"binary": "auc", "multiclass": "accuracy", "regression": "rmse", "oriented": "rmse", "link": "auc"}
 CENSORED = ("censored_rows", "censored_satisfied", "censored_violation")  # of numbers known by a limit, beside these
-_LOWER = ("log_loss", "rmse", "mae", "loss")
+_LOWER = ("log_loss", "brier", "ece", "rmse", "mae", "loss", "width", "set_size")
+ECE_BINS = 15
 
 
 def higher_is_better(metric: str) -> bool:
@@ -33,8 +34,8 @@ def higher_is_better(metric: str) -> bool:
     name = metric.rpartition("/")[2]
     if name in _LOWER or name in CENSORED:
         return name in CENSORED[:2]
-    if name not in {name for names in METRICS.values() for name in names}:
-        known = sorted({name for names in METRICS.values() for name in names} | set(_LOWER))
+    if name != "coverage" and name not in {name for names in METRICS.values() for name in names}:
+        known = sorted({name for names in METRICS.values() for name in names} | {*_LOWER, "coverage"})
         raise ArgumentError(f"metric is {metric!r}, expected one of {', '.join(known)}")
     return True
 
@@ -94,11 +95,11 @@ def score(
 
 def condensed_width(target: Target) -> int:
     """The number of values for each row that the metrics of a target are computed from."""
-    return 2 if target.is_wide else target.width
+    return 4 if target.is_wide else target.width
 
 
 def condense(targets: Sequence[Target], outputs: Array, labels: Array) -> Array:
-    """The inputs of the metrics: of very many classes the likeliest, and log p of the label; else the outputs.
+    """The inputs of the metrics: of very many classes the likeliest, log p of the label, max p and sum p^2; else x.
 
     It is done row by row, so that rows can be condensed in chunks. (n, width), (n, targets) -> (n, condensed widths)
     """
@@ -111,9 +112,11 @@ def condense(targets: Sequence[Target], outputs: Array, labels: Array) -> Array:
             _check_finite(target.column, x)
             code = np.nan_to_num(column).astype(np.int64)
             top = x.max(axis=1, keepdims=True)
-            total = np.exp(x - top).sum(axis=1, dtype=np.float64)
+            raised = np.exp(x - top)
+            total = raised.sum(axis=1, dtype=np.float64)
             log_p = (x[np.arange(len(x)), code] - top[:, 0]).astype(np.float64) - np.log(total)
-            x = np.stack([x.argmax(1), log_p], axis=1)
+            square = np.einsum("ij,ij->i", raised, raised, dtype=np.float64) / total**2
+            x = np.stack([x.argmax(1), log_p, 1 / total, square], axis=1)
         found.append(x)
     return np.concatenate(found, axis=1)
 
@@ -204,6 +207,33 @@ def _ap(x: Array, y: Array) -> float:
     return float(sklearn_metrics.average_precision_score(*_sorted(x, y)))
 
 
+def _brier(x: Array, y: Array) -> float:
+    """The mean squared error of the probability of the positive class, or its sum over many classes."""
+    if x.ndim == 1:
+        return float(np.mean((expit(x.astype(np.float64)) - y) ** 2))
+    p = softmax(x.astype(np.float64), axis=1)
+    p[np.arange(len(y)), y] -= 1
+    return float(np.mean((p**2).sum(1)))
+
+
+def _ece(x: Array, y: Array) -> float:
+    """Expected calibration error: of the probability of the positive class, or of the likeliest of many."""
+    if x.ndim == 1:
+        return expected_calibration_error(expit(x.astype(np.float64)), y)
+    p = softmax(x.astype(np.float64), axis=1)
+    return expected_calibration_error(p.max(1), x.argmax(1) == y)
+
+
+def expected_calibration_error(p: Array, hit: Array) -> float:
+    """The mean distance of a probability from the share of rows where it came true, over bins of equal width.
+
+    >>> expected_calibration_error(np.array([0.9, 0.9, 0.1, 0.1]), np.array([True, True, False, False]))
+    0.1
+    """
+    number = np.minimum((p * ECE_BINS).astype(np.int64), ECE_BINS - 1)
+    return round(float(np.abs(np.bincount(number, weights=p - hit)).sum()) / len(p), 12)
+
+
 def _sorted(x: Array, y: Array) -> tuple[Array, Array]:
     """Labels and scores in the order of scores, as small numbers: scikit-learn takes a quarter of the time for them."""
     order = np.argsort(x)
@@ -216,6 +246,8 @@ _BINARY: dict[str, Callable[[Array, Array], float]] = {
     "accuracy": _accuracy,
     "f1": _f1,
     "log_loss": _log_loss,
+    "brier": _brier,
+    "ece": _ece,
 }
 _FUNCTIONS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
     "binary": _BINARY,
@@ -224,6 +256,8 @@ _FUNCTIONS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
         "accuracy": lambda x, y: float(np.mean(x[:, 0] == y)),
         "f1": lambda x, y: sklearn_metrics.f1_score(y, x[:, 0].astype(np.int64), average="macro", zero_division=0),
         "log_loss": lambda x, y: -float(np.mean(x[:, 1])),
+        "brier": lambda x, y: float(np.mean(x[:, 3] - 2 * np.exp(x[:, 1]) + 1)),
+        "ece": lambda x, y: expected_calibration_error(x[:, 2], x[:, 0] == y),
     },
     "number": {
         "rmse": lambda x, y: sklearn_metrics.root_mean_squared_error(y, x),

@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor
 
 from censnet.ops.arrays import Array
 from censnet.ops.checks import check_shape
 from censnet.tasks.targets import Target, output_slices
+from censnet.tasks.uncertainty import TargetUncertainty, probabilities
 
 _NONE: frozenset[str] = frozenset()
+SEPARATOR = " | "  # between the names of the classes of a set
 # Of very many classes the five likeliest: the suffix of the column of a class, and the prefix of its probability.
 RANKS = (("predicted", ""), ("2nd", "2nd_"), ("3rd", "3rd_"), ("4th", "4th_"), ("5th", "5th_"))
 
 
 def prediction_rows(
-    targets: Sequence[Target], outputs: Tensor, taken: Collection[str] = _NONE, raw: Tensor | None = None
+    targets: Sequence[Target],
+    outputs: Tensor,
+    taken: Collection[str] = _NONE,
+    raw: Tensor | None = None,
+    uncertainty: Sequence[TargetUncertainty] | None = None,
+    coverage: float | None = None,
 ) -> pd.DataFrame:
     """Predictions for each row of outputs. (members, n, width) -> n rows
 
@@ -31,13 +37,16 @@ def prediction_rows(
     likeliest alone are given: `COLUMN_predicted` with `COLUMN_p`, and the next four as `COLUMN_2nd` with `COLUMN_2nd_p`
     to `COLUMN_5th`. Where numbers are clipped to the range of training labels, `COLUMN_clipped` says whether that
     changed the prediction of any member, `COLUMN_raw` is that without clipping, and the deviation is that of those
-    without it. A name that is there already gets a number at its end.
+    without it. With a coverage, `COLUMN_low` and `COLUMN_high` are the interval of a number, and `COLUMN_set` names the
+    classes in the set, with SEPARATOR between them. A name that is there already gets a number at its end.
 
     Args:
         targets: of the outputs, which are concatenated.
         outputs: of each member.
         taken: names that no column may have, such as those of the user's ids.
         raw: the outputs before they were clipped, if they were.
+        uncertainty: of each target: the mean probabilities are calibrated by it.
+        coverage: of intervals and sets, if they are wanted.
 
     Example:
         >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
@@ -49,7 +58,8 @@ def prediction_rows(
     check_shape("outputs", outputs, (None, None, sum(target.width for target in targets)), "(members, n, width)")
     if len(outputs) == 0:
         raise ValueError("outputs has no members, expected at least one")
-    return prediction_table(targets, [outputs], outputs.shape[1], taken, None if raw is None else [raw])
+    before = None if raw is None else [raw]
+    return prediction_table(targets, [outputs], outputs.shape[1], taken, before, uncertainty, coverage)
 
 
 def prediction_table(
@@ -58,15 +68,19 @@ def prediction_table(
     num_rows: int,
     taken: Collection[str] = _NONE,
     raw: Iterable[Tensor] | None = None,
+    uncertainty: Sequence[TargetUncertainty] | None = None,
+    coverage: float | None = None,
 ) -> pd.DataFrame:
     """The same as `prediction_rows`, from outputs that come some rows at a time: (members, k, width) each."""
     summaries: list[dict[str, Tensor]] = [{} for _ in targets]
-    start = 0
+    start, sure = 0, uncertainty or [TargetUncertainty()] * len(targets)
     for outputs, before in zip(chunks, repeat(None)) if raw is None else zip(chunks, raw, strict=True):
         rows = slice(start, start + outputs.shape[1])
-        for target, part, found in zip(targets, output_slices(targets), summaries, strict=True):
+        for target, part, found, own in zip(targets, output_slices(targets), summaries, sure, strict=True):
             free = None if before is None else before[..., part].detach().cpu()
-            for name, values in _summarize(target, outputs[..., part].detach().cpu(), free).items():
+            summary = summarize(target, outputs[..., part].detach().cpu(), free)
+            summary |= own.refine(target, summary, coverage)
+            for name, values in (_likeliest(summary) if target.is_wide else summary).items():
                 if rows == slice(0, num_rows):
                     found[name] = values
                     continue
@@ -87,27 +101,30 @@ def prediction_table(
     return pd.DataFrame(table)
 
 
-def _summarize(target: Target, outputs: Tensor, raw: Tensor | None) -> dict[str, Tensor]:
-    """Summary of the outputs of each row: `mean` over the members and `std`, and of very many classes their `classes`.
+def summarize(target: Target, outputs: Tensor, raw: Tensor | None = None) -> dict[str, Tensor]:
+    """The mean of the outputs of each row over the members, as probabilities or numbers, and their deviation `std`.
 
-    Of numbers that were clipped, the deviation is that of the `raw` ones, with their mean and the share `clipped`.
+    Of numbers that were clipped, the deviation is that of the `raw` ones, with their mean and whether one was clipped.
 
-    (members, n, target.width) -> (n,) for a number, (n, classes shown) otherwise
+    (members, n, target.width) -> (n,) for a number, (n, classes) otherwise
     """
     if target.is_number:
         x = outputs.double()[..., 0] * target.scale + target.mean
     else:
         x = probabilities(target, outputs.float())
-    found = {"mean": x[0]} if len(x) == 1 else {"mean": x.mean(0), "std": x.std(0)}
+    found = {"mean": x[0]} if len(x) == 1 or not x.shape[1] else {"mean": x.mean(0), "std": x.std(0)}
     if target.is_number and raw is not None:
         free = raw.double()[..., 0] * target.scale + target.mean
         found |= {"std": free.std(0)} if len(free) > 1 else {}
         return {**found, "clipped": (raw != outputs)[..., 0].any(0), "raw": free.mean(0)}
-    if target.is_wide:
-        share, classes = found["mean"].topk(len(RANKS), dim=1)
-        found = {name: values.gather(1, classes) for name, values in found.items() if name == "std"}
-        return {"mean": share, **found, "classes": classes}
     return found
+
+
+def _likeliest(summary: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Of very many classes the likeliest of each row: their `classes`, and the mean and the deviation of each."""
+    share, classes = summary["mean"].topk(len(RANKS), dim=1)
+    found = {name: values.gather(1, classes) for name, values in summary.items() if name == "std"}
+    return {"mean": share, **found, "classes": classes}
 
 
 def _columns(target: Target, summary: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
@@ -115,7 +132,7 @@ def _columns(target: Target, summary: Mapping[str, Array]) -> Iterator[tuple[str
     mean, std = summary["mean"], summary.get("std")
     if target.is_number:
         yield "predicted", mean
-        for name in ("std", "clipped", "raw"):
+        for name in ("low", "high", "std", "clipped", "raw"):
             if name in summary:
                 yield name, summary[name]
         return
@@ -128,22 +145,18 @@ def _columns(target: Target, summary: Mapping[str, Array]) -> Iterator[tuple[str
                 yield f"{prefix}std", std[:, rank]
         return
     yield "predicted", names[mean.argmax(1)]
+    if "set" in summary:
+        yield "set", _spell_sets(target, summary["set"])
     for prefix, values in [("p", mean)] if std is None else [("p", mean), ("std", std)]:
         for code, name in enumerate(target.classes):
             yield f"{prefix}_{name}", values[:, code]
 
 
-def probabilities(target: Target, outputs: Tensor) -> Tensor:
-    """Probability of each class: (..., target.width) -> (..., classes).
-
-    >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
-    >>> probabilities(sick, torch.tensor([[0.0], [2.0]])).round(decimals=3)
-    tensor([[0.5000, 0.5000],
-            [0.1190, 0.8810]])
-    """
-    if target.kind == "binary":
-        return torch.cat([(-outputs).sigmoid(), outputs.sigmoid()], dim=-1)
-    return outputs.softmax(-1)
+def _spell_sets(target: Target, sets: Array) -> Array:
+    """The names of the classes of each set."""
+    different, which = np.unique(sets, axis=0, return_inverse=True)
+    names = np.array(target.classes, dtype=object)
+    return np.array([SEPARATOR.join(names[one]) for one in different], dtype=object)[which.reshape(-1)]
 
 
 def class_names(target: Target) -> Array:

@@ -21,8 +21,8 @@ from censnet.ops.arrays import Array
 from censnet.ops.graph_set import GraphSet
 from censnet.tasks.losses import row_loss
 from censnet.tasks.metrics import MONITORS, score
-from censnet.tasks.predictions import probabilities
 from censnet.tasks.targets import Target, output_slices
+from censnet.tasks.uncertainty import probabilities
 from censnet.training.task_data import TaskData
 from censnet_experiments.baselines.convolutions import dense
 from censnet_experiments.plan import EdgePeer

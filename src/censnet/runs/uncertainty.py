@@ -1,0 +1,183 @@
+"""How sure a run is: `calibration.json`, fitted on its validation rows, and the scores of what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+
+from censnet.data.splits.split_file import PARTS
+from censnet.errors import ArgumentError, RunError
+from censnet.levels import COLUMN_LEVELS, Level
+from censnet.nn.chunked import CombinedOutputs, HeadOutputs, RowOutputs, chunk_rows, dense
+from censnet.nn.model import Outputs
+from censnet.option_names import name_option
+from censnet.runs.links import HeldOutPairs
+from censnet.runs.novelty import LevelNovelty
+from censnet.tasks.calibration import MAX_ROWS, ClassCalibration
+from censnet.tasks.predictions import summarize
+from censnet.tasks.targets import Target, output_slices
+from censnet.tasks.uncertainty import TargetUncertainty, calibrate
+from censnet.training.ensemble import average, combine
+from censnet.training.task_data import TaskData
+
+
+class Uncertainty(BaseModel):
+    """The content of `calibration.json`.
+
+    Args:
+        format: of the file.
+        levels: level -> of each of its targets.
+        link: the calibration of link probabilities, among as many pairs with a link as without.
+        novelty: level -> what training rows are like.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[2] = 2
+    levels: dict[Level, list[TargetUncertainty]] = Field(default_factory=dict)
+    link: ClassCalibration | None = None
+    novelty: dict[Level, LevelNovelty] = Field(default_factory=dict)
+
+    def watch(self, level: str, embedded: Tensor) -> Tensor:
+        """The distance of embedded rows from training rows. (n, channels) -> (n, 1)"""
+        found = self.novelty.get(Level(level))
+        if found is None or found.threshold is None:
+            return embedded.new_zeros(len(embedded), 1)
+        return found.distance(embedded).unsqueeze(1)
+
+    def of(self, level: str, targets: Sequence[Target]) -> list[TargetUncertainty]:
+        """Of the targets of a level; empty ones where nothing was fitted."""
+        return self.levels.get(Level(level)) or [TargetUncertainty()] * len(targets)
+
+    @classmethod
+    def fit(
+        cls, task_data: TaskData, outputs: Sequence[Outputs], held_out: Sequence[HeldOutPairs] | None = None
+    ) -> Uncertainty:
+        """From the validation rows of a training.
+
+        Args:
+            task_data: labels and split.
+            outputs: of each member for `task_data.graph`.
+            held_out: the probabilities of held-out links, where links are predicted.
+        """
+        levels = {}
+        for level in task_data.labels:
+            targets = task_data.of(level)
+            rows = (task_data.parts[level][:, 0] == PARTS.index("validation")).nonzero().squeeze(1)
+            if len(rows) > MAX_ROWS:
+                rows = rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))[:MAX_ROWS]].sort()[0]
+            labels, exact = task_data.labels[level][rows], exact_labels(task_data, level)[rows]
+            members, raw = select_rows(outputs, level, rows)
+            combined, found = average(targets, members), []
+            for number, (target, part) in enumerate(zip(targets, output_slices(targets), strict=True)):
+                summary = summarize(target, members[..., part], None if raw is None else raw[..., part])
+                arrays = {name: values.numpy() for name, values in summary.items()}
+                y, known = labels[:, number].numpy(), exact[:, number].numpy()
+                found.append(TargetUncertainty.fit(target, combined[:, part].numpy(), arrays, y, known))
+            levels[Level(level)] = found
+        return cls(levels=levels, link=None if held_out is None else _fit_links(held_out))
+
+    def combine(self, level: str, targets: Sequence[Target], members: Sequence[RowOutputs]) -> RowOutputs:
+        """The calibrated outputs of the members of an ensemble, averaged; in chunks where theirs are."""
+        own, found = self.of(level, targets), combine(targets, members)
+        if isinstance(found, CombinedOutputs):
+            return replace(found, combine=lambda outputs: calibrate(targets, own, average(targets, outputs)))
+        return calibrate(targets, own, dense(found))
+
+    def calibrate_links(self, probability: Tensor) -> Tensor:
+        """Calibrated probabilities of links. (n,)"""
+        if self.link is None or self.link.method == "none":
+            return probability
+        logits = probability.double().logit(eps=1e-12).unsqueeze(1)
+        return self.link(logits).squeeze(1).sigmoid().to(probability.dtype)
+
+    def score(
+        self,
+        level: str,
+        targets: Sequence[Target],
+        outputs: Sequence[Outputs],
+        labels: Tensor,
+        exact: Tensor,
+        rows: Tensor,
+        coverage: float,
+    ) -> dict[str, float]:
+        """The coverage and the mean width of intervals and sets: of each column, and the mean over the columns.
+
+        Args:
+            level, targets: of the labels.
+            outputs: of each member.
+            labels, exact: of all rows of the level. (n, targets)
+            rows: that are scored.
+            coverage: that is promised.
+        """
+        found, means = dict[str, float](), dict[str, list[float]]()
+        sure = self.of(level, targets)
+        if all(each.conformal is None for each in sure) or not len(rows):
+            return {}
+        width = sum(target.width for target in targets)
+        for number, (target, part, own) in enumerate(zip(targets, output_slices(targets), sure, strict=True)):
+            sums, total = dict[str, float](), 0
+            for some in torch.split(rows[exact[rows, number]], chunk_rows(width)):
+                members, raw = select_rows(outputs, level, some)
+                summary = summarize(target, members[..., part], None if raw is None else raw[..., part])
+                for name, value in own.score(target, summary, labels[some, number], exact[some, number], coverage):
+                    sums[name] = sums.get(name, 0.0) + value * len(some)
+                total += len(some)
+            for name, value in sums.items():
+                found[f"{target.column}/{name}"] = value / total
+                means.setdefault(name, []).append(value / total)
+        return found | {name: sum(values) / len(values) for name, values in means.items()}
+
+
+def exact_labels(task_data: TaskData, level: str) -> Tensor:
+    """Which labels of a level are known, and not by a limit alone. (n, targets)"""
+    known = ~task_data.labels[level].isnan()
+    return known if level not in task_data.censoring else known & (task_data.censoring[level] == 0)
+
+
+def select_rows(outputs: Sequence[Outputs], level: str, rows: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The outputs of the members for some rows, and those before clipping, if they were clipped. (members, n, width)"""
+
+    def stack(of: Sequence[Mapping[str, HeadOutputs]]) -> Tensor:
+        found = [each[level] for each in of]
+        some = [x[rows] if isinstance(x, Tensor) else dense(x.select(rows)) for x in found]
+        return torch.stack(some).detach().float().cpu()
+
+    clipped = all(level in each.unclipped for each in outputs)
+    return stack([each.by_level for each in outputs]), stack([e.unclipped for e in outputs]) if clipped else None
+
+
+def check_coverage(coverage: float, uncertainty: Uncertainty, level: str, targets: Sequence[Target]) -> None:
+    """Raise unless intervals or sets of a coverage can be given for each target of a level."""
+    if not 0 < coverage < 1:
+        raise ArgumentError(f"{name_option('--coverage')} is {coverage:g}, expected more than 0 and less than 1")
+    if level not in COLUMN_LEVELS:
+        raise ArgumentError(
+            f"{name_option('--coverage')} is given, which is for columns, but what is predicted is links"
+        )
+    for target, own in zip(targets, uncertainty.of(level, targets), strict=True):
+        if target.is_wide:
+            raise RunError(f"{target.name} has {len(target.classes):,} classes, expected at most 200 for sets of them")
+        rows = 0 if own.conformal is None else sum(own.conformal.rows)
+        if own.conformal is None or own.conformal.limit < coverage:
+            raise RunError(
+                f"{target.name} has labels in {rows:,} validation rows, expected at least "
+                f"{least_rows(coverage):,} for a coverage of {coverage:g}: ask for less, or train with more of them"
+            )
+
+
+def least_rows(coverage: float) -> int:
+    """The number of validation rows that can promise a coverage: n with n / (n + 1) at least as large."""
+    return next(n for n in range(1, 10**9) if n / (n + 1) >= coverage - 1e-12)
+
+
+def _fit_links(held_out: Sequence[HeldOutPairs]) -> ClassCalibration:
+    mine = [each for each in held_out if each.part == "validation"]
+    logits = torch.cat([each.probability for each in mine]).double().logit(eps=1e-12).unsqueeze(1)
+    labels = torch.cat([torch.full_like(each.probability, float(each.linked)) for each in mine])
+    return ClassCalibration.fit(logits.numpy(), labels.numpy())
