@@ -42,8 +42,8 @@ class LayeredEncoder(nn.Module):
     def __init__(
         self,
         node_width: int,
-        hidden: int,
-        layers: str,
+        hidden: int = 32,
+        layers: str = "NEN",
         dropout: float = 0.0,
         norm: Norm | None = None,
         residual: bool | Literal["rezero"] = False,
@@ -57,7 +57,7 @@ class LayeredEncoder(nn.Module):
         if residual not in (False, True, "rezero"):
             raise ValueError(f"residual is {residual!r}, expected True, False or 'rezero'")
         check_norm(norm)
-        self.layer_order, self.residual, self.activation = layers, residual, activation
+        self.hidden, self.layer_order, self.residual, self.activation = hidden, layers, residual, activation
         self.dropout = Dropout(dropout)
         self.pre_layers = nn.ModuleList(
             PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers)

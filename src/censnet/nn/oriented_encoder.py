@@ -70,8 +70,6 @@ class OrientedNet(LayeredEncoder):
         node_width: int,
         edge_width: int,
         odd_width: int = 0,
-        hidden: int = 32,
-        layers: str = "NEN",
         *,
         norm: Norm | None = None,
         edge_pre_layer: bool = False,
@@ -82,7 +80,8 @@ class OrientedNet(LayeredEncoder):
         log_features: bool = False,
         **keywords: Any,
     ) -> None:
-        super().__init__(node_width, hidden, layers, norm=norm, **keywords)
+        super().__init__(node_width, norm=norm, **keywords)
+        hidden, layers = self.hidden, self.layer_order
         if not 0 <= odd_width <= edge_width:
             raise ValueError(
                 f"odd_width is {odd_width}, expected 0 to {edge_width}: the last features of edges are odd"
