@@ -14,7 +14,15 @@ from censnet.settings.presets import make_settings, of_causal, values_of
 from censnet.settings.schema import Settings
 from censnet.training.task_data import TaskData
 
-ALONE = {"structural_features": False, "triangles": False, "windows": False, "ports": False, "position_steps": 0}
+ALONE = {  # features of the whole graph
+    "structural_features": False,
+    "triangles": False,
+    "windows": False,
+    "ports": False,
+    "position_steps": 0,
+    "label_counts": False,
+    "label_factors": False,
+}
 
 
 def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
