@@ -14,9 +14,12 @@ import typer
 
 from censnet.cli.messages import echo, echo_json, handle_interrupt, show_notes
 from censnet.cli.options import (
+    Changes,
     Column,
     Device,
+    Directed,
     Preset,
+    Quiet,
     Strict,
     Target,
     given_options,
@@ -48,10 +51,7 @@ def train(
         typer.Option(parser=named_path, metavar="PATH", help="The run directory; runs/DATA-COLUMN if not given."),
     ] = None,
     preset: Preset = "strong",
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Such as model.hidden=64; `censnet settings` lists all."),
-    ] = None,
+    change: Changes = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     ensemble: Annotated[int, typer.Option(min=1, help="Number of models whose predictions are averaged.")] = 1,
     replicates: Annotated[
@@ -63,10 +63,7 @@ def train(
     column: Column = None,
     device: Device = None,
     bf16: Annotated[bool, typer.Option("--bf16", help="The same as --set training.precision=bf16.")] = False,
-    directed: Annotated[
-        bool | None,
-        typer.Option("--directed/--undirected", help="Whether edges go from source to target, whatever was found."),
-    ] = None,
+    directed: Directed = None,
     time: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +81,7 @@ def train(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out, at the end.")] = False,
     strict: Strict = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves to OUT/tensorboard.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors alone.")] = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Train a model, and save all that prediction needs in a run directory."""
