@@ -26,7 +26,6 @@ class Cell:
         targets: of `censnet train`, in the table of edges.
         runs: number of seeds, where it is not that of the spec.
         one_split: whether all seeds share one split, such as that by time.
-        time: the column that says when each edge happened, which `strong` is trained with.
     """
 
     data: str
@@ -38,7 +37,6 @@ class Cell:
     targets: tuple[str, ...] = field(default=(), repr=False)
     runs: int | None = field(default=None, repr=False)
     one_split: bool = field(default=False, repr=False)
-    time: str | None = field(default=None, repr=False)
 
 
 def _nodes() -> dict[str, Cell]:
@@ -70,10 +68,8 @@ def _edges() -> dict[str, Cell]:
     karate: dict[str, Any] = {"metrics": ("accuracy",), "unit": 100, "targets": ("node:faction",), "runs": 20}
     grid: dict[str, Any] = {"metrics": ("nrmse_P", "nrmse_Va"), "targets": ("edge:P=oriented", "node:Va")}
     return {
-        "otc-sign": Cell("otc", 0.8, ("auc",), split="random", targets=("edge:sign",), time="time"),
-        "otc-sign-time": Cell(
-            "otc", 0.8, ("auc", "ap"), split="time", targets=("edge:sign",), one_split=True, time="time"
-        ),
+        "otc-sign": Cell("otc", 0.8, ("auc",), split="random", targets=("edge:sign",)),
+        "otc-sign-time": Cell("otc", 0.8, ("auc", "ap"), split="time", targets=("edge:sign",), one_split=True),
         "otc-rating": Cell("otc", 0.8, ("rmse",), lower=True, split="random", targets=("edge:rating=regression",)),
         "direction": Cell("direction", 0.8, ("auc",), split="random", targets=("edge:label",)),
         "payments": Cell("payments", 0.8, split="random", **payments),

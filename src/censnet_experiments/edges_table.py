@@ -41,7 +41,7 @@ def train_task(plan: Plan[Any], run: Run, task: EdgeTask, device: torch.device) 
     start, recipe, (cell, seed) = time.perf_counter(), plan.recipe, run
     metrics = find_cell(plan.table, cell).metrics
     if isinstance(recipe, Pipeline):
-        outcome = train_pipeline(recipe, task, seed, device, recipe.time_of(cell))
+        outcome = train_pipeline(recipe, task, seed, device)
     elif isinstance(recipe, Trees):
         outcome = fit_trees(recipe, task, seed, metrics)
     elif isinstance(recipe, EdgePeer):
@@ -56,13 +56,11 @@ def train_task(plan: Plan[Any], run: Run, task: EdgeTask, device: torch.device) 
     )  # fmt: skip
 
 
-def train_pipeline(
-    recipe: Pipeline, task: EdgeTask, seed: int, device: torch.device, time: str | None = None
-) -> Outcome:
-    """Train as `censnet train` does, on the tables with a column `split` and, if edges have times, with `--time`."""
+def train_pipeline(recipe: Pipeline, task: EdgeTask, seed: int, device: torch.device) -> Outcome:
+    """Train as `censnet train` does, on the tables with a column `split`."""
     changes = {**task.settings, **recipe.changes_for(section_of(task.specs))}
     tables, targets = task.stated(recipe.edge_columns), list(task.targets)
-    run = train(tables, targets, preset=recipe.train, settings=changes, seed=seed, device=str(device), time=time)
+    run = train(tables, targets, preset=recipe.train, settings=changes, seed=seed, device=str(device))
     predicted = {
         target.column: _from_table(run.predictions[target.level], target) for target in run.config.targets
     }  # fmt: skip

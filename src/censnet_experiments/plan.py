@@ -93,18 +93,12 @@ class Pipeline(FromSpec):
         changes: settings that differ from the preset.
         edge_columns: whether edges have their columns.
         edge_stream: whether edges are updated; otherwise every edge layer of the preset is a node layer.
-        times: whether edges of cells that have times are trained with these.
     """
 
     train: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     edge_columns: bool = True
     edge_stream: bool = True
-    times: bool = True
-
-    def time_of(self, cell: str) -> str | None:
-        """The column of times of a cell, if it has one and it is used."""
-        return find_cell("edges", cell).time if self.times and self.edge_columns else None
 
     def changes_for(self, section: str) -> dict[str, Any]:
         """The changes of the settings of a section of the preset."""
@@ -222,9 +216,6 @@ class Plan(Generic[How]):
         if isinstance(self.recipe, Preset):
             settings["resolved"] = _resolved(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
         if isinstance(self.recipe, Pipeline):
-            settings.pop("times")
-            if find_cell(self.table, cell).time is not None:
-                settings["time"] = self.recipe.time_of(cell)
             section = section_of(parse_targets(list(find_cell(self.table, cell).targets))[0])
             changes = self.recipe.changes_for(section)
             settings["resolved"] = _resolved(self.recipe.train, section, changes)
