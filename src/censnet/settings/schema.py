@@ -164,9 +164,8 @@ class ModelSettings(_Settings):
     )
     windows: bool | Literal["auto"] = Field(
         "auto",
-        description="whether edges that have times also have the gaps to the events before and after them as features, "
-        "the numbers of events in windows of time, and what is known of the labels in these; auto is true where edges "
-        "have times and structural_features is true",
+        description="whether edges that have times also have as features the gaps to the events around them, and the "
+        "events and known labels in windows of time; auto is true where edges have times and structural_features is on",
     )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,
