@@ -195,9 +195,10 @@ def _add_candidates(facts: Table, runs: Sequence[Run]) -> None:
 
 def _describe(one: Candidate, candidates: Sequence[Candidate]) -> str:
     """What distinguishes a candidate from the others."""
+    counts = len({other.label_features for other in candidates}) > 1
+    words = ["counts of known labels" if one.label_features else "no counts of known labels"] * counts
     if one.recipe == "high_label" and any(other.recipe != "high_label" for other in candidates):
-        return "the high-label recipe"
-    words = []
+        return " with ".join(["the high-label recipe", *words * one.label_features])
     if len({other.gates for other in candidates}) > 1:
         words.append("learned gates" if one.gates == "learned" else "frozen gates")
     if any(other.pseudo_label_weight for other in candidates):

@@ -12,7 +12,7 @@ import torch
 
 from censnet.data.dataset import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
-from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, split_rows
+from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, part_rows
 from censnet.levels import Level
 from censnet.nn.model import Outputs
 from censnet.ops.graph import Graph
@@ -137,7 +137,7 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
     data = prepared.data
     frames = []
     for level, split in prepared.splits.items():
-        frame = split_rows(Level(level).table, split)
+        frame = part_rows(Level(level).table, split)
         ids = data.tables.frames()[Level(level).table][data.id_columns(level)]
         ids = ids.rename(columns={name: f"{name}_" for name in RESERVED})
         ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)

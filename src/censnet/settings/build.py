@@ -158,9 +158,11 @@ def model_inputs(
     known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
-    windows = widths if settings.windows is True else ()
-    counts = settings.structural_features, steps, known, directed, triangles, settings.ports
-    return ModelInputs(*counts, node_features, windows)
+    counts, factors = (bool(known) and each is True for each in (settings.label_counts, settings.label_factors))
+    return ModelInputs(
+        settings.structural_features, steps, known, directed, triangles, settings.ports, node_features,
+        widths=widths if settings.windows is True else (), label_counts=counts, label_factors=factors,
+    )  # fmt: skip
 
 
 def check_ego_marks(settings: ModelSettings, targets: Sequence[Target], link: bool, odd_width: int = 0) -> None:

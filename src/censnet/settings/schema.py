@@ -177,6 +177,16 @@ class ModelSettings(_Settings):
         description="whether the known labels of other rows are inputs, which validation decides whether to show; auto "
         "is true where that is possible: for nodes and edges of one graph",
     )
+    label_counts: bool | Literal["auto"] = Field(
+        False,
+        description="whether nodes and edges also have counts of the known labels around them as features, by "
+        "direction; auto is what does better on validation where a class is rare or edges are rated",
+    )
+    label_factors: bool | Literal["auto"] = Field(
+        False,
+        description="whether edges also have as features what a matrix factorization of their known labels predicts; "
+        "auto is what does better on validation where nodes have many edges with numbers, such as ratings",
+    )
     ego_marks: bool = Field(
         False,
         description="whether each node is predicted in a graph of its own, its neighborhood, in which it is marked; "
