@@ -210,6 +210,23 @@ def prepare_typed(
     return Prepared(dataset, recipes, sorted(changed), list(names), targets, splits, links, task_data)
 
 
+def describe_times(prepared: Prepared) -> list[str]:
+    """What a model knows of times, and which labels are known when rows are predicted for a score, in sentences."""
+    column, task_data, found = prepared.data.schema.time, prepared.task_data, list[str]()
+    if column is None:
+        return found
+    if prepared.settings.model.windows is True:
+        widths = ", ".join(map(column.show_duration, task_data.widths))
+        found.append(f"edges also have the gaps to the edges before and after them, and windows of {widths}")
+    if task_data.is_by_time:
+        delay = task_data.label_delay
+        known = f" and older than {column.show_duration(delay)}" if delay else ""
+        found.append(f"validation and test rows are scored with the labels before their part{known}; no later one")
+    elif "edge" in task_data.parts:
+        found.append("edges are not split by time: those of the future are seen when a row is scored")
+    return found
+
+
 def label_delay(schema: Schema, settings: DataSettings) -> float:
     """The time after which a label is known, in the unit of the times of edges."""
     if schema.time is not None:
