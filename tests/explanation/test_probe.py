@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.errors import RunError
 from censnet.explanation.gradients import integrated_gradients
 from censnet.explanation.parts import Columns, explain_parts, fidelity
 from censnet.explanation.probe import Neighborhood, Probe, neighborhood, tile
@@ -165,13 +164,6 @@ def test_the_row_itself_is_no_part_and_parts_come_by_size():
     assert found is not None
     assert 0 <= found.beats <= 1
     assert found.change > found.random * 0.5
-
-
-def test_a_model_that_reads_times_is_refused():
-    model = make_model()
-    model.encoder.reads_times = True
-    with pytest.raises(RunError, match="reads times in order"):
-        neighborhood(make_graph(), "node", 0, model)
 
 
 def test_copies_have_the_degrees_of_the_neighborhood():

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from censnet.errors import RunError
 from censnet.nn.chunked import dense as dense_rows
 from censnet.nn.directed import DirectedNodeLayer
 from censnet.nn.layers import NodeLayer
@@ -52,8 +51,6 @@ def neighborhood(graph: Graph | GraphSet, level: str, row: int, model: Model) ->
         row: the node, edge or graph.
         model: gives the hops.
     """
-    if getattr(model.encoder, "reads_times", False):
-        raise RunError("the model reads times in order, expected one without: its answers are not explained yet")
     baseline = _means(graph.nodes), graph.edges.double().mean(0).to(graph.edges)
     if len(graph.edges) == 0:
         baseline = baseline[0], graph.edges.new_zeros(graph.edge_width)

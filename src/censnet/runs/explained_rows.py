@@ -10,7 +10,7 @@ from torch import Tensor
 
 from censnet.console import counting
 from censnet.data.dataset import Dataset
-from censnet.errors import DataError
+from censnet.errors import DataError, RunError
 from censnet.explanation.answers import answer_of, losses
 from censnet.explanation.parts import explain_parts, fidelity
 from censnet.explanation.probe import Probe, neighborhood
@@ -60,6 +60,10 @@ def explain_rows(
     progress: bool,
 ) -> list[Explained]:
     """Explain rows of one target. The arguments are those of `Predictor.explain`."""
+    if any(getattr(model.encoder, "reads_times", False) for model in run.models):
+        raise RunError(
+            "the model reads edges in the order of time, expected one that does not: it is not explained yet"
+        )
     level, known = str(target.level), run.known_labels(dataset)
     if rows is not None:
         asked = [rows] if isinstance(rows, str | int) else rows
