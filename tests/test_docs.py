@@ -47,6 +47,12 @@ def test_what_the_tests_read_is_in_the_source_archive() -> None:
 
 
 @pytest.mark.slow
+def test_report(tmp_path: Path) -> None:
+    page = run_doc("report", tmp_path)["page"]
+    assert page == (tmp_path / "karate.html").read_text()
+
+
+@pytest.mark.slow
 def test_quickstart(tmp_path: Path) -> None:
     run_doc("quickstart", tmp_path)
     assert score(tmp_path, "fraud", "edge", "accuracy", "train") > 0.9

@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (
-    ("text", "errors", "console", "arguments", "isolated", "levels", "files", "option_names"),
+    ("text", "errors", "console", "arguments", "isolated", "levels", "files", "option_names", "markup"),
     ("ops",),
     ("nn", "data"),
     ("tasks",),
@@ -21,6 +21,7 @@ ORDER = (
     ("inspection",),
     ("pipeline",),
     ("comparison",),
+    ("report",),
     ("estimators", "pyg"),
     ("censnet_experiments",),
     ("cli",),

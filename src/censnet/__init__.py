@@ -47,7 +47,7 @@ _HOMES = {
 }
 _PACKAGES = (
     *("comparison", "data", "errors", "estimators", "inspection", "nn", "ops", "pipeline"),
-    *("pyg", "runs", "selection", "settings", "tasks", "training"),
+    *("pyg", "report", "runs", "selection", "settings", "tasks", "training"),
 )
 __all__ = [*_HOMES]
 

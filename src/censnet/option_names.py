@@ -21,6 +21,8 @@ ARGUMENTS = {
     "--directed": "directed=True",
     "--undirected": "directed=False",
     "--no-known-labels": "known_labels=False",
+    "--time": "time",
+    "--label-delay": "label_delay",
     "--pairs": "pairs",
     "--top": "top",
     "--coverage": "coverage",

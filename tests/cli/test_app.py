@@ -129,7 +129,7 @@ def test_datasets_tells_more_about_one_and_speaks_json():
 def test_help_names_the_commands():
     result = run("--help")
     assert result.exit_code == 0
-    for command in ("train", "predict", "embed", "evaluate", "compare", "settings", "inspect", "datasets"):
+    for command in ("train", "predict", "embed", "evaluate", "compare", "report", "settings", "inspect", "datasets"):
         assert f"{command} " in result.output
 
 
@@ -140,7 +140,7 @@ import sys
 from typer.testing import CliRunner
 import censnet
 from censnet.cli.app import app
-for command in ([], ["train"], ["predict"], ["settings"]):
+for command in ([], ["train"], ["predict"], ["report"], ["settings"]):
     assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0
 print(*sorted({"torch", "pandas", "numpy", "sklearn", "matplotlib"} & set(sys.modules)))
 """

@@ -85,13 +85,6 @@ def test_a_training_interrupted_before_its_first_checkpoint_saved_nothing(
     assert (result.exit_code, result.stderr) == (130, "stopped after epoch 0: nothing was saved\n")
 
 
-def test_a_command_of_old_names_the_new_one() -> None:
-    result = run("report")
-    (line,) = result.stderr.splitlines()
-    assert result.exit_code == 2
-    assert line.startswith("error: censnet report is now censnet reproduce pages")
-
-
 def test_a_note_is_shown_once_with_its_mark_and_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     handler = ConsoleHandler()
     logger = logging.getLogger("censnet.test_messages")

@@ -85,7 +85,8 @@ def test_flows_of_a_graph_are_relative_to_their_size() -> None:
 @pytest.mark.parametrize("pre_layers", [0, 1])
 def test_members_answer_as_alone(pre_layers: int) -> None:
     options = {"pre_layers": pre_layers, "edge_pre_layer": bool(pre_layers), "norm": "batch", "residual": True}
-    models = [OrientedNet(5, 4, 1, 4, "ENENE", potentials=3, log_features=True, **options) for _ in range(2)]
+    options |= {"hidden": 4, "layers": "ENENE"}
+    models = [OrientedNet(5, 4, 1, potentials=3, log_features=True, **options) for _ in range(2)]
     generator = torch.Generator().manual_seed(0)
     nodes, edges = (torch.randn(7, width, generator=generator, dtype=torch.float64) for width in (5, 4))
     for number, model in enumerate(models):

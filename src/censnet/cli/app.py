@@ -18,11 +18,11 @@ from censnet.cli.experiments import datasets, reproduce
 from censnet.cli.inspect import inspect
 from censnet.cli.messages import FAILED, INTERRUPTED, echo, failed, report_errors
 from censnet.cli.predict import embed, evaluate, predict
+from censnet.cli.report import report
 from censnet.cli.settings import settings
 from censnet.cli.train import train
 
 NAMES = {"int": "N", "float": "X", "str": "TEXT", "path": "PATH"}  # Python's name of a type -> placeholder in the help
-RENAMED = {"report": "censnet reproduce pages"}  # commands of old
 WORDS = {  # of pydantic, by which typer checks values -> ours
     ": Value error, ": ": ",
     ": Input should be ": ": expected ",
@@ -36,9 +36,7 @@ class Commands(TyperGroup):
     """The group of commands: placeholders in the help, `--debug` anywhere, errors in one line."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command whose help shows placeholders rather than Python types; one of old names its successor."""
-        if cmd_name in RENAMED:
-            ctx.fail(f"censnet {cmd_name} is now {RENAMED[cmd_name]}")
+        """A command whose help shows placeholders rather than Python types."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _set_placeholders(command.get_params(ctx), ctx)
@@ -140,5 +138,5 @@ def main(
     """Co-embed the nodes and edges of graphs."""
 
 
-for command in (train, predict, embed, evaluate, compare, settings, inspect, datasets, reproduce):
+for command in (train, predict, embed, evaluate, compare, report, settings, inspect, datasets, reproduce):
     app.command()(command)

@@ -11,11 +11,14 @@ import typer
 
 from censnet.cli.messages import echo, echo_json, handle_interrupt, show_notes
 from censnet.cli.options import (
+    Changes,
     Column,
     Data,
     Device,
+    Directed,
     Json,
     Preset,
+    Quiet,
     Strict,
     Target,
     keep_heap,
@@ -41,23 +44,17 @@ def compare(
         Path | None, typer.Option(parser=named_path, metavar="PATH", help="A .csv or .parquet file for the table.")
     ] = None,
     preset: Preset = "strong",
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Such as training.epochs=50, as in `censnet train`."),
-    ] = None,
+    change: Changes = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     column: Column = None,
     device: Device = None,
-    directed: Annotated[
-        bool | None,
-        typer.Option("--directed/--undirected", help="Whether edges go from source to target, whatever was found."),
-    ] = None,
+    directed: Directed = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the comparison in --out; more seeds do.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the comparison in --out.")] = False,
     strict: Strict = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors alone.")] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Compare with boosted trees, and with the same model without edges: the same rows, the same split."""

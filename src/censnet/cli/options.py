@@ -42,6 +42,15 @@ Column = Annotated[
 ]
 Preset = Annotated[str, typer.Option(help="strong, paper or released.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the best there is if not given.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Such as model.hidden=64; `censnet settings` lists all."),
+]
+Directed = Annotated[
+    bool | None,
+    typer.Option("--directed/--undirected", help="Whether edges go from source to target, whatever was found."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors alone.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail at the first row that cannot be used.")]
 Coverage = Annotated[
     float | None,

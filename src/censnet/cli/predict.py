@@ -74,7 +74,7 @@ def predict(
     device: Device = None,
 ) -> None:
     """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
-    trained, source = _open_run(run), _one_or_smiles(data)
+    trained, source = open_run(run), _one_or_smiles(data)
     from censnet.data.tables.files import to_csv
     from censnet.runs.links import check_link_options
 
@@ -110,7 +110,7 @@ def embed(
 ) -> None:
     """Write the embeddings of nodes, edges and, for many graphs, graphs, beside their ids."""
     source = _one_or_smiles(data)
-    trained = _open_run(run)
+    trained = open_run(run)
     files = write_embeddings(trained, source, to, form.value, strict=strict, device=device, progress=True)
     for path, frame in files.items():
         channels = sum(str(name)[1:].isdigit() for name in frame)
@@ -129,7 +129,7 @@ def evaluate(
 ) -> None:
     """Score a run on the labels of the data; on the data it was trained on, split by split."""
     costs = parse_cost(cost)
-    trained = _open_run(run)
+    trained = open_run(run)
     from censnet.cli.render_run import scores_screen
 
     asked: dict[str, Any] = {} if coverage is None else {"coverage": coverage}
@@ -144,7 +144,7 @@ def evaluate(
         echo(scores_screen(trained, scores))
 
 
-def _open_run(run: Path) -> Run:
+def open_run(run: Path) -> Run:
     """The run to compute with, in a process that keeps its memory and shows the notes of the data."""
     show_notes()
     keep_heap()

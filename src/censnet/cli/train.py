@@ -14,10 +14,13 @@ import typer
 
 from censnet.cli.messages import echo, echo_json, handle_interrupt, show_notes
 from censnet.cli.options import (
+    Changes,
     Column,
     Cost,
     Device,
+    Directed,
     Preset,
+    Quiet,
     Recall,
     Strict,
     Target,
@@ -63,10 +66,7 @@ def train(
         typer.Option(parser=named_path, metavar="PATH", help="The run directory; runs/DATA-COLUMN if not given."),
     ] = None,
     preset: Preset = "strong",
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Such as model.hidden=64; `censnet settings` lists all."),
-    ] = None,
+    change: Changes = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     ensemble: Annotated[int, typer.Option(min=1, help="Number of models whose predictions are averaged.")] = 1,
     replicates: Annotated[
@@ -80,9 +80,16 @@ def train(
     column: Column = None,
     device: Device = None,
     bf16: Annotated[bool, typer.Option("--bf16", help="The same as --set training.precision=bf16.")] = False,
-    directed: Annotated[
-        bool | None,
-        typer.Option("--directed/--undirected", help="Whether edges go from source to target, whatever was found."),
+    directed: Directed = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="When each edge happened: the split is then by time, and windows of time are inputs."
+        ),
+    ] = None,
+    label_delay: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="A label is known so long after its edge: 7d, 12h (s, m, h, d, w)."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the training in --out; needs no DATA.")] = False,
     finish: Annotated[
@@ -91,7 +98,7 @@ def train(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out, at the end.")] = False,
     strict: Strict = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves to OUT/tensorboard.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors alone.")] = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Train a model, and save all that prediction needs in a run directory."""
@@ -102,6 +109,8 @@ def train(
 
     flags = ["training.precision=bf16"] if bf16 else []
     flags += [] if directed is None else [f"data.directed={str(directed).lower()}"]
+    given = {"data.time": time, "data.label_delay": label_delay}
+    flags += [f"{name}={value}" for name, value in given.items() if value is not None]
     changes: dict[str, object] = {**parse_changes([*(change or ()), *flags])}
     costs = parse_cost(cost)
     changes |= {} if costs is None else {"training.cost": costs}

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from censnet.arguments import check_arguments
 from censnet.data.graph_features import GraphFeatures
+from censnet.data.notebook import data_html
 from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.assemble import FeatureEncoder, TableGraph, TrainRows
 from censnet.data.tables.column_notes import clipping_notes, column_notes
@@ -225,6 +226,9 @@ class Dataset(IndexedData):
         1    ann    eve   70    0.9
         2    bob    eve    9    0.2
     """
+
+    def _repr_html_(self) -> str:
+        return data_html(self.name, self.graph, self.schema, self.notes)
 
     def message_graph(self, links: LinkSplit) -> Graph:
         """The graph that message passing may see when links are predicted: every node, and the training links alone.

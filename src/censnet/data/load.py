@@ -66,6 +66,7 @@ def load_data(
     standardize: Standardize = "none",
     hydrogens: Hydrogens = "implicit",
     directed: bool | None = None,
+    time: str | None = None,
 ) -> Dataset:
     """Read data of any form into a graph or many, with statistics from some rows or from all.
 
@@ -92,6 +93,8 @@ def load_data(
         directed: whether edges go from `source` to `target`. If None, networkx graphs are what they are, and tables and
             PyG data are directed unless each edge is there twice, once in each direction with the same data; a given
             schema says so itself.
+        time: the column of edges that says when each one happened: numbers, dates or timestamps, with or without zones.
+            A row without a time cannot be used. A given schema says so itself.
     """
     check_arguments(load_data, locals())
     typed = read_data(
@@ -105,6 +108,7 @@ def load_data(
         standardize=standardize,
         hydrogens=hydrogens,
         directed=directed,
+        time=time,
     )
     return typed.encode(train_rows)
 
@@ -122,11 +126,12 @@ def read_data(
     scaffolds: bool = False,
     hydrogens: Hydrogens = "implicit",
     directed: bool | None = None,
+    time: str | None = None,
 ) -> TypedData:
     """Read data of any form, resolve ids and find the kinds of columns; nothing is encoded yet.
 
     Args:
-        data, schema, target, strict, features, overrides, descriptors, standardize, hydrogens, directed: as in
+        data, schema, target, strict, features, overrides, descriptors, standardize, hydrogens, directed, time: as in
             `load_data`.
         scaffolds: whether the scaffolds of molecules are computed, too.
     """
@@ -144,6 +149,7 @@ def read_data(
             logger.warning("%s", notes[0])
         built_in = read_builtin(data, features if schema is None else schema.features)
         if not isinstance(built_in, Tables):
+            _refuse_time(time)
             _check_options(specs, descriptors, standardize, hydrogens)
             if schema is not None and schema != built_in.schema:
                 raise DataError(f"{data} comes with features of its own, which the given schema does not describe")
@@ -151,6 +157,7 @@ def read_data(
             return _from_assembled(data, built_in, {}, notes, expand_targets(specs, built_in.tables, overrides)[0])
         data = built_in
     if isinstance(data, Graph | GraphSet):
+        _refuse_time(time)
         _check_options(specs, descriptors, standardize, hydrogens)
         made = from_tensors(data)
         _check_direction(directed, made)
@@ -158,6 +165,7 @@ def read_data(
     roles = find_roles(overrides, schema)
     tables = _as_tables(data, roles)
     if are_molecules(tables, roles, specs):
+        _refuse_time(time)
         return _read_molecules(
             name, tables, specs, schema, overrides, notes, strict, directed, features=features,
             standardize=standardize, isotopes=built_in_set, descriptors=descriptors, scaffolds=scaffolds,
@@ -168,7 +176,7 @@ def read_data(
     notes += said
     problems = RowErrors(tables, strict)
     oriented = [spec.column for spec in specs if spec.kind == "oriented"]
-    made = assemble(tables, schema, targets, overrides, problems, notes, features, directed, oriented)
+    made = assemble(tables, schema, targets, overrides, problems, notes, features, directed, oriented, time)
     return _finish(name, made, problems, notes, specs, schema)
 
 
@@ -297,6 +305,12 @@ def _check_options(
         raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
     if standardize != "none":
         raise DataError(f"data.standardize is {standardize}, expected molecules: there is no table of SMILES")
+
+
+def _refuse_time(time: str | None) -> None:
+    """Raise where times are asked for of data without a table of edges."""
+    if time is not None:
+        raise DataError(f"the time is column {quote(time)}, expected a table of edges that has it, or no time")
 
 
 def _check_direction(directed: bool | None, made: Assembled) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -30,7 +30,67 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class CensNet(nn.Module):
+class LayeredEncoder(nn.Module):
+    """What encoders share: linear layers of the nodes before the first graph layer, and what follows a graph layer.
+
+    Args:
+        node_width, hidden, layers, dropout, norm, residual, activation, pre_layers: as in `CensNet`.
+    """
+
+    members = 1
+
+    def __init__(
+        self,
+        node_width: int,
+        hidden: int = 32,
+        layers: str = "NEN",
+        dropout: float = 0.0,
+        norm: Norm | None = None,
+        residual: bool | Literal["rezero"] = False,
+        activation: str = "relu",
+        pre_layers: int = 0,
+    ) -> None:
+        super().__init__()
+        check_layer_order(layers, may_be_empty=pre_layers > 0)
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
+        if residual not in (False, True, "rezero"):
+            raise ValueError(f"residual is {residual!r}, expected True, False or 'rezero'")
+        check_norm(norm)
+        self.hidden, self.layer_order, self.residual, self.activation = hidden, layers, residual, activation
+        self.dropout = Dropout(dropout)
+        self.pre_layers = nn.ModuleList(
+            PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers)
+        )
+
+    def make_gains(self, count: int) -> None:
+        """Make the gains of this many residual connections, if they are learned."""
+        learned = count and self.residual == "rezero"
+        self.rezero_gain = nn.Parameter(torch.zeros(count)) if learned else None
+
+    def gains(self) -> Iterator[Tensor]:
+        """The gain of each residual connection, in order."""
+        return iter(()) if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
+
+    def add(self, new: Tensor, old: Tensor, gains: Iterator[Tensor]) -> Tensor:
+        """gain new + old, dense, also for sparse input features; features that the members share are added to each."""
+        if self.rezero_gain is not None:
+            new = (by_head(new, self.members) * next(gains)).flatten(1)
+        if new.shape == old.shape:
+            return new + old
+        return torch.cat([share + old for share in new.chunk(self.members, dim=1)], dim=1)
+
+    def finish(self, rows: Tensor) -> Tensor:
+        """Activate, and drop channels while training."""
+        if rows.layout == torch.sparse_csr:  # every activation here leaves 0 as it is
+            return map_values(rows, self.finish)
+        if self.activation == "relu":
+            return dropout(rows, self.dropout.p, self.training, relu=True)
+        finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))
+        return finished
+
+
+class CensNet(LayeredEncoder):
     r"""Embed the nodes and the edges of a graph together.
 
     Every layer updates one side and reads the current embeddings of the other. After a layer, the updated side is
@@ -72,8 +132,6 @@ class CensNet(nn.Module):
         (torch.Size([3, 5]), torch.Size([2, 8]))
     """
 
-    members = 1
-
     def __init__(
         self,
         node_width: int,
@@ -91,27 +149,17 @@ class CensNet(nn.Module):
         options: LayerOptions = DEFAULT_OPTIONS,
         **keywords: Any,
     ) -> None:
-        super().__init__()
-        check_layer_order(layers, may_be_empty=pre_layers > 0)
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
-        if residual not in (False, True, "rezero"):
-            raise ValueError(f"residual is {residual!r}, expected True, False or 'rezero'")
-        check_norm(norm)
+        super().__init__(node_width, hidden, layers, dropout, norm, residual, activation, pre_layers)
         options = replace(options, **keywords)
-        self.layer_order, self.variant, self.residual, self.activation = layers, options.variant, residual, activation
+        self.variant = options.variant
         self.steps = make_kernel(options.kernel).steps
         self.last_layer_is_head = out_width is not None
-        self.dropout = Dropout(dropout)
-        self.pre_layers = nn.ModuleList(
-            _PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers)
-        )
         width: dict[Side, int] = {
             "node": hidden if pre_layers else node_width,
             "edge": hidden if edge_pre_layer else edge_width,
         }
-        self.edge_pre_layer = _PreLayer(edge_width, hidden) if edge_pre_layer else None
-        self.edge_pre_ends = _PreLayer(width["node"], hidden, bias=False) if edge_pre_layer else None
+        self.edge_pre_layer = PreLayer(edge_width, hidden) if edge_pre_layer else None
+        self.edge_pre_ends = PreLayer(width["node"], hidden, bias=False) if edge_pre_layer else None
         self.layers = nn.ModuleList()
         self.norms = nn.ModuleList()
         for depth, letter in enumerate(layers):
@@ -125,8 +173,7 @@ class CensNet(nn.Module):
             self.norms.append(make_norm(None if last else norm, out))
             width[side] = out
         self.has_residual = [self._adds(depth) for depth in range(len(layers))]
-        gains = sum(self.has_residual) if residual == "rezero" else 0
-        self.rezero_gain = nn.Parameter(torch.zeros(gains)) if gains else None
+        self.make_gains(sum(self.has_residual))
         self.out_node_width, self.out_edge_width = width["node"], width["edge"]
 
     def reset_parameters(self) -> None:
@@ -140,21 +187,20 @@ class CensNet(nn.Module):
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """Embed the nodes and edges."""
         for pre_layer in self.pre_layers:
-            nodes = self._finish(pre_layer(nodes))
+            nodes = self.finish(pre_layer(nodes))
         if self.edge_pre_layer is not None and self.edge_pre_ends is not None:
-            edges = self._finish(self.edge_pre_layer(edges) + incidence.gather(self.edge_pre_ends(nodes)))
+            edges = self.finish(self.edge_pre_layer(edges) + incidence.gather(self.edge_pre_ends(nodes)))
         features: dict[Side, Tensor] = {"node": nodes, "edge": edges}
-        gains = None if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
+        gains = self.gains()
         for depth, norm in enumerate(self.norms):
             layer = self._layer(depth)
             old, new = features[layer.updates], layer(features["node"], features["edge"], incidence)
             if not self._is_head(depth):
-                new = self._finish(norm(new))
+                new = self.finish(norm(new))
                 if self.has_residual[depth]:
-                    new = new if gains is None else (by_head(new, self.members) * next(gains)).flatten(1)
-                    new = _add(new, old, self.members)
+                    new = self.add(new, old, gains)
                 if self.variant == "released":
-                    features[layer.reads] = self._finish(features[layer.reads])
+                    features[layer.reads] = self.finish(features[layer.reads])
             features[layer.updates] = new
         return features["node"], features["edge"]
 
@@ -172,23 +218,8 @@ class CensNet(nn.Module):
         fits = layer.in_width == layer.out_width and (embedded or self.residual != "rezero")
         return bool(self.residual) and not self._is_head(depth) and fits
 
-    def _finish(self, rows: Tensor) -> Tensor:
-        if rows.layout == torch.sparse_csr:  # every activation here leaves 0 as it is
-            return map_values(rows, self._finish)
-        if self.activation == "relu":
-            return dropout(rows, self.dropout.p, self.training, relu=True)
-        finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))
-        return finished
 
-
-def _add(new: Tensor, old: Tensor, members: int) -> Tensor:
-    """new + old, dense, also for sparse input features; features that the members share are added to each."""
-    if new.shape == old.shape:
-        return new + old
-    return torch.cat([share + old for share in new.chunk(members, dim=1)], dim=1)
-
-
-class _PreLayer(nn.Module):
+class PreLayer(nn.Module):
     """x W + b, without the graph. (n, width), dense or CSR -> (n, members * out_width)."""
 
     members = 1

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from censnet.nn.dropout import Dropout
-from censnet.nn.encoder import ACTIVATIONS, _PreLayer, check_layer_order
+from censnet.nn.encoder import LayeredEncoder, PreLayer
 from censnet.nn.layers import Gate
 from censnet.nn.log_features import LogFeatures
-from censnet.nn.norms import Norm, check_norm, make_norm
+from censnet.nn.norms import Norm, make_norm
 from censnet.nn.oriented import EdgeUpdate, OrientedEdgeLayer, OrientedNodeLayer, make_odd_norm
 from censnet.nn.potentials import PotentialLayer
 from censnet.ops.incidence import Incidence
@@ -21,7 +19,7 @@ from censnet.ops.normalization import by_head, scale_rows
 POTENTIALS_EVERY = 4  # layers from one layer of potentials to the next
 
 
-class OrientedNet(nn.Module):
+class OrientedNet(LayeredEncoder):
     r"""Embed the nodes and the edges of a graph whose edges have their ends in an arbitrary order.
 
     The features of an edge are even ones and, last, odd ones, which change sign where its ends are exchanged; so are
@@ -65,7 +63,6 @@ class OrientedNet(nn.Module):
         (True, True, True)
     """
 
-    members = 1
     steps, variant = 1, "paper"
 
     def __init__(
@@ -73,45 +70,32 @@ class OrientedNet(nn.Module):
         node_width: int,
         edge_width: int,
         odd_width: int = 0,
-        hidden: int = 32,
-        layers: str = "NEN",
         *,
-        dropout: float = 0.0,
         norm: Norm | None = None,
-        residual: bool | Literal["rezero"] = False,
-        activation: str = "relu",
-        pre_layers: int = 0,
         edge_pre_layer: bool = False,
         heads: int = 1,
         gate: Gate = "linear",
         bias: bool = True,
         potentials: int = 0,
         log_features: bool = False,
+        **keywords: Any,
     ) -> None:
-        super().__init__()
-        check_layer_order(layers, may_be_empty=pre_layers > 0)
-        check_norm(norm)
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation is {activation!r}, expected one of {', '.join(map(repr, ACTIVATIONS))}")
+        super().__init__(node_width, norm=norm, **keywords)
+        hidden, layers = self.hidden, self.layer_order
         if not 0 <= odd_width <= edge_width:
             raise ValueError(
                 f"odd_width is {odd_width}, expected 0 to {edge_width}: the last features of edges are odd"
             )
-        self.layer_order, self.residual, self.activation = layers, residual, activation
         self.in_odd_width = odd_width
-        self.dropout = Dropout(dropout)
-        self.pre_layers = nn.ModuleList(
-            _PreLayer(hidden if depth else node_width, hidden) for depth in range(pre_layers)
-        )
         even_width = edge_width - odd_width
         self.log_features = LogFeatures(even_width) if log_features else None
         even_width *= 2 if log_features else 1
-        widths = {"node": hidden if pre_layers else node_width, "even": even_width, "odd": odd_width}
+        widths = {"node": hidden if self.pre_layers else node_width, "even": even_width, "odd": odd_width}
         self.edge_pre_layers: nn.ModuleDict | None = None
         if edge_pre_layer:
             inputs = {"even": widths["even"], "ends": widths["node"], "odd": odd_width, "difference": widths["node"]}
             self.edge_pre_layers = nn.ModuleDict(
-                {name: _PreLayer(width, hidden, bias=name == "even") for name, width in inputs.items()}
+                {name: PreLayer(width, hidden, bias=name == "even") for name, width in inputs.items()}
             )
             widths |= {"even": hidden, "odd": hidden}
         self.layers, self.norms, self.odd_norms = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
@@ -129,10 +113,9 @@ class OrientedNet(nn.Module):
             self.odd_norms.append(make_odd_norm(norm if letter == "E" else None, hidden))
             side = "node" if letter == "N" else "even"
             odd_fits = letter == "E" and widths["odd"] == hidden
-            self.adds.append((bool(residual) and widths[side] == hidden, bool(residual) and odd_fits))
+            self.adds.append((bool(self.residual) and widths[side] == hidden, bool(self.residual) and odd_fits))
             widths |= {"node": hidden} if letter == "N" else {"even": hidden, "odd": hidden}
-        gains = sum(map(sum, self.adds)) if residual == "rezero" else 0
-        self.rezero_gain = nn.Parameter(torch.zeros(gains)) if gains else None
+        self.make_gains(sum(map(sum, self.adds)))
         self.out_node_width, self.out_odd_width = widths["node"], widths["odd"]
         self.out_edge_width = widths["even"] + widths["odd"]
 
@@ -171,13 +154,13 @@ class OrientedNet(nn.Module):
             even = self.log_features(even)
         features = nodes, even
         for pre_layer in self.pre_layers:
-            nodes = self._finish(pre_layer(nodes))
+            nodes = self.finish(pre_layer(nodes))
         if self.edge_pre_layers is not None:
             own, ends, odd_own, difference = self.edge_pre_layers.values()
-            even = self._finish(own(even) + incidence.gather(ends(nodes)))
+            even = self.finish(own(even) + incidence.gather(ends(nodes)))
             odd = self.dropout(odd_own(odd) + incidence.difference(difference(nodes)))
         size: Tensor | None = None
-        gains = iter(()) if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
+        gains = self.gains()
         for depth, (layer, norm, odd_norm, (adds, adds_odd)) in enumerate(
             zip(self.layers, self.norms, self.odd_norms, self.adds, strict=True)
         ):
@@ -186,25 +169,15 @@ class OrientedNet(nn.Module):
                 nodes, odd, size = potentials(nodes, even, odd, features, incidence, size)
             update = layer(nodes, even, odd, incidence)
             if isinstance(layer, OrientedNodeLayer):
-                new = self._finish(norm(update))
-                nodes = self._add(new, nodes, gains) if adds else new
+                new = self.finish(norm(update))
+                nodes = self.add(new, nodes, gains) if adds else new
                 continue
             update = cast(EdgeUpdate, update)
-            new = self._finish(norm(update.even))
+            new = self.finish(norm(update.even))
             new_odd = self.dropout(torch.tanh(odd_norm(update.odd)) * update.gate)
-            even = self._add(new, even, gains) if adds else new
-            odd = self._add(new_odd, odd, gains) if adds_odd else new_odd
+            even = self.add(new, even, gains) if adds else new
+            odd = self.add(new_odd, odd, gains) if adds_odd else new_odd
         return nodes, self._join(even, scale_rows(odd, size) * sign)
-
-    def _add(self, new: Tensor, old: Tensor, gains: Iterator[Tensor]) -> Tensor:
-        """new + old, the first times its gain; features that the members share are added to each."""
-        if self.rezero_gain is not None:
-            new = (by_head(new, self.members) * next(gains)).flatten(1)
-        return new + (old if new.shape == old.shape else old.repeat(1, self.members))
-
-    def _finish(self, rows: Tensor) -> Tensor:
-        finished: Tensor = self.dropout(ACTIVATIONS[self.activation](rows))
-        return finished
 
     def _join(self, even: Tensor, odd: Tensor) -> Tensor:
         """[even | odd], of each member."""

@@ -15,8 +15,9 @@ from censnet.data.dataset import Dataset, TypedData
 from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
+from censnet.data.tables.schema import Schema
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
-from censnet.errors import DataError
+from censnet.errors import DataError, SettingsError
 from censnet.inspection import audit
 from censnet.levels import Level
 from censnet.ops.graph import Graph
@@ -28,7 +29,7 @@ from censnet.pipeline.resolve import resolve_recipes, section_of
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
 from censnet.settings.build import has_ordered_links
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import Settings
+from censnet.settings.schema import DataSettings, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count
 from censnet.training.task_data import TaskData, make_task_data
@@ -99,8 +100,9 @@ def prepare(
     """
     asked, link = read_targets(data, target)
     settings = make_settings(preset, section_of(asked, overrides), changes, seed, link)
-    if settings.data.split_column is not None:
-        asked = [replace(item, without=(settings.data.split_column,)) if item.every else item for item in asked]
+    no_targets = [name for name in (settings.data.split_column, settings.data.time) if name is not None]
+    if no_targets:
+        asked = [replace(item, without=tuple(no_targets)) if item.every else item for item in asked]
     typed = read_data(
         data,
         target=asked,
@@ -112,6 +114,7 @@ def prepare(
         scaffolds=settings.data.split == "scaffold",
         hydrogens=settings.data.hydrogens,
         directed=None if settings.data.directed == "auto" else settings.data.directed,
+        time=settings.data.time,
     )
     given, texts = [item.column for item in asked if not item.every], as_texts(target)
     asked = list(typed.targets)
@@ -190,7 +193,7 @@ def prepare_typed(
     dataset = data.encode(_rows_to_measure(data, splits), links)
     labels = {level: {name: dataset.labels(level, name) for name in names} for level, names in columns.items()}
     targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
-    task_data = make_task_data(dataset, targets, [splits], links)
+    task_data = make_task_data(dataset, targets, [splits], links, label_delay(dataset.schema, settings.data))
     settings = resolve_ego_marks(task_data, settings, changed, dataset.schema.smiles is not None)
     recipes = resolve_recipes(task_data, settings, changed, dataset, splits.values())
     settings = recipes[0]
@@ -203,6 +206,17 @@ def prepare_typed(
             "link scores also use a %s-step diffusion embedding of the two nodes", settings.model.diffusion_steps
         )
     return Prepared(dataset, recipes, sorted(changed), list(names), targets, splits, links, task_data)
+
+
+def label_delay(schema: Schema, settings: DataSettings) -> float:
+    """The time after which a label is known, in the unit of the times of edges."""
+    if schema.time is not None:
+        return schema.time.read_delay(settings.label_delay)
+    if settings.label_delay != 0:
+        raise SettingsError(
+            f"data.label_delay is {settings.label_delay}, expected 0, or data.time: edges have no times without it"
+        )
+    return 0.0
 
 
 def find_leaks(prepared: Prepared) -> list[str]:

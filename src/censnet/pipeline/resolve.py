@@ -288,6 +288,10 @@ def _unused_of_data(
         yield "data.split_file", f"data.split is {way}, and file would read it"
     if way not in ("time", "column"):
         yield "data.split_column", f"data.split is {way}, and time and column would read it"
+    if not task_data.is_by_time:
+        yield "data.label_delay", "edges are not split by time, so labels of the future are known"
+    if settings.time is None or "edge" not in task_data.parts or way not in ("auto", "time"):
+        yield "data.split_times", "edges are not split by their times"
     if way != "label-rate":
         yield "data.label_rate", f"data.split is {way}, and label-rate would read it"
     if way != "auto" or not any(has_wide_masks(frame) for frame in dataset.tables.frames().values()):
@@ -332,6 +336,11 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         changes["triangles"] = _has_few_triangles(task_data, settings)
     elif model.triangles and isinstance(graph, GraphSet):
         raise SettingsError("model.triangles is true, expected false: there are many graphs")
+    timed = bool(task_data.widths) and task_data.links is None and not sparse
+    if model.windows == "auto" and timed and model.structural_features:
+        changes["windows"] = True
+    elif model.windows is True and not timed:
+        raise SettingsError("model.windows is true, expected false: no edge has a time (data.time) that the model sees")
     why = _why_no_known_labels(task_data)
     if model.position_steps == "auto":  # beside known labels it is learned by heart
         off = task_data.node_features or isinstance(graph, GraphSet) or (model.known_labels and why is None)

@@ -73,6 +73,8 @@ def make_run(
         graph_width=data.graph.graph_width,
         odd_width=data.graph.odd_width,
         node_features=task_data.node_features,
+        widths=list(task_data.widths),
+        label_delay=task_data.label_delay,
         members=len(models),
         monitor=monitor if validated else None,
         best_epoch=[_best_epoch(one) for one in fit_results],

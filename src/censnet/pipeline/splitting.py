@@ -21,6 +21,7 @@ from censnet.data.splits.splitters import Fractions, by_column, by_time, label_r
 from censnet.data.tables.columns import as_arrow, is_list, read_booleans
 from censnet.data.tables.keys import is_split, mask_part, says_split
 from censnet.data.tables.schema import TableSchema
+from censnet.data.tables.times import TimeColumn
 from censnet.errors import DataError, first_few, name_columns, quote
 from censnet.levels import Level
 from censnet.ops.arrays import BoolArray, IntArray
@@ -54,7 +55,9 @@ def split_rows(
     for level, names in columns.items():
         labels = pd.DataFrame({name: data.labels(level, name) for name in names})
         draw = _Draw(data, Level(level), labels, settings, seed)
-        split = _stated(draw)
+        split = _stated(draw) if settings.split_times is None else None
+        if split is None and _is_by_time(draw):
+            split = _by_time(draw)
         if split is None and isinstance(data.graph, GraphSet) and draw.level is not Level.GRAPH:
             split = _with_their_graphs(draw)
         if split is None:
@@ -150,7 +153,7 @@ def _stated(draw: _Draw) -> Split | None:
     """The split that the user's table states, if it is asked for or plainly there."""
     settings, table = draw.settings, draw.level.table
     frame, file = draw.data.tables.frames()[table], draw.data.tables.name(table)
-    if settings.split in ("time", "column"):
+    if settings.split == "column" or (settings.split == "time" and not _is_by_time(draw)):
         name = settings.split_column or ("split" if settings.split == "column" else None)
         if name is None or name not in frame.columns:
             found = "not set" if name is None else quote(name)
@@ -163,6 +166,41 @@ def _stated(draw: _Draw) -> Split | None:
         return None
     stated = find_stated(frame, draw.data.schema.table(table), file, settings.split_index)
     return None if stated is None else _complete(stated, draw)
+
+
+def _is_by_time(draw: _Draw) -> bool:
+    """Whether edges are split by their own times."""
+    settings = draw.settings
+    timed = draw.level is Level.EDGE and draw.data.graph.times is not None
+    return timed and (settings.split == "auto" or (settings.split == "time" and settings.split_column is None))
+
+
+def _by_time(draw: _Draw) -> Split:
+    """The labeled edges by their times: in these shares, or with validation and test from the times that are given."""
+    times, column, settings = draw.data.graph.times, draw.data.schema.time, draw.settings
+    assert times is not None
+    name, where = "time" if column is None else column.name, draw.data.tables.name("edges")
+    labeled = np.flatnonzero(draw.labeled)
+    if len(labeled) == 0:
+        raise DataError(f"no row has a label, expected some in {first_few(draw.labels.columns)}", where)
+    found = times.numpy()[draw.rows[labeled]]
+    codes = np.full(len(draw.rows), -1)
+    if settings.split_times is None:
+        codes[labeled] = by_time(found, settings.fractions, file=where, column=name).codes(len(labeled))
+    else:
+        column = column or TimeColumn(name=name)
+        starts = [column.read_one(time, "data.split_times") for time in settings.split_times]
+        if starts[0] > starts[1]:
+            raise DataError(f"data.split_times is {settings.split_times}, expected the first time to be earlier")
+        codes[labeled] = (found >= starts[0]).astype(int) + (found >= starts[1])
+    split = Split.of(codes)
+    from_when = ""
+    for part in PARTS[1:]:
+        rows = draw.rows[split.parts[part].numpy()]
+        if column is not None and len(rows):
+            from_when += f", {part} from {column.show(float(times[rows].min()))}"
+    source = f"by time, column {name} of {where}{from_when}"
+    return replace(split, source=source, by_fractions=settings.split_times is None)
 
 
 def _complete(stated: StatedSplit, draw: _Draw) -> Split:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Literal
 
 from accelerate import Accelerator
@@ -73,6 +73,8 @@ def train(
     tensorboard: bool = False,
     finish: bool = False,
     directed: bool | None = None,
+    time: str | None = None,
+    label_delay: str | float | None = None,
 ) -> Run:
     """Train on data of any form, and return a run that predicts, embeds and evaluates.
 
@@ -101,6 +103,10 @@ def train(
         finish: whether to close the unfinished training in `out` with its best epoch so far, instead of resuming it.
         directed: whether edges go from their source to their target, the same as `settings={"data.directed": ...}`;
             as the data are if None.
+        time: the column of edges that says when each one happened, the same as `settings={"data.time": ...}`. Edges
+            are then split by time, unless `data.split` says otherwise.
+        label_delay: the time after an edge from which on its label is known, such as "7d", the same as
+            `settings={"data.label_delay": ...}`.
 
     Example:
         >>> run = train("karate", "node:faction", settings={"training.epochs": 5})
@@ -112,11 +118,11 @@ def train(
         raise ArgumentError(f"ensemble is {quote(ensemble)}, expected 1 to {MAX_MEMBERS:,}")
     if out is None and (if_exists == "resume" or tensorboard or finish):
         raise ArgumentError("if_exists='resume', finish and tensorboard need a run directory: give out")
-    started = time.monotonic()
+    started = monotonic()
     specs = as_specs(target)
     changes, preset, seed = read_settings(settings, specs, preset, seed)
-    if directed is not None:
-        changes["data.directed"] = directed
+    given = {"data.directed": directed, "data.time": time, "data.label_delay": label_delay}
+    changes |= {name: value for name, value in given.items() if value is not None}
     folder = None if out is None else run_dir(out)
     resume, again = finish or if_exists == "resume", False
     if folder is not None and resume:
@@ -251,7 +257,7 @@ def fit_run(
     else:
         found = fit_recipes(task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks)
     selected, members = select_recipe(found, recipes)
-    seconds = time.monotonic() - started
+    seconds = monotonic() - started
     chosen = replace(prepared, recipes=[selected])
     return make_run(chosen, members, seconds, accelerator.device, start, finish)
 

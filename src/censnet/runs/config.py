@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -187,6 +187,8 @@ class RunConfig(BaseModel):
         node_width, edge_width, graph_width: channels of the features.
         odd_width: of those of edges, the last ones, that change sign with the order of the ends.
         node_features: whether the nodes have features of their own, rather than default ones.
+        widths: of the windows in time that edges have features of; none if they have no times.
+        label_delay: time after an edge from which on its label is known, in the unit of the times.
         members: models whose predictions are averaged.
         monitor: the validation metric of early stopping; None if there was nothing to validate on.
         best_epoch: member -> the epoch whose weights were kept, the best by `monitor`, or else the last.
@@ -215,6 +217,8 @@ class RunConfig(BaseModel):
     graph_width: int = Field(0, ge=0, lt=2**31)
     odd_width: int = Field(0, ge=0, lt=2**31)
     node_features: bool
+    widths: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default_factory=list, max_length=100)
+    label_delay: float = Field(0.0, ge=0, allow_inf_nan=False)
     members: int = Field(ge=1, le=MAX_MEMBERS)
     monitor: str | None
     best_epoch: list[int]

@@ -2,8 +2,9 @@
 
 The label of a row must not reach its own prediction. So rows without a label are predicted with all labels shown, and
 rows that have one in folds, each with the labels of the other folds shown. On the training data, where predictions are
-scored, validation rows are predicted with training labels, and test rows with the labels of both. While a model is
-trained, each batch hides the labels that it predicts: `training/batches.py`.
+scored, validation rows are predicted with training labels, and test rows with the labels of both, as far as these are
+known by then (`data.label_delay`). While a model is trained, each batch hides the labels that it predicts:
+`training/batches.py`.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class KnownLabels:
             places = torch.where(validation, FOLDS, torch.where(test, FOLDS + 1, places))
             folds = [train & (fold != number) for number in range(FOLDS)]
             group[level] = places
-            shows[level] = torch.stack([*folds, train, train | validation, known])
+            later = [task_data.known_for(part, level) for part in PARTS[1:]]
+            shows[level] = torch.stack([*folds, *later, known])
         return cls({level: task_data.labels[level] for level in levels}, group, shows)
 
 

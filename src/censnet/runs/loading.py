@@ -82,6 +82,7 @@ def _describe_model(config: RunConfig, path: Path) -> Model:
                 config.settings.model,
                 link=config.link,
                 node_features=config.node_features,
+                widths=config.widths,
                 graph_width=config.graph_width,
                 odd_width=config.odd_width,
             )

@@ -131,11 +131,7 @@ class Predictor:
                 setting_option("training.gates", "learned"),
             )
         dataset = self.read(data, strict=strict)
-        with counting("embedding", self._work(dataset.graph), progress) as tick:
-            found = [
-                embed_graph(model, graph, tick)
-                for model, graph in self._placed(self.inputs.add(dataset.graph), find_device(device))
-            ]
+        found = self.embeddings(dataset.graph, find_device(device), progress)
         tables = embedding_tables(dataset, found)
         return tables._replace(edges=flip_odd_channels(dataset, tables.edges, self.models))
 
@@ -174,7 +170,8 @@ class Predictor:
     @property
     def inputs(self) -> ModelInputs:
         """The inputs of the models beside the features of the data."""
-        return model_inputs(self.config.settings.model, self.config.targets, self.config.node_features)
+        config = self.config
+        return model_inputs(config.settings.model, config.targets, config.node_features, config.widths)
 
     def outputs(
         self,
@@ -203,6 +200,13 @@ class Predictor:
                 assert merged is not None
                 found.append(merged)
         return found
+
+    def embeddings(
+        self, graph: Graph | GraphSet, device: torch.device, progress: bool = False
+    ) -> list[tuple[Tensor, Tensor, Tensor | None]]:
+        """The embeddings of nodes, edges and, of many graphs, graphs by each member, on the CPU."""
+        with counting("embedding", self._work(graph), progress) as tick:
+            return [embed_graph(model, placed, tick) for model, placed in self._placed(self.inputs.add(graph), device)]
 
     def known_training_labels(self, dataset: Dataset, task_data: TaskData) -> KnownLabels | None:
         """The labels of the training data that predictions for it are shown; None if the models read no labels."""

@@ -41,6 +41,7 @@ from censnet.runs.directory import (
 from censnet.runs.embedding import Embeddings
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
+from censnet.runs.notebook import run_html
 from censnet.runs.predictor import Keep, Predictor
 from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores
 from censnet.settings.build import has_ordered_links
@@ -82,6 +83,9 @@ class Run(Predictor):
         targets = ", ".join(self.config.target_specs)
         size = "" if len(self.models) == 1 else f", {count(len(self.models), 'member')}"
         return f"Run({targets} on {Path(self.config.data).name}{size})"
+
+    def _repr_html_(self) -> str:
+        return run_html(self.config, self.metrics, self.levels)
 
     def evaluate(
         self,

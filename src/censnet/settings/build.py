@@ -35,6 +35,7 @@ def build_model(
     *,
     link: bool = False,
     node_features: bool = True,
+    widths: Sequence[float] = (),
     graph_width: int = 0,
     odd_width: int = 0,
     reference_size: tuple[float, float] | None = None,
@@ -51,6 +52,7 @@ def build_model(
         settings: of the model.
         link: whether links are predicted.
         node_features: whether the nodes have features of their own, not only default ones.
+        widths: of the windows in time, if edges have times.
         graph_width: channels of the features of graphs, which the head of graphs reads.
         odd_width: of the features of edges, the last ones, that change sign where the two ends are exchanged. If there
             are any, or a target is oriented, the encoder is `OrientedNet`.
@@ -66,7 +68,7 @@ def build_model(
     if oriented and link:
         raise SettingsError("links are predicted, expected none beside an oriented column or target: train two models")
     layers, options = settings.layers, layer_options(settings, link)
-    inputs = model_inputs(settings, targets, node_features)
+    inputs = model_inputs(settings, targets, node_features, widths)
     if settings.ego_marks:
         check_ego_marks(settings, targets, link, odd_width)
     node_width = node_width + inputs.node_width + settings.ego_marks
@@ -149,12 +151,16 @@ def _can_be_directed(settings: ModelSettings) -> bool:
     return fits and settings.kernel == "hop" and settings.variant == "paper"
 
 
-def model_inputs(settings: ModelSettings, targets: Sequence[Target], node_features: bool = True) -> ModelInputs:
+def model_inputs(
+    settings: ModelSettings, targets: Sequence[Target], node_features: bool = True, widths: Sequence[float] = ()
+) -> ModelInputs:
     """The inputs that a model has beside the features of the data; "auto" is off until it is resolved."""
     known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
-    return ModelInputs(settings.structural_features, steps, known, directed, triangles, settings.ports, node_features)
+    windows = widths if settings.windows is True else ()
+    counts = settings.structural_features, steps, known, directed, triangles, settings.ports
+    return ModelInputs(*counts, node_features, windows)
 
 
 def check_ego_marks(settings: ModelSettings, targets: Sequence[Target], link: bool, odd_width: int = 0) -> None:

@@ -80,7 +80,8 @@ def build_oriented_encoder(
             raise SettingsError(f"model.{name} is {found}, expected {value}, since {why}")
     more = {"heads": settings.num_heads, "gate": settings.gate, "bias": settings.bias, **options}
     more |= {"potentials": settings.potentials, "log_features": settings.log_features}
-    encoder = OrientedNet(node_width, edge_width, odd_width, settings.hidden, settings.layers, **more)
+    more |= {"hidden": settings.hidden, "layers": settings.layers}
+    encoder = OrientedNet(node_width, edge_width, odd_width, **more)
     if statistics is not None:
         encoder.set_statistics(*statistics)
     return encoder

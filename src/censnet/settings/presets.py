@@ -20,7 +20,7 @@ from censnet.settings.schema import LAYER_PATTERN, MOLECULE, OF_LINKS, ORIENTED,
 
 Changes = Settings | Mapping[str, object]  # an object, or nested or dotted names -> value
 
-TEXTS = ("data.split_column", "data.split_file")  # never read as a number or a list
+TEXTS = ("data.split_column", "data.split_file", "data.time")  # never read as a number or a list
 RENAMED = {  # a setting of an earlier version -> its name now
     "model.lift": "model.pre_layers",
     "model.lift_edges": "model.edge_pre_layer",

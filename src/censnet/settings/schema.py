@@ -162,6 +162,11 @@ class ModelSettings(_Settings):
         description="whether edges also have the number of their triangles as features, and what is known of the "
         "labels in these; auto is true on one graph that is trained as a whole and has few enough",
     )
+    windows: bool | Literal["auto"] = Field(
+        "auto",
+        description="whether edges that have times also have as features the gaps to the events around them, and the "
+        "events and known labels in windows of time; auto is true where edges have times and structural_features is on",
+    )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,
         description=f"steps of the diffusion embedding that nodes have as positional encoding; auto is "
@@ -378,9 +383,24 @@ class DataSettings(_Settings):
     split: Literal["auto", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = Field(
         "auto",
         description="how labeled samples are split into train, validation and test; auto uses a split that comes "
-        "with the data, or draws one",
+        "with the data, splits edges that have times (data.time) by time, or draws one",
     )
-    split_column: str | None = Field(None, description="column of a split by time or by column")
+    split_column: str | None = Field(
+        None, description="column of a split by time or by column; where edges have times, none splits by these"
+    )
+    time: str | None = Field(
+        None, description="column of edges that says when each one happened: numbers, dates or timestamps"
+    )
+    split_times: tuple[str | float, str | float] | None = Field(
+        None,
+        description="times at which validation and test begin, such as 2024-01-31,2024-03-01, where the split is by "
+        "time; none splits by data.fractions",
+    )
+    label_delay: str | float = Field(
+        0.0,
+        description="time after which the label of an edge is known, such as 7d (s, m, h, d or w), or a number in the "
+        "unit of data.time; where the split is by time, later labels are no inputs",
+    )
     split_index: int | None = Field(
         None, ge=0, description="number of the split, from 0, where masks in the data have a column for each split"
     )

@@ -7,6 +7,7 @@ layers, so rows are hidden while they are predicted: in training a share of them
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from censnet.errors import DataError
 from censnet.nn.diffusion import WIDTH as POSITION_WIDTH
 from censnet.nn.diffusion import diffusion_embedding
 from censnet.ops.graph import Graph
@@ -21,8 +23,10 @@ from censnet.ops.graph_set import GraphSet
 from censnet.ops.incidence import Incidence
 from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_port, edge_structure, node_structure
 from censnet.ops.triangles import TYPES, find_triangles
+from censnet.ops.windows import GROUPS, SIDES, TimeWindows, WindowSums
 from censnet.tasks.targets import Target
 
+QUANTILES = 0.1, 0.3, 0.5, 0.75  # of gaps, which are the widths of windows
 Shown = Mapping[str, Tensor]  # level -> mask of the rows whose labels are shown
 
 
@@ -39,6 +43,8 @@ class ModelInputs:
             that are numbers or one of two classes, the means over the edges of these and of their products.
         ports: whether an edge has the number of parallel edges before it in the table as a feature. Predictions then
             depend on the order of rows.
+        widths: of the windows in time (`ops.windows`) that edges with times have as features, with the gaps to the
+            events before and after and, of known labels of edges, the sums over these windows; none if empty.
         node_features: whether nodes have features of their own. Default ones, such as the degree, are 0 beside
             structural features, which say the same on a better scale.
 
@@ -60,6 +66,7 @@ class ModelInputs:
     triangles: bool = False
     ports: bool = False
     node_features: bool = True
+    widths: Sequence[float] = ()
 
     @property
     def levels(self) -> list[str]:
@@ -76,12 +83,27 @@ class ModelInputs:
     def edge_width(self) -> int:
         """Channels that are added to edges."""
         structure = EDGE_WIDTH[self.directed] if self.structure else 0
-        return structure + self.ports + (TYPES[self.directed] if self.triangles else 0) + self.label_width("edge")
+        triangles = TYPES[self.directed] if self.triangles else 0
+        windows = GROUPS[self.directed] * SIDES * (1 + len(self._windows)) if self.widths else 0
+        return structure + self.ports + triangles + windows + self.label_width("edge")
 
     def label_width(self, level: str) -> int:
         """Channels of the known labels of a level."""
         own = sum(map(_label_width, self._of(level)))
-        return own + (3 * TYPES[self.directed] * len(self._balanced) if level == "edge" and self.triangles else 0)
+        if level == "edge" and self.triangles:
+            return own + 3 * TYPES[self.directed] * len(self._balanced) + self.window_width
+        return own + (self.window_width if level == "edge" else 0)
+
+    @property
+    def window_width(self) -> int:
+        """Channels of the known labels in windows."""
+        own = sum(map(_label_width, self._of("edge")))
+        return own * GROUPS[self.directed] * SIDES * len(self._windows) if self.widths else 0
+
+    @property
+    def _windows(self) -> list[float]:
+        """The widths, and that of all edges before or after."""
+        return [*self.widths, math.inf]
 
     @property
     def _balanced(self) -> list[int]:
@@ -96,6 +118,8 @@ class ModelInputs:
         if not (self.node_width or self.edge_width):
             return graph
         nodes, edges = [graph.nodes], [graph.edges]
+        if self.widths:
+            edges.append(self._window_features(graph if isinstance(graph, Graph) else graph.whole).to(graph.edges))
         if self.structure or self.position_steps or self.triangles or self.ports:
             incidence = graph.incidence if isinstance(graph, Graph) else _incidence(graph)
             if self.structure:
@@ -120,13 +144,15 @@ class ModelInputs:
         node_rows, edge_rows = (torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges))
         return graph.with_features(node_rows, edge_rows)
 
-    def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown) -> Graph:
+    def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown, windows: Tensor | None = None) -> Graph:
         """The graph with the labels of some rows as features.
 
         Args:
             graph: as `add` gives it.
             labels: level -> the labels of its known targets, NaN where there is none. (n, k)
             shown: level -> which rows show theirs. (n,)
+            windows: the labels of edges in windows (`label_windows`), where the graph is a part of another; those of
+                the graph itself if None.
         """
         rows = {"node": graph.nodes, "edge": graph.edges}
         for level in self.levels:
@@ -137,8 +163,33 @@ class ModelInputs:
                 for number in self._balanced:
                     values, binary = labels[level][:, number], self._of("edge")[number].kind == "binary"
                     channels.append(self._triangle_channels(graph, 2 * values - 1 if binary else values, visible))
+            if level == "edge" and self.widths:
+                found = self.label_windows(graph, labels[level], visible)() if windows is None else windows
+                channels.append(found)
             rows[level] = torch.cat([rows[level][:, :-width], *(each.to(rows[level]) for each in channels)], dim=1)
         return graph.with_features(rows["node"], rows["edge"])
+
+    def _window_features(self, graph: Graph) -> Tensor:
+        """Of each window the number of other edges, and of each group the gaps to the last and the next. (E, d)
+
+        A gap g is log(1 + w / (g + u)), with the widest and a hundredth of the narrowest width: 0 where there is none.
+        """
+        windows = _find_windows(graph, self.directed)
+        gaps = torch.log1p(self.widths[-1] / (windows.gaps() + self.widths[0] / 100)) / 4
+        counts = windows.counts(self._windows).log1p() / 2
+        return torch.cat([_by_group(values, self.directed).flatten(1) for values in (gaps, counts)], dim=1)
+
+    def label_windows(self, graph: Graph, labels: Tensor, shown: Tensor) -> LabelWindows:
+        """The known labels of other edges in windows.
+
+        Args:
+            graph: the whole graph.
+            labels: of the known targets of edges, NaN where there is none. (E, k)
+            shown: which edges show theirs. (E,)
+        """
+        values = self._channels("edge", labels, shown.bool())
+        sums = WindowSums(_find_windows(graph, self.directed), values)
+        return LabelWindows(sums, self._windows, self._of("edge"), self.directed)
 
     def _channels(self, level: str, labels: Tensor, shown: Tensor) -> Tensor:
         """One-hot classes, or a number and whether it is known; zeros where a label is missing or hidden."""
@@ -166,6 +217,47 @@ class ModelInputs:
         return (sums[..., :3] / (sums[..., 3:] + 1)).flatten(1)
 
 
+@dataclass(frozen=True, eq=False)
+class LabelWindows:
+    """The labels of other edges in windows: the sum of each channel by the number of known labels and one more.
+
+    Args:
+        sums: of the channels of the known labels.
+        windows: their widths.
+        targets: whose labels these are.
+        directed: whether the two ends of an edge are told apart.
+    """
+
+    sums: WindowSums
+    windows: Sequence[float]
+    targets: Sequence[Target]
+    directed: bool
+
+    def __call__(self, rows: Tensor | None = None, without: Tensor | None = None) -> Tensor:
+        """The channels of some edges, or of all, from the labels of all edges but those `without`. (n, d)"""
+        found = self.sums(self.windows, rows, without).float()
+        shares = []
+        parts = torch.split(found, [*map(_label_width, self.targets)], dim=-1)
+        for target, sums in zip(self.targets, parts, strict=True):
+            number = sums[..., 1:] if target.is_number else sums.sum(-1, keepdim=True)  # of known labels
+            shares.append(sums / (number + 1))
+        return _by_group(torch.cat(shares, dim=-1), self.directed).flatten(1)
+
+
+def _by_group(values: Tensor, directed: bool) -> Tensor:
+    """Values of each group (n, GROUPS, ...), of the two ends of an edge that has no direction in any order."""
+    if directed:
+        return values
+    first, second, pair = values.unbind(1)
+    return torch.stack([first + second, (first - second).abs(), 2 * pair], dim=1) / 2
+
+
+def _find_windows(graph: Graph, directed: bool) -> TimeWindows:
+    if graph.times is None:
+        raise DataError("the edges of the graph have no times, expected a time for each, as in training")
+    return TimeWindows.of(graph, directed)
+
+
 def _label_width(target: Target) -> int:
     return 2 if target.is_number else len(target.classes)
 
@@ -178,3 +270,20 @@ def positional_encoding(features: Tensor, incidence: Incidence, steps: int) -> T
 
 def _incidence(graphs: GraphSet) -> Incidence:
     return Incidence(graphs.global_ends, graphs.num_nodes)
+
+
+def choose_widths(graph: Graph | GraphSet, rows: Tensor | None = None) -> list[float]:
+    """Widths of windows, from the quantiles of the gaps between events that follow each other at a node.
+
+    Args:
+        graph: whose edges have times.
+        rows: the edges whose gaps count; all if None.
+    """
+    whole = graph if isinstance(graph, Graph) else graph.whole
+    gaps = _find_windows(whole, directed=True).gaps(rows)[:, :4].flatten()
+    gaps = gaps[gaps.isfinite() & (gaps > 0)]
+    if len(gaps) == 0:
+        return []
+    ordered = gaps.sort().values
+    found = [float(ordered[int(share * (len(ordered) - 1))]) for share in QUANTILES]
+    return sorted(set(found))

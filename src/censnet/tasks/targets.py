@@ -154,8 +154,10 @@ class Target(BaseModel):
         if kind in ("regression", "oriented"):
             notation = notation or notation_of(labels)
             if kind == "oriented":
-                return cls._fit_oriented(labels, level, column, chosen, notation)
-            return cls._fit_number(labels, level, column, chosen, reason, notation)
+                found = _oriented_statistics(labels, table, column, chosen, notation)
+            else:
+                found = _number_statistics(labels, table, column, chosen, reason, notation)
+            return cls(level=level, column=column, kind=kind, notation=notation, **found)
         codes, words = encode_labels(labels)
         counts = np.bincount(codes[codes >= 0], minlength=len(words))
         if len(words) == 0:
@@ -186,84 +188,6 @@ class Target(BaseModel):
             reason = f"{reason}; classes without a row to train on: {len(words) - seen} of {len(words)}"
         form = label_dtype(labels, words)
         return cls(level=level, column=column, kind=kind, classes=classes, form=form, reason=reason)
-
-    @classmethod
-    def _fit_number(
-        cls,
-        labels: pd.Series[Any],
-        level: Level,
-        column: str,
-        rows: IntArray,
-        reason: str,
-        notation: Notation | None,
-    ) -> Target:
-        table = Level(level).table
-        numbers, bad, censoring = read_finite(labels, table, column, notation)
-        exact = np.ones(len(numbers), bool) if censoring is None else censoring == 0
-        present = ~np.isnan(numbers)
-        known = numbers[present]
-        if len(known) == 0:
-            found = f"none is a number, the first is {quote(labels.iloc[bad[0]])}" if len(bad) else "all are missing"
-            raise DataError(f"has no label that can be learned: {found}", table, column=column)
-        if known.min() == known.max() and (censoring is None or np.ptp(censoring[present]) == 0):
-            raise DataError(f"is {known[0]:g} in each labeled row, expected numbers that differ", table, column=column)
-        if len(bad):
-            left = f"{count(len(bad), 'label')} {plural(len(bad), 'is')} no number and left out"
-            reason = f"{reason}; {left}, the first {quote(labels.iloc[bad[0]])}"
-        if censoring is not None:
-            below, above = int((censoring < 0).sum()), int((censoring > 0).sum())
-            limits = f"{below + above:,} of {count(len(known), 'label')} {plural(below + above, 'is')} censored"
-            reason = f"{reason}; {limits} ({below:,} <, {above:,} >), where only the wrong side costs"
-        labeled = rows[present[rows]]
-        _check_some(present[rows], table, column)
-        measured = labeled[exact[labeled]]
-        if len(measured) == 0:
-            measured, reason = labeled, f"{reason}; no training row has a number that is none"
-        train = numbers[measured]
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, scale = float(train.mean()), float(train.std())
-        if not (np.isfinite(mean) and np.isfinite(scale)):
-            raise DataError(f"holds numbers as large as {np.abs(train).max():.3g}, expected some that can be squared: "
-                            "divide them first", table, column=column)  # fmt: skip
-        if scale < 1e-12 * max(abs(mean), np.finfo(np.float64).tiny):  # all the same, but for rounding
-            scale, reason = 1.0, f"{reason}; all training rows have the same number"
-        low, high = _range(train, numbers[labeled], None if censoring is None else censoring[labeled])
-        return cls(
-            level=level,
-            column=column,
-            kind="regression",
-            mean=mean,
-            scale=scale,
-            low=low,
-            high=high,
-            notation=notation,
-            reason=reason,
-        )
-
-    @classmethod
-    def _fit_oriented(
-        cls, labels: pd.Series[Any], level: Level, column: str, rows: IntArray, notation: Notation | None
-    ) -> Target:
-        """A number that is scaled by its root mean square and never centered: the sign of each row is arbitrary."""
-        table = Level(level).table
-        numbers = read_oriented(labels, table, column, notation)
-        _check_some(~np.isnan(numbers[rows]), table, column)
-        train = numbers[rows][~np.isnan(numbers[rows])]
-        largest = float(np.abs(train).max())
-        scale = float(np.sqrt(np.square(train / (largest or 1.0)).mean())) * largest
-        reason = "as asked; its sign follows the order of the two ends"
-        if (train >= 0).all() or (train <= 0).all():
-            reason += ", and is the same in all training rows"
-        return cls(
-            level=level,
-            column=column,
-            kind="oriented",
-            scale=scale or 1.0,
-            low=-largest,
-            high=largest,
-            notation=notation,
-            reason=reason if scale else f"{reason}; it is 0 in all training rows",
-        )
 
     def encode(self, labels: pd.Series[Any]) -> Tensor:
         """Encoded labels, for each row: 0 or 1, the number of the class, or the standardized number; NaN if unknown.
@@ -332,6 +256,59 @@ def target_range(targets: Sequence[Target]) -> Tensor | None:
         torch.tensor(columns, dtype=torch.float32, device="cpu").t().contiguous()
     )  # also where models are built without memory
     return limits if bool(limits.isfinite().any()) else None
+
+
+def _number_statistics(
+    labels: pd.Series[Any], table: str, column: str, rows: IntArray, reason: str, notation: Notation | None
+) -> dict[str, Any]:
+    """The scaling of a target of numbers, their range, and the reason with what is remarkable of the labels."""
+    numbers, bad, censoring = read_finite(labels, table, column, notation)
+    exact = np.ones(len(numbers), bool) if censoring is None else censoring == 0
+    present = ~np.isnan(numbers)
+    known = numbers[present]
+    if len(known) == 0:
+        found = f"none is a number, the first is {quote(labels.iloc[bad[0]])}" if len(bad) else "all are missing"
+        raise DataError(f"has no label that can be learned: {found}", table, column=column)
+    if known.min() == known.max() and (censoring is None or np.ptp(censoring[present]) == 0):
+        raise DataError(f"is {known[0]:g} in each labeled row, expected numbers that differ", table, column=column)
+    if len(bad):
+        left = f"{count(len(bad), 'label')} {plural(len(bad), 'is')} no number and left out"
+        reason = f"{reason}; {left}, the first {quote(labels.iloc[bad[0]])}"
+    if censoring is not None:
+        below, above = int((censoring < 0).sum()), int((censoring > 0).sum())
+        limits = f"{below + above:,} of {count(len(known), 'label')} {plural(below + above, 'is')} censored"
+        reason = f"{reason}; {limits} ({below:,} <, {above:,} >), where only the wrong side costs"
+    labeled = rows[present[rows]]
+    _check_some(present[rows], table, column)
+    measured = labeled[exact[labeled]]
+    if len(measured) == 0:
+        measured, reason = labeled, f"{reason}; no training row has a number that is none"
+    train = numbers[measured]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, scale = float(train.mean()), float(train.std())
+    if not (np.isfinite(mean) and np.isfinite(scale)):
+        raise DataError(f"holds numbers as large as {np.abs(train).max():.3g}, expected some that can be squared: "
+                        "divide them first", table, column=column)  # fmt: skip
+    if scale < 1e-12 * max(abs(mean), np.finfo(np.float64).tiny):  # all the same, but for rounding
+        scale, reason = 1.0, f"{reason}; all training rows have the same number"
+    low, high = _range(train, numbers[labeled], None if censoring is None else censoring[labeled])
+    return {"mean": mean, "scale": scale, "low": low, "high": high, "reason": reason}
+
+
+def _oriented_statistics(
+    labels: pd.Series[Any], table: str, column: str, rows: IntArray, notation: Notation | None
+) -> dict[str, Any]:
+    """The same of oriented numbers, scaled by their root mean square, never centered: each sign is arbitrary."""
+    numbers = read_oriented(labels, table, column, notation)
+    _check_some(~np.isnan(numbers[rows]), table, column)
+    train = numbers[rows][~np.isnan(numbers[rows])]
+    largest = float(np.abs(train).max())
+    scale = float(np.sqrt(np.square(train / (largest or 1.0)).mean())) * largest
+    reason = "as asked; its sign follows the order of the two ends"
+    if (train >= 0).all() or (train <= 0).all():
+        reason += ", and is the same in all training rows"
+    reason = reason if scale else f"{reason}; it is 0 in all training rows"
+    return {"scale": scale or 1.0, "low": -largest, "high": largest, "reason": reason}
 
 
 def _choose_positive(

@@ -20,6 +20,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.sampling import Subgraph, induced_subgraph, proportional_batches, sample_neighbors
 from censnet.settings.schema import TrainingSettings
+from censnet.tasks.inputs import LabelWindows
 from censnet.text import count
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.task_data import TaskData, graphs_with
@@ -68,7 +69,8 @@ class Batches(Protocol):
 class FullBatch:
     """Full-batch training: every step has the whole graph, and an epoch is one step.
 
-    Where known labels are inputs, a step hides those of some training rows, which it predicts, and shows the others.
+    Where known labels are inputs, a step hides those of some training rows, which it predicts, and shows the others. Of
+    edges that are split by time these are the rows after a moment, as in validation and test.
     """
 
     def __init__(self, task_data: TaskData, balanced: bool, hidden_ratio: float = 0.0) -> None:
@@ -98,9 +100,12 @@ class FullBatch:
         for level, every in self.batch.rows.items():
             taken = torch.arange(len(every), device=every.device)
             if level in known:
-                hidden = _draw(len(every), self.hidden_ratio, generator).to(every.device)
-                shown[level] = self.task_data.training_rows(level).index_fill(0, every[hidden], False)
-                taken = hidden
+                if level == "edge" and self.task_data.is_by_time:
+                    taken = _draw_latest(self.task_data, every, self.hidden_ratio, generator)
+                    shown[level] = self.task_data.known_before(every[taken])
+                else:
+                    taken = _draw(len(every), self.hidden_ratio, generator).to(every.device)
+                    shown[level] = self.task_data.training_rows(level).index_fill(0, every[taken], False)
             if self.balanced:
                 drawn = sample_balanced(self.batch.labels[level][taken], len(taken), generator)
                 taken = taken[drawn]
@@ -192,6 +197,12 @@ class SampledSubgraphs:
         self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
         self.hidden_ratio = settings.hidden_label_ratio
         self.rows = (task_data.parts[self.level][:, 0] == 0).nonzero().squeeze(1)
+        inputs = task_data.inputs
+        self.by_time = self.level == "edge" and "edge" in task_data.known_levels and task_data.is_by_time
+        self.windows: LabelWindows | None = None  # those of a subgraph would lack the edges that are not sampled
+        if inputs is not None and inputs.window_width:
+            training = task_data.training_rows("edge")
+            self.windows = inputs.label_windows(self.graph, task_data.labels["edge"], training)
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.settings.sampling == "proportional":
@@ -203,18 +214,28 @@ class SampledSubgraphs:
         else:
             order = torch.randperm(len(self.rows), generator=generator).to(self.rows.device)
         size = self.settings.batch_size_for(len(self.rows))
-        return even_batches(self.rows[order], size)[: self.settings.max_steps_per_epoch]
+        batches = even_batches(self.rows[order], size)[: self.settings.max_steps_per_epoch]
+        return [self._latest(len(batch), generator) for batch in batches] if self.by_time else batches
+
+    def _latest(self, count: int, generator: torch.Generator) -> Tensor:
+        """So many training edges at random among those after a moment, so that the labels before it can be shown."""
+        latest = _draw_latest(self.task_data, self.rows, self.hidden_ratio, generator)
+        return self.rows[latest[torch.randperm(len(latest), generator=generator)[:count].to(latest.device)]]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         if self.settings.sampling == "proportional":
             subgraph = induced_subgraph(self.graph, chosen)
             batch = self._batch(subgraph, *self._training_rows(subgraph, list(self.task_data.parts)))
             return self._show(batch, subgraph, generator, seeds=False)
-        subgraph = sample_neighbors(self.graph, chosen, self.level, self.fanout, generator)
+        subgraph = self.sample(chosen, generator)
         others = [level for level in self.task_data.parts if level != self.level]
         rows, numbers = self._training_rows(subgraph, others)
         rows, numbers = {**rows, self.level: subgraph.seeds}, {**numbers, self.level: chosen}
         return self._show(self._batch(subgraph, rows, numbers), subgraph, generator)
+
+    def sample(self, chosen: Tensor, generator: torch.Generator) -> Subgraph:
+        """The sampled neighborhoods of some seeds."""
+        return sample_neighbors(self.graph, chosen, self.level, self.fanout, generator)
 
     def _show(self, batch: Batch, subgraph: Subgraph, generator: torch.Generator, seeds: bool = True) -> Batch:
         """Show the known labels of a subgraph, but for those of the rows in the loss.
@@ -224,7 +245,7 @@ class SampledSubgraphs:
         inputs, task_data = self.task_data.inputs, self.task_data
         if inputs is None or not inputs.known:
             return batch
-        shown, known = {}, {}
+        shown, known, before = {}, {}, None
         rows, labels, censoring = dict(batch.rows), dict(batch.labels), dict(batch.censoring)
         for level in inputs.levels:
             every = subgraph.nodes if level == "node" else subgraph.edges
@@ -235,8 +256,15 @@ class SampledSubgraphs:
                         found[level] = found[level][hidden]
             training = task_data.parts[level][every, 0] == 0
             shown[level] = training.index_fill(0, rows[level], False)
+            if level == "edge" and self.by_time and seeds:
+                before = task_data.known_before(every[rows[level]])
+                shown[level] = before[every]
             known[level] = task_data.labels[level][every]
-        graph = inputs.show(batch.graph, known, shown)
+        windows = None
+        if "edge" in rows and self.windows is not None:
+            hidden = subgraph.edges[rows["edge"]] if before is None else (~before).nonzero().squeeze(1)
+            windows = self.windows(subgraph.edges, without=hidden)
+        graph = inputs.show(batch.graph, known, shown, windows)
         return replace(batch, graph=graph, rows=rows, labels=labels, censoring=censoring)
 
     def _training_rows(self, subgraph: Subgraph, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -353,6 +381,14 @@ def _draw(count: int, share: float, generator: torch.Generator) -> Tensor:
     if count:
         share = max(share, float(draw.min()))
     return (draw <= share).nonzero().squeeze(1)
+
+
+def _draw_latest(task_data: TaskData, edges: Tensor, share: float, generator: torch.Generator) -> Tensor:
+    """Of some edges those from a moment on, as indices: in the mean this share of them, and twice as many at most."""
+    assert task_data.graph.times is not None
+    times = task_data.graph.times[edges]
+    share = min(1.0, 2 * share) * float(torch.rand(1, generator=generator))
+    return (times >= times.sort().values[int((1 - share) * (len(times) - 1))]).nonzero().squeeze(1)
 
 
 def even_batches(rows: Tensor, size: int) -> list[Tensor]:

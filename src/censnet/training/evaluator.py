@@ -125,6 +125,8 @@ class Evaluator:
             if level in task_data.censoring:
                 self.censoring[level] = task_data.censoring[level][rows].cpu()
         shown = {level: task_data.training_rows(level) for level in task_data.known_levels}
+        if part == "validation":
+            shown = {level: task_data.known_for(part, level) for level in shown}
         self.graph = task_data.show_labels(shown)  # training labels are known when others are predicted
 
     def __call__(self, model: Model) -> list[Scores]:

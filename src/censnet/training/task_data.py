@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,13 +14,14 @@ from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import PARTS, Split
 from censnet.levels import Level
 from censnet.nn.model import Model
+from censnet.ops.caching import cached
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings import build
 from censnet.settings.build import MakeEncoder
 from censnet.settings.oriented import FeatureStatistics, is_oriented
 from censnet.settings.schema import ModelSettings, Settings
-from censnet.tasks.inputs import ModelInputs
+from censnet.tasks.inputs import ModelInputs, choose_widths
 from censnet.tasks.targets import Target
 
 
@@ -41,6 +43,8 @@ class TaskData:
             without censored labels is absent.
         inputs: the inputs beside the features of the data that `graph` has; None if it has none yet.
         zeros: what the number 0 is in each feature of nodes and of edges; NaN for a feature that is no number.
+        widths: of the windows in time (`tasks.inputs`); none if edges have no times.
+        label_delay: time after an edge from which on its label is known, in the unit of the times of the graph.
 
     Shape:
         labels, censoring (n, k), parts (n, members), soft_labels (n, members, classes), soft_label_weight and each
@@ -59,6 +63,41 @@ class TaskData:
     censoring: Mapping[str, Tensor] = field(default_factory=dict)
     inputs: ModelInputs | None = None
     zeros: tuple[Tensor, Tensor] | None = None
+    widths: Sequence[float] = ()
+    label_delay: float = 0.0
+
+    @cached
+    def is_by_time(self) -> bool:
+        """Whether edges are split by time: those of each part are before all of the next."""
+        times, parts = self.graph.times, self.parts.get("edge")
+        if times is None or parts is None:
+            return False
+        groups = [times[parts[:, 0] == code] for code in range(len(PARTS))]
+        groups = [group for group in groups if len(group)]
+        return len(groups) > 1 and all(bool(a.max() <= b.min()) for a, b in itertools.pairwise(groups))
+
+    def known_for(self, part: str, level: str) -> Tensor:
+        """Which labels of a level are known when validation or test rows are predicted: those of the parts before. (n,)
+
+        Where the split is by time, the label of an edge is known from `label_delay` after it, and the rows of a part
+        are predicted at the time of the first of them.
+        """
+        own, code = self.parts[level], PARTS.index(part)
+        known = ((own >= 0) & (own < code)).any(1) & ~self.labels[level].isnan().all(1)
+        asked = (own == code).any(1)
+        if level != "edge" or not self.label_delay or not bool(asked.any()) or not self.is_by_time:
+            return known
+        return known & self._is_known(asked)
+
+    def known_before(self, edges: Tensor) -> Tensor:
+        """Which labels of training edges are known at the time of the first of some edges. (E,)"""
+        return self.training_rows("edge") & self._is_known(edges)
+
+    def _is_known(self, edges: Tensor) -> Tensor:
+        """Whether the label of each edge is known at the time of the first of some edges. (E,)"""
+        times = self.graph.times
+        assert times is not None
+        return times + self.label_delay < times[edges].min()
 
     @property
     def members(self) -> int:
@@ -96,7 +135,7 @@ class TaskData:
         """The same with the inputs that a model of these settings has beside the features of the data."""
         if self.inputs is not None:
             return self
-        inputs = build.model_inputs(settings, self.targets, self.node_features)
+        inputs = build.model_inputs(settings, self.targets, self.node_features, self.widths)
         return replace(self, graph=inputs.add(self.graph), inputs=inputs)
 
     @property
@@ -168,6 +207,7 @@ def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncod
         odd_width=graph.odd_width,
         link=task_data.links is not None,
         node_features=task_data.node_features,
+        widths=task_data.widths,
         graph_width=graph.graph_width,
         reference_size=reference_size,
         statistics=statistics,
@@ -216,7 +256,11 @@ def graphs_with(graph: GraphSet, parts: Mapping[str, Tensor], code: int) -> Tens
 
 
 def make_task_data(
-    dataset: Dataset, targets: Sequence[Target], splits: Sequence[Mapping[str, Split]], links: LinkSplit | None
+    dataset: Dataset,
+    targets: Sequence[Target],
+    splits: Sequence[Mapping[str, Split]],
+    links: LinkSplit | None,
+    label_delay: float = 0.0,
 ) -> TaskData:
     """Encode the labels and the split of a data set.
 
@@ -225,6 +269,7 @@ def make_task_data(
         targets: what is predicted.
         splits: for each member, level -> the split of its input rows.
         links: the links to predict, if any are.
+        label_delay: time after an edge from which on its label is known.
     """
     encoded: dict[str, Tensor] = {}
     parts: dict[str, Tensor] = {}
@@ -254,7 +299,14 @@ def make_task_data(
                     found[level] = found[level][links.rows.train]
     own = dataset.schema.nodes.structure == "none" and _differ(graph.nodes)
     zeros = torch.tensor(dataset.schema.nodes.zeros), torch.tensor(dataset.schema.edges.zeros)
-    return TaskData(graph, targets, encoded, parts, links, node_features=own, censoring=censoring, zeros=zeros)
+    widths = list[float]()
+    if graph.times is not None and graph.num_edges:
+        training = (parts["edge"] == 0).any(1).nonzero().squeeze(1) if "edge" in parts else None
+        widths = choose_widths(graph, training)
+    return TaskData(
+        graph, targets, encoded, parts, links, node_features=own, censoring=censoring, zeros=zeros, widths=widths,
+        label_delay=label_delay,
+    )  # fmt: skip
 
 
 def _differ(rows: Tensor) -> bool:

@@ -167,6 +167,7 @@ class LanczosNet(nn.Module):
         hidden: channels between the layers.
         short, long: the powers of S. Those of the citation graphs are not in the authors' code, which has no such task.
         dropout: before each layer.
+        filter_width: units of the perceptrons.
     """
 
     def __init__(
@@ -177,9 +178,10 @@ class LanczosNet(nn.Module):
         short: Sequence[int] = (1, 2, 3, 5),
         long: Sequence[int] = (10, 20, 30),
         dropout: float = 0.5,
+        filter_width: int = 128,
     ) -> None:
         super().__init__()
-        self.long, self.dropout = tuple(long), dropout
+        self.long, self.dropout, self.filter_width = tuple(long), dropout, filter_width
         self.first = MultiScale(graph.node_width, hidden, short, len(long))
         self.second = MultiScale(hidden, out_width, short, len(long))
 
@@ -193,16 +195,15 @@ class LNet(LanczosNet):
 
     Args:
         steps: K.
-        filter_width: units of the perceptrons.
         options: of `LanczosNet`.
     """
 
     options_of = LanczosNet
 
-    def __init__(self, graph: Graph, out_width: int, steps: int = 20, filter_width: int = 128, **options: Any) -> None:
+    def __init__(self, graph: Graph, out_width: int, steps: int = 20, **options: Any) -> None:
         super().__init__(graph, out_width, **options)
         self.steps, num_long = steps, len(self.long)
-        self.filters = nn.ModuleList(mlp(num_long, filter_width, num_long, depth=3) for _ in range(2))
+        self.filters = nn.ModuleList(mlp(num_long, self.filter_width, num_long, depth=3) for _ in range(2))
 
     def inputs(self, graph: Graph) -> tuple[Tensor, ...]:
         """The features, S, and its Ritz values and vectors."""
@@ -242,27 +243,19 @@ class AdaLNet(LanczosNet):
     make the long scales larger than all others, while Q still turns with every change of the affinity.
 
     Args:
-        steps, filter_width: as in `LNet`.
+        steps: as in `LNet`.
         embedding: channels of f.
         options: of `LanczosNet`.
     """
 
     options_of = LanczosNet
 
-    def __init__(
-        self,
-        graph: Graph,
-        out_width: int,
-        steps: int = 10,
-        filter_width: int = 128,
-        embedding: int = 32,
-        **options: Any,
-    ) -> None:
+    def __init__(self, graph: Graph, out_width: int, steps: int = 10, embedding: int = 32, **options: Any) -> None:
         super().__init__(graph, out_width, **options)
         self.steps = min(steps, graph.num_nodes)
         self.embed = nn.Linear(graph.node_width, embedding, bias=False)
         nn.init.xavier_uniform_(self.embed.weight)
-        self.filters = nn.ModuleList(mlp(self.steps**2, filter_width, self.steps**2, depth=1) for _ in self.long)
+        self.filters = nn.ModuleList(mlp(self.steps**2, self.filter_width, self.steps**2, depth=1) for _ in self.long)
         for learned in self.filters:  # a long scale is 0 at initialization
             for parameter in cast(nn.Sequential, learned)[-1].parameters():
                 nn.init.zeros_(parameter)

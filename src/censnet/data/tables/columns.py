@@ -107,7 +107,7 @@ def read_booleans(values: pa.ChunkedArray) -> Parsed:
     words = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(values)))
     true, false = (pc.is_in(words, value_set=pa.array(known)) for known in (_TRUE, _FALSE))
     numbers = np.where(_mask(true), 1.0, np.where(_mask(false), 0.0, np.nan))
-    return Parsed(numbers, np.flatnonzero(np.isnan(numbers) & ~_missing(values)))
+    return Parsed(numbers, np.flatnonzero(np.isnan(numbers) & ~missing_rows(values)))
 
 
 def read_dates(values: pa.ChunkedArray) -> Parsed:
@@ -125,13 +125,13 @@ def read_dates(values: pa.ChunkedArray) -> Parsed:
     stamps = pd.to_datetime(values.to_pandas(), errors="coerce", format="ISO8601", utc=True)
     numbers = stamps.dt.as_unit("ms").astype("int64").to_numpy() / 1e3
     numbers[stamps.isna().to_numpy()] = np.nan
-    return Parsed(numbers, np.flatnonzero(np.isnan(numbers) & ~_missing(values)))
+    return Parsed(numbers, np.flatnonzero(np.isnan(numbers) & ~missing_rows(values)))
 
 
 def read_vectors(values: pa.ChunkedArray, width: int) -> Parsed:
     """A row of `width` numbers from each list, or from text such as `[1, 2, 3]`; another length is bad."""
     numbers = np.full((len(values), width), np.nan)
-    absent = _missing(values)
+    absent = missing_rows(values)
     if pa.types.is_string(values.type):
         text = pc.utf8_trim_whitespace(values)
         lists = pc.match_substring_regex(text, _LIST)
@@ -186,7 +186,7 @@ _NONE: IntArray = np.zeros(0, np.int64)
 
 
 def _all_bad(values: pa.ChunkedArray) -> Parsed:
-    return Parsed(np.full(len(values), np.nan), np.flatnonzero(~_missing(values)))
+    return Parsed(np.full(len(values), np.nan), np.flatnonzero(~missing_rows(values)))
 
 
 def _without_infinite(numbers: Array, bad: IntArray) -> Parsed:
@@ -230,7 +230,8 @@ def _mask(values: pa.ChunkedArray) -> BoolArray:
     return np.asarray(pc.fill_null(values, False).to_numpy(), dtype=bool)
 
 
-def _missing(values: pa.ChunkedArray) -> BoolArray:
+def missing_rows(values: pa.ChunkedArray) -> BoolArray:
+    """A mask of the rows without a value, or with a word such as NA."""
     missing = np.asarray(pc.is_null(values, nan_is_null=True).to_numpy(), dtype=bool)
     if pa.types.is_string(values.type):
         missing |= _mask(pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(MISSING)))
@@ -251,12 +252,12 @@ def _to_numpy(values: pa.ChunkedArray | pa.Array) -> Array:
 def _numbers_in_text(values: pa.ChunkedArray, notation: Notation | None) -> Parsed:
     text = pc.utf8_trim_whitespace(values)
     numeric = pc.match_substring_regex(text, f"^{NUMBER}$")
-    bad = np.flatnonzero(~_mask(numeric) & ~_missing(text))
+    bad = np.flatnonzero(~_mask(numeric) & ~missing_rows(text))
     if notation is None:  # found from commas, which none of the others has
         notation = find_notation(text) if len(bad) else "point"
     if notation == "comma":  # 1.175 is read otherwise, too
         numeric = pc.match_substring_regex(text, r"^[+-]?[0-9]+(?:[eE][+-]?[0-9]{1,3})?$")
-        bad = np.flatnonzero(~_mask(numeric) & ~_missing(text))
+        bad = np.flatnonzero(~_mask(numeric) & ~missing_rows(text))
     numbers = _cast_numbers(pc.if_else(numeric, text, pa.scalar(None, pa.string())))
     if len(bad):  # commas are looked for in these alone
         chosen, plain = to_plain(text.take(pa.array(bad)), notation)

@@ -30,7 +30,7 @@ from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import EdgeForm, TableSchema
 from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError, quote
-from censnet.ops.arrays import FloatArray, IntArray
+from censnet.ops.arrays import Array, FloatArray, IntArray, unique_inverse
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SAMPLE = 256
@@ -151,6 +151,7 @@ class EdgeRows:
         ends: the two nodes of each usable row.
         num_nodes: N.
         oriented: the columns of labels that change sign with the order of the ends.
+        times: of each row of the table, if edges have times: two rows of different times are two edges.
     """
 
     frame: pd.DataFrame
@@ -163,6 +164,7 @@ class EdgeRows:
     ends: IntArray
     num_nodes: int
     oriented: Collection[str] = ()
+    times: Array | None = None
 
     @cached_property
     def schema(self) -> TableSchema:
@@ -179,6 +181,9 @@ class EdgeRows:
         features = features if len(self.rows) == len(features) else features[self.rows]
         if self.schema.odd_width:
             features[:, -self.schema.odd_width :] *= end_signs(self.ends)[:, None]
+        if self.times is not None:
+            moment = unique_inverse(self.times[self.rows])[1].astype(np.float32)
+            features = np.column_stack([features, moment])
         return features
 
     @property

@@ -21,6 +21,7 @@ NoteKind = Literal[
     "training",  # why none would begin
     "direction",  # of edges, and where it comes from
     "oriented",  # numbers of edges whose sign seems to follow the order of the ends
+    "time",  # of edges, and how it is read
     "size",  # graphs larger than those of the training
 ]
 

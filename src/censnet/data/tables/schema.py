@@ -21,6 +21,7 @@ from censnet.data.tables.columns import DECIMAL_COMMA, USED
 from censnet.data.tables.feature_encoding import Column
 from censnet.data.tables.keys import TABLES
 from censnet.data.tables.number_notation import Notation
+from censnet.data.tables.times import TimeColumn
 from censnet.errors import DataError
 from censnet.levels import COLUMN_LEVELS, Level
 
@@ -142,6 +143,7 @@ class Schema(BaseModel):
         reading: how SMILES become molecules.
         graph_columns: the columns of `graphs` that are features of each graph.
         descriptors: the descriptors of molecules that are, each as a column.
+        time: the column of edges that says when each one happened, if the user named one.
 
     Example:
         >>> import pandas as pd
@@ -167,6 +169,7 @@ class Schema(BaseModel):
     reading: MoleculeReading = MoleculeReading()
     graph_columns: list[str] = Field(default_factory=list)
     descriptors: TableSchema = Field(default_factory=TableSchema)
+    time: TimeColumn | None = None
 
     @model_validator(mode="before")
     @classmethod
