@@ -61,6 +61,15 @@ def setting_option(name: str, value: object) -> str:
     return f"--set {name}={value}" if FLAGS.get() else f"settings={{{name!r}: {value!r}}}"
 
 
+def time_option(column: str) -> str:
+    """The column of times.
+
+    >>> time_option("paid at")
+    "time='paid at'"
+    """
+    return f"--time {shlex.quote(column)}" if FLAGS.get() else f"time={column!r}"
+
+
 def target_option(target: str) -> str:
     """A target.
 

@@ -16,7 +16,7 @@ from censnet.console import Text
 from censnet.data.splits.split_file import PARTS
 from censnet.levels import Level
 from censnet.pipeline.replicates import Replicates
-from censnet.runs.run import COUNTS, Run
+from censnet.runs.run import COUNTS, FIXED_LABELS, Run
 from censnet.selection.candidates import Candidate
 from censnet.tasks.decision import RANKS
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
@@ -39,6 +39,9 @@ def run_screen(run: Run) -> RenderableType:
     _add_candidates(facts, [run])
     facts.add_row("time", f"{_seconds(provenance.seconds)} on {provenance.device}")
     _add_findings(facts, run)
+    if FIXED_LABELS in run.metrics:
+        told = f"each edge is scored as in a stream, with every label that arrived before it; {FIXED_LABELS}: with none"
+        facts.add_row("labels", f"{told} that came after validation")
     place = run.path or Path(".")
     return Group(
         _title(place, run),
@@ -120,7 +123,7 @@ def _positives(run: Run) -> Iterable[RenderableType]:
 
 def score_tables(scores: Scores, monitor: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
     """Metrics by split for each level, the monitored one first; then the monitored one of each column, if a mean."""
-    parts = [part for part in (*PARTS, "all", "new") if part in scores]
+    parts = [part for part in (*PARTS, FIXED_LABELS, "all", "new") if part in scores]
     for level in dict.fromkeys(level for part in parts for level in scores[part]):
         mine = {part: scores[part].get(level, {}) for part in parts}
         every = list(dict.fromkeys(name for values in mine.values() for name in values))
@@ -235,9 +238,10 @@ def _add_candidates(facts: Table, runs: Sequence[Run]) -> None:
 
 def _describe(one: Candidate, candidates: Sequence[Candidate]) -> str:
     """What distinguishes a candidate from the others."""
+    counts = len({other.label_features for other in candidates}) > 1
+    words = ["counts of known labels" if one.label_features else "no counts of known labels"] * counts
     if one.recipe == "high_label" and any(other.recipe != "high_label" for other in candidates):
-        return "the high-label recipe"
-    words = []
+        return " with ".join(["the high-label recipe", *words * one.label_features])
     if len({other.gates for other in candidates}) > 1:
         words.append("learned gates" if one.gates == "learned" else "frozen gates")
     if any(other.pseudo_label_weight for other in candidates):
