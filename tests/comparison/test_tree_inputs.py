@@ -8,7 +8,7 @@ import samples
 from censnet.comparison.edge_features import edge_features
 from censnet.comparison.node_features import graph_features
 from censnet.comparison.tree_graph import TreeGraph
-from censnet.comparison.tree_inputs import edge_times, tree_graph
+from censnet.comparison.tree_inputs import edge_times, is_by_time, tree_graph
 from censnet.comparison.tree_labels import label_sums
 from censnet.levels import Level
 from censnet.ops.graph_set import GraphSet
@@ -111,4 +111,10 @@ def test_times_are_those_of_the_split_or_of_a_column_of_dates():
     by_turn = edge_times(prepare(edges, "edge:late", changes={"data.split": "time", "data.split_column": "turn"}))
     assert by_turn is not None
     assert set(by_turn) == set(range(0, 36, 3))
+    of_data = prepare(edges, "edge:late", changes={"data.time": "turn"})
+    times = edge_times(of_data)
+    assert times is not None
+    assert set(times) == set(range(0, 36, 3))
+    assert is_by_time(of_data)
+    assert not is_by_time(prepare(edges, "edge:late"))
     assert edge_times(prepare(edges.drop(columns=["day"]), "edge:late")) is None

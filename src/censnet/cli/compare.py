@@ -46,6 +46,9 @@ def compare(
     preset: Preset = "strong",
     change: Changes = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="When each edge happened, as in `censnet train`.")
+    ] = None,
     column: Column = None,
     device: Device = None,
     directed: Directed = None,
@@ -69,13 +72,14 @@ def compare(
 
     if to is not None and not to.name.lower().endswith(SUFFIXES):
         raise ArgumentError(f"--to is {to}, expected the name of a table, which ends in {', '.join(SUFFIXES)}")
+    changes = parse_changes(change or ()) | ({} if time is None else {"data.time": time})
     targets = target or default_targets(data)
     usual = default_run_dir(data, targets)
     folder = out or usual.with_name(f"{usual.name}-comparison")
     again = [*sys.argv[1:], *([] if resume else ["--resume"])]
     with handle_interrupt(folder, again):
         found = compare(
-            data, targets, folder, seeds=seeds, preset=preset, settings=parse_changes(change or ()), seed=seed,
+            data, targets, folder, seeds=seeds, preset=preset, settings=changes, seed=seed,
             device=device, strict=strict, overrides=parse_overrides(column), progress=not quiet, directed=directed,
             if_exists="resume" if resume else "overwrite" if overwrite else "error",
         )  # fmt: skip

@@ -72,7 +72,9 @@ def read_columns(features: Tensor, schema: TableSchema, level: str) -> tuple[pd.
 
 def edge_times(prepared: Prepared) -> Array | None:
     """The time of each edge, where a column says it: that of the split, or one of dates, or one of that name."""
-    data, settings = prepared.data, prepared.settings.data
+    data, settings, known = prepared.data, prepared.settings.data, prepared.task_data.graph.times
+    if known is not None:
+        return np.asarray(known.numpy())
     chosen = settings.split_column if settings.split == "time" else None
     if prepared.links is not None:  # whose edges are not those of the table
         return None
@@ -86,7 +88,7 @@ def edge_times(prepared: Prepared) -> Array | None:
 
 def is_by_time(prepared: Prepared) -> bool:
     """Whether the split is ordered by time."""
-    return prepared.settings.data.split == "time"
+    return any(split.source.startswith("by time") for split in prepared.splits.values())
 
 
 def _read_times(data: Dataset, name: str) -> Array | None:

@@ -61,9 +61,7 @@ def explain_rows(
 ) -> list[Explained]:
     """Explain rows of one target. The arguments are those of `Predictor.explain`."""
     if any(getattr(model.encoder, "reads_times", False) for model in run.models):
-        raise RunError(
-            "the model reads edges in the order of time, expected one that does not: it is not explained yet"
-        )
+        raise RunError("the model reads edges in the order of time: such models are not explained yet")
     level, known = str(target.level), run.known_labels(dataset)
     if rows is not None:
         asked = [rows] if isinstance(rows, str | int) else rows
