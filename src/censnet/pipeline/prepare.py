@@ -24,6 +24,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
 from censnet.option_names import column_option
+from censnet.pipeline.causal import resolve_causal
 from censnet.pipeline.ego_marks import resolve_ego_marks
 from censnet.pipeline.resolve import resolve_recipes, section_of
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
@@ -195,6 +196,7 @@ def prepare_typed(
     targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
     task_data = make_task_data(dataset, targets, [splits], links, label_delay(dataset.schema, settings.data))
     settings = resolve_ego_marks(task_data, settings, changed, dataset.schema.smiles is not None)
+    settings = resolve_causal(task_data, settings, changed)
     recipes = resolve_recipes(task_data, settings, changed, dataset, splits.values())
     settings = recipes[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:

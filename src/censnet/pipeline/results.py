@@ -20,7 +20,7 @@ from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
 from censnet.runs.novelty import fit_novelty, keep_embedded
-from censnet.runs.run import Run, score_parts
+from censnet.runs.run import Run, score_parts, score_with_fixed_labels
 from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.training.early_stopping import ValidationScore
@@ -87,13 +87,14 @@ def make_run(
     run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
     watch, known = keep_embedded(data), run.known_training_labels(data, task_data)
     outputs = run.outputs(task_data.graph, device, known=known, watch=watch)
-    if config.shows_labels:
+    if config.shows_labels and not run.inputs.causal:
         outputs = _with_or_without_labels(run, prepared, outputs, monitor, device)
     held_out = None if links is None else score_held_out(models, outputs, links)
     embedded = outputs[0].watched
     novelty = fit_novelty(data, embedded, task_data)
     run.uncertainty = Uncertainty.fit(task_data, outputs, held_out).model_copy(update={"novelty": novelty})
     run.metrics = score_parts(task_data, outputs, held_out, run.uncertainty)
+    run.metrics |= score_with_fixed_labels(run, task_data, device)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
         outputs = run.outputs(data.graph, device, watch=run.uncertainty.watch)
     else:

@@ -39,6 +39,7 @@ from censnet.runs.directory import (
     write_directory,
 )
 from censnet.runs.embedding import Embeddings
+from censnet.runs.known_labels_in_prediction import KnownLabels
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
 from censnet.runs.notebook import run_html
@@ -117,10 +118,11 @@ class Run(Predictor):
         splits = self._read_splits()
         ordered = has_ordered_links(self.config.settings.model, dataset.graph.directed)
         links = read_links(self.splits, dataset.rows("edge"), ordered) if self.config.link else None
-        task_data = make_task_data(dataset, self.config.targets, [splits], links)
+        task_data = make_task_data(dataset, self.config.targets, [splits], links, self.config.label_delay)
         outputs = self.outputs(task_data.graph, where, progress, self.known_training_labels(dataset, task_data))
         held_out = None if links is None else score_held_out(self.models, outputs, links)
-        return score_parts(task_data, outputs, held_out, self.uncertainty, coverage)
+        scores = score_parts(task_data, outputs, held_out, self.uncertainty, coverage)
+        return scores | score_with_fixed_labels(self, task_data, where, coverage)
 
     def split(self, level: str) -> Split:
         """The rows of the training data that were used for training, validation and test.
@@ -192,6 +194,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
 
 logger = logging.getLogger(__name__)
 
+FIXED_LABELS = "test_labels_fixed"  # a part of the scores
 COUNTS = ("rows", "known_train", "known_validation")  # beside the metrics of an evaluation
 KNOWN = ("train", "validation")  # parts that training has used
 _SEPARATOR = "\x1f"
@@ -228,6 +231,23 @@ def score_parts(
         for part, values in link_metrics(held_out, sure.calibrate_links).items():
             found.setdefault(part, {})["link"] = values
     return found
+
+
+def score_with_fixed_labels(
+    run: Run, task_data: TaskData, device: torch.device, coverage: float = COVERAGE
+) -> dict[str, Scores]:
+    """The part `test_labels_fixed`: of a causal model, test rows with no label that came after validation.
+
+    Its other scores are those of a stream: each edge with every label that arrived before it. Empty for other models.
+    """
+    inputs = run.inputs
+    if not inputs.causal or not inputs.known:
+        return {}
+    known = {level: task_data.known_until("validation", level) for level in inputs.levels}
+    labels = {level: task_data.labels[level] for level in inputs.levels}
+    outputs = run.outputs(task_data.graph, device, known=KnownLabels.in_stream(labels, known))
+    found = score_parts(task_data, outputs, None, run.uncertainty, coverage)
+    return {FIXED_LABELS: {level: found["test"][level] for level in inputs.levels}} if "test" in found else {}
 
 
 def score_other_data(

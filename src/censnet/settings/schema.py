@@ -11,7 +11,7 @@ from censnet.errors import quote
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
 from censnet.nn.kernels import KERNELS
-from censnet.nn.layers import LAYERS, Gate, GateInit, SelfWeight, Variant
+from censnet.nn.layers import Gate, GateInit, SelfWeight, Variant, letters
 from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
 
@@ -30,7 +30,7 @@ STEPS = 25  # of an epoch, that batch_size "auto" aims at
 DIFFUSION_STEPS = 4  # of diffusion_steps "auto"
 WIDEST = 2**16  # channels of a layer
 DEEPEST = 1000  # layers
-LAYER_PATTERN = f"^[{''.join(LAYERS)}]+$"
+LAYER_PATTERN = f"^([{''.join(letters())}]+|[{''.join(letters(causal=True))}]+)$"
 MOST = 10**9  # of any count
 MANY = 100  # training labels of nodes from which on recipe "auto" includes high_label
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
@@ -71,7 +71,10 @@ class ModelSettings(_Settings):
     """The model: encoder, heads and link decoder. Names are those of `CensNet` and the heads."""
 
     layers: str = Field(
-        "NEN", pattern=LAYER_PATTERN, max_length=DEEPEST, description="node (N) and edge (E) layers, in order"
+        "NEN",
+        pattern=LAYER_PATTERN,
+        max_length=DEEPEST,
+        description="node (N) and edge (E) layers, in order; or causal ones (C), as many as there are letters",
     )
     hidden: int = Field(32, ge=1, le=WIDEST, description="hidden channels of nodes and edges")
     pre_layers: int = Field(
@@ -166,6 +169,14 @@ class ModelSettings(_Settings):
         "auto",
         description="whether edges that have times also have as features the gaps to the events around them, and the "
         "events and known labels in windows of time; auto is true where edges have times and structural_features is on",
+    )
+    causal: bool | Literal["auto"] = Field(
+        False,
+        description="whether an edge is embedded from the edges and known labels before it alone (layers C); auto is "
+        "true where edges of one graph are predicted and split by their times",
+    )
+    decay_rates: int = Field(
+        0, ge=0, le=WIDEST, description="learned rates at which half of the sums of causal layers decay; 0: none do"
     )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,

@@ -52,6 +52,7 @@ class ModelInputs:
             numbers or one of two classes (`tasks.label_factors`).
         widths: of the windows in time (`ops.windows`) that edges with times have as features, with the gaps to the
             events before and after and, of known labels of edges, the sums over these windows; none if empty.
+        causal: whether the labels of edges are for causal layers, which show each to later edges alone.
         node_features: whether nodes have features of their own. Default ones, such as the degree, are 0 beside
             structural features, which say the same on a better scale.
 
@@ -76,6 +77,7 @@ class ModelInputs:
     widths: Sequence[float] = ()
     label_counts: bool = False
     label_factors: bool = False
+    causal: bool = False
 
     @property
     def levels(self) -> list[str]:
@@ -131,6 +133,8 @@ class ModelInputs:
 
     def add(self, graph: Graph | GraphSet) -> Graph | GraphSet:
         """The graph with these features; no label is shown yet."""
+        if self.causal and not self.node_features:  # a default one is the degree, which tells of the future
+            graph = graph.with_features(torch.zeros_like(graph.nodes), graph.edges)
         if not (self.node_width or self.edge_width):
             return graph
         nodes, edges = [graph.nodes], [graph.edges]

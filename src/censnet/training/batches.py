@@ -82,6 +82,10 @@ class FullBatch:
         if task_data.members > 1:
             weight = {level: (task_data.parts[level][rows[level]] == 0).float() for level in rows}
         censoring = {level: found[rows[level]] for level, found in task_data.censoring.items()}
+        if task_data.is_causal:  # no label reaches its own edge, or one before it
+            shown = task_data.show_labels({level: task_data.training_rows(level) for level in task_data.known_levels})
+            assert isinstance(shown, Graph)
+            self.graph = shown
         self.batch = Batch(self.graph, rows, labels, weight, censoring=censoring)
         self.balanced, self.hidden_ratio = balanced, hidden_ratio
         if balanced and task_data.members > 1:
@@ -93,7 +97,7 @@ class FullBatch:
         return [torch.empty(0)]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
-        known = self.task_data.known_levels
+        known = [] if self.task_data.is_causal else self.task_data.known_levels
         if not self.balanced and not known:
             return self.batch
         rows, labels, weight, censoring, shown = {}, {}, {}, {}, {}
@@ -114,7 +118,7 @@ class FullBatch:
                 weight[level] = self.batch.weight[level][taken]
             if level in self.batch.censoring:
                 censoring[level] = self.batch.censoring[level][taken]
-        graph = self.task_data.show_labels(shown)
+        graph = self.task_data.show_labels(shown) if known else self.graph
         assert isinstance(graph, Graph)
         return Batch(graph, rows, labels, weight, censoring=censoring)
 
@@ -395,7 +399,7 @@ def choose_sampling(
     graph = task_data.graph
     if settings.sampling != "auto":
         return settings
-    if model.ego_hops:
+    if model.ego_hops or getattr(model.encoder, "reads_times", False):  # a sampled past would lack events
         return settings.model_copy(update={"sampling": "full"})
     too_large = too_slow = False
     if isinstance(graph, Graph) and task_data.links is None and task_data.members == 1:
