@@ -26,6 +26,8 @@ ARGUMENTS = {
     "--pairs": "pairs",
     "--top": "top",
     "--coverage": "coverage",
+    "--cost": "cost",
+    "--recall": "recall",
 }
 FLAGS = ContextVar("flags", default=False)  # whether messages are for the command line
 

@@ -218,8 +218,12 @@ def describe_times(prepared: Prepared) -> list[str]:
     if prepared.settings.model.windows is True:
         widths = ", ".join(map(column.show_duration, task_data.widths))
         found.append(f"edges also have the gaps to the edges before and after them, and windows of {widths}")
-    if task_data.is_by_time:
-        delay = task_data.label_delay
+    delay = task_data.label_delay
+    if prepared.settings.model.causal is True:
+        known = f", {column.show_duration(delay)} after their edge," if delay else ""
+        said = "each edge is embedded from the edges before it alone, and scored with the labels that arrived"
+        found.append(f"{said}{known} before it")
+    elif task_data.is_by_time:
         known = f" and older than {column.show_duration(delay)}" if delay else ""
         found.append(f"validation and test rows are scored with the labels before their part{known}; no later one")
     elif "edge" in task_data.parts:

@@ -295,6 +295,8 @@ def _unused(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]
         yield "training.recipe", "it is of nodes, and the first target is of another level"
     elif not has_high_label_recipe(settings.preset):
         yield "training.recipe", f"preset {settings.preset} has one recipe for nodes"
+    if not any(target.kind == "binary" for target in task_data.targets):
+        yield from ((f"training.{name}", "no target has two classes") for name in ("cost", "recall"))
     if "edge" not in levels:
         yield "model.edge_head_reads_nodes", "no column of edges is predicted"
     if "graph" not in levels:

@@ -23,6 +23,7 @@ from censnet.runs.novelty import fit_novelty, keep_embedded
 from censnet.runs.run import Run, score_parts, score_with_fixed_labels
 from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
+from censnet.tasks.decision import Rule
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.evaluator import mean_over_levels
 from censnet.training.history import history_table
@@ -93,6 +94,10 @@ def make_run(
     embedded = outputs[0].watched
     novelty = fit_novelty(data, embedded, task_data)
     run.uncertainty = Uncertainty.fit(task_data, outputs, held_out).model_copy(update={"novelty": novelty})
+    training = prepared.settings.training
+    rule = Rule.of(dict(training.cost.items()), training.recall)
+    if rule is not None:
+        run.uncertainty = run.uncertainty.decide(run.targets, rule)
     run.metrics = score_parts(task_data, outputs, held_out, run.uncertainty)
     run.metrics |= score_with_fixed_labels(run, task_data, device)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores

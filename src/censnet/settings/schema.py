@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -359,11 +359,30 @@ class TrainingSettings(_Settings):
         le=MOST,
         description="early stopping: epochs without improvement of the monitor; none trains all epochs",
     )
+    cost: dict[Literal["fp", "fn"], Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict,
+        description="of two classes, the cost of a false positive (fp) and of a false negative (fn): the threshold of "
+        "the least cost on validation samples is stored for predictions",
+    )
+    recall: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="of two classes, the share of positive samples to find: the highest threshold that does on "
+        "validation samples is stored for predictions",
+    )
     validate_every: int = Field(1, ge=1, le=MOST, description="epochs between validations")
     precision: Literal["float32", "bf16"] = Field("float32", description="floating-point precision of the forward pass")
     checkpoint_seconds: float = Field(
         30.0, ge=0, description="seconds between checkpoints; 0 writes one after every step"
     )
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        if self.cost and (len(self.cost) < 2 or self.recall is not None):
+            both = "cost and recall, expected one" if self.recall is not None else "cost of one, expected fp and fn"
+            raise ValueError(f"there is {both}")
+        return self
 
     def batch_size_for(self, samples: int) -> int:
         """Batch size for so many training samples.
