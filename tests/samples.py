@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.data.splits.split_file import RESERVED, Split, split_rows
+from censnet.data.splits.split_file import RESERVED, Split, part_rows
 from censnet.data.tables.files import Tables, write_table
 from censnet.nn.ensemble import stack_members
 from censnet.nn.model import Model
@@ -227,7 +227,7 @@ def write_splits(
     """
     frames = []
     for table, split in splits.items():
-        frame = split_rows(table, split)
+        frame = part_rows(table, split)
         if ids is not None and table in ids:
             names = ids[table].rename(columns={name: f"{name}_" for name in RESERVED})
             names = names.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)

@@ -92,6 +92,15 @@ def test_edges(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_time(tmp_path: Path) -> None:
+    run_doc("time", tmp_path)
+    assert score(tmp_path, "returned", "edge", "auc") > 0.8
+    splits, orders = (pd.read_csv(tmp_path / name) for name in ("runs/returned/splits.csv", "orders/edges.csv"))
+    train, validation = (orders["ordered"][splits["split"] == part] for part in ("train", "validation"))
+    assert train.max() < validation.min()
+
+
+@pytest.mark.slow
 def test_flows(tmp_path: Path) -> None:
     run_doc("flows", tmp_path)
     assert score(tmp_path, "pipes", "edge", "r2") > 0.5

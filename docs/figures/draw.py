@@ -1,4 +1,4 @@
-"""Draw the figures of the method page, incidence.svg and edge_layer.svg, into the folder of this script."""
+"""Draw the figures of the method page and of that of time into the folder of this script."""
 
 from __future__ import annotations
 
@@ -85,7 +85,36 @@ def draw_edge_layer() -> str:
     return picture(720, 320, "One edge propagation: sum edges onto nodes, gate, sum nodes onto edges", *words, *arrows)
 
 
+def draw_prefix_sums() -> str:
+    """The edges of two nodes on a line of time, with ties, and the sum that each of them reads."""
+    rows = {
+        "s": (90, [(150, "a"), (250, "b"), (250, "c"), (430, "d")]),
+        "t": (230, [(200, "e"), (340, "f"), (510, "g")]),
+    }
+    reads = {"s": ["0", "a", "a", "a + b + c"], "t": ["0", "e", "e + f"]}
+    shapes = [text(350, 30, "the edges of each node, in the order of time", size=20, extra=' font-weight="bold"')]
+    for node, (y, edges) in rows.items():
+        shapes.append(f'<line x1="70" y1="{y}" x2="620" y2="{y}" stroke="{PALE}" stroke-width="3"/>')
+        shapes.append(f'<circle cx="50" cy="{y}" r="17" fill="{BLUE}" stroke="{BLUE}" stroke-width="3"/>')
+        shapes.append(text(50, y + 7, node, "#ffffff"))
+        shapes.append(text(640, y + 7, "→", "#8a8a8a", 26))
+        tied = 0
+        for number, (x, name) in enumerate(edges):
+            tied = tied + 1 if number and edges[number - 1][0] == x else 0
+            top = y - 26 * tied
+            shapes.append(f'<circle cx="{x}" cy="{top}" r="12" fill="{ORANGE}"/>')
+            shapes.append(text(x, top + 6, name, "#ffffff", 16, ' font-style="italic"'))
+            shapes.append(text(x, y + 38 + 22 * tied, reads[node][number], INK, 16))
+    shapes.append(
+        text(350, 320, "each edge reads the sum of the edges before it; b and c, at one time, read the same", size=16)
+    )
+    return picture(
+        700, 345, "Edges of two nodes in the order of time, and the exclusive prefix sums they read", *shapes
+    )
+
+
 if __name__ == "__main__":
     folder = Path(__file__).parent
     (folder / "incidence.svg").write_text(draw_incidence(), "utf-8")
     (folder / "edge_layer.svg").write_text(draw_edge_layer(), "utf-8")
+    (folder / "prefix_sums.svg").write_text(draw_prefix_sums(), "utf-8")

@@ -26,6 +26,8 @@ ARGUMENTS = {
     "--pairs": "pairs",
     "--top": "top",
     "--coverage": "coverage",
+    "--cost": "cost",
+    "--recall": "recall",
 }
 FLAGS = ContextVar("flags", default=False)  # whether messages are for the command line
 
@@ -57,6 +59,15 @@ def setting_option(name: str, value: object) -> str:
     "settings={'model.hidden': 64}"
     """
     return f"--set {name}={value}" if FLAGS.get() else f"settings={{{name!r}: {value!r}}}"
+
+
+def time_option(column: str) -> str:
+    """The column of times.
+
+    >>> time_option("paid at")
+    "time='paid at'"
+    """
+    return f"--time {shlex.quote(column)}" if FLAGS.get() else f"time={column!r}"
 
 
 def target_option(target: str) -> str:

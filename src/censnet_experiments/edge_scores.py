@@ -71,7 +71,7 @@ def by_part(labels: Array, values: Mapping[str, Array], rows: Mapping[str, Array
     return {part: Predicted(labels[rows[part]], values[part], rare) for part in SCORED}
 
 
-def split_rows(split: Split) -> dict[str, Array]:
+def rows_by_part(split: Split) -> dict[str, Array]:
     """Part -> its rows."""
     return {part: rows.numpy() for part, rows in split.parts.items()}
 

@@ -19,7 +19,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import Array
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare
-from censnet_experiments.edge_scores import Outcome, by_part, split_rows
+from censnet_experiments.edge_scores import Outcome, by_part, rows_by_part
 from censnet_experiments.edge_tasks import EdgeTask
 from censnet_experiments.plan import Trees
 
@@ -74,7 +74,7 @@ def fit_trees(recipe: Trees, task: EdgeTask, seed: int, metrics: Sequence[str]) 
             common["level"] = "node"
         result = fit_boosted_trees(target.graph, target.labels, target.split, **common)
         values = {"validation": result.validation, "test": result.test}
-        predicted[target.column] = by_part(target.labels, values, split_rows(target.split), not target.numeric)
+        predicted[target.column] = by_part(target.labels, values, rows_by_part(target.split), not target.numeric)
         num_candidates = max(num_candidates, len(candidates) * (SCHEMES if known_labels and times is not None else 1))
         prefix = "" if len(targets) == 1 else f"{target.column}_"
         settings = result.trees.settings

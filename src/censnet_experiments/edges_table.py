@@ -20,7 +20,7 @@ from censnet.pipeline.train import train
 from censnet.tasks.targets import Target
 from censnet_experiments.baselines.edge_peers import fit_edge_peer
 from censnet_experiments.cells import find_cell
-from censnet_experiments.edge_scores import SCORED, ByPart, Outcome, by_part, score_parts, split_rows
+from censnet_experiments.edge_scores import SCORED, ByPart, Outcome, by_part, rows_by_part, score_parts
 from censnet_experiments.edge_tasks import EdgeTask, EdgeTasks
 from censnet_experiments.edge_trees import fit_trees
 from censnet_experiments.plan import Column, EdgePeer, Pipeline, Plan, Trees
@@ -114,7 +114,7 @@ def read_column(task: EdgeTask) -> Outcome:
         if spec.column in task.peers:
             level = Level(spec.level)
             labels = task.tables.frames()[level.table][spec.column].to_numpy(np.float64)
-            values, rows = task.peers[spec.column].to_numpy(np.float64), split_rows(task.rows(level))
+            values, rows = task.peers[spec.column].to_numpy(np.float64), rows_by_part(task.rows(level))
             predicted[spec.column] = by_part(labels, {part: values[rows[part]] for part in SCORED}, rows, False)
     if not predicted:
         raise ArgumentError("the data have no answers of a simpler model")

@@ -87,6 +87,7 @@ def test_time_is_no_feature_unless_the_user_says_so() -> None:
 def test_a_run_reads_times_again_without_a_flag(tmp_path) -> None:
     frame = invoices(1500)
     settings = {"training.epochs": 60, "model.hidden": 16, "model.known_labels": False, "model.triangles": False}
+    settings["model.causal"] = False  # whose layers see gaps without windows
     run = train(Tables(edges=frame), TARGET, tmp_path / "run", settings=settings, time="day")
     assert run.metrics["test"]["edge"]["auc"] > 0.8, "the gap to the invoice before tells it"
     assert len(run.config.widths) > 1

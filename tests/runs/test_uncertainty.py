@@ -9,7 +9,7 @@ import torch
 from samples import payments, quick, smiles
 
 from censnet.data.tables.files import Tables
-from censnet.errors import ArgumentError, RunError
+from censnet.errors import ArgumentError, RunError, SettingsError
 from censnet.levels import Level
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
@@ -136,3 +136,39 @@ def test_a_damaged_calibration_is_refused(town, tmp_path):
     run.uncertainty = run.uncertainty.model_copy(update={"novelty": {Level.EDGE: novelty}})
     with pytest.raises(RunError, match="embeddings have 16 channels, expected 1: the run is damaged"):
         run.predict(fees())
+
+
+def test_a_threshold_is_stored_and_used_by_every_answer(town, tmp_path):
+    town.save(tmp_path / "run")
+    run, data = load_run(tmp_path / "run"), fees()
+    scores = run.evaluate(data, recall=0.8)
+    assert scores["validation"]["edge"]["fraud/recall"] >= 0.8
+    run.save(tmp_path / "run")
+    again = load_run(tmp_path / "run")
+    (threshold,) = (own.threshold for own in again.uncertainty.levels[Level.EDGE] if own.curve is not None)
+    found = again.predict(data)
+    assert (found["fraud_predicted"] == (found["fraud_p_1"] >= threshold)).all()
+    assert (again.predictions["edge"]["fraud_predicted"] == found["fraud_predicted"]).all()
+    test = (again.predictions["edge"]["split"] == "test").to_numpy()
+    truth, chosen = data.edges["fraud"].to_numpy()[test] == 1, (found["fraud_predicted"] == 1).to_numpy()[test]
+    for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        assert scores["test"]["edge"][f"fraud/confusion_{row}_{column}"] == ((truth == row) & (chosen == column)).sum()
+    assert scores["test"]["edge"]["accuracy"] == pytest.approx((truth == chosen).mean())
+    again.decide()
+    assert again.predict(data)["fraud_predicted"].equals(town.predict(data)["fraud_predicted"])
+
+
+def test_a_training_chooses_by_costs_and_refuses_them_where_there_are_no_two_classes(tmp_path):
+    settings = quick(training__epochs=2, training__cost={"fp": 1, "fn": 20}) | HALF
+    run = train(payments(), "edge:fraud", tmp_path / "run", settings=settings)
+    (own,) = run.uncertainty.levels[Level.EDGE]
+    assert str(own.decision.rule) == "cost fp=1,fn=20"
+    assert "cost" in run.metrics["test"]["edge"]
+    assert load_run(tmp_path / "run").uncertainty == run.uncertainty
+    with pytest.raises(SettingsError, match="nothing reads it, since no target has two classes"):
+        train(payments(), "edge:fee", settings=settings)
+    with pytest.raises(SettingsError, match="cost and recall, expected one"):
+        train(payments(), "edge:fraud", settings=settings | {"training.recall": 0.5})
+    number = train(payments(), "edge:fee", settings=quick(training__epochs=1))
+    with pytest.raises(ArgumentError, match="no target has two classes"):
+        number.evaluate(payments(), recall=0.5)

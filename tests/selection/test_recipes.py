@@ -21,7 +21,7 @@ from censnet.pipeline.train import resume_run
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings
 
-SHORT = {"training.epochs": 3, "model.hidden": 8, "model.heads": 1}
+SHORT = {"training.epochs": 3, "model.hidden": 8, "model.heads": 1, "model.label_counts": False}
 
 
 def opposites(nodes: int = 240, like: float = 0.0) -> Tables:
@@ -43,7 +43,8 @@ def mixed(nodes: int = 240) -> Tables:
 
 @pytest.mark.slow
 def test_heterophilous_neighbors_are_learned_from():
-    run = train(opposites(), "node:side", settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60})
+    asked = {"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60, "model.label_counts": False}
+    run = train(opposites(), "node:side", settings=asked)
     few = train(
         opposites(), "node:side",
         settings={"data.fractions": (0.5, 0.25, 0.25), "training.epochs": 60, "training.recipe": "low_label"},
@@ -57,7 +58,7 @@ def test_heterophilous_neighbors_are_learned_from():
 
 @pytest.mark.slow
 def test_validation_selects_among_the_recipes():
-    run = train(mixed(), "node:side", settings={"training.epochs": 20})
+    run = train(mixed(), "node:side", settings={"training.epochs": 20, "model.label_counts": False})
     selection = run.config.selection
     assert [one.recipe for one in selection.candidates] == ["low_label"] * 2 + ["high_label"]
     assert selection.best[0][selection.selected[0]] == max(selection.best[0])

@@ -185,7 +185,7 @@ def test_every_monitor_is_a_metric_of_its_kind_and_knows_which_way_is_up() -> No
 
 def test_a_metric_that_is_none_is_named() -> None:
     with pytest.raises(
-        ValueError, match="metric is 'aucc', expected one of accuracy, ap, auc, brier, coverage, ece, f1"
+        ValueError, match="metric is 'aucc', expected one of accuracy, ap, auc, brier, cost, coverage, ece, f1"
     ):
         higher_is_better("aucc")
 

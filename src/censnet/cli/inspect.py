@@ -27,6 +27,12 @@ def inspect(
     hydrogens: Annotated[
         Hydrogens, typer.Option(help="Hydrogens of molecules, as data.hydrogens.")
     ] = Hydrogens.implicit,
+    time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="When each edge happened, as for `censnet train`.")
+    ] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Train a quick model on a random split and on one by time; show both scores.")
+    ] = False,
     as_json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a problem.")] = False,
 ) -> None:
@@ -39,7 +45,14 @@ def inspect(
     if kept:
         assume_heap_kept()  # by `censnet train`
     report = inspect_data(
-        data, target, splits, overrides=parse_overrides(column), estimate=True, hydrogens=hydrogens.value
+        data,
+        target,
+        splits,
+        overrides=parse_overrides(column),
+        estimate=True,
+        hydrogens=hydrogens.value,
+        time=time,
+        deep=deep,
     )
     if as_json:
         echo_json(report.model_dump())

@@ -56,6 +56,18 @@ Coverage = Annotated[
     float | None,
     typer.Option(metavar="SHARE", help="Of labels in the interval of a number, or the set of classes; such as 0.9."),
 ]
+Cost = Annotated[
+    str | None,
+    typer.Option(
+        metavar="fp=X,fn=Y",
+        help="Of two classes: costs of a false positive and a false negative, by which a threshold is chosen on "
+        "validation rows, and stored.",
+    ),
+]
+Recall = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Of two classes: choose the highest threshold that finds this share, instead."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
@@ -83,6 +95,24 @@ def parse_overrides(texts: Sequence[str] | None) -> dict[str, str]:
         if column in found:
             raise ArgumentError(f"--column has {column}={found[column]} and {column}={kind}, expected each column once")
         found[column] = kind
+    return found
+
+
+def parse_cost(text: str | None) -> dict[str, float] | None:
+    """The value of `--cost`.
+
+    >>> parse_cost("fp=1,fn=20")
+    {'fp': 1.0, 'fn': 20.0}
+    """
+    if text is None:
+        return None
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        found = {name.strip(): float(value) for name, value in pairs}
+    except ValueError:
+        found = {}
+    if set(found) != {"fp", "fn"} or not all(0 < value < float("inf") for value in found.values()):
+        raise ArgumentError(f"--cost is {text!r}, expected fp=X,fn=Y with numbers above 0, such as fp=1,fn=20")
     return found
 
 

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from censnet.cli.messages import echo, echo_json, echo_table, show_notes
-from censnet.cli.options import Coverage, Data, DataOrSmiles, Device, Json, RunDir, Strict, keep_heap, named_path
+from censnet.cli.options import (
+    Cost,
+    Coverage,
+    Data,
+    DataOrSmiles,
+    Device,
+    Json,
+    Recall,
+    RunDir,
+    Strict,
+    keep_heap,
+    named_path,
+    parse_cost,
+)
 from censnet.errors import ArgumentError, RunError, shorten
 from censnet.text import count
 
@@ -108,16 +121,23 @@ def evaluate(
     run: RunDir,
     data: Data,
     coverage: Coverage = None,
+    cost: Cost = None,
+    recall: Recall = None,
     as_json: Json = False,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
     """Score a run on the labels of the data; on the data it was trained on, split by split."""
+    costs = parse_cost(cost)
     trained = open_run(run)
     from censnet.cli.render_run import scores_screen
 
-    asked = {} if coverage is None else {"coverage": coverage}
+    asked: dict[str, Any] = {} if coverage is None else {"coverage": coverage}
+    if costs or recall is not None:
+        trained.decide(costs, recall)
     scores = trained.evaluate(data, strict=strict, device=device, progress=True, **asked)
+    if costs or recall is not None:
+        trained.save(run)
     if as_json:
         echo_json(scores)
     else:

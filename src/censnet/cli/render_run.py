@@ -16,15 +16,18 @@ from censnet.console import Text
 from censnet.data.splits.split_file import PARTS
 from censnet.levels import Level
 from censnet.pipeline.replicates import Replicates
-from censnet.runs.run import COUNTS, Run
+from censnet.runs.run import COUNTS, FIXED_LABELS, Run
 from censnet.selection.candidates import Candidate
+from censnet.tasks.decision import RANKS
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
 from censnet.tasks.uncertainty import COVERAGE_METRICS
 from censnet.text import count
 
 MAX_COLUMNS = 12
+MAX_TABLES = 3  # of confusion
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
+_AT_RANKS = [f"{name}@{k}" for name in ("precision", "recall") for k in RANKS]
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
 
 
@@ -36,11 +39,14 @@ def run_screen(run: Run) -> RenderableType:
     _add_candidates(facts, [run])
     facts.add_row("time", f"{_seconds(provenance.seconds)} on {provenance.device}")
     _add_findings(facts, run)
+    if FIXED_LABELS in run.metrics:
+        told = f"each edge is scored as in a stream, with every label that arrived before it; {FIXED_LABELS}: with none"
+        facts.add_row("labels", f"{told} that came after validation")
     place = run.path or Path(".")
     return Group(
         _title(place, run),
         facts,
-        *score_tables(run.metrics, monitored_metric(run), _number),
+        *score_tables(_without_ranks(run.metrics), monitored_metric(run), _number),
         Text("next", "bold"),
         *_next(str(place), run.config.data, run.levels),
     )
@@ -58,16 +64,53 @@ def replicates_screen(found: Replicates, out: Path, vary: str) -> RenderableType
         _title(out, first),
         facts,
         *score_tables(
-            found.summary, monitored_metric(first), lambda cell: f"{_number(cell['mean'])} ± {cell['std']:.4f}"
+            _without_ranks(found.summary),
+            monitored_metric(first),
+            lambda cell: f"{_number(cell['mean'])} ± {cell['std']:.4f}",
         ),
         Text("next", "bold"),
         *_next(str(first.path), first.config.data, first.levels),
     )
 
 
+def _without_ranks(scores: Scores) -> Scores:
+    """The scores but precision and recall of the likeliest rows, which `evaluate` shows."""
+    return {
+        part: {level: {name: value for name, value in found.items() if "@" not in name} for level, found in by.items()}
+        for part, by in scores.items()
+    }
+
+
 def scores_screen(run: Run, scores: Scores) -> RenderableType:
     """The scores of a run on some data."""
-    return Group(*_positives(run), *score_tables(scores, monitored_metric(run), _number))
+    shown = score_tables(scores, monitored_metric(run), _number)
+    return Group(*_positives(run), *_thresholds(run), *shown, *_confusion_tables(run, scores))
+
+
+def _thresholds(run: Run) -> Iterable[RenderableType]:
+    """The threshold of each target of two classes that has one of its own."""
+    for level, targets in run.targets.items():
+        for target, own in zip(targets, run.uncertainty.of(level, targets), strict=True):
+            if own.decision is not None:
+                rule = f"{own.decision.rule}, on validation rows"
+                yield Text(f"{target.column} is {target.classes[1]} from a probability of {own.threshold:.4g} ({rule})")
+
+
+def _confusion_tables(run: Run, scores: Scores) -> Iterable[RenderableType]:
+    """For each target of few classes, how many test rows of each class (or of all rows) are predicted to be of each."""
+    part = next((part for part in ("new", "all", "test") if part in scores), None)
+    shown = 0
+    for level, targets in run.targets.items():
+        found = scores[part].get(level, {}) if part else {}
+        for target in targets:
+            codes, place = range(len(target.classes)), f"{target.column}/confusion"
+            if f"{place}_0_0" not in found or shown == MAX_TABLES:
+                continue
+            shown += 1
+            grid = _grid(f"{target.column}, {part} rows", [f"predicted {name}" for name in target.classes])
+            for row, name in enumerate(target.classes):
+                grid.add_row(f"  {name}", *(f"{found[f'{place}_{row}_{column}']:,.0f}" for column in codes))
+            yield grid
 
 
 def _positives(run: Run) -> Iterable[RenderableType]:
@@ -80,7 +123,7 @@ def _positives(run: Run) -> Iterable[RenderableType]:
 
 def score_tables(scores: Scores, monitor: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
     """Metrics by split for each level, the monitored one first; then the monitored one of each column, if a mean."""
-    parts = [part for part in (*PARTS, "all", "new") if part in scores]
+    parts = [part for part in (*PARTS, FIXED_LABELS, "all", "new") if part in scores]
     for level in dict.fromkeys(level for part in parts for level in scores[part]):
         mine = {part: scores[part].get(level, {}) for part in parts}
         every = list(dict.fromkeys(name for values in mine.values() for name in values))
@@ -195,9 +238,10 @@ def _add_candidates(facts: Table, runs: Sequence[Run]) -> None:
 
 def _describe(one: Candidate, candidates: Sequence[Candidate]) -> str:
     """What distinguishes a candidate from the others."""
+    counts = len({other.label_features for other in candidates}) > 1
+    words = ["counts of known labels" if one.label_features else "no counts of known labels"] * counts
     if one.recipe == "high_label" and any(other.recipe != "high_label" for other in candidates):
-        return "the high-label recipe"
-    words = []
+        return " with ".join(["the high-label recipe", *words * one.label_features])
     if len({other.gates for other in candidates}) > 1:
         words.append("learned gates" if one.gates == "learned" else "frozen gates")
     if any(other.pseudo_label_weight for other in candidates):
@@ -236,12 +280,8 @@ def _grid(head: str, parts: Sequence[str]) -> Table:
 
 def _rank(name: str, monitor: str) -> tuple[bool, int]:
     """Sort key of a metric: the monitored one, then by the order of `METRICS`, the loss, and censored counts last."""
-    order = [
-        *dict.fromkeys(metric for names in METRICS.values() for metric in names),
-        "loss",
-        *COVERAGE_METRICS,
-        *CENSORED,
-    ]
+    metrics = dict.fromkeys(metric for names in METRICS.values() for metric in names)
+    order = [*metrics, "loss", *COVERAGE_METRICS, "cost", "precision", "recall", *_AT_RANKS, *CENSORED]
     return name != monitor, order.index(name) if name in order else len(order)
 
 

@@ -16,20 +16,35 @@ from censnet.cli.messages import echo, echo_json, handle_interrupt, show_notes
 from censnet.cli.options import (
     Changes,
     Column,
+    Cost,
     Device,
     Directed,
     Preset,
     Quiet,
+    Recall,
     Strict,
     Target,
     given_options,
     keep_heap,
     named_path,
+    parse_cost,
     parse_overrides,
 )
 from censnet.errors import ArgumentError, DataError
 
-WITHOUT_DATA = {"out", "resume", "finish", "change", "bf16", "device", "tensorboard", "quiet", "as_json"}  # allowed
+WITHOUT_DATA = {
+    "out",
+    "resume",
+    "finish",
+    "change",
+    "bf16",
+    "device",
+    "tensorboard",
+    "quiet",
+    "as_json",
+    "cost",
+    "recall",
+}  # allowed
 
 
 class Vary(Enum):
@@ -60,6 +75,8 @@ def train(
     vary: Annotated[
         Vary, typer.Option(help="What the seeds of replicates vary: the split, the initialization, or both.")
     ] = Vary.both,
+    cost: Cost = None,
+    recall: Recall = None,
     column: Column = None,
     device: Device = None,
     bf16: Annotated[bool, typer.Option("--bf16", help="The same as --set training.precision=bf16.")] = False,
@@ -94,7 +111,10 @@ def train(
     flags += [] if directed is None else [f"data.directed={str(directed).lower()}"]
     given = {"data.time": time, "data.label_delay": label_delay}
     flags += [f"{name}={value}" for name, value in given.items() if value is not None]
-    changes = parse_changes([*(change or ()), *flags])
+    changes: dict[str, object] = {**parse_changes([*(change or ()), *flags])}
+    costs = parse_cost(cost)
+    changes |= {} if costs is None else {"training.cost": costs}
+    changes |= {} if recall is None else {"training.recall": recall}
     import censnet.pipeline as pipeline
     from censnet.cli.render_run import replicates_screen, run_screen
     from censnet.inspection.cost import assume_heap_kept

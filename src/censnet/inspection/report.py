@@ -22,6 +22,7 @@ from censnet.inspection.cost import Cost
 from censnet.inspection.leakage import as_labels, as_numbers, is_regression_target
 from censnet.inspection.oriented import oriented_notes
 from censnet.inspection.structure import LineGraph, Structure, measure_structure
+from censnet.inspection.times import time_findings
 from censnet.tasks.labels import split_limits
 from censnet.tasks.targets import describe_target
 
@@ -117,6 +118,7 @@ def make_report(
         columns.setdefault(spec.level.table, []).append(spec.column)
     caveats = [note for note in dataset.notes if note.kind == "notation"]
     findings = audit(dataset, columns, splits, links) + [Finding(level="warning", what=note) for note in caveats]
+    findings += time_findings(dataset, columns.get("edges", []), splits.get("edges"))
     labels = [_labels(dataset, spec, findings) for spec in targets]
     of_edges = [spec.column for spec in targets if spec.level == "edge" and spec.kind != "oriented"]
     return Report(

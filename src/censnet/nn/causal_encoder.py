@@ -15,6 +15,8 @@ from censnet.nn.norms import Norm, make_norm
 from censnet.ops.history import History, Ties
 from censnet.ops.incidence import Incidence
 
+KEPT = 2  # clocks: of the graphs of training and validation
+
 
 class CausalEncoder(nn.Module):
     r"""Embed the edges of a history from the past alone, and its nodes as of a time.
@@ -111,10 +113,10 @@ class CausalEncoder(nn.Module):
         """Embed the nodes, as of a time of each (N,) or after the last edge, and the edges."""
         history = self.history(incidence, times, as_of)
         features, labels = torch.split(edges, [edges.shape[1] - self.label_width, self.label_width], dim=1)
-        about = labels, is_known(labels).squeeze(1), self.windows, self.unit
+        clock, of_pairs = self._clocks(history, edges, labels)
         rows = torch.cat([*incidence.ends, torch.arange(len(nodes), device=nodes.device)])
-        x = self.enter_nodes(nodes[rows], clock_of_nodes(history, *about))
-        h = self.enter_edges(features, clock_of_pairs(history, *about), x)
+        x = self.enter_nodes(nodes[rows], clock)
+        h = self.enter_edges(features, of_pairs, x)
         for depth, layer in enumerate(self.layers):
             new_h, new_x = layer(h, x, labels, history)
             h, x = self.finish_edges(depth, new_h, h), self.finish_nodes(depth, new_x, x)
@@ -130,6 +132,20 @@ class CausalEncoder(nn.Module):
         if as_of is not None:
             return make()
         return incidence.cache(("history", times.data_ptr(), self.label_delay, self.ties), make)
+
+    def _clocks(self, history: History, edges: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The clocks of nodes and pairs; the last ones are kept, for the next steps of a training."""
+        place = (edges.data_ptr(), edges._version, self.windows, self.label_width)
+        found = history.clocks.get(place)
+        if found is None:
+            about = labels, is_known(labels).squeeze(1), self.windows, self.unit
+            found = edges, clock_of_nodes(history, *about), clock_of_pairs(history, *about)
+            if edges.requires_grad:
+                return found[1:]
+            while len(history.clocks) >= KEPT:
+                history.clocks.pop(next(iter(history.clocks)))
+            history.clocks[place] = found  # with the edges, so that their place is theirs alone
+        return found[1:]
 
     # -- steps that a stream takes too --------------------------------------------------------------------------------
 

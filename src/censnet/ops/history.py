@@ -123,6 +123,11 @@ class History:
         return found
 
     @cached
+    def clocks(self) -> dict[tuple[object, ...], tuple[Tensor, Tensor, Tensor]]:
+        """What `censnet.nn.clock` has computed for some features of edges."""
+        return {}
+
+    @cached
     def _reads(self) -> dict[tuple[Relation, bool, float | None], Reads]:
         return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,17 +19,22 @@ from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Hydrogens
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, SettingsError
+from censnet.inspection.audit import Finding
 from censnet.inspection.cost import Cost, estimate_cost
 from censnet.inspection.report import Report, make_report
+from censnet.inspection.times import find_time_columns
 from censnet.levels import Level
 from censnet.pipeline.prepare import prepare_typed
 from censnet.pipeline.resolve import section_of
 from censnet.pipeline.splitting import find_stated, has_wide_masks
+from censnet.pipeline.train import train
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ORIENTED
+from censnet.tasks.metrics import MONITORS
 from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
 
+QUICK: dict[str, object] = {"training.epochs": 40, "model.hidden": 16}  # of a deep inspection
 CLASSES = [str(number) for number in range(8)]  # of the labels that are assumed where no target is named
 
 
@@ -40,6 +46,8 @@ def inspect_data(
     overrides: Mapping[str, str] | None = None,
     estimate: bool = False,
     hydrogens: Hydrogens = "implicit",
+    time: str | None = None,
+    deep: bool = False,
 ) -> Report:
     """Read data and report on it.
 
@@ -50,11 +58,14 @@ def inspect_data(
         overrides: column -> kind or role, as in `load_data`.
         estimate: whether to measure a training step, and so estimate the memory and time of a training.
         hydrogens: as in `load_data`.
+        time: the column of edges that says when each one happened, as in `load_data`.
+        deep: whether to train a quick model on a random split and on a split by time, where edges have times, and to
+            report both scores.
     """
     if not target and is_built_in(data):
         target = list(DATASETS[data].targets)
     link = bool(target) and parse_targets(target)[1]
-    typed = read_data(data, target=target or None, overrides=overrides, hydrogens=hydrogens)
+    typed = read_data(data, target=target or None, overrides=overrides, hydrogens=hydrogens, time=time)
     dataset = typed.encode()
     specs = list(typed.targets)
     parts, links = _read_splits(dataset, splits)
@@ -67,7 +78,36 @@ def inspect_data(
     report = make_report(dataset, specs, parts, links, cost)
     if refused:
         report.notes.append(Note("training", f"a training would not begin: {refused}"))
+    if deep:
+        report.findings.append(Finding(level="note", what=compare_splits(data, typed, time, overrides)))
     return report
+
+
+def compare_splits(data: object, typed: TypedData, time: str | None, overrides: Mapping[str, str] | None) -> str:
+    """How much a random split flatters: the scores of a quick model on it, and on a split by time, in a sentence.
+
+    Args:
+        data, time, overrides: as in `inspect_data`.
+        typed: the data as they were read.
+    """
+    specs = [spec for spec in typed.targets if spec.level is Level.EDGE]
+    columns = find_time_columns(typed, [spec.column for spec in specs])
+    name = time or next((column.name for column in columns), None)
+    if not specs:
+        raise DataError("no column of edges is predicted, expected one: a deep inspection compares splits of edges")
+    if name is None:
+        raise DataError("no column of edges seems to be a time, expected one: name it", typed.tables.name("edges"))
+    scores = dict[str, float]()
+    metric = ""
+    for split in ("ratio", "time"):
+        settings = {**QUICK, "data.split": split}
+        run = train(data, specs[0], settings=settings, overrides=overrides, time=name)
+        metric = MONITORS[run.config.targets[0].kind]
+        scores[split] = run.metrics["test"]["edge"].get(metric, math.nan)
+    return (
+        f"{specs[0].name}: a quick model has {metric} {scores['ratio']:.3f} on test rows of a random split, and "
+        f"{scores['time']:.3f} on the latest rows, of a split by column {name}: what it will meet is like the latter"
+    )
 
 
 def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool = False) -> Cost:

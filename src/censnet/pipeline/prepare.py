@@ -24,6 +24,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
 from censnet.option_names import column_option
+from censnet.pipeline.causal import resolve_causal
 from censnet.pipeline.ego_marks import resolve_ego_marks
 from censnet.pipeline.resolve import resolve_recipes, section_of
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
@@ -195,6 +196,7 @@ def prepare_typed(
     targets = [_fit(dataset, item, labels[item.level][item.column], splits[item.level].train) for item in asked]
     task_data = make_task_data(dataset, targets, [splits], links, label_delay(dataset.schema, settings.data))
     settings = resolve_ego_marks(task_data, settings, changed, dataset.schema.smiles is not None)
+    settings = resolve_causal(task_data, settings, changed)
     recipes = resolve_recipes(task_data, settings, changed, dataset, splits.values())
     settings = recipes[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:
@@ -206,6 +208,27 @@ def prepare_typed(
             "link scores also use a %s-step diffusion embedding of the two nodes", settings.model.diffusion_steps
         )
     return Prepared(dataset, recipes, sorted(changed), list(names), targets, splits, links, task_data)
+
+
+def describe_times(prepared: Prepared) -> list[str]:
+    """What a model knows of times, and which labels are known when rows are predicted for a score, in sentences."""
+    column, task_data, found = prepared.data.schema.time, prepared.task_data, list[str]()
+    if column is None:
+        return found
+    if prepared.settings.model.windows is True:
+        widths = ", ".join(map(column.show_duration, task_data.widths))
+        found.append(f"edges also have the gaps to the edges before and after them, and windows of {widths}")
+    delay = task_data.label_delay
+    if prepared.settings.model.causal is True:
+        known = f", {column.show_duration(delay)} after their edge," if delay else ""
+        said = "each edge is embedded from the edges before it alone, and scored with the labels that arrived"
+        found.append(f"{said}{known} before it")
+    elif task_data.is_by_time:
+        known = f" and older than {column.show_duration(delay)}" if delay else ""
+        found.append(f"validation and test rows are scored with the labels before their part{known}; no later one")
+    elif "edge" in task_data.parts:
+        found.append("edges are not split by time: those of the future are seen when a row is scored")
+    return found
 
 
 def label_delay(schema: Schema, settings: DataSettings) -> float:

@@ -211,7 +211,9 @@ def _fit_batched(
 ) -> list[Run]:
     """Train all runs as members of one batched ensemble, each with its own split, and a start if `make` is given."""
     started, first = time.monotonic(), every[0]
-    task_data = make_task_data(first.data, first.targets, [one.splits for one in every], None)
+    task_data = make_task_data(
+        first.data, first.targets, [one.splits for one in every], None, first.task_data.label_delay
+    )
     callbacks = [show()] if progress else []
     found = fit_recipes(task_data, first.recipes, len(every), accelerator=accelerator, callbacks=callbacks)
     seconds = (time.monotonic() - started) / len(every)

@@ -33,6 +33,7 @@ from censnet.settings.schema import (
     Recipe,
     Settings,
 )
+from censnet.tasks.label_counts import is_counted
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
 from censnet.training.batches import MAX_FULL_BATCH, choose_sampling
@@ -47,6 +48,10 @@ LABELED_PAIRS = 100  # edges between training nodes, from which on these tell wh
 ALIKE = 0.2  # assortativity of their labels, below which low-pass propagation (recipe low_label) is not tried
 WELL_LABELED = 0.2  # share of the nodes with training labels, from which on pseudo-labels of the others are not tried
 MAX_WEDGES = 64  # for each edge, up to which triangles are looked for by default
+LABEL_FEATURES = "label_counts", "label_factors"
+RARE = 0.05  # share of a class, below which counts of known labels are tried
+RATED = 20  # training edges of a node, in the mean, from which on a table is one of ratings
+COMPARED_EPOCHS = 0.8  # share of the epochs of a training without and with these features, which is two trainings
 MOST = 2**24  # numbers in one activation up to which frozen gates and further rounds are candidates by default
 CANDIDATES = {"training.pseudo_label_weights", "training.gates", "training.self_training_rounds"}
 
@@ -129,8 +134,29 @@ def resolve_recipes(
             # candidates of the other are not its own
             changes = values_of(settings, set(changed) - CANDIDATES) | {"training.recipe": "high_label"}
             one = make_settings(settings.preset, section, changes, settings.seed, link)
-        found.append(resolve_settings(task_data, one, changed))
+        found += _label_feature_recipes(task_data, resolve_settings(task_data, one, changed), changed)
     return found
+
+
+def _label_feature_recipes(task_data: TaskData, settings: Settings, changed: Collection[str]) -> list[Settings]:
+    """The settings without and with counts and factors of known labels, where these are "auto" and can be compared.
+
+    Both have fewer epochs than one alone, unless the user asks for a number.
+    """
+    model = settings.model
+    auto = [name for name in LABEL_FEATURES if getattr(model, name) == "auto"]
+    if not auto:
+        return [settings]
+    with_, without = (
+        settings.model_copy(update={"model": model.model_copy(update=dict.fromkeys(auto, value))})
+        for value in (True, False)
+    )
+    if not task_data.has("validation"):
+        return [without]
+    training = settings.training
+    if "training.epochs" not in changed:
+        training = training.model_copy(update={"epochs": max(1, round(training.epochs * COMPARED_EPOCHS))})
+    return [one.model_copy(update={"training": training}) for one in (without, with_)]
 
 
 def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:
@@ -267,6 +293,8 @@ def _unused(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]
         yield "training.recipe", "it is of nodes, and the first target is of another level"
     elif not has_high_label_recipe(settings.preset):
         yield "training.recipe", f"preset {settings.preset} has one recipe for nodes"
+    if not any(target.kind == "binary" for target in task_data.targets):
+        yield from ((f"training.{name}", "no target has two classes") for name in ("cost", "recall"))
     if "edge" not in levels:
         yield "model.edge_head_reads_nodes", "no column of edges is predicted"
     if "graph" not in levels:
@@ -354,6 +382,15 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         changes["known_labels"] = False
     elif model.known_labels == "auto":
         changes["known_labels"] = True
+    known = changes.get("known_labels", model.known_labels)
+    for name in LABEL_FEATURES:
+        if getattr(model, name) is True and known is False:
+            if f"model.{name}" in changed:
+                why = "model.known_labels is false" if why is None else f"known labels tell nothing, as {why}"
+                raise SettingsError(f"model.{name} is true, expected false or auto: {why}")
+            changes[name] = False
+        elif getattr(model, name) == "auto" and not (known and name in _compared_label_features(task_data, settings)):
+            changes[name] = False
     return settings.model_copy(update={"model": model.model_copy(update=changes)})
 
 
@@ -368,6 +405,36 @@ def _has_few_triangles(task_data: TaskData, settings: Settings) -> bool:
         return False
     values = (graph.num_nodes + graph.num_edges) * model.hidden * len(model.layers)
     return values <= MAX_FULL_BATCH and count_wedges(graph.incidence) <= MAX_WEDGES * max(graph.num_edges, 1)
+
+
+def _compared_label_features(task_data: TaskData, settings: Settings) -> Collection[str]:
+    """The features of known labels that a preset compares with none, which costs a second training.
+
+    Counts, where a class is so rare that a share says little, and with factors of numbers on a graph that is trained as
+    a whole where nodes have many labels, as in a table of ratings.
+    """
+    if any(
+        not target.is_number and is_counted(target) and _rarest_share(task_data, target) < RARE
+        for target in task_data.targets
+        if target.level in (Level.NODE, Level.EDGE)
+    ):
+        return ["label_counts"]
+    numbers = any(target.level == Level.EDGE and target.is_number for target in task_data.targets)
+    return LABEL_FEATURES if numbers and _is_rated(task_data) and _sampling(task_data, settings) == "full" else []
+
+
+def _rarest_share(task_data: TaskData, target: Target) -> float:
+    """The share of the rarest class that training labels have."""
+    column = task_data.of(target.level).index(target)
+    labels = task_data.labels[target.level][task_data.training_rows(target.level), column]
+    times = torch.bincount(labels[~labels.isnan()].long())
+    return float(times[times > 0].min() / times.sum()) if len(times) else 1.0
+
+
+def _is_rated(task_data: TaskData) -> bool:
+    """Whether the nodes at both ends of the training edges have many of them."""
+    ends = task_data.graph.global_ends[:, task_data.training_rows("edge")]
+    return ends.shape[1] >= RATED * max(len(torch.unique(end)) for end in ends)
 
 
 def _why_no_known_labels(task_data: TaskData) -> str | None:

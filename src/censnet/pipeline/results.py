@@ -12,7 +12,7 @@ import torch
 
 from censnet.data.dataset import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
-from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, split_rows
+from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, part_rows
 from censnet.levels import Level
 from censnet.nn.model import Outputs
 from censnet.ops.graph import Graph
@@ -20,9 +20,10 @@ from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
 from censnet.runs.novelty import fit_novelty, keep_embedded
-from censnet.runs.run import Run, score_parts
+from censnet.runs.run import Run, score_parts, score_with_fixed_labels
 from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
+from censnet.tasks.decision import Rule
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.evaluator import mean_over_levels
 from censnet.training.history import history_table
@@ -87,13 +88,18 @@ def make_run(
     run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
     watch, known = keep_embedded(data), run.known_training_labels(data, task_data)
     outputs = run.outputs(task_data.graph, device, known=known, watch=watch)
-    if config.shows_labels:
+    if config.shows_labels and not run.inputs.causal:
         outputs = _with_or_without_labels(run, prepared, outputs, monitor, device)
     held_out = None if links is None else score_held_out(models, outputs, links)
     embedded = outputs[0].watched
     novelty = fit_novelty(data, embedded, task_data)
     run.uncertainty = Uncertainty.fit(task_data, outputs, held_out).model_copy(update={"novelty": novelty})
+    training = prepared.settings.training
+    rule = Rule.of(dict(training.cost.items()), training.recall)
+    if rule is not None:
+        run.uncertainty = run.uncertainty.decide(run.targets, rule)
     run.metrics = score_parts(task_data, outputs, held_out, run.uncertainty)
+    run.metrics |= score_with_fixed_labels(run, task_data, device)
     if links is not None and prepared.splits:  # rows are predicted with all links, also those held out for the scores
         outputs = run.outputs(data.graph, device, watch=run.uncertainty.watch)
     else:
@@ -137,7 +143,7 @@ def split_table(prepared: Prepared) -> pd.DataFrame:
     data = prepared.data
     frames = []
     for level, split in prepared.splits.items():
-        frame = split_rows(Level(level).table, split)
+        frame = part_rows(Level(level).table, split)
         ids = data.tables.frames()[Level(level).table][data.id_columns(level)]
         ids = ids.rename(columns={name: f"{name}_" for name in RESERVED})
         ids = ids.iloc[frame["row"] - 1].astype("string").reset_index(drop=True)

@@ -22,7 +22,7 @@ from censnet.files import tensor_digest
 from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
 from censnet.option_names import name_option, resume_option
-from censnet.pipeline.prepare import Prepared, find_leaks, prepare
+from censnet.pipeline.prepare import Prepared, describe_times, find_leaks, prepare
 from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
 from censnet.runs.config import MAX_MEMBERS, TrainingStart
@@ -311,6 +311,8 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
         logger.info("... and %d more targets", len(prepared.targets) - MAX_SHOWN)
     for level, source in prepared.split_sources.items():
         logger.info("split of %s: %s", Level(level).table, source)
+    for line in describe_times(prepared):
+        logger.info("%s", line)
     for finding in prepared.findings:
         logger.warning("%s", finding)
     if folder is not None:

@@ -57,6 +57,13 @@ class KnownLabels:
             )
 
     @classmethod
+    def in_stream(cls, labels: Mapping[str, Tensor], known: Mapping[str, Tensor] | None = None) -> KnownLabels:
+        """Labels for causal layers, by which every edge is predicted at once: those before it reach it, no other."""
+        every = {level: ~values.isnan().all(1) for level, values in labels.items()} if known is None else known
+        group = {level: torch.zeros(len(mask), dtype=torch.int64) for level, mask in every.items()}
+        return cls(labels, group, {level: mask.unsqueeze(0) for level, mask in every.items()})
+
+    @classmethod
     def of_data(cls, dataset: Dataset, targets: Mapping[str, Sequence[Target]]) -> KnownLabels:
         """The labels that data carry: rows without one in the first group, the others in folds by their digests."""
         labels, group, shows = {}, {}, {}

@@ -83,6 +83,7 @@ def _describe_model(config: RunConfig, path: Path) -> Model:
                 link=config.link,
                 node_features=config.node_features,
                 widths=config.widths,
+                label_delay=config.label_delay,
                 graph_width=config.graph_width,
                 odd_width=config.odd_width,
             )

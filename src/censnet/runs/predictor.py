@@ -28,7 +28,7 @@ from censnet.ops.graph_set import GraphSet
 from censnet.option_names import name_option, setting_option
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
-from censnet.runs.known_labels_in_prediction import KnownLabels, merge
+from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
 from censnet.runs.links import check_link_options, link_table
 from censnet.runs.novelty import Watch, watched
 from censnet.runs.uncertainty import Uncertainty, check_coverage
@@ -211,14 +211,22 @@ class Predictor:
     def known_training_labels(self, dataset: Dataset, task_data: TaskData) -> KnownLabels | None:
         """The labels of the training data that predictions for it are shown; None if the models read no labels."""
         levels = self.inputs.levels
-        return KnownLabels.of_training(dataset, task_data, levels) if levels and self.config.shows_labels else None
+        if not levels or not self.config.shows_labels:
+            return None
+        if self.inputs.causal:
+            return KnownLabels.in_stream({level: task_data.labels[level] for level in levels})
+        return KnownLabels.of_training(dataset, task_data, levels)
 
     def _known_labels(self, dataset: Dataset) -> KnownLabels | None:
         """The labels that data carry; None if the models read no labels, or there are none."""
         targets = {level: self.targets[level] for level in self.inputs.levels}
         if not targets or not self.config.shows_labels:
             return None
-        known = KnownLabels.of_data(dataset, targets)
+        if self.inputs.causal:
+            labels = {level: read_labels(dataset, level, mine) for level, mine in targets.items()}
+            known = KnownLabels.in_stream(labels)
+        else:
+            known = KnownLabels.of_data(dataset, targets)
         total = sum(int((~labels.isnan().all(1)).sum()) for labels in known.labels.values())
         if not total:
             logger.info("the data carry no labels; predictions of this model improve with those that are known")

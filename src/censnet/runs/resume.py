@@ -22,7 +22,14 @@ from censnet.training.checkpoint import read_facts
 
 logger = logging.getLogger(__name__)
 
-FREE = ("learning_rate", "max_grad_norm", "checkpoint_seconds", "epochs")  # settings that may change on resuming
+FREE = (
+    "learning_rate",
+    "max_grad_norm",
+    "checkpoint_seconds",
+    "epochs",
+    "cost",
+    "recall",
+)  # settings that may change on resuming
 FIXED = {  # inputs that may not -> their name in messages
     "target_specs": "target",
     "settings": "settings",

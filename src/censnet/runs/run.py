@@ -39,12 +39,15 @@ from censnet.runs.directory import (
     write_directory,
 )
 from censnet.runs.embedding import Embeddings
+from censnet.runs.known_labels_in_prediction import KnownLabels
 from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
 from censnet.runs.notebook import run_html
 from censnet.runs.predictor import Keep, Predictor
-from censnet.runs.uncertainty import Uncertainty, exact_labels
+from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores
 from censnet.settings.build import has_ordered_links
+from censnet.tasks.decision import Rule
+from censnet.tasks.predictions import class_names
 from censnet.tasks.uncertainty import COVERAGE
 from censnet.text import count
 from censnet.training.devices import find_device
@@ -93,6 +96,8 @@ class Run(Predictor):
         device: str | None = None,
         progress: bool = False,
         coverage: float = COVERAGE,
+        cost: Mapping[str, float] | None = None,
+        recall: float | None = None,
     ) -> dict[str, Scores]:
         """Part -> level -> metric -> value, from the labels of the data.
 
@@ -107,8 +112,12 @@ class Run(Predictor):
             device: where to compute; the best available if None.
             progress: whether to show a progress bar.
             coverage: of the intervals and sets whose `coverage` and `width` (or `set_size`) are among the metrics.
+            cost: `{"fp": 1, "fn": 20}`, of false positives and false negatives: `decide` on these before.
+            recall: the share of positive rows that is to be found: `decide` on this before.
         """
         check_arguments(Run.evaluate, locals())
+        if cost or recall is not None:
+            self.decide(cost, recall)
         if not 0 < coverage < 1:
             raise ArgumentError(f"{name_option('--coverage')} is {coverage:g}, expected more than 0 and less than 1")
         dataset, where = self.read(data, strict=strict), find_device(device)
@@ -117,10 +126,29 @@ class Run(Predictor):
         splits = self._read_splits()
         ordered = has_ordered_links(self.config.settings.model, dataset.graph.directed)
         links = read_links(self.splits, dataset.rows("edge"), ordered) if self.config.link else None
-        task_data = make_task_data(dataset, self.config.targets, [splits], links)
+        task_data = make_task_data(dataset, self.config.targets, [splits], links, self.config.label_delay)
         outputs = self.outputs(task_data.graph, where, progress, self.known_training_labels(dataset, task_data))
         held_out = None if links is None else score_held_out(self.models, outputs, links)
-        return score_parts(task_data, outputs, held_out, self.uncertainty, coverage)
+        scores = score_parts(task_data, outputs, held_out, self.uncertainty, coverage)
+        return scores | score_with_fixed_labels(self, task_data, where, coverage)
+
+    def decide(self, cost: Mapping[str, float] | None = None, recall: float | None = None) -> None:
+        """Choose the threshold of each target of two classes by validation rows; predictions use it from then on.
+
+        `save` stores it. Without a cost and a recall the threshold is 0.5 again.
+        """
+        rule = Rule.of(cost, recall)
+        self.uncertainty = self.uncertainty.decide(self.targets, rule)
+        for level, targets in self.targets.items():
+            frame = self.predictions.get(level)
+            for target, own in zip(targets, self.uncertainty.of(level, targets), strict=True):
+                if frame is None or target.kind != "binary":
+                    continue
+                names = f"{target.column}_predicted", f"{target.column}_p_{target.classes[-1]}"
+                if set(names) <= set(frame):
+                    known = frame[names[1]].notna()
+                    chosen = (frame.loc[known, names[1]] >= own.threshold).to_numpy().astype(np.int64)
+                    frame.loc[known, names[0]] = class_names(target)[chosen]
 
     def split(self, level: str) -> Split:
         """The rows of the training data that were used for training, validation and test.
@@ -192,6 +220,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
 
 logger = logging.getLogger(__name__)
 
+FIXED_LABELS = "test_labels_fixed"  # a part of the scores
 COUNTS = ("rows", "known_train", "known_validation")  # beside the metrics of an evaluation
 KNOWN = ("train", "validation")  # parts that training has used
 _SEPARATOR = "\x1f"
@@ -223,11 +252,29 @@ def score_parts(
         for level, scores in found.get(part, {}).items():
             inside = (task_data.parts[level][:, 0] == code).nonzero().squeeze(1)
             labels, exact = task_data.labels[level], exact_labels(task_data, level)
-            scores |= sure.score(level, task_data.of(level), outputs, labels, exact, inside, coverage)
+            more = sure.score(level, task_data.of(level), outputs, labels, exact, inside, coverage)
+            found[part][level] = merge_scores(scores, more)
     if held_out is not None:
         for part, values in link_metrics(held_out, sure.calibrate_links).items():
             found.setdefault(part, {})["link"] = values
     return found
+
+
+def score_with_fixed_labels(
+    run: Run, task_data: TaskData, device: torch.device, coverage: float = COVERAGE
+) -> dict[str, Scores]:
+    """The part `test_labels_fixed`: of a causal model, test rows with no label that came after validation.
+
+    Its other scores are those of a stream: each edge with every label that arrived before it. Empty for other models.
+    """
+    inputs = run.inputs
+    if not inputs.causal or not inputs.known:
+        return {}
+    known = {level: task_data.known_until("validation", level) for level in inputs.levels}
+    labels = {level: task_data.labels[level] for level in inputs.levels}
+    outputs = run.outputs(task_data.graph, device, known=KnownLabels.in_stream(labels, known))
+    found = score_parts(task_data, outputs, None, run.uncertainty, coverage)
+    return {FIXED_LABELS: {level: found["test"][level] for level in inputs.levels}} if "test" in found else {}
 
 
 def score_other_data(
@@ -262,14 +309,14 @@ def score_other_data(
                 raise DataError(f"no {level} has a label that the run knows, expected some to score")
             rows = labeled.nonzero().squeeze(1)
             sure = partial(run.uncertainty.score, level, targets, outputs, labels, exact, coverage=coverage)
-            scores[level] = score_rows(targets, predicted, labels, rows, censoring) | sure(rows)
+            scores[level] = merge_scores(score_rows(targets, predicted, labels, rows, censoring), sure(rows))
             known = known_rows(splits, dataset, level)
             if known is not None:
                 scores[level] |= count_known(labeled, known)
                 others = labeled & ~known["train"] & ~known["validation"]
                 if 0 < int(others.sum()) < int(labeled.sum()):
                     rows = others.nonzero().squeeze(1)
-                    fresh[level] = score_rows(targets, predicted, labels, rows, censoring) | sure(rows)
+                    fresh[level] = merge_scores(score_rows(targets, predicted, labels, rows, censoring), sure(rows))
     if config.link:
         graph, of = one_graph(dataset), config.settings
         hidden = links(graph, of.data.link_fractions, of.seed, has_ordered_links(of.model, graph.directed))

@@ -19,9 +19,10 @@ from censnet.option_names import name_option
 from censnet.runs.links import HeldOutPairs
 from censnet.runs.novelty import LevelNovelty
 from censnet.tasks.calibration import MAX_ROWS, ClassCalibration
+from censnet.tasks.decision import Rule
 from censnet.tasks.predictions import summarize
 from censnet.tasks.targets import Target, output_slices
-from censnet.tasks.uncertainty import TargetUncertainty, calibrate
+from censnet.tasks.uncertainty import Rows, TargetUncertainty, calibrate
 from censnet.training.ensemble import average, combine
 from censnet.training.task_data import TaskData
 
@@ -106,7 +107,7 @@ class Uncertainty(BaseModel):
         rows: Tensor,
         coverage: float,
     ) -> dict[str, float]:
-        """The coverage and the mean width of intervals and sets: of each column, and the mean over the columns.
+        """Coverage and mean width of intervals and sets, and metrics of decisions: of each column, and their mean.
 
         Args:
             level, targets: of the labels.
@@ -117,21 +118,46 @@ class Uncertainty(BaseModel):
         """
         found, means = dict[str, float](), dict[str, list[float]]()
         sure = self.of(level, targets)
-        if all(each.conformal is None for each in sure) or not len(rows):
+        if level not in self.levels or not len(rows):
             return {}
         width = sum(target.width for target in targets)
         for number, (target, part, own) in enumerate(zip(targets, output_slices(targets), sure, strict=True)):
-            sums, total = dict[str, float](), 0
-            for some in torch.split(rows[exact[rows, number]], chunk_rows(width)):
-                members, raw = select_rows(outputs, level, some)
+            some = rows[exact[rows, number]]
+            if target.is_wide or not len(some):
+                continue
+            examined = list[Rows]()
+            for few in torch.split(some, chunk_rows(width)):
+                members, raw = select_rows(outputs, level, few)
                 summary = summarize(target, members[..., part], None if raw is None else raw[..., part])
-                for name, value in own.score(target, summary, labels[some, number], exact[some, number], coverage):
-                    sums[name] = sums.get(name, 0.0) + value * len(some)
-                total += len(some)
-            for name, value in sums.items():
-                found[f"{target.column}/{name}"] = value / total
-                means.setdefault(name, []).append(value / total)
+                examined.append(own.examine(target, summary, labels[few, number], coverage))
+            every = {name: torch.cat([each[name] for each in examined]) for name in examined[0]}
+            for name, value in own.score(target, every, labels[some, number]):
+                found[f"{target.column}/{name}"] = value
+                if not name.startswith("confusion"):
+                    means.setdefault(name, []).append(value)
         return found | {name: sum(values) / len(values) for name, values in means.items()}
+
+    def decide(self, targets: Mapping[str, Sequence[Target]], rule: Rule | None) -> Uncertainty:
+        """The same with the threshold that a rule implies for each target of two classes; without one, 0.5."""
+        if not any(target.kind == "binary" for mine in targets.values() for target in mine):
+            raise ArgumentError(f"a threshold for {rule or 0.5} is asked for, but no target has two classes")
+        levels = {
+            Level(level): [
+                own.decide(target, rule) if target.kind == "binary" else own
+                for target, own in zip(mine, self.of(level, mine), strict=True)
+            ]
+            for level, mine in targets.items()
+        }
+        return self.model_copy(update={"levels": levels})
+
+
+def merge_scores(scores: dict[str, float], more: dict[str, float]) -> dict[str, float]:
+    """Scores of columns and their means; what both have is that of `more`, and its mean is over all columns."""
+    found = scores | more
+    for name in (name for name in more if name in scores and "/" not in name):
+        values = [value for key, value in found.items() if "/" in key and key.rpartition("/")[2] == name]
+        found[name] = sum(values) / len(values)
+    return found
 
 
 def exact_labels(task_data: TaskData, level: str) -> Tensor:

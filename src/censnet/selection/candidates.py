@@ -1,4 +1,4 @@
-"""Candidates of a model: trainings that differ in gates, pseudo-labels or recipe, one of which validation selects."""
+"""Candidates: trainings that differ in gates, pseudo-labels, recipe or inputs, one of which validation selects."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Candidate(BaseModel):
         gates: whether gates and root weights are learned, or frozen at their initial values.
         pseudo_label_weight: weight of the pseudo-labels in the loss; 0 trains on labels alone.
         recipe: the architecture of the preset.
+        label_features: whether counts or factors of known labels are inputs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,6 +37,7 @@ class Candidate(BaseModel):
     gates: Gates = "learned"
     pseudo_label_weight: float = 0.0
     recipe: Recipe = "low_label"
+    label_features: bool = False
 
 
 SUPERVISED = Candidate()  # the only candidate where there is nothing to select

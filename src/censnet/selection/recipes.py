@@ -1,4 +1,4 @@
-"""Recipes of a preset: architectures for few and for many labels, one of which validation selects."""
+"""Recipes: architectures for few and for many labels, inputs with and without counts of labels; validation selects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fit_recipes(
     if len(recipes) > 1:
         if files is not None and files.history is not None:
             files.history.numbered = True
-        logger.info("the low-label and the high-label recipe are trained; the better one on validation is selected")
+        logger.info("%s; the better one on validation is selected", _describe(recipes))
     return [
         fit_ensemble(
             task_data, settings, members, accelerator=accelerator, callbacks=callbacks,
@@ -91,13 +91,29 @@ def select_recipe(
                 selected=before + each[best].selected,
             )
         )
-    training = settings.training.model_copy(update={"recipe": _recipe(settings)})
-    return settings.model_copy(update={"training": training}), merged
+    if len(set(map(_recipe, recipes))) > 1:
+        training = settings.training.model_copy(update={"recipe": _recipe(settings)})
+        settings = settings.model_copy(update={"training": training})
+    return settings, merged
 
 
 def _prefix(number: int) -> str:
     """Prefix of the checkpoints of a recipe."""
     return f"recipe-{number + 1}-" if number else ""
+
+
+def _describe(recipes: Sequence[Settings]) -> str:
+    """The trainings that are compared."""
+    said = []
+    if len(set(map(_recipe, recipes))) > 1:
+        said.append("by the low-label and the high-label recipe")
+    if any(map(_has_label_features, recipes)):
+        said.append("without and with counts of the known labels around each row (model.label_counts)")
+    return f"models are trained {' and '.join(said)}"
+
+
+def _has_label_features(settings: Settings) -> bool:
+    return settings.model.label_counts is True or settings.model.label_factors is True
 
 
 def _recipe(settings: Settings) -> Recipe:
@@ -106,12 +122,12 @@ def _recipe(settings: Settings) -> Recipe:
 
 def _named(selection: Selection, settings: Settings) -> Selection:
     """A selection whose candidates name their recipe; a recipe that was trained once is one candidate."""
-    recipe = _recipe(settings)
+    about = {"recipe": _recipe(settings), "label_features": _has_label_features(settings)}
     if not selection.candidates:
         best = selection.fit_result.best[0]
-        alone = Candidate(gates=settings.training.gates[0], recipe=recipe)
+        alone = Candidate(gates=settings.training.gates[0]).model_copy(update=about)
         return replace(selection, candidates=[alone], best=[None if best is None else best.value])
-    return replace(selection, candidates=[one.model_copy(update={"recipe": recipe}) for one in selection.candidates])
+    return replace(selection, candidates=[one.model_copy(update=about) for one in selection.candidates])
 
 
 def _mean_score(selections: Sequence[Selection]) -> ValidationScore | None:

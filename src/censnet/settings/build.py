@@ -8,6 +8,7 @@ from typing import Any
 
 from censnet.errors import SettingsError, quote
 from censnet.levels import COLUMN_LEVELS
+from censnet.nn.causal_encoder import CausalEncoder
 from censnet.nn.decoder import LinkDecoder
 from censnet.nn.directed_decoder import DirectedPairDecoder
 from censnet.nn.encoder import CensNet
@@ -36,6 +37,7 @@ def build_model(
     link: bool = False,
     node_features: bool = True,
     widths: Sequence[float] = (),
+    label_delay: float = 0.0,
     graph_width: int = 0,
     odd_width: int = 0,
     reference_size: tuple[float, float] | None = None,
@@ -53,6 +55,7 @@ def build_model(
         link: whether links are predicted.
         node_features: whether the nodes have features of their own, not only default ones.
         widths: of the windows in time, if edges have times.
+        label_delay: time after which the label of an edge is known.
         graph_width: channels of the features of graphs, which the head of graphs reads.
         odd_width: of the features of edges, the last ones, that change sign where the two ends are exchanged. If there
             are any, or a target is oriented, the encoder is `OrientedNet`.
@@ -81,6 +84,8 @@ def build_model(
     shared = _encoder_options(settings, dropout)
     if make_encoder is not None:
         encoder = make_encoder(node_width, edge_width, settings)
+    elif settings.causal is True:
+        encoder = build_causal_encoder(node_width, edge_width, inputs, settings, dropout, widths, label_delay)
     elif oriented:
         encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, shared, statistics)
     else:
@@ -102,7 +107,7 @@ def build_model(
         elif isinstance(encoder, OrientedNet) and level == "edge":
             heads[level] = build_edge_head(encoder, found, settings, dropout, limits)
         else:
-            reads_nodes = settings.edge_head_reads_nodes and level == "edge"
+            reads_nodes = settings.edge_head_reads_nodes and level == "edge" and not settings.causal
             directed = settings.directed is True and reads_nodes
             heads[level] = RowHead(level, *widths, out_width, settings.head, dropout, reads_nodes, limits, directed)  # type: ignore[arg-type]
     decoder = build_decoder(*widths, settings, node_features) if link else None
@@ -115,6 +120,37 @@ def _encoder_options(settings: ModelSettings, dropout: float) -> dict[str, Any]:
     names = ("residual", "activation", "pre_layers", "edge_pre_layer")
     norm = "batch" if settings.norm == "auto" else settings.norm
     return {"dropout": dropout, "norm": norm, **{name: getattr(settings, name) for name in names}}
+
+
+def build_causal_encoder(
+    node_width: int,
+    edge_width: int,
+    inputs: ModelInputs,
+    settings: ModelSettings,
+    dropout: float,
+    widths: Sequence[float],
+    label_delay: float,
+) -> CausalEncoder:
+    """Build the encoder of a history, whose embedding of an edge has the states of both nodes in it."""
+    if settings.kernel != "hop" or settings.norm == "batch" or settings.normalization == "symmetric":
+        raise SettingsError(
+            f"model.causal is true, expected model.kernel hop, model.norm layer and model.normalization row beside it: "
+            f"{settings.kernel}, {settings.norm} and {settings.normalization} would let the future in"
+        )
+    return CausalEncoder(
+        node_width,
+        edge_width,
+        inputs.label_width("edge"),
+        settings.hidden,
+        settings.layers,
+        dropout=dropout,
+        norm="layer" if settings.norm == "auto" else settings.norm,
+        residual=settings.residual is not False,
+        activation=settings.activation,
+        windows=widths,
+        num_rates=settings.decay_rates,
+        label_delay=label_delay,
+    )
 
 
 def build_decoder(node_width: int, edge_width: int, settings: ModelSettings, node_features: bool) -> LinkDecoder:
@@ -156,11 +192,16 @@ def model_inputs(
 ) -> ModelInputs:
     """The inputs that a model has beside the features of the data; "auto" is off until it is resolved."""
     known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
+    if settings.causal is True:
+        of_edges = [target for target in known if target.level == "edge"]
+        return ModelInputs(known=of_edges, node_features=node_features, causal=True)
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
-    windows = widths if settings.windows is True else ()
-    counts = settings.structural_features, steps, known, directed, triangles, settings.ports
-    return ModelInputs(*counts, node_features, windows)
+    counts, factors = (bool(known) and each is True for each in (settings.label_counts, settings.label_factors))
+    return ModelInputs(
+        settings.structural_features, steps, known, directed, triangles, settings.ports, node_features,
+        widths=widths if settings.windows is True else (), label_counts=counts, label_factors=factors,
+    )  # fmt: skip
 
 
 def check_ego_marks(settings: ModelSettings, targets: Sequence[Target], link: bool, odd_width: int = 0) -> None:

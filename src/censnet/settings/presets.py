@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from censnet.arguments import check_arguments
 from censnet.errors import SettingsError, quote, shorten
 from censnet.levels import Level
-from censnet.nn.layers import LAYERS
+from censnet.nn.layers import letters
 from censnet.settings.schema import LAYER_PATTERN, MOLECULE, OF_LINKS, ORIENTED, PRESETS, Settings
 
 Changes = Settings | Mapping[str, object]  # an object, or nested or dotted names -> value
@@ -43,8 +43,9 @@ RENAMED = {  # a setting of an earlier version -> its name now
     "training.negatives": "training.negative_ratio",
     "training.weight_decay_of": "training.weight_decay_by_name",
 }
+_LETTERS = f"{' and '.join(letters())}, such as NEN, or {' and '.join(letters(causal=True))} alone"
 EXPECTED = {  # words of pydantic -> those of our errors
-    f"String should match pattern '{LAYER_PATTERN}'": f"the letters {' and '.join(LAYERS)}, such as NEN",
+    f"String should match pattern '{LAYER_PATTERN}'": f"the letters {_LETTERS}",
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
     "greater than": "more than",
@@ -178,6 +179,12 @@ def of_directed_links(preset: str) -> dict[str, Any]:
 def of_ego_marks(preset: str) -> dict[str, object]:
     """The settings [node.ego_marks] of a preset by their dotted names, which overlay others where nodes are marked."""
     overlay = _read_preset(preset).get("node", {}).get("ego_marks", {})
+    return {f"{group}.{name}": value for group, values in overlay.items() for name, value in values.items()}
+
+
+def of_causal(preset: str) -> dict[str, object]:
+    """The settings [causal] of a preset by their dotted names, which overlay others where layers are causal."""
+    overlay = _read_preset(preset).get("causal", {})
     return {f"{group}.{name}": value for group, values in overlay.items() for name, value in values.items()}
 
 

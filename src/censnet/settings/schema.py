@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -11,7 +11,7 @@ from censnet.errors import quote
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
 from censnet.nn.kernels import KERNELS
-from censnet.nn.layers import LAYERS, Gate, GateInit, SelfWeight, Variant
+from censnet.nn.layers import Gate, GateInit, SelfWeight, Variant, letters
 from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
 
@@ -30,7 +30,7 @@ STEPS = 25  # of an epoch, that batch_size "auto" aims at
 DIFFUSION_STEPS = 4  # of diffusion_steps "auto"
 WIDEST = 2**16  # channels of a layer
 DEEPEST = 1000  # layers
-LAYER_PATTERN = f"^[{''.join(LAYERS)}]+$"
+LAYER_PATTERN = f"^([{''.join(letters())}]+|[{''.join(letters(causal=True))}]+)$"
 MOST = 10**9  # of any count
 MANY = 100  # training labels of nodes from which on recipe "auto" includes high_label
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
@@ -71,7 +71,10 @@ class ModelSettings(_Settings):
     """The model: encoder, heads and link decoder. Names are those of `CensNet` and the heads."""
 
     layers: str = Field(
-        "NEN", pattern=LAYER_PATTERN, max_length=DEEPEST, description="node (N) and edge (E) layers, in order"
+        "NEN",
+        pattern=LAYER_PATTERN,
+        max_length=DEEPEST,
+        description="node (N) and edge (E) layers, in order; or causal ones (C), as many as there are letters",
     )
     hidden: int = Field(32, ge=1, le=WIDEST, description="hidden channels of nodes and edges")
     pre_layers: int = Field(
@@ -167,6 +170,14 @@ class ModelSettings(_Settings):
         description="whether edges that have times also have as features the gaps to the events around them, and the "
         "events and known labels in windows of time; auto is true where edges have times and structural_features is on",
     )
+    causal: bool | Literal["auto"] = Field(
+        False,
+        description="whether an edge is embedded from the edges and known labels before it alone (layers C); auto is "
+        "true where edges of one graph are predicted and split by their times",
+    )
+    decay_rates: int = Field(
+        0, ge=0, le=WIDEST, description="learned rates at which half of the sums of causal layers decay; 0: none do"
+    )
     position_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         0,
         description=f"steps of the diffusion embedding that nodes have as positional encoding; auto is "
@@ -176,6 +187,16 @@ class ModelSettings(_Settings):
         False,
         description="whether the known labels of other rows are inputs, which validation decides whether to show; auto "
         "is true where that is possible: for nodes and edges of one graph",
+    )
+    label_counts: bool | Literal["auto"] = Field(
+        False,
+        description="whether nodes and edges also have counts of the known labels around them as features, by "
+        "direction; auto is what does better on validation where a class is rare or edges are rated",
+    )
+    label_factors: bool | Literal["auto"] = Field(
+        False,
+        description="whether edges also have as features what a matrix factorization of their known labels predicts; "
+        "auto is what does better on validation where nodes have many edges with numbers, such as ratings",
     )
     ego_marks: bool = Field(
         False,
@@ -338,11 +359,30 @@ class TrainingSettings(_Settings):
         le=MOST,
         description="early stopping: epochs without improvement of the monitor; none trains all epochs",
     )
+    cost: dict[Literal["fp", "fn"], Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict,
+        description="of two classes, the cost of a false positive (fp) and of a false negative (fn): the threshold of "
+        "the least cost on validation samples is stored for predictions",
+    )
+    recall: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="of two classes, the share of positive samples to find: the highest threshold that does on "
+        "validation samples is stored for predictions",
+    )
     validate_every: int = Field(1, ge=1, le=MOST, description="epochs between validations")
     precision: Literal["float32", "bf16"] = Field("float32", description="floating-point precision of the forward pass")
     checkpoint_seconds: float = Field(
         30.0, ge=0, description="seconds between checkpoints; 0 writes one after every step"
     )
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        if self.cost and (len(self.cost) < 2 or self.recall is not None):
+            both = "cost and recall, expected one" if self.recall is not None else "cost of one, expected fp and fn"
+            raise ValueError(f"there is {both}")
+        return self
 
     def batch_size_for(self, samples: int) -> int:
         """Batch size for so many training samples.

@@ -86,8 +86,7 @@ class ClassCalibration(BaseModel):
     def fit(cls, logits: Array, labels: Array) -> ClassCalibration:
         """Fit on validation rows the method that has the least log loss on rows that it was not fitted on.
 
-        Nothing is changed where there are too few rows, or where both methods are worse than nothing. Isotonic scaling
-        has more freedom, and is taken only if it is better by more than the standard error of the difference.
+        Nothing is changed where there are too few rows, or where both methods are worse than nothing.
 
         Args:
             logits: (n, 1) or (n, classes).
@@ -108,10 +107,7 @@ class ClassCalibration(BaseModel):
                 train, rest = fold != number, fold == number
                 own[rest] = row_log_loss(_FIT[method](x[train], y[train])(torch.from_numpy(x[rest])).numpy(), y[rest])
         mean = {method: float(own.mean()) for method, own in losses.items()}
-        chosen: Method = "temperature" if mean["temperature"] < mean["none"] else "none"
-        gain = losses[chosen] - losses["isotonic"]
-        if gain.mean() > gain.std() / np.sqrt(len(y)):
-            chosen = "isotonic"
+        chosen = min(mean, key=mean.__getitem__)
         reason = "" if chosen != "none" else "neither scaling lowers the log loss"
         return _FIT[chosen](x, y).model_copy(update={"rows": len(y), "log_loss": mean, "reason": reason})
 

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from censnet.errors import DataError
+from censnet.levels import Level
 from censnet.nn.diffusion import WIDTH as POSITION_WIDTH
 from censnet.nn.diffusion import diffusion_embedding
 from censnet.ops.graph import Graph
@@ -24,6 +25,9 @@ from censnet.ops.incidence import Incidence
 from censnet.ops.structure import EDGE_WIDTH, NODE_WIDTH, edge_port, edge_structure, node_structure
 from censnet.ops.triangles import TYPES, find_triangles
 from censnet.ops.windows import GROUPS, SIDES, TimeWindows, WindowSums
+from censnet.tasks.label_counts import count_channels, count_width, is_counted, label_sums, label_width
+from censnet.tasks.label_factors import WIDTH as FACTORS_WIDTH
+from censnet.tasks.label_factors import factorize_labels
 from censnet.tasks.targets import Target
 
 QUANTILES = 0.1, 0.3, 0.5, 0.75  # of gaps, which are the widths of windows
@@ -43,8 +47,12 @@ class ModelInputs:
             that are numbers or one of two classes, the means over the edges of these and of their products.
         ports: whether an edge has the number of parallel edges before it in the table as a feature. Predictions then
             depend on the order of rows.
+        label_counts: whether rows also have counts of the known labels around them (`tasks.label_counts`).
+        label_factors: whether edges also have the predictions of a matrix factorization of the known labels that are
+            numbers or one of two classes (`tasks.label_factors`).
         widths: of the windows in time (`ops.windows`) that edges with times have as features, with the gaps to the
             events before and after and, of known labels of edges, the sums over these windows; none if empty.
+        causal: whether the labels of edges are for causal layers, which show each to later edges alone.
         node_features: whether nodes have features of their own. Default ones, such as the degree, are 0 beside
             structural features, which say the same on a better scale.
 
@@ -67,6 +75,9 @@ class ModelInputs:
     ports: bool = False
     node_features: bool = True
     widths: Sequence[float] = ()
+    label_counts: bool = False
+    label_factors: bool = False
+    causal: bool = False
 
     @property
     def levels(self) -> list[str]:
@@ -89,15 +100,22 @@ class ModelInputs:
 
     def label_width(self, level: str) -> int:
         """Channels of the known labels of a level."""
-        own = sum(map(_label_width, self._of(level)))
-        if level == "edge" and self.triangles:
-            return own + 3 * TYPES[self.directed] * len(self._balanced) + self.window_width
-        return own + (self.window_width if level == "edge" else 0)
+        own = sum(map(label_width, self._of(level)))
+        if self.counts_of(level):
+            own += count_width(self._of(level), Level(level), self.directed)
+        if level == "edge":
+            each = 3 * TYPES[self.directed] * self.triangles + FACTORS_WIDTH * self.label_factors
+            own += each * len(self._balanced) + self.window_width
+        return own
+
+    def counts_of(self, level: str) -> bool:
+        """Whether rows of a level have counts of known labels."""
+        return self.label_counts and any(map(is_counted, self._of(level)))
 
     @property
     def window_width(self) -> int:
         """Channels of the known labels in windows."""
-        own = sum(map(_label_width, self._of("edge")))
+        own = sum(map(label_width, self._of("edge")))
         return own * GROUPS[self.directed] * SIDES * len(self._windows) if self.widths else 0
 
     @property
@@ -115,6 +133,8 @@ class ModelInputs:
 
     def add(self, graph: Graph | GraphSet) -> Graph | GraphSet:
         """The graph with these features; no label is shown yet."""
+        if self.causal and not self.node_features:  # a default one is the degree, which tells of the future
+            graph = graph.with_features(torch.zeros_like(graph.nodes), graph.edges)
         if not (self.node_width or self.edge_width):
             return graph
         nodes, edges = [graph.nodes], [graph.edges]
@@ -144,7 +164,14 @@ class ModelInputs:
         node_rows, edge_rows = (torch.cat(rows, dim=1) if len(rows) > 1 else rows[0] for rows in (nodes, edges))
         return graph.with_features(node_rows, edge_rows)
 
-    def show(self, graph: Graph, labels: Mapping[str, Tensor], shown: Shown, windows: Tensor | None = None) -> Graph:
+    def show(
+        self,
+        graph: Graph,
+        labels: Mapping[str, Tensor],
+        shown: Shown,
+        windows: Tensor | None = None,
+        sums: Mapping[str, Tensor] | None = None,
+    ) -> Graph:
         """The graph with the labels of some rows as features.
 
         Args:
@@ -153,21 +180,33 @@ class ModelInputs:
             shown: level -> which rows show theirs. (n,)
             windows: the labels of edges in windows (`label_windows`), where the graph is a part of another; those of
                 the graph itself if None.
+            sums: of a part of another graph, level -> the `label_sums` of its rows in that.
         """
         rows = {"node": graph.nodes, "edge": graph.edges}
         for level in self.levels:
             width = self.label_width(level)
             visible = shown[level].bool()
             channels = [self._channels(level, labels[level], visible)]
-            if level == "edge" and self.triangles:
-                for number in self._balanced:
-                    values, binary = labels[level][:, number], self._of("edge")[number].kind == "binary"
-                    channels.append(self._triangle_channels(graph, 2 * values - 1 if binary else values, visible))
+            if self.counts_of(level):
+                mine = self.label_sums(level, labels[level], visible, graph.incidence) if sums is None else sums[level]
+                channels.append(count_channels(mine, self._of(level), Level(level), self.directed))
+            for number in self._balanced if level == "edge" and (self.triangles or self.label_factors) else ():
+                values, binary = labels[level][:, number], self._of("edge")[number].kind == "binary"
+                values = 2 * values - 1 if binary else values
+                if self.triangles:
+                    channels.append(self._triangle_channels(graph, values, visible))
+                if self.label_factors:
+                    known = visible & ~values.isnan()
+                    channels.append(factorize_labels(values, known, graph.incidence, self.directed))
             if level == "edge" and self.widths:
                 found = self.label_windows(graph, labels[level], visible)() if windows is None else windows
                 channels.append(found)
             rows[level] = torch.cat([rows[level][:, :-width], *(each.to(rows[level]) for each in channels)], dim=1)
         return graph.with_features(rows["node"], rows["edge"])
+
+    def label_sums(self, level: str, labels: Tensor, shown: Tensor, incidence: Incidence) -> Tensor:
+        """Sums of the labels that are shown around each row of a level. (n, sums, channels), float64"""
+        return label_sums(self._channels(level, labels, shown.bool()), Level(level), incidence, self.directed)
 
     def _window_features(self, graph: Graph) -> Tensor:
         """Of each window the number of other edges, and of each group the gaps to the last and the next. (E, d)
@@ -237,7 +276,7 @@ class LabelWindows:
         """The channels of some edges, or of all, from the labels of all edges but those `without`. (n, d)"""
         found = self.sums(self.windows, rows, without).float()
         shares = []
-        parts = torch.split(found, [*map(_label_width, self.targets)], dim=-1)
+        parts = torch.split(found, [*map(label_width, self.targets)], dim=-1)
         for target, sums in zip(self.targets, parts, strict=True):
             number = sums[..., 1:] if target.is_number else sums.sum(-1, keepdim=True)  # of known labels
             shares.append(sums / (number + 1))
@@ -256,10 +295,6 @@ def _find_windows(graph: Graph, directed: bool) -> TimeWindows:
     if graph.times is None:
         raise DataError("the edges of the graph have no times, expected a time for each, as in training")
     return TimeWindows.of(graph, directed)
-
-
-def _label_width(target: Target) -> int:
-    return 2 if target.is_number else len(target.classes)
 
 
 def positional_encoding(features: Tensor, incidence: Incidence, steps: int) -> Tensor:

@@ -21,7 +21,8 @@ METRICS: dict[str, tuple[str, ...]] = {
 }
 MONITORS = {"binary": "auc", "multiclass": "accuracy", "regression": "rmse", "oriented": "rmse", "link": "auc"}
 CENSORED = ("censored_rows", "censored_satisfied", "censored_violation")  # of numbers known by a limit, beside these
-_LOWER = ("log_loss", "brier", "ece", "rmse", "mae", "loss", "width", "set_size")
+_LOWER = ("log_loss", "brier", "ece", "rmse", "mae", "loss", "width", "set_size", "cost")
+_HIGHER = ("coverage", "precision", "recall")  # beside those of METRICS
 ECE_BINS = 15
 
 
@@ -31,11 +32,11 @@ def higher_is_better(metric: str) -> bool:
     >>> higher_is_better("auc"), higher_is_better("weight/rmse")
     (True, False)
     """
-    name = metric.rpartition("/")[2]
+    name = metric.rpartition("/")[2].partition("@")[0]
     if name in _LOWER or name in CENSORED:
         return name in CENSORED[:2]
-    if name != "coverage" and name not in {name for names in METRICS.values() for name in names}:
-        known = sorted({name for names in METRICS.values() for name in names} | {*_LOWER, "coverage"})
+    if name not in _HIGHER and name not in {name for names in METRICS.values() for name in names}:
+        known = sorted({name for names in METRICS.values() for name in names} | {*_LOWER, *_HIGHER})
         raise ArgumentError(f"metric is {metric!r}, expected one of {', '.join(known)}")
     return True
 

@@ -144,7 +144,7 @@ def _columns(target: Target, summary: Mapping[str, Array]) -> Iterator[tuple[str
             if std is not None:
                 yield f"{prefix}std", std[:, rank]
         return
-    yield "predicted", names[mean.argmax(1)]
+    yield "predicted", names[summary["positive"].astype(np.int64) if "positive" in summary else mean.argmax(1)]
     if "set" in summary:
         yield "set", _spell_sets(target, summary["set"])
     for prefix, values in [("p", mean)] if std is None else [("p", mean), ("std", std)]:

@@ -18,7 +18,7 @@ from censnet.nn.model import Model
 from censnet.ops.ego import ego_batches, ego_graphs, mark_egos, mean_ego_size
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.ops.sampling import Subgraph, induced_subgraph, proportional_batches, sample_neighbors
+from censnet.ops.sampling import Subgraph, induced_subgraph, is_in, proportional_batches, sample_neighbors
 from censnet.settings.schema import TrainingSettings
 from censnet.tasks.inputs import LabelWindows
 from censnet.text import count
@@ -82,6 +82,10 @@ class FullBatch:
         if task_data.members > 1:
             weight = {level: (task_data.parts[level][rows[level]] == 0).float() for level in rows}
         censoring = {level: found[rows[level]] for level, found in task_data.censoring.items()}
+        if task_data.is_causal:  # no label reaches its own edge, or one before it
+            shown = task_data.show_labels({level: task_data.training_rows(level) for level in task_data.known_levels})
+            assert isinstance(shown, Graph)
+            self.graph = shown
         self.batch = Batch(self.graph, rows, labels, weight, censoring=censoring)
         self.balanced, self.hidden_ratio = balanced, hidden_ratio
         if balanced and task_data.members > 1:
@@ -93,7 +97,7 @@ class FullBatch:
         return [torch.empty(0)]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
-        known = self.task_data.known_levels
+        known = [] if self.task_data.is_causal else self.task_data.known_levels
         if not self.balanced and not known:
             return self.batch
         rows, labels, weight, censoring, shown = {}, {}, {}, {}, {}
@@ -114,7 +118,7 @@ class FullBatch:
                 weight[level] = self.batch.weight[level][taken]
             if level in self.batch.censoring:
                 censoring[level] = self.batch.censoring[level][taken]
-        graph = self.task_data.show_labels(shown)
+        graph = self.task_data.show_labels(shown) if known else self.graph
         assert isinstance(graph, Graph)
         return Batch(graph, rows, labels, weight, censoring=censoring)
 
@@ -192,6 +196,11 @@ class SampledSubgraphs:
                 f"training.sampling is {settings.sampling}, expected full, or model.triangles=false: a sampled "
                 "subgraph has fewer triangles than the whole graph"
             )
+        if task_data.inputs is not None and task_data.inputs.label_factors:
+            raise SettingsError(
+                f"training.sampling is {settings.sampling}, expected full, or model.label_factors=false: the labels of "
+                "a sampled subgraph do not have the factors of the whole graph"
+            )
         self.graph, self.task_data, self.settings = task_data.graph, task_data, settings
         self.level: Literal["node", "edge"] = "node" if "node" in task_data.parts else "edge"
         self.fanout = tuple(max(2, settings.fanout >> hop) for hop in range(hops))
@@ -203,6 +212,9 @@ class SampledSubgraphs:
         if inputs is not None and inputs.window_width:
             training = task_data.training_rows("edge")
             self.windows = inputs.label_windows(self.graph, task_data.labels["edge"], training)
+        self.label_sums = dict[str, Tensor]()  # of all training labels around each row of the whole graph
+        for level in () if inputs is None else filter(inputs.counts_of, inputs.levels):
+            self.label_sums[level] = self._whole_sums(level, task_data.training_rows(level))
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         if self.settings.sampling == "proportional":
@@ -245,7 +257,7 @@ class SampledSubgraphs:
         inputs, task_data = self.task_data.inputs, self.task_data
         if inputs is None or not inputs.known:
             return batch
-        shown, known, before = {}, {}, None
+        shown, known, before, sums = {}, {}, None, {}
         rows, labels, censoring = dict(batch.rows), dict(batch.labels), dict(batch.censoring)
         for level in inputs.levels:
             every = subgraph.nodes if level == "node" else subgraph.edges
@@ -260,12 +272,39 @@ class SampledSubgraphs:
                 before = task_data.known_before(every[rows[level]])
                 shown[level] = before[every]
             known[level] = task_data.labels[level][every]
+            if level in self.label_sums and level == "edge" and before is not None:
+                sums[level] = self._whole_sums(level, before)[every]
+            elif level in self.label_sums:
+                hidden = training & ~shown[level]
+                sums[level] = self.label_sums[level][every] - self._hidden_sums(level, subgraph, hidden)
         windows = None
         if "edge" in rows and self.windows is not None:
             hidden = subgraph.edges[rows["edge"]] if before is None else (~before).nonzero().squeeze(1)
             windows = self.windows(subgraph.edges, without=hidden)
-        graph = inputs.show(batch.graph, known, shown, windows)
+        graph = inputs.show(batch.graph, known, shown, windows, sums)
         return replace(batch, graph=graph, rows=rows, labels=labels, censoring=censoring)
+
+    def _whole_sums(self, level: str, shown: Tensor) -> Tensor:
+        """The sums around each row of the whole graph of the labels of some of its rows."""
+        inputs = self.task_data.inputs
+        assert inputs is not None
+        return inputs.label_sums(level, self.task_data.labels[level], shown, self.graph.incidence)
+
+    def _hidden_sums(self, level: str, subgraph: Subgraph, hidden: Tensor) -> Tensor:
+        """The sums around each row of a subgraph of the labels of some of its rows, over all edges of the graph."""
+        inputs, labels = self.task_data.inputs, self.task_data.labels[level]
+        assert inputs is not None
+        if level == "edge":
+            return inputs.label_sums(level, labels[subgraph.edges], hidden, subgraph.graph.incidence)
+        found = torch.zeros_like(self.label_sums[level][subgraph.nodes])
+        if bool(hidden.any()):  # of nodes, edges that the subgraph has not count as well
+            bare = self.graph.with_features(self.graph.nodes[:, :0], self.graph.edges[:, :0])
+            around = sample_neighbors(bare, subgraph.nodes[hidden], "node", (None,))
+            some = torch.zeros_like(around.nodes, dtype=torch.bool).index_fill(0, around.seeds, True)
+            sums = inputs.label_sums(level, labels[around.nodes], some, around.graph.incidence)
+            here = is_in(around.nodes, subgraph.nodes)
+            found[torch.searchsorted(subgraph.nodes, around.nodes[here])] = sums[here]
+        return found
 
     def _training_rows(self, subgraph: Subgraph, levels: Sequence[str]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The training samples of a subgraph, by their numbers in it and in the graph."""
@@ -360,7 +399,7 @@ def choose_sampling(
     graph = task_data.graph
     if settings.sampling != "auto":
         return settings
-    if model.ego_hops:
+    if model.ego_hops or getattr(model.encoder, "reads_times", False):  # a sampled past would lack events
         return settings.model_copy(update={"sampling": "full"})
     too_large = too_slow = False
     if isinstance(graph, Graph) and task_data.links is None and task_data.members == 1:

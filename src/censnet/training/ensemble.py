@@ -151,7 +151,7 @@ def split_result(result: FitResult) -> list[FitResult]:
 def can_batch_members(task_data: TaskData, settings: Settings, members: int, device: torch.device) -> bool:
     """Whether to train members as one batched model: on one small graph, or on the same batches of small graphs."""
     graph, training = task_data.graph, settings.training
-    if task_data.links is not None or settings.model.ego_marks:
+    if task_data.links is not None or settings.model.ego_marks or settings.model.causal:
         return False
     if settings.model.known_labels:  # hidden labels would be those of all members
         return False

@@ -125,7 +125,9 @@ class Evaluator:
             if level in task_data.censoring:
                 self.censoring[level] = task_data.censoring[level][rows].cpu()
         shown = {level: task_data.training_rows(level) for level in task_data.known_levels}
-        if part == "validation":
+        if task_data.is_causal:
+            shown = {level: task_data.known_until(part, level) for level in shown}
+        elif part == "validation":
             shown = {level: task_data.known_for(part, level) for level in shown}
         self.graph = task_data.show_labels(shown)  # training labels are known when others are predicted
 

@@ -147,6 +147,16 @@ class TaskData:
         """Which rows of a level are training rows of some member. (n,)"""
         return (self.parts[level] == 0).any(1)
 
+    @property
+    def is_causal(self) -> bool:
+        """Whether each edge is predicted from the labels before it alone, so that none needs to be hidden."""
+        return self.inputs is not None and self.inputs.causal
+
+    def known_until(self, part: str, level: str) -> Tensor:
+        """Which rows have a label in a part, or in one before it. (n,)"""
+        own = self.parts[level]
+        return ((own >= 0) & (own <= PARTS.index(part))).any(1) & ~self.labels[level].isnan().all(1)
+
     def show_labels(self, shown: Mapping[str, Tensor]) -> Graph | GraphSet:
         """The graph with the labels of some rows of the `known_levels` as inputs.
 
@@ -208,6 +218,7 @@ def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncod
         link=task_data.links is not None,
         node_features=task_data.node_features,
         widths=task_data.widths,
+        label_delay=task_data.label_delay,
         graph_width=graph.graph_width,
         reference_size=reference_size,
         statistics=statistics,

@@ -58,6 +58,7 @@ def test_what_is_read_is_said() -> None:
         "times of column when are seconds since 1970, in UTC, from 2017-07-14 02:40 to 2020-09-13 12:26" in note
         for note in notes
     )
+    assert any("left out when (when each edge happened)" in note for note in notes)
     notes = load_data(edges(["2024-01-31 10:00", "2024-01-31T11:00Z"]), time="when").notes
     assert any("1 timestamps name no zone, and are read as UTC" in note for note in notes)
     notes = load_data(edges(["31/01/2024", "01/02/2024"]), time="when").notes

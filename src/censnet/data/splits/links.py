@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.splits.split_file import PARTS, Split, file_name, read_split_rows, split_rows
+from censnet.data.splits.split_file import PARTS, Split, file_name, part_rows, read_split_rows
 from censnet.errors import DataError
 from censnet.ops.arrays import Array, sorted_unique, unique_inverse
 from censnet.ops.graph import Graph
@@ -146,12 +146,12 @@ def link_rows(
         node_ids: the user's id of each node of the graph.
     """
     edge_rows = torch.arange(graph.num_edges) if edge_rows is None else edge_rows
-    links = split_rows("links", split.rows.to_input(edge_rows))
+    links = part_rows("links", split.rows.to_input(edge_rows))
     negatives = torch.cat([split.validation_negatives, split.test_negatives], dim=1).numpy()
     part = np.repeat([1, 2], [split.validation_negatives.shape[1], split.test_negatives.shape[1]])
     edges = edge_rows.numpy()[links["row"].to_numpy() - 1]
     nodes = np.concatenate([graph.ends.cpu().numpy()[:, edges], negatives], axis=1)
-    frame = pd.concat([links, split_rows("non-links", Split.of(part))], ignore_index=True)
+    frame = pd.concat([links, part_rows("non-links", Split.of(part))], ignore_index=True)
     for name, rows in zip(NODE_ROWS, nodes, strict=True):
         frame[name] = pd.array(rows + 1, dtype="Int64")  # other tables have none
     if node_ids is not None:

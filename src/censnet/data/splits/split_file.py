@@ -120,7 +120,7 @@ class Split:
         return Split.of(codes)
 
 
-def split_rows(table: str, split: Split) -> pd.DataFrame:
+def part_rows(table: str, split: Split) -> pd.DataFrame:
     """The rows of one table as they stand in a split file, in rising order; those in no part are left out."""
     rows = np.concatenate([part.numpy() for part in split.parts.values()])
     names = np.repeat(np.array(PARTS, dtype=object), [len(part) for part in split.parts.values()])

@@ -175,6 +175,8 @@ def assemble(
     if tables.edges is None:
         tables = tables.with_frames({"edges": pd.DataFrame({role: [] for role in Level.EDGE.made_keys})})
     typed = _type_tables(tables, keys, targets, decided, features) if schema is None else _read_tables(tables, schema)
+    if schema is None and time is not None:
+        typed["edges"] = _name_times(typed["edges"], time)
     edge_errors, node_errors = typed["edges"].errors, typed["nodes"].errors
     problems.add_located("edges", edge_errors)
     good = np.asarray((ids.ends[0] >= 0) & (ids.ends[1] >= 0))
@@ -249,6 +251,17 @@ def _read_times(
         notes += [Note("time", f"{file}: times of column {name} are {found.describe(good)}")]
         notes += [Note("time", f"{file}: column {name}: {remark}") for remark in remarks]
     return found, times, errors
+
+
+def _name_times(typed: TypedTable, time: str) -> TypedTable:
+    """The table of edges, in whose schema the column of times says what it is where it is no feature."""
+    columns = [
+        column.model_copy(update={"reason": "when each edge happened"})
+        if column.name == time and column.kind == "drop"
+        else column
+        for column in typed.schema.columns
+    ]
+    return replace(typed, schema=typed.schema.model_copy(update={"columns": columns}))
 
 
 def find_table_keys(tables: Tables, schema: Schema | None, decided: Mapping[str, Mapping[str, str]]) -> Keys:

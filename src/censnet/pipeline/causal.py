@@ -1,0 +1,90 @@
+"""Settings of a training whose layers are causal, so that every edge is predicted from its past alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import torch
+
+from censnet.errors import SettingsError
+from censnet.levels import Level
+from censnet.ops.graph import Graph
+from censnet.settings.oriented import is_oriented
+from censnet.settings.presets import make_settings, of_causal, values_of
+from censnet.settings.schema import Settings
+from censnet.training.task_data import TaskData
+
+ALONE = {  # features of the whole graph
+    "structural_features": False,
+    "triangles": False,
+    "windows": False,
+    "ports": False,
+    "position_steps": 0,
+    "label_counts": False,
+    "label_factors": False,
+}
+
+
+def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """The settings as they can be followed with causal layers; with `model.causal` false where there are none.
+
+    What the preset states for causal layers overlays the rest. Features that are counted on the whole graph, which tell
+    of the future, are off.
+
+    Args:
+        task_data: what is learned from.
+        settings: of the preset, with the user's changes.
+        changed: the settings that the user, rather than the preset, chose.
+    """
+    why = _why_not(task_data, settings)
+    if settings.model.causal == "auto":
+        asked = "C" in settings.model.layers or "model.layers" not in changed
+        causal = why is None and asked and "edge" in task_data.parts and task_data.is_by_time
+        chosen = [name for name in ALONE if f"model.{name}" in changed]
+        causal = causal and not any(getattr(settings.model, name) is True for name in chosen)
+    else:
+        causal = settings.model.causal
+    if not causal:
+        if set(settings.model.layers) == {"C"}:
+            raise SettingsError(f"model.layers is {settings.model.layers}, expected model.causal=true beside it")
+        if settings.model.decay_rates:
+            rates = settings.model.decay_rates
+            raise SettingsError(f"model.decay_rates is {rates}, expected 0: nothing reads it without model.causal")
+        return settings.model_copy(update={"model": settings.model.model_copy(update={"causal": False})})
+    if why is not None:
+        raise SettingsError(f"model.causal is true, expected false: {why}")
+    for name, off in ALONE.items():
+        value = getattr(settings.model, name)
+        if f"model.{name}" in changed and value not in (off, "auto"):
+            raise SettingsError(f"model.{name} is {value}, expected {off} beside model.causal: it tells of the future")
+    stated = of_causal(settings.preset) | values_of(settings, set(changed)) | {"model.causal": True}
+    section = task_data.targets[0].level
+    settings = make_settings(settings.preset, section, stated, settings.seed)
+    if set(settings.model.layers) != {"C"}:
+        raise SettingsError(f"model.layers is {settings.model.layers}, expected letters C: others see the future")
+    model = settings.model.model_copy(update={**ALONE, "last_layer_is_head": False})
+    one: dict[str, object] = {"pseudo_label_weights": [0.0], "gates": ["learned"], "self_training_rounds": 1}
+    if section == Level.NODE:
+        one["recipe"] = "low_label"
+    training = settings.training.model_copy(update={**one, "sampling": "full"})
+    return settings.model_copy(update={"model": model, "training": training})
+
+
+def _why_not(task_data: TaskData, settings: Settings) -> str | None:
+    """The reason why layers cannot be causal, if there is one."""
+    graph = task_data.graph
+    if not isinstance(graph, Graph):
+        return "there are many graphs, and a history is one"
+    if graph.times is None:
+        return "edges have no times (data.time)"
+    if task_data.links is not None or not task_data.targets:
+        return "links are predicted, and causal layers embed edges that are there"
+    if is_oriented(task_data.targets, graph.odd_width):
+        return "a column or target is oriented"
+    if graph.nodes.layout != torch.strided:
+        return "the features of nodes are sparse"
+    if settings.training.sampling in ("neighbors", "proportional"):
+        return f"training.sampling is {settings.training.sampling}, and a sampled past would lack events"
+    if settings.model.ego_marks:
+        return "model.ego_marks is true"
+    return None
