@@ -184,6 +184,13 @@ def test_compare(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_explain(tmp_path: Path) -> None:
+    names = run_doc("explain", tmp_path)
+    assert set(names["table"]["kind"]) == {"edge", "node", "column"}
+    assert {path.suffix for path in (tmp_path / "why").glob("row-8.*")} == {".svg", ".png"}
+
+
+@pytest.mark.slow
 def test_python(tmp_path: Path) -> None:
     names = run_doc("python", tmp_path)
     assert names["x"].shape == (3, 32)

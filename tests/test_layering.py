@@ -17,6 +17,7 @@ ORDER = (
     ("settings",),
     ("training",),
     ("selection",),
+    ("explanation",),
     ("runs",),
     ("inspection",),
     ("pipeline",),

@@ -129,7 +129,18 @@ def test_datasets_tells_more_about_one_and_speaks_json():
 def test_help_names_the_commands():
     result = run("--help")
     assert result.exit_code == 0
-    for command in ("train", "predict", "embed", "evaluate", "compare", "report", "settings", "inspect", "datasets"):
+    for command in [
+        "train",
+        "predict",
+        "embed",
+        "evaluate",
+        "compare",
+        "explain",
+        "report",
+        "settings",
+        "inspect",
+        "datasets",
+    ]:
         assert f"{command} " in result.output
 
 
@@ -149,7 +160,7 @@ print(*sorted({"torch", "pandas", "numpy", "sklearn", "matplotlib"} & set(sys.mo
 
 
 @pytest.mark.parametrize(
-    "command", [None, "train", "predict", "embed", "evaluate", "compare", "settings", "inspect", "datasets"]
+    "command", [None, "train", "predict", "embed", "evaluate", "compare", "explain", "settings", "inspect", "datasets"]
 )
 def test_help_shows_no_value_after_a_flag_and_no_type_of_python(command):
     result = run(*([] if command is None else [command]), "--help")

@@ -112,11 +112,11 @@ def test_links_are_compared_with_the_ablations_alone():
 @pytest.mark.slow
 def test_trees_win_where_neighbors_say_nothing_and_are_said_to(quick_trees):
     draw = np.random.default_rng(0)
-    x = draw.normal(size=(1000, 2))
+    x = draw.normal(size=(500, 2))
     steps = ((x[:, 0] > 0.5) ^ (x[:, 1] > -0.3)).astype(int)  # which trees split at once
-    edges = pd.DataFrame({"source": draw.integers(0, 400, 1000), "target": draw.integers(0, 400, 1000)})
+    edges = pd.DataFrame({"source": draw.integers(0, 400, 500), "target": draw.integers(0, 400, 500)})
     edges = edges.assign(a=x[:, 0], b=x[:, 1], label=steps)
-    found = compare(Tables(edges=edges), "edge:label", seeds=3, settings={"training.epochs": 2, "model.hidden": 8})
+    found = compare(Tables(edges=edges), "edge:label", seeds=3, settings={"training.epochs": 1, "model.hidden": 8})
     assert re.search(r"trees on (own columns|neighbors) are better than CensNet by", found.sentence), found.sentence
 
 

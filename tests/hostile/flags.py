@@ -19,7 +19,18 @@ TRAIN: dict[str, tuple[str, ...]] = {
     "--set": ("", "x", "x=1", "model.hidden=x"),
 }  # fmt: skip
 SWITCHES = ("--resume", "--overwrite", "--strict", "--tensorboard", "--quiet", "--json", "--bf16")
-COMMANDS = ("train", "predict", "embed", "evaluate", "compare", "settings", "inspect", "datasets", "reproduce")
+COMMANDS = [
+    "train",
+    "predict",
+    "embed",
+    "evaluate",
+    "compare",
+    "explain",
+    "settings",
+    "inspect",
+    "datasets",
+    "reproduce",
+]
 
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:

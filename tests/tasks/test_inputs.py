@@ -8,11 +8,12 @@ import torch
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.structure import edge_structure, node_structure
-from censnet.tasks.inputs import ModelInputs, positional_encoding
+from censnet.tasks.inputs import ModelInputs, choose_widths, positional_encoding
 from censnet.tasks.targets import Target
 
 FRAUD = Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"])
 SORT = Target(level="edge", column="sort", kind="multiclass", classes=["a", "b", "c"])
+WAIT = Target(level="edge", column="wait", kind="regression")
 WEALTH = Target(level="node", column="wealth", kind="regression")
 NAN = float("nan")
 
@@ -115,3 +116,53 @@ def test_sparse_nodes_are_refused_beside_what_is_added() -> None:
     with pytest.raises(ValueError, match=r"^nodes is sparse, expected dense features beside structural ones"):
         ModelInputs(structure=True, directed=True).add(sparse)
     assert ModelInputs(known=[FRAUD]).add(sparse).edge_width == 4  # labels of edges alone leave the nodes as they are
+
+
+def fan(times: list[float], directed: bool = True) -> Graph:
+    """Edges from node 0 to the others, at these times."""
+    ends = torch.stack([torch.zeros(len(times), dtype=torch.int64), torch.arange(1, len(times) + 1)])
+    nodes, edges = torch.ones(len(times) + 1, 1), torch.ones(len(times), 1)
+    return Graph(nodes, edges, ends, directed=directed, times=torch.tensor(times, dtype=torch.float64))
+
+
+def test_the_labels_in_windows_by_hand() -> None:
+    inputs, plain = ModelInputs(known=[FRAUD], directed=True, widths=(2.0,)), fan([0, 1, 5])
+    labels, shown = {"edge": torch.tensor([[1.0], [0.0], [1.0]])}, {"edge": torch.tensor([True, True, False])}
+    seen = inputs.show(inputs.add(plain), labels, shown).edges
+    windows = seen[:, -inputs.window_width :].view(3, 6, 2, 2, 2)  # edge, group, side, width, class
+    out = windows[:, 0]  # of the edges that start where this one starts
+    assert out[0].tolist() == [[[0, 0], [0, 0]], [[0.5, 0], [0.5, 0]]], "the next within 2 is no; the third is hidden"
+    assert out[1].tolist() == [[[0, 0.5], [0, 0.5]], [[0, 0], [0, 0]]]
+    assert out[2, 0, 0].tolist() == [0, 0], "none within 2"
+    torch.testing.assert_close(out[2, 0, 1], torch.tensor([1 / 3, 1 / 3]))
+    assert not windows[:, 1:].any()
+
+
+def test_windows_do_not_show_a_hidden_label_and_never_its_own() -> None:
+    inputs, plain = ModelInputs(known=[FRAUD, SORT], directed=True, widths=(1.0, 3.0)), fan([0, 1, 1, 5])
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(2, (4, 2), generator=generator).float()
+    for row in range(4):
+        other = labels.clone()
+        other[row] = 1 - other[row]
+        for shown in (torch.ones(4).bool(), torch.arange(4) != row):
+            first, second = (inputs.label_windows(plain, values, shown)() for values in (labels, other))
+            assert first[row].equal(second[row])
+            assert bool(shown[row]) != first.equal(second), "others are shown it unless it is hidden"
+
+
+def test_windows_of_edges_without_a_direction_do_not_depend_on_the_order_of_their_ends() -> None:
+    inputs, plain = ModelInputs(known=[WAIT], widths=(2.0,)), fan([0, 1, 1, 5], directed=False)
+    ends = plain.ends.clone()
+    ends[:, 1:3] = ends[:, 1:3].flip(0)
+    turned = Graph(plain.nodes, plain.edges, ends, times=plain.times)
+    labels, shown = {"edge": torch.tensor([[1.0], [2.0], [NAN], [4.0]])}, {"edge": torch.ones(4).bool()}
+    first, second = (inputs.show(inputs.add(one), labels, shown).edges for one in (plain, turned))
+    torch.testing.assert_close(first, second)
+
+
+def test_widths_of_windows_come_from_the_gaps_of_the_training_edges() -> None:
+    times = [0.0, 1.0, 3.0, 103.0, 1103.0]
+    assert choose_widths(fan(times)) == [1.0, 2.0, 100.0]
+    assert choose_widths(fan(times), torch.tensor([0])) == [1.0]
+    assert choose_widths(fan([2.0, 2.0])) == []

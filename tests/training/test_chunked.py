@@ -95,7 +95,7 @@ def test_very_many_classes_have_their_likeliest_in_the_answers_and_no_column_for
     assert list(frame.columns[2:8]) == ["shop_predicted", "shop_p", "shop_2nd", "shop_2nd_p", "shop_3rd", "shop_3rd_p"]
     shares = frame[["shop_p", "shop_2nd_p", "shop_3rd_p", "shop_4th_p", "shop_5th_p"]].to_numpy()
     assert (np.diff(shares, axis=1) <= 0).all()
-    assert len(frame.columns) == 12
+    assert list(frame.columns[8:]) == ["shop_4th", "shop_4th_p", "shop_5th", "shop_5th_p", "unlike_training"]
     assert (frame["shop_predicted"] != frame["shop_2nd"]).all()
 
 

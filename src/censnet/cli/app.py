@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from censnet.cli.compare import compare
 from censnet.cli.experiments import datasets, reproduce
+from censnet.cli.explain import explain
 from censnet.cli.inspect import inspect
 from censnet.cli.messages import FAILED, INTERRUPTED, echo, failed, report_errors
 from censnet.cli.predict import embed, evaluate, predict
@@ -138,5 +139,5 @@ def main(
     """Co-embed the nodes and edges of graphs."""
 
 
-for command in (train, predict, embed, evaluate, compare, report, settings, inspect, datasets, reproduce):
+for command in (train, predict, embed, evaluate, compare, explain, report, settings, inspect, datasets, reproduce):
     app.command()(command)

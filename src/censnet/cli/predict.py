@@ -74,7 +74,7 @@ def predict(
     device: Device = None,
 ) -> None:
     """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
-    trained, source = open_run(run), _one_or_smiles(data)
+    trained, source = open_run(run), one_or_smiles(data)
     from censnet.data.tables.files import to_csv
     from censnet.runs.links import check_link_options
 
@@ -109,7 +109,7 @@ def embed(
     device: Device = None,
 ) -> None:
     """Write the embeddings of nodes, edges and, for many graphs, graphs, beside their ids."""
-    source = _one_or_smiles(data)
+    source = one_or_smiles(data)
     trained = open_run(run)
     files = write_embeddings(trained, source, to, form.value, strict=strict, device=device, progress=True)
     for path, frame in files.items():
@@ -153,7 +153,7 @@ def open_run(run: Path) -> Run:
     return load_run(run)
 
 
-def _one_or_smiles(data: list[str]) -> str | list[str]:
+def one_or_smiles(data: list[str]) -> str | list[str]:
     """DATA: one name, or several SMILES."""
     if len(data) == 1:
         return data[0]

@@ -108,15 +108,14 @@ def describe_comparison(stored: Stored) -> str:
 
 def _worth(what: str, metric: str, found: Interval) -> str:
     """A clause on a part of the model by what its removal costs."""
-    verb = "brings" if what.startswith("updating") else "bring"
+    several = not what.startswith("updating")
     if found.count == 0:
         return ""
-    number = f"{abs(found.mean):.3g} of {metric}"
-    if found.count == 1:
-        return f"{what} {verb} {_signed(found.mean)} of {metric}"
-    if found.low <= 0 <= found.high:
-        return f"{what} {verb} nothing that shows ({_describe(found, metric)})"
-    return f"{what} {verb if found.mean > 0 else verb.replace('bring', 'cost')} {number} ({_between(found)})"
+    if found.count > 1 and found.low <= 0 <= found.high:
+        return f"{what} {'make' if several else 'makes'} no difference that shows ({_describe(found, metric)})"
+    verb = ("improve" if found.mean >= 0 else "worsen") + ("" if several else "s")
+    between = "" if found.count == 1 else f" ({_between(found)})"
+    return f"{what} {verb} {metric} by {abs(found.mean):.3g}{between}"
 
 
 def _best_other(stored: Stored, metric: str, targets: Sequence[Compared]) -> str:
@@ -141,11 +140,11 @@ def _best_other(stored: Stored, metric: str, targets: Sequence[Compared]) -> str
     else:
         ahead, behind = f"{name} {'are' if name.startswith('trees') else 'is'}", "CensNet"
     between = "" if found.count == 1 else f" ({_between(found)})"
-    return f"{ahead} better than {behind} by {abs(found.mean):.3g} of {metric}{between}"
+    return f"{ahead} better than {behind} by {abs(found.mean):.3g} in {metric}{between}"
 
 
 def _describe(found: Interval, metric: str) -> str:
-    return f"{_signed(found.mean)} of {metric}, {_between(found)}"
+    return f"gain {_signed(found.mean)} in {metric}, {_between(found)}"
 
 
 def _between(found: Interval) -> str:

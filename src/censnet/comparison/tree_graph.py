@@ -120,14 +120,17 @@ class TreeGraph:
 
 
 def aggregates(columns: pd.DataFrame, group: Array, asked: Array, count: int, name: str) -> dict[str, Array]:
-    """Mean, minimum and maximum of each column by group, at the groups that are asked; NaN where a group is empty."""
+    """Mean, minimum and maximum of each column by group, at the groups that are asked; NaN where a group is empty.
+
+    Of a column of 0 and 1 alone there is the mean, which says it all.
+    """
     if columns.shape[1] == 0:
         return {}
     found: dict[str, Array] = {}
-    grouped = columns.groupby(group)
-    for how in ("mean", "min", "max"):
-        table = grouped.agg(how).reindex(range(count))
-        found |= {f"{name}: {column} {how}": table[column].to_numpy()[asked] for column in columns}
+    several = columns[[column for column in columns if not columns[column].isin((0, 1)).all()]]
+    for how, some in (("mean", columns), ("min", several), ("max", several)):
+        table = some.groupby(group).agg(how).reindex(range(count)) if some.shape[1] else some
+        found |= {f"{name}: {column} {how}": table[column].to_numpy()[asked] for column in some}
     return found
 
 

@@ -28,7 +28,7 @@ from censnet.ops.scan import ScanPlan
 
 GROUPS = {True: 6, False: 3}  # of a directed graph and of another
 SIDES = 2  # before and after
-MAX_KEPT = 1 << 24  # bounds of windows, up to which they are kept
+MAX_KEPT = 1 << 23  # bounds of windows, up to which they are kept
 _CHUNK = 1 << 16  # edges whose windows are looked up together
 
 
@@ -252,8 +252,15 @@ class WindowSums:
 
     def __call__(self, widths: Sequence[float], rows: Tensor | None = None, without: Tensor | None = None) -> Tensor:
         """As `TimeWindows.sums`."""
-        windows, found = self.windows, []
-        own, taken = self.values, None
+        found = list(self.chunks(widths, rows, without))
+        shape = 0, len(self.windows.run_of), SIDES, len(widths), self.values.shape[1]
+        return torch.cat(found) if found else self.values.new_zeros(shape)
+
+    def chunks(
+        self, widths: Sequence[float], rows: Tensor | None = None, without: Tensor | None = None
+    ) -> Iterator[Tensor]:
+        """The same for some rows after others."""
+        windows, own, taken = self.windows, self.values, None
         if without is not None:
             own = self.values.index_fill(0, without, 0)
             taken = [_FewEvents(run, without, self.values) for run in windows.runs]
@@ -264,9 +271,7 @@ class WindowSums:
                 total = _between(self.prefix[of], low, high)
                 sums.append(total if taken is None else total - taken[of](low, high))
             alone = own[some][:, None] * bounds.itself.unsqueeze(2)
-            found.append(torch.stack(sums, dim=1) - alone[:, :, None, None])
-        shape = 0, len(windows.run_of), SIDES, len(widths), self.values.shape[1]
-        return torch.cat(found) if found else self.values.new_zeros(shape)
+            yield torch.stack(sums, dim=1) - alone[:, :, None, None]
 
 
 class _FewEvents:

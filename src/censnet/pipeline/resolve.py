@@ -33,6 +33,7 @@ from censnet.settings.schema import (
     Recipe,
     Settings,
 )
+from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.label_counts import is_counted
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
@@ -47,6 +48,7 @@ MIN_EPOCHS = 6
 LABELED_PAIRS = 100  # edges between training nodes, from which on these tell whether neighbors are alike
 ALIKE = 0.2  # assortativity of their labels, below which low-pass propagation (recipe low_label) is not tried
 WELL_LABELED = 0.2  # share of the nodes with training labels, from which on pseudo-labels of the others are not tried
+MAX_WINDOW_VALUES = 2**28  # numbers that the features of windows of time have by default: 1 GiB
 MAX_WEDGES = 64  # for each edge, up to which triangles are looked for by default
 LABEL_FEATURES = "label_counts", "label_factors"
 RARE = 0.05  # share of a class, below which counts of known labels are tried
@@ -364,7 +366,7 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         raise SettingsError("model.triangles is true, expected false: there are many graphs")
     timed = bool(task_data.widths) and task_data.links is None and not sparse
     if model.windows == "auto" and timed and model.structural_features:
-        changes["windows"] = True
+        changes["windows"] = _has_few_windows(task_data)
     elif model.windows is True and not timed:
         raise SettingsError("model.windows is true, expected false: no edge has a time (data.time) that the model sees")
     why = _why_no_known_labels(task_data)
@@ -392,6 +394,13 @@ def _resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection
         elif getattr(model, name) == "auto" and not (known and name in _compared_label_features(task_data, settings)):
             changes[name] = False
     return settings.model_copy(update={"model": model.model_copy(update=changes)})
+
+
+def _has_few_windows(task_data: TaskData) -> bool:
+    """Whether the features of windows of time fit into memory by default."""
+    known = [target for target in task_data.targets if target.level == "edge"]
+    inputs = ModelInputs(known=known, directed=task_data.graph.directed, widths=task_data.widths)
+    return task_data.graph.num_edges * inputs.edge_width <= MAX_WINDOW_VALUES
 
 
 def _has_few_triangles(task_data: TaskData, settings: Settings) -> bool:

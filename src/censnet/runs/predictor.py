@@ -28,6 +28,8 @@ from censnet.ops.graph_set import GraphSet
 from censnet.option_names import name_option, setting_option
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
+from censnet.runs.explain import Explained, PartNames, explanation_table
+from censnet.runs.explained_rows import explain_rows
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
 from censnet.runs.links import check_link_options, link_table
 from censnet.runs.novelty import Watch, watched
@@ -113,7 +115,7 @@ class Predictor:
         if coverage is not None:
             check_coverage(coverage, self.uncertainty, level, self.targets.get(level, []))
         dataset, where = self.read(data, strict=strict), find_device(device)
-        known = self._known_labels(dataset) if known_labels else None
+        known = self.known_labels(dataset) if known_labels else None
         outputs = self.outputs(dataset.graph, where, progress, known, self.uncertainty.watch)
         if level == "link":
             certain = self.uncertainty.calibrate_links
@@ -134,6 +136,70 @@ class Predictor:
         found = self.embeddings(dataset.graph, find_device(device), progress)
         tables = embedding_tables(dataset, found)
         return tables._replace(edges=flip_odd_channels(dataset, tables.edges, self.models))
+
+    def explain(
+        self,
+        data: object,
+        rows: Sequence[str | int] | str | int | None = None,
+        *,
+        top: int | None = None,
+        by: Literal["score", "loss"] = "score",
+        target: str | None = None,
+        level: str | None = None,
+        strict: bool = False,
+        progress: bool = False,
+    ) -> pd.DataFrame:
+        """What each edge, node and column adds to the answer for some rows.
+
+        The answer is a number in the user's unit, or the log odds of the positive, or of the predicted, class. One row
+        for each part: `change` is the answer minus the answer without the edge, without the node and its edges, or
+        with the column at its mean, computed anew on all that the answer depends on; `gate` the answer minus that with
+        the gates of the edge closed in all node layers, where there are any; `gradients` integrated gradients.
+        `fidelity` is how far the answer moves without the first parts of the kind together, `random` without as many
+        drawn at random, `beats` the share of draws that move it less. See `docs/explain.md`.
+
+        Args:
+            data: as in `predict`.
+            rows: ids as in the table, several joined by commas (`a7,a12` is an edge), or numbers of rows from 1.
+            top: without `rows`, how many rows: those of the highest score, or loss.
+            by: score or loss.
+            target: the column, where several are predicted.
+            level: its level, where columns of several levels are.
+            strict: whether a row that cannot be used is an error.
+            progress: whether to show a progress bar.
+        """
+        check_arguments(Predictor.explain, locals())
+        dataset = self.read(data, strict=strict)
+        found = self.explain_rows(dataset, rows, top=top, by=by, target=target, level=level, progress=progress)
+        return explanation_table(found, PartNames(dataset, self.inputs))
+
+    def explain_rows(
+        self,
+        dataset: Dataset,
+        rows: Sequence[str | int] | str | int | None = None,
+        *,
+        top: int | None = None,
+        by: Literal["score", "loss"] = "score",
+        target: str | None = None,
+        level: str | None = None,
+        progress: bool = False,
+    ) -> list[Explained]:
+        """The explanations of `explain`, with the neighborhoods that they are of, to be drawn."""
+        chosen = self._explained_target(target, level)
+        if (rows is None) == (top is None):
+            raise ArgumentError("rows and top are both given, or neither, expected one of them")
+        return explain_rows(self, dataset, chosen, rows, top, by, progress)
+
+    def _explained_target(self, column: str | None, level: str | None) -> Target:
+        """The target that a user means."""
+        word = self.level_of(level)
+        found = [one for one in self.config.targets if column in (None, one.column) and word in (None, one.level)]
+        if len(found) == 1:
+            return found[0]
+        if not self.config.targets:
+            raise ArgumentError("the run predicts links, expected a column: links are not explained yet")
+        names = ", ".join(one.name for one in self.config.targets)
+        raise ArgumentError(f"target is {column}, expected one column of {names}: this run predicts each")
 
     # -- pieces that training uses too --------------------------------------------------------------------------------
 
@@ -217,7 +283,7 @@ class Predictor:
             return KnownLabels.in_stream({level: task_data.labels[level] for level in levels})
         return KnownLabels.of_training(dataset, task_data, levels)
 
-    def _known_labels(self, dataset: Dataset) -> KnownLabels | None:
+    def known_labels(self, dataset: Dataset) -> KnownLabels | None:
         """The labels that data carry; None if the models read no labels, or there are none."""
         targets = {level: self.targets[level] for level in self.inputs.levels}
         if not targets or not self.config.shows_labels:

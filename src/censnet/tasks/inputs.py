@@ -274,12 +274,16 @@ class LabelWindows:
 
     def __call__(self, rows: Tensor | None = None, without: Tensor | None = None) -> Tensor:
         """The channels of some edges, or of all, from the labels of all edges but those `without`. (n, d)"""
-        found = self.sums(self.windows, rows, without).float()
+        found = [self._shares(sums.float()) for sums in self.sums.chunks(self.windows, rows, without)]
+        width = GROUPS[self.directed] * SIDES * len(self.windows) * sum(map(label_width, self.targets))
+        return torch.cat(found) if found else torch.zeros(0, width)
+
+    def _shares(self, sums: Tensor) -> Tensor:
+        """The sums by the number of known labels and one more. (n, GROUPS, 2, W, c) -> (n, d)"""
         shares = []
-        parts = torch.split(found, [*map(label_width, self.targets)], dim=-1)
-        for target, sums in zip(self.targets, parts, strict=True):
-            number = sums[..., 1:] if target.is_number else sums.sum(-1, keepdim=True)  # of known labels
-            shares.append(sums / (number + 1))
+        for target, own in zip(self.targets, torch.split(sums, [*map(label_width, self.targets)], dim=-1), strict=True):
+            number = own[..., 1:] if target.is_number else own.sum(-1, keepdim=True)  # of known labels
+            shares.append(own / (number + 1))
         return _by_group(torch.cat(shares, dim=-1), self.directed).flatten(1)
 
 

@@ -49,6 +49,7 @@ def prediction_rows(
         coverage: of intervals and sets, if they are wanted.
 
     Example:
+        >>> import torch
         >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
         >>> prediction_rows([sick], torch.tensor([[[0.0986], [-3.0]]])).round(3)
           sick_predicted  sick_p_no  sick_p_yes

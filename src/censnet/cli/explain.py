@@ -1,0 +1,64 @@
+"""`censnet explain`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from censnet.cli.messages import echo
+from censnet.cli.options import DataOrSmiles, RunDir, Strict, named_path
+from censnet.cli.predict import one_or_smiles, open_run, write_tables
+from censnet.errors import ArgumentError, RunError
+from censnet.text import count
+
+
+class Order(Enum):
+    """What the rows of --top have most of."""
+
+    score = "score"
+    loss = "loss"
+
+
+def explain(
+    run: RunDir,
+    data: DataOrSmiles,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="A row by its id, such as a7, or a7,a12 for an edge; #3 is row 3; repeatable."),
+    ] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="The N rows of the highest score, or loss.")] = None,
+    by: Annotated[Order, typer.Option(help="Order of --top: the score, or the loss.")] = Order.score,
+    target: Annotated[str | None, typer.Option(help="The column, where the run predicts several.")] = None,
+    level: Annotated[
+        str | None, typer.Option(help="node (atom), edge (bond) or graph, where the run has several.")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(parser=named_path, metavar="DIR", help="The folder for explanations.csv and drawings (SVG, PNG)."),
+    ] = None,
+    strict: Strict = False,
+) -> None:
+    """Explain predictions: what each edge, node and column adds, and how faithful that is."""
+    trained, source = open_run(run), one_or_smiles(data)
+    from censnet.cli.render_explanation import explanation_screen
+    from censnet.runs.draw import draw_explanation
+    from censnet.runs.explain import PartNames, explanation_table
+
+    if (row is None) == (top is None):
+        raise ArgumentError("--row and --top are both given, or neither, expected one of them")
+    if to is not None and to.exists() and not to.is_dir():
+        raise RunError(f"{to} is a file, expected a folder for explanations.csv and drawings")
+    dataset = trained.read(source, strict=strict)
+    found = trained.explain_rows(dataset, row, top=top, by=by.value, target=target, level=level, progress=True)
+    names = PartNames(dataset, trained.inputs)
+    table = explanation_table(found, names)
+    echo(explanation_screen(found, table))
+    if to is None:
+        return
+    write_tables({to / "explanations.csv": table})
+    for one in found:
+        draw_explanation(one, names, to / f"row-{one.row + 1}")
+    echo(f"{to}: explanations.csv, and {count(2 * len(found), 'drawing')}")

@@ -1,0 +1,46 @@
+"""Explanations on the screen: for each row its answer, the parts that change it most, and the fidelity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from censnet.console import Text
+from censnet.runs.explain import Explained
+
+SHOWN = 5  # parts of each kind
+HEADS = {"edge": "edges", "node": "nodes", "column": "columns"}
+
+
+def explanation_screen(found: Sequence[Explained], table: pd.DataFrame) -> RenderableType:
+    """One table for each row."""
+    parts: list[RenderableType] = []
+    for one in found:
+        what = f"log odds of {one.chosen}" if one.chosen else one.target
+        parts.append(Text(f"row {one.row + 1}, {one.name}: {one.target}, {what} {one.answer:.4g}", "bold"))
+        parts.append(_parts(table[(table["row"] == one.row + 1)]))
+        for kind, fidelity in one.fidelity.items():
+            moved = f"{fidelity.change:.3g}, without {fidelity.count} at random by {fidelity.random:.3g}"
+            share = f"less in {100 * fidelity.beats:.0f} % of draws"
+            head = f"  without the first {fidelity.count} {HEADS[kind]} of one sign the answer moves by"
+            parts.append(Text(f"{head} {moved} ({share})"))
+    return Group(*parts)
+
+
+def _parts(rows: pd.DataFrame) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(overflow="fold")
+    for _ in range(3):
+        grid.add_column(justify="right", no_wrap=True)
+    for kind, mine in rows.groupby("kind", sort=False):
+        gate = "closed gate" if mine["gate"].notna().any() else ""
+        grid.add_row(*(Text(name, "cyan") for name in (HEADS[str(kind)], "change", gate, "gradients")))
+        for _, part in mine.head(SHOWN).iterrows():
+            name = f"  {part['part']}" + (f" ({part['where']})" if part["where"] else "")
+            cells = ["" if np.isnan(part[one]) else f"{part[one]:+.3g}" for one in ("change", "gate", "gradients")]
+            grid.add_row(Text(name), *map(Text, cells))
+    return grid

@@ -1,0 +1,1 @@
+"""Explanations of single predictions: what changes without an edge, a node or a column, and integrated gradients."""

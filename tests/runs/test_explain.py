@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import samples
+import torch
+
+import censnet
+from censnet.errors import ArgumentError, CensNetError, DataError
+from censnet.runs.draw import draw_explanation
+from censnet.runs.explain import PartNames, find_rows
+from censnet.runs.run import Run
+
+
+@pytest.fixture(scope="module")
+def payments() -> Run:
+    settings = {"training.epochs": 3, "model.hidden": 8}
+    return censnet.train(samples.payments(), ["edge:fraud,fee", "node:tier"], settings=settings)
+
+
+@pytest.mark.slow
+def test_the_answer_is_that_of_predict_with_the_known_labels_of_others(payments):
+    data = samples.payments()
+    predicted, dataset = payments.predict(data, "edge"), payments.read(data)
+    raw = payments.outputs(dataset.graph, torch.device("cpu"), known=payments.known_labels(dataset))[0]
+    table = payments.explain(data, [3, 50], target="fraud")
+    for row in (3, 50):  # the log odds before they are calibrated
+        expected = float(raw.by_level["edge"][int(dataset.rows("edge")[row - 1]), 0])
+        assert table[table["row"] == row]["answer"].iloc[0] == pytest.approx(expected, abs=1e-3)
+    fee = payments.explain(data, [3], target="fee")
+    assert fee["answer"].iloc[0] == pytest.approx(predicted["fee_predicted"][2], rel=1e-3)
+    assert fee["class"].iloc[0] == ""
+    tier = payments.explain(data, "a5", target="tier")
+    assert tier["class"].iloc[0] == payments.predict(data, "node")["tier_predicted"][5]
+    assert "edge: (known labels)" in set(table["part"])
+
+
+@pytest.mark.slow
+def test_rows_are_named_by_the_user_s_ids(payments):
+    data = samples.payments()
+    dataset = payments.read(data)
+    edges = data.edges
+    pair = f"{edges['source'][0]},{edges['target'][0]}"
+    assert find_rows(dataset, "edge", [pair]) == [0, 1]  # parallel payments
+    assert find_rows(dataset, "edge", ["#4", 4, 1]) == [3, 0]
+    table = payments.explain(data, "a5", target="tier")
+    nodes = table[table["kind"] == "node"]
+    assert set(nodes["part"]) <= set(data.nodes["id"])
+    first = table[table["kind"] == "edge"].iloc[0]
+    row = int(first["part_row"]) - 1
+    assert first["part"] == f"{edges['source'][row]},{edges['target'][row]}"
+    with pytest.raises(DataError, match="no row has the id 'a77', expected one such as 'a0', 'a1', 'a2', or #N"):
+        payments.explain(data, "a77", target="tier")
+    with pytest.raises(DataError, match="no row has the id '#0'"):
+        payments.explain(data, "#0", target="tier")
+    with pytest.raises(ArgumentError, match="expected one column of edge:fraud, edge:fee, node:tier"):
+        payments.explain(data, "a5")
+    with pytest.raises(ArgumentError, match="rows and top"):
+        payments.explain(data, target="tier")
+
+
+@pytest.mark.slow
+def test_the_top_rows_are_those_of_the_highest_score_or_loss(payments):
+    data = samples.payments()
+    predicted = payments.predict(data, "edge")
+    p, label = predicted["fraud_p_1"], data.edges["fraud"]
+    by_score = payments.explain(data, top=2, target="fraud")["row"].unique()
+    assert by_score.tolist() == (p.sort_values(ascending=False).index[:2] + 1).tolist()
+    loss = -np.log(np.where(label == 1, p, 1 - p))
+    by_loss = payments.explain(data, top=2, by="loss", target="fraud")["row"].unique()
+    assert set(by_loss) == set(np.argsort(-loss)[:2] + 1)
+
+
+@pytest.mark.slow
+def test_molecules_and_graphs_are_drawn(tmp_path: Path) -> None:
+    settings = {"training.epochs": 2, "model.hidden": 8}
+    frame = samples.smiles()
+    run = censnet.train(frame, "graph:size", settings=settings)
+    dataset = run.read(frame)
+    (one,) = run.explain_rows(dataset, [4])
+    names = PartNames(dataset, run.inputs)
+    svg, png = draw_explanation(one, names, tmp_path / "row-4")
+    assert "<svg" in svg.read_text()
+    assert png.read_bytes().startswith(b"\x89PNG")
+    table = run.explain(frame, [4])
+    assert table[table["kind"] == "node"]["part"].str.startswith("atom ").all()
+    assert table[table["kind"] == "edge"]["part"].str.match(r"bond \d+-\d+").all()
+    assert {"atom: element", "bond: type"} <= set(table["part"])
+    shapes = samples.shapes()
+    run = censnet.train(shapes, "graph:ring", settings=settings)
+    dataset = run.read(shapes)
+    (one,) = run.explain_rows(dataset, ["g3"])
+    paths = draw_explanation(one, PartNames(dataset, run.inputs), tmp_path / "g3")
+    assert all(path.stat().st_size > 1000 for path in paths)
+
+
+@pytest.mark.slow
+def test_oriented_ensembles_and_ego_marks_are_explained_and_links_refused() -> None:
+    draw = np.random.default_rng(0)
+    pipes = pd.DataFrame({"source": draw.integers(0, 12, 30), "target": draw.integers(0, 12, 30)})
+    pipes = pipes[pipes["source"] != pipes["target"]].reset_index(drop=True)
+    pipes["length"] = draw.random(len(pipes))
+    pipes["flow"] = draw.normal(size=len(pipes))
+    run = censnet.train(pipes, "edge:flow=oriented", settings={"training.epochs": 2}, ensemble=2)
+    answer = run.explain(pipes, [2])["answer"].iloc[0]
+    assert answer == pytest.approx(run.predict(pipes)["flow_predicted"].iloc[1], abs=1e-3)
+    settings = {"training.epochs": 2, "model.ego_marks": True, "model.hidden": 8}
+    marked = censnet.train("karate", "node:faction", settings=settings)
+    raw = marked.outputs(marked.read("karate").graph, torch.device("cpu"))[0].by_level["node"][4, 0]
+    assert marked.explain("karate", "4")["answer"].iloc[0] == pytest.approx(float(raw), abs=1e-3)
+    links = censnet.train("karate", "link", settings={"training.epochs": 2})
+    with pytest.raises(CensNetError, match="links are not explained yet"):
+        links.explain("karate", "4")
