@@ -1,0 +1,111 @@
+"""Sums over the past against an undirected edge propagation, and events for each second of a stream; on one CPU thread.
+
+`python -m benchmarks.causal`; record: benchmarks/results/causal.json.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.records import take_turns, write_record
+from censnet.cli.options import keep_heap
+from censnet.nn import CausalEncoder, CausalStream
+from censnet.ops import Incidence, propagate_edges
+from censnet.ops.causal import prefix_sums
+from censnet.ops.history import History
+
+WIDTH, HIDDEN, EVENTS = 32, 64, 20_000
+MOST_OF_STAR = 2.0  # times the same edges spread over many nodes
+LEAST_EVENTS = 2_000  # for each second
+
+
+def history(num_edges: int, star: bool) -> History:
+    """Edges between a tenth as many nodes at random times; of a star, all leave one node."""
+    generator = torch.Generator().manual_seed(0)
+    ends = torch.randint(num_edges // 10, (2, num_edges), generator=generator)
+    ends[0] *= not star
+    times = torch.rand(num_edges, generator=generator, dtype=torch.float64) * num_edges
+    return History(Incidence(ends, num_edges // 10), times)
+
+
+def step(past: History) -> Callable[[], object]:
+    """Forward and backward of the sums at both ends of each edge, over the edges that leave them."""
+    reads, messages = past.reads("out"), torch.randn(len(past.times), WIDTH, requires_grad=True)
+    given = torch.randn(len(reads), WIDTH)
+    return lambda: torch.autograd.grad(prefix_sums(messages, reads), messages, given)
+
+
+def peer(incidence: Incidence) -> Callable[[], object]:
+    """Forward and backward of an undirected edge propagation."""
+    edges = torch.randn(incidence.num_edges, WIDTH, requires_grad=True)
+    weight, given = torch.rand(incidence.num_nodes), torch.randn(incidence.num_edges, WIDTH)
+    return lambda: torch.autograd.grad(propagate_edges(edges, weight, incidence), edges, given)
+
+
+def measure_scan(sizes: tuple[int, ...] = (10**5, 10**6)) -> dict[str, dict[str, Any]]:
+    """Seconds: of the scan on spread edges and on a star, of the propagation, and of the first passes, which sort a history."""
+    rows = dict[str, dict[str, Any]]()
+    for num_edges in sizes:
+        start = time.perf_counter()
+        spread = history(num_edges, star=False)
+        work = {"spread": step(spread), "star": step(history(num_edges, star=True)), "peer": peer(spread.incidence)}
+        for one in work.values():
+            one()
+        prepared = time.perf_counter() - start
+        times = take_turns(work, repetitions=5 if num_edges < 10**6 else 3, warm=0)
+        rows[f"{num_edges:.0e} edges"] = {
+            "scan, ms": 1e3 * times["spread"],
+            "star, ms": 1e3 * times["star"],
+            "propagate_edges, ms": 1e3 * times["peer"],
+            "x propagate_edges": times["spread"] / times["peer"],
+            "star x spread": times["star"] / times["spread"],
+            "sorted once and first passes, s": prepared,
+        }
+    return rows
+
+
+def measure_stream() -> dict[str, Any]:
+    """Events for each second of processor time, latencies, and bytes of state for each node and layer."""
+    torch.manual_seed(0)
+    encoder = CausalEncoder(4, 10, 2, HIDDEN, "CC", windows=(3600.0, 86400.0, 604800.0))
+    stream, draw = CausalStream(encoder), np.random.default_rng(0)
+    ends, now = draw.integers(EVENTS // 5, size=(EVENTS, 2)), np.cumsum(draw.exponential(60, EVENTS))
+    features, nodes = (draw.normal(size=(EVENTS, width)).astype(np.float32) for width in (8, 4))
+    seconds, begin = np.empty(EVENTS), time.process_time()
+    for number, (source, target) in enumerate(ends.tolist()):
+        start = time.perf_counter()
+        stream.step(source, target, float(now[number]), nodes[source], nodes[target], features[number])
+        stream.tell(number, (1.0, 0.0))
+        seconds[number] = time.perf_counter() - start
+    layer = stream.state.layers[0]
+    return {
+        "events/s of processor time": EVENTS / (time.process_time() - begin),
+        "median latency, ms": 1e3 * float(np.median(seconds)),
+        "p99 latency, ms": 1e3 * float(np.quantile(seconds, 0.99)),
+        "bytes of a node and layer": float(layer.sums[0].nbytes + layer.label_sums[0].nbytes),
+    }
+
+
+def main() -> None:
+    keep_heap()
+    torch.set_num_threads(1)
+    rows, stream = measure_scan(), measure_stream()
+    for name, row in {**rows, "stream": stream}.items():
+        print(name, ", ".join(f"{key} {value:,.4g}" for key, value in row.items()))
+    worst = max(row["star x spread"] for row in rows.values())
+    print(f"a star costs at most {worst:.2f} times spread edges; must be at most {MOST_OF_STAR}")
+    print(f"{stream['events/s of processor time']:,.0f} events/s; must be at least {LEAST_EVENTS:,}")
+    write_record(
+        "causal", {"scan": rows, "stream": {"two layers of 64": stream}}, f"{platform.machine()} CPU",
+        "python -m benchmarks.causal",
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
