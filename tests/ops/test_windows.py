@@ -55,6 +55,7 @@ def slow(graph: Graph, values: Tensor, directed: bool) -> tuple[Tensor, Tensor, 
     return gaps, counts, sums
 
 
+@pytest.mark.slow
 @given(incidence=incidences(union=False, max_nodes=4), seed=st.integers(0, 2**16), directed=st.booleans())
 def test_windows_are_those_of_a_loop_over_all_pairs(incidence: Incidence, seed: int, directed: bool) -> None:
     graph = timed(incidence, seed)
@@ -66,6 +67,7 @@ def test_windows_are_those_of_a_loop_over_all_pairs(incidence: Incidence, seed: 
     assert_near(windows.sums(values, WIDTHS), sums, 1e-12)
 
 
+@pytest.mark.slow
 @given(incidence=incidences(union=False, max_nodes=4), seed=st.integers(0, 2**16), data=st.data())
 def test_sums_of_some_edges_and_without_others(incidence: Incidence, seed: int, data: st.DataObject) -> None:
     graph = timed(incidence, seed)
@@ -109,8 +111,9 @@ def test_a_later_event_of_another_group_changes_no_bit_of_a_sum() -> None:
     assert torch.equal(first, second)
 
 
+@pytest.mark.slow
 def test_a_star_of_many_events_is_exact() -> None:
-    count = 200_000
+    count = 100_000
     ends = torch.stack([torch.zeros(count, dtype=torch.int64), torch.arange(1, count + 1)])
     graph = Graph(torch.ones(count + 1, 1), torch.ones(count, 1), ends, times=torch.arange(count).double())
     windows = TimeWindows.of(graph, directed=True)

@@ -100,6 +100,7 @@ def test_a_run_reads_times_again_without_a_flag(tmp_path) -> None:
         again.predict(Tables(edges=frame.drop(columns="day")))
 
 
+@pytest.mark.slow
 def test_the_label_of_a_row_does_not_reach_its_prediction_by_way_of_windows() -> None:
     frame = invoices(120)
     run = train(Tables(edges=frame), TARGET, settings={**WINDOWS, "training.epochs": 2, "data.split": "ratio"})
