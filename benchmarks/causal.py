@@ -49,7 +49,7 @@ def peer(incidence: Incidence) -> Callable[[], object]:
 
 
 def measure_scan(sizes: tuple[int, ...] = (10**5, 10**6)) -> dict[str, dict[str, Any]]:
-    """Seconds: of the scan on spread edges and on a star, of the propagation, and of the first passes, which sort a history."""
+    """Seconds: of the scan on spread edges and on a star, of the propagation, and of first passes, which sort."""
     rows = dict[str, dict[str, Any]]()
     for num_edges in sizes:
         start = time.perf_counter()
