@@ -61,3 +61,16 @@ def test_there_are_none_of_one_row_of_none_and_of_very_many_targets() -> None:
     assert score_intervals([one], "test", {"rmse": 0.5}) == {}
     assert score_intervals([], "test", {}) == {}
     assert score_intervals([one] * (MOST_TARGETS + 1), "test", {"rmse": 0.5}) == {}
+
+
+def test_the_calibration_error_has_none_since_every_draw_makes_it_larger() -> None:
+    rng = np.random.default_rng(3)
+    sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
+    p = rng.uniform(size=300)
+    labels = (rng.random(300) < p).astype(float)
+    rows = TargetRows(sick, np.full(300, 2), labels, (p > 0.5).astype(float), np.stack([1 - p, p], axis=1))
+    assert rows.outputs is not None
+    known = score([sick], rows.outputs, labels[:, None])
+    found = score_intervals([rows], "test", known)
+    assert {name for name in known if name not in found} == {"ece", "sick/ece"}
+    assert all(found[name].low <= known[name] <= found[name].high for name in found)

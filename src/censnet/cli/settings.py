@@ -45,7 +45,7 @@ def setting_rows(settings: Settings) -> list[SettingRow]:
 
     >>> from censnet.settings.schema import Settings
     >>> setting_rows(Settings())[0]
-    SettingRow(name='model.layers', value='NEN', meaning='node (N) and edge (E) layers, in order')
+    SettingRow(name='model.layers', value='NEN', meaning='node (N) and edge (E) layers, in order...')
     """
     from censnet.settings.presets import setting_names
 

@@ -14,6 +14,7 @@ from censnet.tasks.metrics import score
 LEVEL = 0.95
 MOST_TARGETS = 24  # of a level, beyond which there are no intervals: they would take minutes
 RESAMPLES = (100, 200)
+BIASED = ("ece",)  # larger in every sample drawn with replacement, so that quantiles of these miss it
 TOLERANCE = 1e-3  # relative; a score that differs by more was not computed from these predictions
 
 
@@ -65,7 +66,9 @@ def score_intervals(
     known = {
         name: value
         for name, value in here.items()
-        if name in scores and abs(value - scores[name]) <= TOLERANCE * max(abs(scores[name]), TOLERANCE)
+        if name in scores
+        and name.rpartition("/")[2] not in BIASED
+        and abs(value - scores[name]) <= TOLERANCE * max(abs(scores[name]), TOLERANCE)
     }
     quick = {name.rpartition("/")[2] for name in known}
     rng, drawn = np.random.default_rng(seed), dict[str, list[float]]()

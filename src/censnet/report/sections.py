@@ -258,7 +258,16 @@ def _seed_interval(low: float, high: float) -> str:
 def _metric_name(name: str) -> str:
     if name in CENSORED:
         return name.replace("_", " ")
-    words = {"auc": "AUC", "ap": "average precision", "f1": "F1", "r2": "R²", "rmse": "RMSE", "mae": "MAE"}
+    words = {
+        "auc": "AUC",
+        "ap": "average precision",
+        "f1": "F1",
+        "brier": "Brier score",
+        "ece": "calibration error",
+        "r2": "R²",
+        "rmse": "RMSE",
+        "mae": "MAE",
+    }
     try:
         arrow = "" if higher_is_better(name) else ' <span class="dim">(less is better)</span>'
     except ValueError:

@@ -105,7 +105,7 @@ function confusion({ names, counts }, part) {
     const total = row.reduce((sum, value) => sum + value, 0);
     return element("tr", {}, element("th", { scope: "row", title: names[at] }, own(names[at])), row.map((value, column) => {
       const share = total ? value / total : 0;
-      const cell = element("td", { class: at === column ? "right" : null, title: `${percent(share)} of ${names[at]}` }, whole(value));
+      const cell = element("td", { class: `${at === column ? "right" : ""} ${value ? "" : "dim"}`.trim() || null, title: `${percent(share)} of ${names[at]}` }, whole(value));
       cell.style.background = `rgba(${style("--shade")}, ${value ? 0.06 + 0.5 * share : 0})`;
       return cell;
     }));

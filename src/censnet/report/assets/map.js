@@ -148,11 +148,12 @@ class Panel {
     // The rarest color comes last and is seen; points without a value come first.
     const layers = colors.map((_, bin) => bin).sort((a, b) => (a === colors.length - 1 ? -1 : b === colors.length - 1 ? 1 : count[b + 1] - count[b] - (count[a + 1] - count[a])));
     const round = radius >= 2.5;
+    const side = this.side, left = this.width / 2 - (0.5 + this.view.x) * side, above = this.height / 2 - (0.5 + this.view.y) * side;
     for (const bin of layers) {
       drawing.fillStyle = colors[bin];
       drawing.globalAlpha = this.size > 3000 ? 0.75 : 0.9;
       for (let place = count[bin]; place < count[bin + 1]; place++) {
-        const [px, py] = this.screen(order[place]);
+        const px = left + this.x[order[place]] * side, py = above + this.y[order[place]] * side;
         if (px < -5 || py < -5 || px > this.width + 5 || py > this.height + 5) continue;
         if (round) {
           drawing.beginPath();
@@ -347,7 +348,7 @@ class Maps {
         panel.colors.unshift(...given);
       } else if (panel === this.nodes && predicted(other)) {
         const given = other.colors.filter((color) => /^(probability|prediction)/.test(color.name) && color.kind !== "category").map((color) =>
-          ({ ...numbers(color, panel.size, (one, at) => this.slots(at).reduce((high, slot) => Math.max(high, one.values[slot >> 1]), NaN_LOW)), name: `highest ${color.name} of its edges` }));
+          ({ ...numbers(color, panel.size, (one, at) => this.slots(at).reduce((high, slot) => Math.max(high, one.values[slot >> 1]), -Infinity)), name: `highest ${color.name} of its edges` }));
         panel.colors.unshift(...given);
       }
     }
@@ -422,13 +423,13 @@ class Maps {
     if (panel.owner && this.graphs) rows.push([this.graphs.molecules ? "molecule" : "graph", own(this.name(this.graphs, panel.owner[at]))]);
     if (panel === this.nodes) rows.push(["edges", whole(this.edges.lit.length)], ["neighbors", own(list(panel.lit.map((node) => this.name(panel, node))))]);
     if (panel === this.edges && panel.owner) rows.push(["ends", own(list(this.nodes.lit.map((node) => this.name(this.nodes, node))))]);
-    for (const color of panel.colors) rows.push([color.name, value(color, at)]);
+    for (const color of panel.colors.slice(0, 10)) rows.push([color.name, value(color, at)]);
     if (panel.rows[at] >= 0 && panel.rows.length) rows.push(["row of the table", whole(panel.rows[at] + 1)]);
     const graph = panel === this.graphs ? at : panel.owner?.[at];
     const molecule = this.graphs?.molecules?.[graph];
     const lit = panel === this.nodes ? { atoms: [panel.inside?.[at]] } : panel === this.edges ? { bonds: [panel.inside?.[at]] } : {};
     this.card.replaceChildren(
-      element("div", {}, element("h3", {}, `${panel.data.title.slice(0, -1)} `, own(this.name(panel, at)), this.pinned ? " (kept)" : ""),
+      element("div", {}, element("h3", {}, panel.inside ? "" : `${panel.data.title.slice(0, -1)} `, own(this.name(panel, at)), this.pinned ? " (kept)" : ""),
         element("dl", {}, rows.map(([name, text]) => [element("dt", {}, own(name)), element("dd", {}, text)]))),
       molecule ? drawMolecule(molecule, lit) : this.graphs?.molecules && graph !== undefined ? element("p", { class: "note" }, "not drawn") : "");
   }
@@ -455,8 +456,6 @@ class Maps {
     return details;
   }
 }
-
-const NaN_LOW = -Infinity;
 
 function list(names) {
   const shown = names.slice(0, 12).join(", ");
