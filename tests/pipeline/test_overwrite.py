@@ -115,7 +115,7 @@ def test_a_crash_at_any_moment_of_an_overwrite_leaves_the_old_run_or_the_new_one
 
 @pytest.mark.slow
 def test_a_kill_before_and_after_each_rename_of_the_end_is_put_in_order(folder, home, tmp_path):
-    """By SIGKILL, in a process of its own: each file is written and renamed once, then all are renamed to their places."""
+    """By SIGKILL, in a process of its own: each file is renamed when it is written, then all to their places."""
     files = sum(1 for path in (home / "new").iterdir() if path.is_file() and not path.name.startswith("."))
     states = set()
     for number in (0, files - 1, files, files + 1, 2 * files - 2, 2 * files - 1, 2 * files):
