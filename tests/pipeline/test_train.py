@@ -156,7 +156,7 @@ def test_links_are_separated_from_negatives():
     settings = {"training.epochs": 60, "model.hidden": 16, "model.latent": 8}
     run = train(data, "link", settings=settings, directed=False)
     assert set(run.metrics) == {"validation", "test"}
-    assert set(run.metrics["test"]["link"]) == {"auc", "ap"}
+    assert set(run.metrics["test"]["link"]) == {"auc", "ap", "brier", "ece"}
     assert "validation_loss" in run.history
     scored = run.predict(data)
     assert scored["link_p"].between(0, 1).all()
