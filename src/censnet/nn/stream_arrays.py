@@ -72,7 +72,7 @@ def from_arrays(encoder: CausalEncoder, arrays: Mapping[str, Array]) -> StreamSt
     pairs = check.rows("pairs.clock", *state.pair_clock.rows.shape)
     check.rows("nodes.sums", *state.sums.rows.shape, count=nodes)
     check.rows("pairs.sums", *state.pair_sums.rows.shape, count=pairs)
-    if not 1 <= pairs or nodes >= MAX_NODES:
+    if pairs < 1 or nodes >= MAX_NODES:
         raise ValueError(f"there are {nodes:,} nodes and {pairs:,} pairs, expected fewer, and one empty pair")
     now, number = check("now", np.float64, 1), check("num_events", np.int64, 1)
     state.now, state.num_events, state.num_nodes = float(now[0]), int(number[0]), nodes
