@@ -33,7 +33,7 @@ SURE = {
 
 def calibration(method: str) -> ClassCalibration:
     more = {"temperature": 1.7} if method == "temperature" else {"knots": KNOTS} if method == "isotonic" else {}
-    return ClassCalibration(method=method, **more)  # type: ignore[arg-type]
+    return ClassCalibration(method=method, **more)
 
 
 @pytest.mark.parametrize("method", ["none", "temperature", "isotonic"])

@@ -138,8 +138,8 @@ def _read_events(check: _Checked, state: StreamState, nodes: int, encoder: Causa
     if np.isin(waiting, arriving).any():
         raise ValueError("an event has a label and waits for one")
     events = [
-        SentEvent(*numbers, float(time), None, own.astype(dtype))
-        for numbers, time, own in zip(ends.tolist(), times, labels, strict=True)
+        SentEvent(number, source, target, time, None, own.astype(dtype))
+        for (number, source, target), time, own in zip(ends.tolist(), times.tolist(), labels, strict=True)
     ]
     state.unlabeled = {events[row].number: events[row] for row in waiting.tolist()}
     for row, message in zip(pending.tolist(), messages, strict=True):

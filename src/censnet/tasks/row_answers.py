@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -114,7 +114,8 @@ def _is_isotonic(own: TargetUncertainty) -> bool:
 def _probabilities(target: Target, x: Array) -> Array:
     """The probability of each class, for each member. (members, classes)"""
     if target.kind == "binary":
-        return 1 / (1 + np.exp(np.concatenate([x, -x], 1)))
+        both: Array = 1 / (1 + np.exp(np.concatenate([x, -x], 1)))
+        return both
     odds = np.exp(x - x.max(1, keepdims=True))
     found: Array = odds / odds.sum(1, keepdims=True)
     return found
@@ -126,14 +127,14 @@ def _calibrate(target: Target, calibration: ClassCalibration | None, p: Array) -
         return p
     logits = np.log(np.maximum(p, 1e-30))
     if target.kind != "binary":
-        return _probabilities(target, (logits / calibration.temperature)[None])[0]
+        return cast(Array, _probabilities(target, (logits / calibration.temperature)[None])[0])
     x = logits[1] - logits[0]
     if calibration.method == "temperature":
         x = x / calibration.temperature
     else:
         at, value = zip(*calibration.knots, strict=True)
         x = np.interp(x, at, value) + x - min(max(x, at[0]), at[-1])
-    return _probabilities(target, np.array([[x]]))[0]
+    return cast(Array, _probabilities(target, np.array([[x]]))[0])
 
 
 def _plain(value: Any) -> Any:
