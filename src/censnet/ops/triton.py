@@ -7,7 +7,9 @@ the work.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -134,3 +136,65 @@ def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Ten
                 num_warps=2,
                 **meta,
             )
+
+
+def scan_chunks(
+    base: Sequence[int],
+    size: Tensor,
+    tables: Sequence[Tensor],
+    source: Tensor,
+    decay: Any,
+    before: Tensor | None,
+    carry: Sequence[Tensor] | None,
+    parts: int,
+    out: Sequence[Tensor] | None,
+    totals: Sequence[Tensor] | None,
+) -> None:
+    """The running sums of the chunks of a block, and their moments if there are two parts: see `scan.py`."""
+    like, steps = tables[0], torch.tensor(base, device=size.device)
+    width, (rate, gap, age) = like.shape[1], (None, None, None)
+    if decay is not None:
+        rate, gap, age = decay.rate, decay.gaps[0], decay.age
+    rows = _entries(width, 512, most=32)
+
+    def pair(some: Sequence[Tensor] | None) -> tuple[Tensor | None, Tensor | None]:
+        return (None, None) if some is None else (some[0], some[1] if len(some) > 1 else None)
+
+    arguments = (*pair(tables), source, steps, size, before, *pair(carry), gap, age, rate, *pair(out), *pair(totals))
+    with _device(like):
+        kernels.scan_chunks[(-(-len(size) // rows), -(-width // _columns(width)))](
+            *arguments,
+            len(size),
+            WIDTH=width,
+            SHARE=width if rate is None else width // len(rate),
+            MOMENT=parts > 1,
+            COLUMNS=_columns(width),
+            ROWS=rows,
+            num_warps=1,
+        )
+
+
+def read_sums(
+    sums: Sequence[Tensor], at: Tensor, dtype: torch.dtype, age: Tensor | None, rate: Tensor | None
+) -> Tensor:
+    """out[q] = sums[at[q]] exp(-rate age[q]), or (moment + age[q] sum) exp(-rate age[q]) if there are moments."""
+    width = sums[0].shape[1]
+    out = sums[0].new_empty(len(at), width, dtype=dtype)
+    if len(at) == 0:
+        return out
+    rows = _entries(width, 1024)
+    moments = sums[1] if len(sums) > 1 else None
+    with _device(sums[0]):
+        kernels.read_sums[(-(-len(at) // rows), -(-width // _columns(width)))](
+            sums[0], moments, at, age, rate, out, len(at),
+            WIDTH=width,
+            SHARE=width if rate is None else width // len(rate),
+            COLUMNS=_columns(width),
+            ENTRIES=rows,
+            num_warps=2,
+        )  # fmt: skip
+    return out
+
+
+def _device(like: Tensor) -> contextlib.AbstractContextManager[object]:
+    return torch.cuda.device(like.device) if like.is_cuda else contextlib.nullcontext()

@@ -157,3 +157,83 @@ def _store(product, out, k, c, here, tile, WIDTH: tl.constexpr, HEADS: tl.conste
         tl.store(out + k[:, None] * WIDTH + c[None, :], product, mask=tile)
     else:
         tl.store(out + k * HEADS + tl.program_id(1), tl.sum(product, 1), mask=here)
+
+
+@triton.jit
+def scan_chunks(
+    x_in, y_in, source, base, size, before, x_carry, y_carry, gap, age, rate, x_out, y_out, x_total, y_total, chunks,
+    WIDTH: tl.constexpr, SHARE: tl.constexpr, MOMENT: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Running sums x, and moments y, of ROWS chunks in float64: a step takes the next entry of each."""
+    first = tl.program_id(0).to(tl.int64) * ROWS
+    chunk = first + tl.arange(0, ROWS)
+    c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = c < WIDTH
+    mine = tl.load(size + chunk, mask=chunk < chunks, other=0)
+    x = tl.zeros([ROWS, COLUMNS], tl.float64)
+    y = tl.zeros([ROWS, COLUMNS], tl.float64)
+    if before is not None:
+        number = tl.load(before + chunk, mask=chunk < chunks, other=-1).to(tl.int64)
+        follows = (number >= 0)[:, None] & inside[None, :]
+        carried = number[:, None] * WIDTH + c[None, :]
+        x = tl.load(x_carry + carried, mask=follows, other=0)
+        if MOMENT:
+            y = tl.load(y_carry + carried, mask=follows, other=0)
+    if rate is not None:
+        minus = -tl.load(rate + c // SHARE, mask=inside, other=0)
+    for k in range(0, tl.load(size + first)):  # the first chunk is the longest
+        here = k < mine
+        row = tl.load(base + k) + chunk
+        tile = here[:, None] & inside[None, :]
+        i = tl.load(source + row, mask=here, other=0).to(tl.int64)
+        entry = i[:, None] * WIDTH + c[None, :]
+        new = tl.load(x_in + entry, mask=tile, other=0).to(tl.float64)
+        if age is not None:
+            old = tl.load(age + row, mask=here, other=0)[:, None]
+            new *= tl.exp(old * minus[None, :])
+        if rate is None:
+            x += new
+        else:
+            since = tl.load(gap + row, mask=here, other=0)[:, None]
+            factor = tl.exp(since * minus[None, :])
+            if MOMENT:
+                y = (y + since * x) * factor
+                if y_in is not None:
+                    y += tl.load(y_in + entry, mask=tile, other=0)
+                if age is not None:
+                    y += old * new
+            x = x * factor + new
+        at = row[:, None] * WIDTH + c[None, :]
+        if x_out is not None:
+            tl.store(x_out + at, x, mask=tile)
+            if MOMENT:
+                tl.store(y_out + at, y, mask=tile)
+    if x_total is not None:
+        at = chunk[:, None] * WIDTH + c[None, :]
+        tile = (chunk < chunks)[:, None] & inside[None, :]
+        tl.store(x_total + at, x, mask=tile)
+        if MOMENT:
+            tl.store(y_total + at, y, mask=tile)
+
+
+@triton.jit
+def read_sums(
+    sums, moments, at, age, rate, out, reads,
+    WIDTH: tl.constexpr, SHARE: tl.constexpr, COLUMNS: tl.constexpr, ENTRIES: tl.constexpr,
+):  # fmt: skip
+    """Rows of running sums, or of moments, decayed since."""
+    k = tl.program_id(0).to(tl.int64) * ENTRIES + tl.arange(0, ENTRIES)
+    c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    here = k < reads
+    tile = here[:, None] if WIDTH % COLUMNS == 0 else here[:, None] & (c < WIDTH)[None, :]
+    i = tl.load(at + k, mask=here, other=0).to(tl.int64)
+    row = i[:, None] * WIDTH + c[None, :]
+    x = tl.load(sums + row, mask=tile, other=0)
+    if rate is not None:
+        old = tl.load(age + k, mask=here, other=0)[:, None]
+        minus = -tl.load(rate + c // SHARE, mask=c < WIDTH, other=0)[None, :]
+        x = x.to(tl.float64)
+        if moments is not None:
+            x = tl.load(moments + row, mask=tile, other=0).to(tl.float64) + old * x
+        x *= tl.exp(old * minus)
+    tl.store(out + k[:, None] * WIDTH + c[None, :], x, mask=tile, cache_modifier=".cs")
