@@ -9,7 +9,7 @@ the messages of its list that came before, an exclusive prefix in the order of t
 
 `ops/scan.py` adds up, in float64 whatever comes in and goes out. The gradient of a message is the sum over the queries
 that see it, those later in its list: the same operation with messages and queries exchanged, and time reversed. The
-gradient of a rate is -sum_f m_f . y_f, where y_f is the sum over these queries of (t_q - t_f) exp(-rate (t_q - t_f)) g_q.
+gradient of a rate is -sum_f m_f . y_f with y_f = sum of (t_q - t_f) exp(-rate (t_q - t_f)) g_q over these queries.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class _Prefix(torch.autograd.Function):
         messages, rate = ctx.saved_tensors
         first, *others = ctx.reads.mirrored
         if rate is None:
-            of_messages = _received(grad, first, _kept(grad.dtype) if not others else torch.float64)
+            received = _received(grad, first, torch.float64 if others else grad.dtype)
             for mirror in others:
-                of_messages = of_messages.sub_(_received(grad, mirror, torch.float64))
-            return of_messages.to(grad.dtype), None, None
+                received.sub_(_received(grad, mirror, torch.float64))
+            return received.to(grad.dtype), None, None
         decay = Decay(rate.double(), first.gaps, first.age)
         sums = first.plan.sums(grad, first.source, decay, messages is not None, _kept(grad.dtype))
         age = first.age_of_reads, decay.rate
@@ -93,13 +93,15 @@ class _Prefix(torch.autograd.Function):
 
 def _received(grad: Tensor, mirror: Mirror, dtype: torch.dtype) -> Tensor:
     """Of each message, the sum of the gradients of the queries that see it."""
-    return read_sums(mirror.plan.sums(grad, mirror.source, dtype=dtype), mirror.at, dtype)
+    return read_sums(mirror.plan.sums(grad, mirror.source, dtype=_kept(dtype)), mirror.at, dtype)
 
 
 def _dots(a: Tensor, b: Tensor) -> Tensor:
     """The sum over rows of a * b in float64, some rows at a time. (n, d), (n, d) -> (d,)"""
-    chunks = zip(a.split(ROWS), b.split(ROWS), strict=True)
-    return sum(((x.double() * y).sum(0) for x, y in chunks), a.new_zeros(a.shape[1], dtype=torch.float64))
+    total = a.new_zeros(a.shape[1], dtype=torch.float64)
+    for x, y in zip(torch.split(a, ROWS), torch.split(b, ROWS), strict=True):
+        total += (x.double() * y).sum(0)
+    return total
 
 
 def _kept(dtype: torch.dtype) -> torch.dtype:

@@ -20,7 +20,7 @@ from torch import Tensor
 from censnet.ops import triton
 from censnet.ops.segments import offsets, ranges, take_rows
 
-CHUNK = 64
+CHUNK = {"cpu": 64, "cuda": 128}  # entries; a GPU would rather have fewer totals
 BLOCK = {"cpu": 1 << 14}  # entries that are added up together; elsewhere all
 
 
@@ -49,12 +49,14 @@ class _Block:
 
     Args:
         base: where each step begins, and the last one ends.
+        steps: the same on the device.
         size: entries of each chunk, the longest first.
         is_inner: whether all of these chunks are followed by others, which start from their totals.
         before: of each chunk, the packed row of the total before it in the plan of the totals, or -1.
     """
 
     base: list[int]
+    steps: Tensor
     size: Tensor
     is_inner: bool
     before: Tensor | None
@@ -80,10 +82,11 @@ class ScanPlan:
 
     def __init__(self, lengths: Tensor) -> None:
         self.starts = offsets(lengths)
-        chunks = (lengths + CHUNK - 1) // CHUNK  # of each list
+        most = self.chunk = CHUNK.get(lengths.device.type, CHUNK["cpu"])
+        chunks = (lengths + most - 1) // most  # of each list
         number = ranges(torch.zeros_like(chunks), chunks)  # of each chunk in its list
-        start = torch.repeat_interleave(self.starts[:-1], chunks) + number * CHUNK
-        size = (torch.repeat_interleave(self.starts[1:], chunks) - start).clamp(max=CHUNK)
+        start = torch.repeat_interleave(self.starts[:-1], chunks) + number * most
+        size = (torch.repeat_interleave(self.starts[1:], chunks) - start).clamp(max=most)
         inner = number + 1 < torch.repeat_interleave(chunks, chunks)
         first, last = inner.nonzero().squeeze(1), (~inner).nonzero().squeeze(1)
         order = torch.cat([first, last[size[last].argsort(descending=True, stable=True)]])
@@ -99,29 +102,30 @@ class ScanPlan:
         self, start: Tensor, size: Tensor, order: Tensor, num_inner: int, before: Tensor | None
     ) -> list[_Block]:
         """Number the packed rows and cut the chunks, in this order, into blocks."""
-        ordered, most = size[order], BLOCK.get(size.device.type, max(1, int(size.sum())))
+        each, ordered, most = self.chunk, size[order], BLOCK.get(size.device.type, max(1, int(size.sum())))
         earlier = ordered.cumsum(0) - ordered
         part = earlier // most
         if num_inner:
-            part[num_inner:] = (earlier[num_inner:] - num_inner * CHUNK) // most + (num_inner * CHUNK // most + 1)
+            part[num_inner:] = (earlier[num_inner:] - num_inner * each) // most + (num_inner * each // most + 1)
         _, part, chunks = torch.unique_consecutive(part, return_inverse=True, return_counts=True)
-        sizes = torch.bincount(part * (CHUNK + 1) + ordered, minlength=len(chunks) * (CHUNK + 1))
-        longer = sizes.view(len(chunks), CHUNK + 1).flip(1).cumsum(1).flip(1)[:, 1:]  # chunks that have a step
+        sizes = torch.bincount(part * (each + 1) + ordered, minlength=len(chunks) * (each + 1))
+        longer = sizes.view(len(chunks), each + 1).flip(1).cumsum(1).flip(1)[:, 1:]  # chunks that have a step
         base = offsets(longer.flatten())
         bound = offsets(chunks)
         block, chunk = torch.empty_like(part), torch.empty_like(part)
         block[order], chunk[order] = part, torch.arange(len(order), device=order.device) - bound[part]
         step = ranges(torch.zeros_like(size), size)
-        packed = base[torch.repeat_interleave(block * CHUNK, size) + step] + torch.repeat_interleave(chunk, size)
+        packed = base[torch.repeat_interleave(block * each, size) + step] + torch.repeat_interleave(chunk, size)
         self.packed = packed.int()  # row of each entry
         self.entry = torch.empty_like(self.packed)  # at each packed row
         self.entry[packed] = torch.arange(len(packed), dtype=torch.int32, device=packed.device)
         bases, bounds, found = base.tolist(), bound.tolist(), list[_Block]()
         for number, (low, high) in enumerate(itertools.pairwise(bounds)):
-            steps = bases[number * CHUNK : (number + 1) * CHUNK + 1]
+            steps = bases[number * each : (number + 1) * each + 1]
             steps = [row for row, more in zip(steps, [*steps[1:], -1], strict=True) if row != more]
             mine = None if before is None else before[low:high]
-            found.append(_Block(steps, ordered[low:high], low < num_inner, mine))
+            device = torch.tensor(steps, device=size.device)
+            found.append(_Block(steps, device, ordered[low:high], low < num_inner, mine))
         return found
 
     def __len__(self) -> int:
@@ -173,7 +177,7 @@ class ScanPlan:
             for block in self.blocks:
                 if block.is_inner:
                     some = [total[at : at + len(block.size)] for total in totals]
-                    self._advance(block, tables, source, decay, None, parts, None, some)
+                    self._advance(block, tables, source, decay, None, [], some)
                     at += len(block.size)
             of_totals = None if decay is None else decay.of_totals
             carry = self.outer._sums(totals, self.outer.entry, of_totals, parts, torch.float64)
@@ -181,7 +185,7 @@ class ScanPlan:
         for one in found:
             one[len(self) :] = 0
         for block in self.blocks:
-            self._advance(block, tables, source, decay, carry, parts, found, None)
+            self._advance(block, tables, source, decay, carry, found, [])
         return found
 
     def _advance(
@@ -191,16 +195,16 @@ class ScanPlan:
         source: Tensor,
         decay: Decay | None,
         carry: list[Tensor] | None,
-        parts: int,
-        out: list[Tensor] | None,
-        totals: list[Tensor] | None,
+        out: list[Tensor],
+        totals: list[Tensor],
     ) -> None:
         """Add up the chunks of a block: all sums to `out`, or the last ones to `totals`."""
         before = block.before if carry is not None else None
         if triton.is_available(tables[0]):
-            triton.scan_chunks(block.base, block.size, tables, source, decay, before, carry, parts, out, totals)
+            times = (None, None, None) if decay is None else (decay.gaps[0], decay.age, decay.rate)
+            triton.scan_chunks(block.steps, block.size, tables, source, times, before, carry or [], out, totals)
             return
-        x = _load(block.rows, tables, source, decay, parts)
+        x = _load(block.rows, tables, source, decay, len(out) + len(totals))
         gap = None if decay is None else decay.gaps[0][block.rows]
         factor = None if decay is None or gap is None else by_age(gap, decay.rate)
         if before is not None and carry is not None:
@@ -213,11 +217,8 @@ class ScanPlan:
                 None if gap is None else gap[middle:high],
                 None if factor is None else factor[middle:high],
             )
-        for number, part in enumerate(x):
-            if out is not None:
-                out[number][block.rows] = part
-            if totals is not None:
-                totals[number].copy_(part[steps[-2] :])
+        for part, mine in zip(x, out or totals, strict=True):
+            mine.copy_(part[steps[-2] :]) if totals else mine[block.rows].copy_(part)
 
 
 def _load(rows: slice, tables: list[Tensor], source: Tensor, decay: Decay | None, parts: int) -> list[Tensor]:
@@ -231,9 +232,7 @@ def _load(rows: slice, tables: list[Tensor], source: Tensor, decay: Decay | None
     return x if len(x) == parts else [x[0], torch.zeros_like(x[0])]
 
 
-def _start(
-    x: list[Tensor], before: Tensor, carry: list[Tensor], gap: Tensor | None, factor: Tensor | None
-) -> None:
+def _start(x: list[Tensor], before: Tensor, carry: list[Tensor], gap: Tensor | None, factor: Tensor | None) -> None:
     """Add what was before to the first entry of each chunk that follows another one."""
     chunk = (before >= 0).nonzero().squeeze(1)
     if len(chunk):

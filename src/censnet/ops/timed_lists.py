@@ -125,7 +125,7 @@ class TimedLists:
 
 
 class _Sorted:
-    """Messages sorted by (list, moment), as one number each.
+    """Messages sorted by (list, moment): one number each, `code`.
 
     Args:
         key: the list of each message.
@@ -134,7 +134,7 @@ class _Sorted:
 
     def __init__(self, key: Tensor, moment: Tensor) -> None:
         self.moments, rank = torch.unique(moment, return_inverse=True)
-        self.code = key * (len(self.moments) + 1) + rank
+        self.code: Tensor = key * (len(self.moments) + 1) + rank
         self.sorted, self.order = self.code.sort(stable=True)
 
     def find(self, key: Tensor, asked: Tensor) -> Tensor:

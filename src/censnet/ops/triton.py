@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+SCAN_TILE = (256, 256, 128)  # numbers in a tile of sums without decay, with decay, and with moments
+
 kernels: Any = None
 if importlib.util.find_spec("triton") is not None:
     from censnet.ops import triton_kernels as kernels
@@ -139,35 +141,42 @@ def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Ten
 
 
 def scan_chunks(
-    base: Sequence[int],
+    steps: Tensor,
     size: Tensor,
     tables: Sequence[Tensor],
     source: Tensor,
-    decay: Any,
+    times: tuple[Tensor | None, Tensor | None, Tensor | None],
     before: Tensor | None,
-    carry: Sequence[Tensor] | None,
-    parts: int,
-    out: Sequence[Tensor] | None,
-    totals: Sequence[Tensor] | None,
+    carry: Sequence[Tensor],
+    out: Sequence[Tensor],
+    totals: Sequence[Tensor],
 ) -> None:
-    """The running sums of the chunks of a block, and their moments if there are two parts: see `scan.py`."""
-    like, steps = tables[0], torch.tensor(base, device=size.device)
-    width, (rate, gap, age) = like.shape[1], (None, None, None)
-    if decay is not None:
-        rate, gap, age = decay.rate, decay.gaps[0], decay.age
-    rows = _entries(width, 512, most=32)
+    """The running sums of the chunks of a block, and their moments if `out` or `totals` has two tables: see `scan.py`.
 
-    def pair(some: Sequence[Tensor] | None) -> tuple[Tensor | None, Tensor | None]:
-        return (None, None) if some is None else (some[0], some[1] if len(some) > 1 else None)
+    Args:
+        steps: where each step begins among packed rows, and the last one ends.
+        size: entries of each chunk, the longest first.
+        tables: rows that are added, and their moments if they have any.
+        source: of each packed row, its row in the tables.
+        times: gaps and ages at packed rows, and decay rates; None where there is no decay, or no age.
+        before: the row of `carry` that each chunk starts from, or -1.
+    """
+    like, rate, stored = tables[0], times[2], [*out, *totals]
+    width = like.shape[1]
+    rows = _entries(width, SCAN_TILE[len(stored) if rate is not None else 0], most=32)
 
-    arguments = (*pair(tables), source, steps, size, before, *pair(carry), gap, age, rate, *pair(out), *pair(totals))
+    def pair(some: Sequence[Tensor]) -> tuple[Tensor | None, Tensor | None]:
+        return some[0] if some else None, some[1] if len(some) > 1 else None
+
+    pointers = (*pair(tables), source, steps, size, before, *pair(carry), *times, *pair(out), *pair(totals))
     with _device(like):
         kernels.scan_chunks[(-(-len(size) // rows), -(-width // _columns(width)))](
-            *arguments,
+            *pointers,
             len(size),
             WIDTH=width,
             SHARE=width if rate is None else width // len(rate),
-            MOMENT=parts > 1,
+            MOMENT=len(stored) > 1,
+            DOUBLE=stored[0].dtype == torch.float64,
             COLUMNS=_columns(width),
             ROWS=rows,
             num_warps=1,
@@ -189,6 +198,7 @@ def read_sums(
             sums[0], moments, at, age, rate, out, len(at),
             WIDTH=width,
             SHARE=width if rate is None else width // len(rate),
+            DOUBLE=dtype == torch.float64,
             COLUMNS=_columns(width),
             ENTRIES=rows,
             num_warps=2,
