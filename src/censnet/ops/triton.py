@@ -14,8 +14,13 @@ import torch
 from torch import Tensor
 
 kernels: Any = None
+directed_kernels: Any = None
 if importlib.util.find_spec("triton") is not None:
+    from censnet.ops import triton_directed_kernels as directed_kernels
     from censnet.ops import triton_kernels as kernels
+
+WIDEST_COMBINED = 64  # channels: three matrices of this size and their gradients fit in registers
+COMBINED_EDGES = 64  # in a tile
 
 
 def is_available(table: Tensor) -> bool:
@@ -134,3 +139,54 @@ def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Ten
                 num_warps=2,
                 **meta,
             )
+
+
+def can_combine(edges: Tensor, weight: Tensor, factor: Tensor) -> bool:
+    """Whether `combine` can work on edges (E, i), weight (members, i, 3 o) and factor (2 N, heads)."""
+    members, width, out, heads = weight.shape[0], weight.shape[1], weight.shape[2] // 3, factor.shape[1]
+    return (
+        is_available(edges) and edges.dtype != torch.float64 and members == 1 and min(width, out) > 0
+        and max(width, out) <= WIDEST_COMBINED and (heads in (1, out) or out & (out - 1) == 0)
+    )  # fmt: skip
+
+
+def combine(edges: Tensor, weight: Tensor, table: Tensor, factor: Tensor, start: Tensor, end: Tensor) -> Tensor:
+    """On each edge a_s + b_t + h W_0 - f_s * h W_1 - g_t * h W_4, as `censnet.ops.directed.combine_edges`."""
+    out = edges.new_empty(len(edges), table.shape[1])
+    arguments = edges.contiguous(), weight, table.contiguous(), factor.contiguous(), start, end, out
+    with torch.cuda.device(edges.device):
+        directed_kernels.combine[(-(-len(edges) // COMBINED_EDGES),)](
+            *arguments, len(edges), len(table) // 2, **_sizes(weight, factor), num_warps=4
+        )  # fmt: skip
+    return out
+
+
+def combine_gradient(
+    grad: Tensor, edges: Tensor, weight: Tensor, factor: Tensor, start: Tensor, end: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of the edges and of the three matrices; grad . h W_1 and grad . h W_4 of each edge and head."""
+    tiles = -(-len(edges) // COMBINED_EDGES)
+    programs = min(tiles, 4 * torch.cuda.get_device_properties(edges.device).multi_processor_count)
+    of_edges = torch.empty_like(edges, memory_format=torch.contiguous_format)
+    of_weight = weight.new_empty(programs, *weight.shape, dtype=torch.float32)
+    first, second = factor.new_empty(2, len(edges), factor.shape[1])
+    arguments = grad, edges.contiguous(), weight, factor.contiguous(), start, end, of_edges, of_weight, first, second
+    with torch.cuda.device(edges.device):
+        directed_kernels.combine_gradient[(programs,)](
+            *arguments, len(edges), len(factor) // 2, **_sizes(weight, factor), TILES=-(-tiles // programs),
+            num_warps=4 if weight.numel() <= 3 * 32 * 32 else 8,
+        )  # fmt: skip
+    return of_edges, of_weight.sum(0), first, second
+
+
+def _sizes(weight: Tensor, factor: Tensor) -> dict[str, Any]:
+    width, out = weight.shape[0], weight.shape[1] // 3
+    return {
+        "IN": width,
+        "OUT": out,
+        "HEADS": factor.shape[1],
+        "ROWS": max(16, 1 << (width - 1).bit_length()),  # a product of tiles needs 16 of each
+        "COLUMNS": max(16, 1 << (out - 1).bit_length()),
+        "PRECISION": "tf32x3" if weight.dtype == torch.float32 else "ieee",  # as exact as float32, and faster
+        "ENTRIES": COMBINED_EDGES,
+    }
