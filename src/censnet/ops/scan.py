@@ -6,7 +6,7 @@
 A list is cut into chunks of `CHUNK` entries from its own start. Many chunks advance together, one entry a step. A chunk
 that follows another one starts from what was before it, which a scan of the totals of chunks gives. Each list is thus
 added up in an order of its own: no bit of it depends on another list, or on entries that come later. Sums are kept in
-float64, on a CPU in blocks of chunks that stay in its cache, on a GPU in registers (`triton.py`).
+float64, on a CPU in blocks of chunks that stay in its cache, on a GPU in registers (`triton_scan.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from censnet.ops import triton
+from censnet.ops import triton, triton_scan
 from censnet.ops.segments import offsets, ranges, take_rows
 
 CHUNK = {"cpu": 64, "cuda": 128}  # entries; a GPU would rather have fewer totals
@@ -202,7 +202,7 @@ class ScanPlan:
         before = block.before if carry is not None else None
         if triton.is_available(tables[0]):
             times = (None, None, None) if decay is None else (decay.gaps[0], decay.age, decay.rate)
-            triton.scan_chunks(block.steps, block.size, tables, source, times, before, carry or [], out, totals)
+            triton_scan.scan_chunks(block.steps, block.size, tables, source, times, before, carry or [], out, totals)
             return
         x = _load(block.rows, tables, source, decay, len(out) + len(totals))
         gap = None if decay is None else decay.gaps[0][block.rows]
@@ -284,7 +284,7 @@ def read_sums(
         sums (M + 1, d), the last row 0, at (Q,), age (Q,), rate (K,) -> (Q, d).
     """
     if triton.is_available(sums[0]):
-        return triton.read_sums(sums, at, dtype, age, rate)
+        return triton_scan.read_sums(sums, at, dtype, age, rate)
     if age is None or rate is None:
         return _take(sums[-1], at).to(dtype)
     out = sums[0].new_empty(len(at), sums[0].shape[1], dtype=dtype)

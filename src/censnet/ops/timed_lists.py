@@ -135,6 +135,8 @@ class _Sorted:
     def __init__(self, key: Tensor, moment: Tensor) -> None:
         self.moments, rank = torch.unique(moment, return_inverse=True)
         self.code: Tensor = key * (len(self.moments) + 1) + rank
+        self.sorted: Tensor
+        self.order: Tensor
         self.sorted, self.order = self.code.sort(stable=True)
 
     def find(self, key: Tensor, asked: Tensor) -> Tensor:
