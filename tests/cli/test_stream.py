@@ -62,7 +62,7 @@ def answers(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def check(found: list[dict[str, Any]], expected: pd.DataFrame) -> None:
+def check(found: Any, expected: pd.DataFrame) -> None:
     assert [answer["back_predicted"] for answer in found] == expected["back_predicted"].tolist()
     for name in ("back_p_yes", "back_p_no"):
         np.testing.assert_allclose([answer[name] for answer in found], expected[name], atol=1e-5)
@@ -91,7 +91,7 @@ def test_a_stream_goes_on_where_its_state_stands(home: Path, tmp_path: Path) -> 
 
 
 def test_history_is_in_the_state(home: Path, tmp_path: Path) -> None:
-    options = ["--state", tmp_path / "state", "--history", home / "past"]
+    options: list[str | Path] = ["--state", tmp_path / "state", "--history", home / "past"]
     rest = lines_of(home, "rest", 151)
     whole = answers(stream(home, rest[:10], *options))
     again = stream(home, rest, *options)
