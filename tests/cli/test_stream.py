@@ -85,7 +85,7 @@ def test_a_stream_goes_on_where_its_state_stands(home: Path, tmp_path: Path) -> 
     whole = answers(stream(home, lines))
     first = stream(home, lines[:80], "--state", state, "--save-every", "0")
     second = stream(home, lines[60:], "--state", state)
-    assert "holds 80 events of 80 lines, the last with number 80 at 2024-03-0" in second.stderr
+    assert "holds 80 events, the last with number 80 at 2024-03-0" in second.stderr
     found = [*answers(first), *answers(second)]
     assert found == [*whole[:80], *({**answer, "again": True} for answer in whole[60:80]), *whole[80:]]
 
@@ -95,7 +95,7 @@ def test_history_is_in_the_state(home: Path, tmp_path: Path) -> None:
     rest = lines_of(home, "rest", 151)
     whole = answers(stream(home, rest[:10], *options))
     again = stream(home, rest, *options)
-    assert "holds 160 events of 10 lines" in again.stderr
+    assert "holds 160 events, the last with number 160" in again.stderr
     assert [answer["event"] for answer in answers(again)[10:]] == list(range(161, 201))
     assert answers(again)[:10] == [{**answer, "again": True} for answer in whole]
 
@@ -139,7 +139,7 @@ def test_bytes_that_are_no_text_and_half_a_line_at_the_end(home: Path, tmp_path:
     assert feed_lines(fed, source, target) == 2
     found = [json.loads(line) for line in target.getvalue().splitlines()]
     assert [("error" in answer) for answer in found] == [True, False, True]
-    assert load_run(home / "run").open_stream(tmp_path / "state").position.lines == 3
+    assert load_run(home / "run").open_stream(tmp_path / "state").position.events == 1
 
 
 def test_labels_and_nodes_are_lines_of_their_own(home: Path) -> None:

@@ -220,7 +220,7 @@ def test_a_state_goes_on_to_the_same_answers(run: Run, data: Tables, tmp_path: P
     found, at = list[dict[str, Any]](), 0
     for stop in (10, 31, 100, 230, len(lines)):
         stream = load_run(run.path).open_stream(tmp_path / "state")
-        assert stream.position.lines == at
+        assert stream.position.events == max(0, at - 30)
         found += [stream.feed(line) for line in lines[at:stop]]
         stream.save()
         at = stop

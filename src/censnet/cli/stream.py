@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("censnet.stream")
 LONGEST = 2**20  # bytes of a line
+ENCODER = json.JSONEncoder(check_circular=False)
 SHARE = 20  # of the time, at most one part in so many is spent on saving
 
 
@@ -70,9 +71,8 @@ def describe(fed: Stream, state: Path | None, goes_on: bool, history: str | None
     if not position.events:
         return "the stream is empty" + (f", and its state is saved to {state}" if state is not None else "")
     where = f"{state} holds" if goes_on else f"{history} has"
-    lines = f" of {count(position.lines, 'line')}" if position.lines else ""
-    have = f"{where} {count(position.events, 'event')}{lines}, the last with number {position.event}"
-    return f"{have} at {fed.reader.column.show(position.now)}: go on with the next, or feed again those with numbers"
+    have = f"{where} {count(position.events, 'event')}, the last with number {position.event}"
+    return f"{have} at {fed.reader.column.show(position.now)}: go on with the line after that, or with any before it"
 
 
 def feed_lines(fed: Stream, lines: BinaryIO, answers: BinaryIO, save_every: float = 10.0, strict: bool = False) -> int:
@@ -93,7 +93,7 @@ def feed_lines(fed: Stream, lines: BinaryIO, answers: BinaryIO, save_every: floa
                     errors += 1
                     if strict:
                         raise RunError(f"line {fed.position.lines}: {answer['error']}")
-                answers.write(json.dumps(answer).encode() + b"\n")
+                answers.write(ENCODER.encode(answer).encode() + b"\n")
                 answers.flush()
                 if fed.path is not None and time.monotonic() >= due:
                     began = time.monotonic()
@@ -115,7 +115,7 @@ def answer_line(fed: Stream, line: bytes) -> dict[str, Any]:
     try:
         if len(line) > LONGEST:
             raise ValueError(f"it has more than {LONGEST:,} bytes")
-        content = json.loads(line)
+        content = json.loads(line.decode())
     except (ValueError, RecursionError) as error:
         fed.position.lines += 1
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)

@@ -124,6 +124,9 @@ class CausalStream:
         pairs = zip(map(_norm, encoder.edge_norms), map(_norm, encoder.node_norms), strict=True)
         self._norms = [_stack_norms(edge, node, node) for edge, node in pairs]
         self._activate = _activation(encoder.activation)
+        depth, shape = len(self._layers), self._layers[0].label_bias.shape
+        self._messages = np.zeros((depth, 3, encoder.hidden), self.dtype)
+        self._label_messages = np.zeros((depth, *shape), self.dtype)
         self.state = StreamState.empty(encoder) if state is None else state
 
     def step(
@@ -160,20 +163,18 @@ class CausalStream:
             own += state.pair_clock.describe(row, each, time, unit)
         h = np.array(own, dtype) @ self._edge_pre + self._pre_bias[EDGE] + x.reshape(-1) @ self._ends_pre
         h = self._activate(_normalize(h, self._pre_norms[EDGE]))
-        z = np.concatenate([h[None], x])
+        z = np.empty((3, len(h)), dtype)
+        z[0], z[1:] = h, x
         seen = state.sums.means(nodes, read, time, dtype)
         pairs = None
         if any(each[0][COUNT] or each[0][KNOWN] for each in of_pair):
             pairs = state.pair_sums.means(pair, of_pair, time, dtype)
-        messages, labels = [], []
+        messages, labels = self._messages.copy(), self._label_messages.copy()
         for depth, layer in enumerate(self._layers):
             new, sent, label = layer(z, seen[depth], None if pairs is None else pairs[depth])
             z = self._finish(new, z, self._norms[depth])
-            messages.append(sent)
-            labels.append(label)
-        event = SentEvent(
-            state.num_events if number is None else number, source, target, time, np.stack(messages), np.stack(labels)
-        )
+            messages[depth], labels[depth] = sent, label
+        event = SentEvent(state.num_events if number is None else number, source, target, time, messages, labels)
         state.num_events += 1
         state.pending.append(event)
         if self.encoder.label_width:

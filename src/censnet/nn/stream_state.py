@@ -252,7 +252,9 @@ class MessageSums:
             dtype: of the result.
         """
         relations = range(self.relations)
-        found = np.stack([self.rows[row] for row in rows], 1)
+        found = np.empty((self.rows.shape[0], len(rows), self.rows.shape[1]))
+        for number, row in enumerate(rows):
+            found[:, number] = self.rows[row]
         counts = [[one[r][COUNT] for r in relations] + [one[r][KNOWN] for r in relations] for one in read]
         least = np.maximum(np.array(counts), 1.0)
         if not self.rates.shape[1]:

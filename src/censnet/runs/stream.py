@@ -72,14 +72,14 @@ class Position:
     Args:
         event: the highest number of an event; 0 before the first.
         events: how many were counted.
-        lines: how many lines were fed.
         now: the time of the last event, as a number.
+        lines: how many lines were fed since it was opened.
     """
 
     event: int = 0
     events: int = 0
-    lines: int = 0
     now: float = -np.inf
+    lines: int = 0
 
 
 class Stream:
@@ -271,7 +271,6 @@ class Stream:
             number=self.reader.number,
             counted=[(first, last) for first, last in self.counted.ranges],
             events=position.events,
-            lines=position.lines,
             history=self.history,
             answers=list(self.recent.items()),
             saved=0 if self._record is None else self._record.saved,
@@ -317,7 +316,7 @@ class Stream:
         self.nodes = {name: number for number, name in enumerate(names)}
         self.counted, self.recent = Numbers(record.counted), OrderedDict(record.answers[-ANSWERS:])
         self.history = record.history
-        self.position = Position(self.counted.last, record.events, record.lines, states[0].now)
+        self.position = Position(self.counted.last, record.events, states[0].now)
 
     def _find(self, name: str) -> int:
         """The number of a node, a new one if it is not known."""

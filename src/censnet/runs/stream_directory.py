@@ -45,7 +45,7 @@ class StreamRecord(BaseModel):
         run: which run it is a state of.
         number: the field with the number of an event.
         counted: ranges of the numbers of events that were counted.
-        events, lines: how many were counted, and fed.
+        events: how many were counted.
         history: the table that was fed before the first event; empty if there was none.
         answers: the latest, with their numbers.
         saved: how often the state was saved.
@@ -61,7 +61,6 @@ class StreamRecord(BaseModel):
     number: str
     counted: list[tuple[int, int]]
     events: int = Field(ge=0)
-    lines: int = Field(ge=0)
     history: str = ""
     answers: list[tuple[int, dict[str, Any]]] = Field(default_factory=list)
     saved: int = Field(0, ge=0, lt=10**18)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from censnet.tasks.targets import Target, output_slices, target_range
 from censnet.tasks.uncertainty import TargetUncertainty
 
 _NONE: frozenset[str] = frozenset()
+FARTHEST = -math.log(1e-30)  # of a logit before it is calibrated
 DIGITS = 9  # of a number; a float32 has no more
 
 
@@ -83,6 +85,8 @@ class RowAnswers:
         x = outputs[:, place].astype(np.float64)
         if target.is_number:
             return self._number(target, own, x[:, 0], None if raw is None else raw[:, place][:, 0])
+        if target.kind == "binary" and len(x) == 1 and self.coverage is None:
+            return self._binary(target, own, float(x[0, 0]))
         p = _probabilities(target, x)
         mean = _calibrate(target, own.calibration, p.mean(0))
         names = self._names[id(target)]
@@ -94,6 +98,14 @@ class RowAnswers:
             found.append(SEPARATOR.join(np.array(target.classes, dtype=object)[inside]))
         found += map(_round, mean.tolist())
         return found + (list(map(_round, p.std(0, ddof=1).tolist())) if len(p) > 1 else [])
+
+    def _binary(self, target: Target, own: TargetUncertainty, x: float) -> list[Any]:
+        """The values of one of two classes, from the logit of a single member."""
+        if own.calibration is not None and own.calibration.method != "none":
+            x = _calibrate_logit(own.calibration, min(max(x, -FARTHEST), FARTHEST))
+        p = math.exp(-np.logaddexp(0, -x)), math.exp(-np.logaddexp(0, x))
+        positive = x > 0 if own.decision is None else p[0] >= own.threshold
+        return [_plain(self._names[id(target)][int(positive)]), _round(p[1]), _round(p[0])]
 
     def _number(self, target: Target, own: TargetUncertainty, x: Array, raw: Array | None) -> list[Any]:
         numbers = x * target.scale + target.mean
@@ -128,13 +140,15 @@ def _calibrate(target: Target, calibration: ClassCalibration | None, p: Array) -
     logits = np.log(np.maximum(p, 1e-30))
     if target.kind != "binary":
         return cast(Array, _probabilities(target, (logits / calibration.temperature)[None])[0])
-    x = logits[1] - logits[0]
-    if calibration.method == "temperature":
-        x = x / calibration.temperature
-    else:
-        at, value = zip(*calibration.knots, strict=True)
-        x = np.interp(x, at, value) + x - min(max(x, at[0]), at[-1])
+    x = _calibrate_logit(calibration, float(logits[1] - logits[0]))
     return cast(Array, _probabilities(target, np.array([[x]]))[0])
+
+
+def _calibrate_logit(calibration: ClassCalibration, x: float) -> float:
+    if calibration.method == "temperature":
+        return x / calibration.temperature
+    at, value = zip(*calibration.knots, strict=True)
+    return float(np.interp(x, at, value)) + x - min(max(x, at[0]), at[-1])
 
 
 def _plain(value: Any) -> Any:
