@@ -86,6 +86,10 @@ class TimedLists:
         begin = None if since is None else torch.minimum(self._place(key, since, self._by_time), stop)
         return Reads(self, key, time, stop, begin)
 
+    def find(self, key: Tensor, time: Tensor) -> Tensor:
+        """The place of the first message of a list that is not before a time. (Q,) each"""
+        return self._place(key, time, self._by_time)
+
     # -- order --------------------------------------------------------------------------------------------------------
 
     @cached
@@ -222,6 +226,13 @@ class Reads:
             return torch.full_like(self.time, torch.inf)
         last = self.lists.sorted_time[(self.stop - 1).clamp(min=0)]
         return torch.where(self.count > 0, self.time - last, torch.inf)
+
+    def of_last(self) -> Reads:
+        """The same queries, of the messages that came last alone: those of one time."""
+        if len(self.lists.key) == 0:
+            return Reads(self.lists, self.key, self.time, self.stop, self.stop)
+        begin = self.lists.find(self.key, self.lists.sorted_time[(self.stop - 1).clamp(min=0)])
+        return Reads(self.lists, self.key, self.time, self.stop, torch.minimum(begin, self.stop))
 
     @cached
     def of_blocks(self) -> list[tuple[_Block, Tensor, list[tuple[Tensor, Tensor, float]]]]:

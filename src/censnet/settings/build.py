@@ -150,6 +150,7 @@ def build_causal_encoder(
         windows=widths,
         num_rates=settings.decay_rates,
         label_delay=label_delay,
+        triads=settings.triangles is True,
     )
 
 
