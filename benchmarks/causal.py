@@ -83,12 +83,12 @@ def measure_stream() -> dict[str, Any]:
         stream.step(source, target, float(now[number]), nodes[source], nodes[target], features[number])
         stream.tell(number, (1.0, 0.0))
         seconds[number] = time.perf_counter() - start
-    layer = stream.state.layers[0]
+    state = stream.state
     return {
         "events/s of processor time": EVENTS / (time.process_time() - begin),
         "median latency, ms": 1e3 * float(np.median(seconds)),
         "p99 latency, ms": 1e3 * float(np.quantile(seconds, 0.99)),
-        "bytes of a node and layer": float(layer.sums[0].nbytes + layer.label_sums[0].nbytes),
+        "bytes of a node and layer": (state.sums.rows[0].nbytes + state.clock.rows[0].nbytes) / len(encoder.layers),
     }
 
 

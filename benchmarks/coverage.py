@@ -91,7 +91,7 @@ def measure(cell: Cell, seed: int, device: str | None = None) -> Found:
         data = Tables(edges=edges.drop(columns="sign"), names={"edges": "bitcoin_otc.csv"})
     run = train(data, list(cell.target), settings=changes, seed=seed, ensemble=cell.ensemble, device=device)
     test, rows = run.metrics["test"][cell.level], run.predictions[cell.level]
-    found = {key: test[key] for key in ("coverage", "width", "set_size", "ece", "brier", "rmse") if key in test}
+    found: Found = {key: test[key] for key in ("coverage", "width", "set_size", "ece", "brier", "rmse") if key in test}
     found["marked"] = float(rows.loc[rows["split"] == "test", "unlike_training"].notna().mean())
     if cell.data == "lipophilicity":
         found["odd_marked"] = float(run.predict([*ODD.values(), peptide()])["unlike_training"].notna().sum())

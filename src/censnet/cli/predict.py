@@ -22,8 +22,8 @@ from censnet.cli.options import (
     RunDir,
     Strict,
     keep_heap,
-    named_path,
     parse_cost,
+    path_option,
 )
 from censnet.errors import ArgumentError, RunError, shorten
 from censnet.text import count
@@ -51,12 +51,7 @@ class Format(Enum):
 def predict(
     run: RunDir,
     data: DataOrSmiles,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            parser=named_path, metavar="PATH", help="A .csv or .parquet file; a folder, if there are several levels."
-        ),
-    ] = None,
+    to: Annotated[Path | None, path_option("A .csv or .parquet file; a folder, if there are several levels.")] = None,
     level: Annotated[
         str | None, typer.Option(help="node (atom), edge (bond), graph or link, where the run has several.")
     ] = None,
@@ -98,12 +93,7 @@ def predict(
 def embed(
     run: RunDir,
     data: DataOrSmiles,
-    to: Annotated[
-        Path,
-        typer.Option(
-            parser=named_path, metavar="PATH", help="The folder for nodes, edges and, for many graphs, graphs."
-        ),
-    ],
+    to: Annotated[Path, path_option("The folder for nodes, edges and, for many graphs, graphs.")],
     form: Annotated[Format, typer.Option("--format", help="File format.")] = Format.parquet,
     strict: Strict = False,
     device: Device = None,

@@ -14,6 +14,7 @@ from censnet.nn.kernels import KERNELS
 from censnet.nn.layers import Gate, GateInit, SelfWeight, Variant, letters
 from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
+from censnet.tasks.losses import RegressionLoss
 
 PRESETS = ("strong", "paper", "released")
 MOLECULE = "molecule"  # section of a preset for atoms and bonds of molecules
@@ -293,6 +294,11 @@ class TrainingSettings(_Settings):
     )
     warmup: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises linearly")
     max_grad_norm: float | None = Field(None, gt=0, description="gradient clipping: maximum norm; none does not clip")
+    regression_loss: RegressionLoss = Field(
+        "squared",
+        description="loss of numbers: squared errors, absolute ones, by which outliers count less, or huber, which is "
+        "squared up to one standard deviation",
+    )
     lp_penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
     lp_power: float = Field(2.0, ge=1, description="p of the l^p penalty")
     sampling: Literal["auto", "full", "neighbors", "proportional"] = Field(
@@ -352,7 +358,11 @@ class TrainingSettings(_Settings):
     negative_ratio: int = Field(
         1, ge=1, le=1000, description="negative sampling: pairs without a link for each masked link"
     )
-    monitor: str = Field("auto", description="validation metric of early stopping; auto is the usual one of the target")
+    monitor: str = Field(
+        "auto",
+        description="validation metric of early stopping; auto is the usual one of the target, mae for numbers with "
+        "absolute errors as loss",
+    )
     patience: int | None = Field(
         100,
         ge=1,
