@@ -18,7 +18,7 @@ FINE = 0.01  # of the unit of gaps: shorter ones are alike
 
 def clock_width(label_width: int, num_windows: int) -> int:
     """Channels of `describe` for one relation."""
-    return 3 + (2 * label_width + 1) + num_windows * (label_width + 2)
+    return 5 + (2 * label_width + 1) + num_windows * (label_width + 2)
 
 
 def node_clock_width(label_width: int, num_windows: int) -> int:
@@ -32,18 +32,25 @@ def pair_clock_width(label_width: int, num_windows: int, triads: bool = False) -
 
 
 def describe(
-    reads: Sequence[Reads], label_reads: Sequence[Reads], labels: Tensor, known: Tensor, unit: float, widest: float
+    reads: Sequence[Reads],
+    label_reads: Sequence[Reads],
+    last: Reads,
+    labels: Tensor,
+    known: Tensor,
+    unit: float,
+    widest: float,
 ) -> Tensor:
     """What was seen of a relation, in channels.
 
     log(1 + count) of all that was seen; of the gap g since the last of it log(1 + g / unit), which tells long gaps
     apart, and log(1 + widest / (g + unit / 100)), which tells short ones apart and is 0 where nothing was seen; the
-    means of known labels, sum / (count + 1), with log(1 + count) of these, and the means of those that arrived last;
-    and for each window both counts and the means again. Logarithms are divided by constants.
+    means of known labels, sum / (count + 1), with log(1 + count) of these; for each window both counts and the means
+    again; and the means of the labels that arrived last, with the gap since then. Logarithms are divided by constants.
 
     Args:
         reads: everything, then one for each window.
-        label_reads: everything, then one for each window, then the last; of labels.
+        label_reads: the same of labels.
+        last: of the known labels those that arrived last.
         labels: (E, k), zeros where a label is not known.
         known: (E,), 1 where it is.
         unit: of gaps.
@@ -52,18 +59,15 @@ def describe(
     Shape:
         -> (Q, clock_width(k, windows)).
     """
-    whole, dtype = reads[0], labels.dtype
-    found = [_log(whole.count, dtype), *(channel.to(dtype).unsqueeze(1) for channel in _gaps(whole, unit, widest))]
+    found = [_log(reads[0].count, labels.dtype), _gaps(reads[0], unit, widest).to(labels.dtype)]
     both = torch.cat([labels, known.unsqueeze(1)], dim=1)
-    for number, of_labels in enumerate(label_reads):
-        sums = prefix_sums(both, of_labels)
-        if number == len(reads):
-            found.append(sums[:, :-1] / sums[:, -1:].clamp(min=1))
-            break
+    for number, (of_edges, of_labels) in enumerate(zip(reads, label_reads, strict=True)):
         if number:
-            found.append(_log(reads[number].count, dtype))
+            found.append(_log(of_edges.count, labels.dtype))
+        sums = prefix_sums(both, of_labels)
         found += [sums[:, :-1] / (sums[:, -1:] + 1), sums[:, -1:].log1p() / COUNT_SCALE]
-    return torch.cat(found, dim=1)
+    latest = prefix_sums(labels[known > 0], last) / last.count.clamp(min=1).to(labels.dtype).unsqueeze(1)
+    return torch.cat([*found, latest, _gaps(last, unit, widest).to(labels.dtype)], dim=1)
 
 
 def clock_of_nodes(history: History, labels: Tensor, known: Tensor, windows: Sequence[float], unit: float) -> Tensor:
@@ -97,12 +101,12 @@ def describe_triads(sums: Tensor) -> Tensor:
     return torch.cat([sums[..., :2].log1p() / COUNT_SCALE, sums[..., 2:] / (sums[..., 1:2] + 1)], dim=-1)
 
 
-def _gaps(reads: Reads, unit: float, widest: float) -> tuple[Tensor, Tensor]:
-    """A channel for long gaps and one for short ones. (Q,) each"""
+def _gaps(reads: Reads, unit: float, widest: float) -> Tensor:
+    """A channel for long gaps and one for short ones. (Q, 2), float64"""
     seen = reads.count > 0
     gap = torch.where(seen, reads.gap, 0.0)
     recent = torch.where(seen, (widest / (gap + FINE * unit)).log1p(), 0.0)
-    return (gap / unit).log1p() / GAP_SCALE, recent / GAP_SCALE
+    return torch.stack([(gap / unit).log1p(), recent], dim=1) / GAP_SCALE
 
 
 def _of(
@@ -111,8 +115,8 @@ def _of(
     widths = (None, *windows)
     reads = [history.reads(relation, window=width) for width in widths]
     label_reads = [history.reads(relation, labels=True, window=width) for width in widths]
-    last = history.reads_last(relation, labels=True)
-    return describe(reads, [*label_reads, last], labels, known, unit, max(windows, default=unit))
+    last = history.reads_last(relation, (known > 0).nonzero().squeeze(1))
+    return describe(reads, label_reads, last, labels, known, unit, max(windows, default=unit))
 
 
 def _log(count: Tensor, dtype: torch.dtype) -> Tensor:

@@ -71,9 +71,22 @@ class History:
     def __repr__(self) -> str:
         return f"History({self.incidence!r}, ties={self.ties!r})"
 
-    def reads_last(self, relation: Relation, labels: bool = False) -> Reads:
-        """The same queries, of what came last to a list alone: all of it that came at that time."""
-        return self.reads(relation, labels).of_last()
+    def reads_last(self, relation: Relation, rows: Tensor) -> Reads:
+        """The queries of `reads` for the labels of some edges alone, of those that arrived last: all of that time.
+
+        Args:
+            relation: whose lists are read.
+            rows: the edges whose labels there are; the messages to be read have a row for each of these.
+        """
+        of_labels = self.arrivals is not None
+        lists = self._lists[relation, of_labels]
+        few = TimedLists(
+            lists.key[rows],
+            lists.time[rows],
+            lists.num_lists,
+            None if lists.instant is None else lists.instant[rows],
+        )
+        return self._read(relation, few, None).of_last()
 
     def reads(self, relation: Relation, labels: bool = False, window: float | None = None) -> Reads:
         """What each edge sees just before it happens, at its start and then at its end, and each node at its time.
@@ -91,14 +104,7 @@ class History:
         labels = labels and self.arrivals is not None
         key = (relation, labels, window)
         if key not in self._reads:
-            lists, asked = self._lists[relation, labels], self._asked[relation == "pair"]
-            time = torch.cat([self.times, self.times])
-            instant = None if self.instants is None else torch.cat([self.instants, self.instants])
-            if window is None:
-                reads = lists.before(asked, time, instant)
-            else:
-                reads = lists.window(asked, time, time - window, instant)
-            self._reads[key] = reads if relation == "pair" else reads.and_then(self._of_nodes(lists, window))
+            self._reads[key] = self._read(relation, self._lists[relation, labels], window)
         return self._reads[key]
 
     def reads_of_pairs(self, pair: Tensor, edge: Tensor, labels: bool = False) -> Reads:
@@ -155,6 +161,15 @@ class History:
         return torch.empty_like(self.times).index_copy_(
             0, order, torch.arange(len(order), device=order.device).to(self.times.dtype)
         )
+
+    def _read(self, relation: Relation, lists: TimedLists, window: float | None) -> Reads:
+        asked, time = self._asked[relation == "pair"], torch.cat([self.times, self.times])
+        instant = None if self.instants is None else torch.cat([self.instants, self.instants])
+        if window is None:
+            reads = lists.before(asked, time, instant)
+        else:
+            reads = lists.window(asked, time, time - window, instant)
+        return reads if relation == "pair" else reads.and_then(self._of_nodes(lists, window))
 
     def _of_nodes(self, lists: TimedLists, window: float | None) -> Reads:
         every, time = torch.arange(self.incidence.num_nodes, device=self.times.device), self.as_of

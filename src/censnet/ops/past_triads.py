@@ -60,9 +60,9 @@ def past_triads(history: History, labels: Tensor, known: Tensor) -> Tensor:
     count = torch.stack([reads.count for reads in met])
     fewest, near = count.min(0)
     asked = ((fewest > 0) & (fewest <= MAX_DEGREE) & (start != end)).nonzero().squeeze(1)
-    out = labels.new_zeros(len(start), TYPES * triad_width(labels.shape[1]), dtype=torch.float64)
+    out = labels.new_zeros(len(start), TYPES, triad_width(labels.shape[1]), dtype=torch.float64)
     if len(asked) == 0:
-        return out.view(len(start), TYPES, -1)
+        return out
     other = history.contacts[2]
     values = torch.cat([labels, known.unsqueeze(1)], dim=1).double()
     cost = fewest[asked]
@@ -75,8 +75,8 @@ def past_triads(history: History, labels: Tensor, known: Tensor) -> Tensor:
         sums = _legs(history, values, edge, legs)
         offset = offsets(torch.bincount(edge, minlength=len(start)))[torch.cat([some, some[-1:] + 1])]
         every = torch.arange(len(edge), device=edge.device)
-        out[some] = sum_segments(sums, Segments(every, offset))
-    return out.view(len(start), TYPES, -1)
+        out[some] = sum_segments(sums, Segments(every, offset)).view(len(some), *out.shape[1:])
+    return out
 
 
 def _contacts(history: History) -> TimedLists:
@@ -102,14 +102,23 @@ def _legs(history: History, values: Tensor, edge: Tensor, legs: Tensor) -> Tenso
     edges = history.reads_of_pairs(asked, edge.repeat(len(legs))).count.double().view(len(legs), count)
     reads = history.reads_of_pairs(asked, edge.repeat(len(legs)), labels=True)
     sums = prefix_sums(values, reads).view(len(legs), count, values.shape[1])
-    labels, known = sums[..., :-1], sums[..., -1]
+    return legs_to_types(edges, sums[..., -1], sums[..., :-1]).flatten(1)
+
+
+def legs_to_types(edges: Tensor, known: Tensor, labels: Tensor) -> Tensor:
+    """The products of both legs for each type, from the sums of s -> k, k -> s, k -> t and t -> k.
+
+    Shape:
+        edges, known (4, P), labels (4, P, k) -> (P, TYPES, triad_width(k)).
+    """
     found = []
     for a, b in LEGS:
-        found += [(edges[a] * edges[b]).unsqueeze(1), (known[a] * known[b]).unsqueeze(1), product(labels[a], labels[b])]
-    return torch.cat(found, dim=1)
+        counts = [(edges[a] * edges[b]).unsqueeze(1), (known[a] * known[b]).unsqueeze(1)]
+        found.append(torch.cat([*counts, _product(labels[a], labels[b])], dim=1))
+    return torch.stack(found, dim=1)
 
 
-def product(first: Tensor, second: Tensor) -> Tensor:
+def _product(first: Tensor, second: Tensor) -> Tensor:
     """The products of the channels of both, each with each, or equal ones alone where they are many. (P, k) -> (P, w)"""
     if first.shape[1] > FULL:
         return first * second
