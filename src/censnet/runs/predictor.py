@@ -236,8 +236,7 @@ class Predictor:
     @property
     def inputs(self) -> ModelInputs:
         """The inputs of the models beside the features of the data."""
-        config = self.config
-        return model_inputs(config.settings.model, config.targets, config.node_features, config.widths)
+        return model_inputs(self.config.shape, self.config.settings.model)
 
     def outputs(
         self,
