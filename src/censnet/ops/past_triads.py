@@ -22,7 +22,7 @@ from torch import Tensor
 
 from censnet.ops.causal import TimedLists, prefix_sums
 from censnet.ops.history import History
-from censnet.ops.segments import Segments, offsets, ranges, sum_segments
+from censnet.ops.segments import Segments, linear_map, offsets, ranges, sum_segments
 from censnet.ops.triangles import MAX_DEGREE
 
 TYPES = 4
@@ -45,7 +45,7 @@ def past_triads(history: History, labels: Tensor, known: Tensor) -> Tensor:
         known: 1 where it is. (E,)
 
     Shape:
-        -> (E, TYPES, triad_width(k)), float64. No gradient.
+        -> (E, TYPES, triad_width(k)), float64.
 
     Example:
         >>> from censnet.ops import Incidence
@@ -74,9 +74,15 @@ def past_triads(history: History, labels: Tensor, known: Tensor) -> Tensor:
         edge, k, legs = _joined(history, edge, k)
         sums = _legs(history, values, edge, legs)
         offset = offsets(torch.bincount(edge, minlength=len(start)))[torch.cat([some, some[-1:] + 1])]
-        every = torch.arange(len(edge), device=edge.device)
-        out[some] = sum_segments(sums, Segments(every, offset)).view(len(some), *out.shape[1:])
+        out[some] = _sum_by(offset, sums).view(len(some), *out.shape[1:])
     return out
+
+
+def _sum_by(offset: Tensor, rows: Tensor) -> Tensor:
+    """The sums of the rows from one offset to the next. (P, w) -> (n, w)"""
+    segments = Segments(torch.arange(len(rows), device=rows.device), offset)
+    row = torch.repeat_interleave(offset.diff())
+    return linear_map(rows, lambda x: sum_segments(x, segments), lambda grad: grad[row])
 
 
 def _contacts(history: History) -> TimedLists:
