@@ -77,9 +77,8 @@ def clock_of_nodes(history: History, labels: Tensor, known: Tensor, windows: Seq
     """
     found = [_of(history, relation, labels, known, windows, unit) for relation in NODE_RELATIONS]
     first = history.is_first.to(labels.dtype).unsqueeze(1)
-    for relation in NODE_RELATIONS:
-        found.append(prefix_sums(first, history.reads(relation)).log1p() / COUNT_SCALE)
-    return torch.cat(found, dim=1)
+    neighbors = [prefix_sums(first, history.reads(relation)).log1p() / COUNT_SCALE for relation in NODE_RELATIONS]
+    return torch.cat([*found, *neighbors], dim=1)
 
 
 def clock_of_pairs(history: History, labels: Tensor, known: Tensor, windows: Sequence[float], unit: float) -> Tensor:

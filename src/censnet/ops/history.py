@@ -117,7 +117,9 @@ class History:
         known = self._pair_codes
         wanted = start * self.incidence.num_nodes + end
         at = torch.searchsorted(known, wanted)
-        found = known[at.clamp(max=len(known) - 1)] == wanted if len(known) else torch.zeros_like(wanted, dtype=torch.bool)
+        found = (
+            known[at.clamp(max=len(known) - 1)] == wanted if len(known) else torch.zeros_like(wanted, dtype=torch.bool)
+        )
         return torch.where(found, at, len(known))
 
     @property
@@ -219,7 +221,8 @@ class History:
     def _pair_codes(self) -> Tensor:
         """start * N + end of each pair, in order."""
         start, end = self.incidence.ends
-        return torch.unique(start * self.incidence.num_nodes + end)
+        codes: Tensor = torch.unique(start * self.incidence.num_nodes + end)
+        return codes
 
     @cached
     def _back(self) -> Tensor:

@@ -11,8 +11,8 @@ Of a type, with n, m the number of edges and Y, Z the sums of the known labels o
     labels    sum over k of Y_i Z_j                for each i and j; for i = j alone where labels have many channels
 
 Nodes k are found from the one of both ends that has met fewer nodes so far, so the cost is the sum over edges of the
-lesser number. An edge both of whose ends have met more than `MAX_DEGREE` nodes before has none: nothing that comes later
-decides that. The running sums of pairs of nodes are those that a `History` has anyway.
+lesser number. An edge both of whose ends have met more than `MAX_DEGREE` nodes before has none: nothing later decides
+that. The running sums of pairs of nodes are those that a `History` has anyway.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def legs_to_types(edges: Tensor, known: Tensor, labels: Tensor) -> Tensor:
 
 
 def _product(first: Tensor, second: Tensor) -> Tensor:
-    """The products of the channels of both, each with each, or equal ones alone where they are many. (P, k) -> (P, w)"""
+    """Products of the channels of both, each with each, or equal ones alone where they are many. (P, k) -> (P, w)"""
     if first.shape[1] > FULL:
         return first * second
     return (first.unsqueeze(2) * second.unsqueeze(1)).flatten(1)
