@@ -72,7 +72,7 @@ def from_arrays(encoder: CausalEncoder, arrays: Mapping[str, Array]) -> StreamSt
     pairs = check.rows("pairs.clock", *state.pair_clock.rows.shape)
     check.rows("nodes.sums", *state.sums.rows.shape, count=nodes)
     check.rows("pairs.sums", *state.pair_sums.rows.shape, count=pairs)
-    if not pairs >= 1 or nodes >= MAX_NODES:
+    if pairs < 1 or nodes >= MAX_NODES:
         raise ValueError(f"there are {nodes:,} nodes and {pairs:,} pairs, expected fewer, and one empty pair")
     now, number = check("now", np.float64, 1), check("num_events", np.int64, 1)
     state.now, state.num_events, state.num_nodes = float(now[0]), int(number[0]), nodes
@@ -138,8 +138,8 @@ def _read_events(check: _Checked, state: StreamState, nodes: int, encoder: Causa
     if np.isin(waiting, arriving).any():
         raise ValueError("an event has a label and waits for one")
     events = [
-        SentEvent(*numbers, float(time), None, own.astype(dtype))
-        for numbers, time, own in zip(ends.tolist(), times, labels, strict=True)
+        SentEvent(number, source, target, time, None, own.astype(dtype))
+        for (number, source, target), time, own in zip(ends.tolist(), times.tolist(), labels, strict=True)
     ]
     state.unlabeled = {events[row].number: events[row] for row in waiting.tolist()}
     for row, message in zip(pending.tolist(), messages, strict=True):

@@ -61,11 +61,11 @@ def check_same_rows(one: CausalStream, other: CausalStream) -> None:
     first, second = (to_arrays(stream.state) for stream in (one, other))
     order = [np.argsort(each["pairs"]) + 1 for each in (first, second)]
     for name in ("nodes.clock", "nodes.sums", "pairs.clock", "pairs.sums"):
-        rows = [
+        one_row, other_row = (
             each[name][places] if name.startswith("pairs") else each[name]
             for each, places in zip((first, second), order, strict=True)
-        ]
-        np.testing.assert_allclose(*rows, rtol=1e-9, atol=1e-9)
+        )
+        np.testing.assert_allclose(one_row, other_row, rtol=1e-9, atol=1e-9)
 
 
 def test_rows_of_a_history_may_be_in_any_order() -> None:
@@ -85,7 +85,8 @@ def test_windows_keep_little_beside_what_they_hold() -> None:
         clock.add(time % 1000, 0, float(time))
         clock.add_label(time % 1000, 0, np.ones(1), float(time))
     kept = sum(len(window.edges) + len(window.labels) for window in clock.recent.values())
-    assert kept < 2000 and len(clock.recent) == len(clock._order) < 1000
+    assert kept < 2000
+    assert len(clock.recent) == len(clock._order) < 1000
 
 
 def test_rows_grow_without_a_copy() -> None:
@@ -94,7 +95,8 @@ def test_rows_grow_without_a_copy() -> None:
     first = rows[10]
     rows.reserve(100_000)
     first[:] = 7
-    assert rows[10].tolist() == [7, 7, 7] and rows.stacked(100_001).shape == (100_001, 3)
+    assert rows[10].tolist() == [7, 7, 7]
+    assert rows.stacked(100_001).shape == (100_001, 3)
 
 
 @pytest.mark.parametrize(
