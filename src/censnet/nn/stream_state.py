@@ -10,10 +10,12 @@ from math import log1p
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
 BITS = 10  # of the number of a row within its block
+_AT_ONCE = 1 << 16  # messages that are added up in float64
 COUNT, LAST, KNOWN, LAST_LABEL, SUMS = range(5)  # columns of a row of `ClockState`
 
 
@@ -281,3 +283,26 @@ class MessageSums:
                 count *= np.exp(-self.rates * gap)
             count += 1
         own += messages
+
+    def add_many(self, depth: int, relation: int, rows: Array, messages: Array, gaps: Array, labels: bool) -> None:
+        """Add messages of one layer at once to rows that have room, each so long before the last of its row. (n, width)
+
+        Only to rows that have no message of this relation yet.
+        """
+        kind, width, k = int(labels), messages.shape[1], self.rates.shape[1]
+        start = self._at[kind] + relation * width
+        size = int(rows.max()) + 1 if len(rows) else 0
+        total = np.zeros((size, width + k))
+        for first in range(0, len(rows), _AT_ONCE):
+            few = slice(first, first + _AT_ONCE)
+            part = np.concatenate([messages[few], np.ones((len(messages[few]), k))], 1, dtype=np.float64)
+            if k:
+                rate = np.concatenate([self._rate[depth, start : start + width], self.rates[depth]])
+                part *= np.exp(-rate * gaps[few, None])
+            ones = np.ones(len(part)), rows[few], np.arange(len(part) + 1)
+            total += scipy.sparse.csr_array(ones, shape=(len(part), size)).T @ part
+        at = self._at[2 + kind] + relation * k
+        for number, block in enumerate(self.rows.blocks):
+            own = total[number << BITS : (number + 1) << BITS]
+            block[: len(own), depth, start : start + width] = own[:, :width]
+            block[: len(own), depth, at : at + k] = own[:, width:]
