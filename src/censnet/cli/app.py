@@ -20,6 +20,7 @@ from censnet.cli.inspect import inspect
 from censnet.cli.messages import FAILED, INTERRUPTED, echo, failed, report_errors
 from censnet.cli.predict import embed, evaluate, predict
 from censnet.cli.report import report
+from censnet.cli.serve import serve
 from censnet.cli.settings import settings
 from censnet.cli.train import train
 
@@ -139,5 +140,18 @@ def main(
     """Co-embed the nodes and edges of graphs."""
 
 
-for command in (train, predict, embed, evaluate, compare, explain, report, settings, inspect, datasets, reproduce):
+for command in (
+    train,
+    predict,
+    embed,
+    evaluate,
+    compare,
+    explain,
+    report,
+    serve,
+    settings,
+    inspect,
+    datasets,
+    reproduce,
+):
     app.command()(command)
