@@ -33,9 +33,10 @@ def assert_same(found: Sequence[dict[str, Any]], expected: pd.DataFrame, toleran
     """Each row has the columns and the values that `predict` gives."""
     assert len(found) == len(expected)
     assert list(found[0]) == list(map(str, expected.columns))
-    for row, (_, other) in zip(found, expected.iterrows(), strict=True):
+    columns = {str(name): expected[name].tolist() for name in expected}
+    for number, row in enumerate(found):
         for name, value in row.items():
-            theirs = other[name]
+            theirs = columns[name][number]
             if value is None:
                 assert pd.isna(theirs), (name, theirs)
             elif isinstance(value, float):
@@ -116,7 +117,7 @@ def test_links_of_rows_of_pairs_and_the_most_probable(service: Service, home: Pa
     assert_same(service.predict(run="contacts", edges=rows)["link"], run.predict(Tables(edges=edges), keep="ids"))
     pairs = [{"source": 1, "target": 22}, {"source": 1, "target": 999}]
     found = service.predict(run="contacts", edges=rows, pairs=pairs)["link"]
-    assert_same(found, run.predict(Tables(edges=edges), pairs=pd.DataFrame(pairs)))
+    assert_same(found, run.predict(Tables(edges=edges), pairs=pd.DataFrame(pairs, dtype="int64[pyarrow]")))
     top = service.predict(run="contacts", edges=rows, top=3)["link"]
     assert_same(top, run.predict(Tables(edges=edges), top=3))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,14 +14,13 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from censnet.errors import first_few, quote
-from censnet.serving.bodies import ANSWERED, BoundedBodies
+from censnet.serving.bodies import ANSWERED, BoundedBodies, internal_error
 from censnet.serving.documentation import documentation_page
 from censnet.serving.json_body import read_json
-from censnet.serving.limits import FAILED, WRONG, RefusedError
+from censnet.serving.limits import WRONG, RefusedError
 from censnet.serving.metrics import TYPE, Metrics
 from censnet.serving.page import try_page
 from censnet.serving.requests import Data, ExplainRequest, PredictRequest, describe_invalid
-from censnet.serving.worker import say
 from censnet.serving.workers import Workers
 
 NOT_FOUND = 404
@@ -111,7 +108,7 @@ def _add_predictions(app: FastAPI, workers: Workers, runs: Descriptions) -> None
         found = await workers.answer(request, request.check(workers.limits))
         http.scope[ANSWERED] = request.run, found.rows
         if found.log:
-            return _internal(found.log)
+            raise internal_error(found.log)
         return Response(found.body, found.state, media_type="application/json")
 
     @app.post("/predict", summary="Predict rows", responses=REFUSALS, tags=["answers"])
@@ -208,15 +205,3 @@ def _add_refusals(app: FastAPI) -> None:
         return JSONResponse(
             {"error": text.get(error.status_code, str(error.detail))}, error.status_code, headers=error.headers
         )
-
-    @app.exception_handler(Exception)
-    async def unexpected(_: Request, error: Exception) -> JSONResponse:
-        return _internal("".join(traceback.format_exception(error)))
-
-
-def _internal(log: str) -> JSONResponse:
-    """The answer where the server itself is wrong: the reason is in its log alone."""
-    name = uuid.uuid4().hex[:12]
-    say(f"censnet serve: error {name}\n{log}")
-    text = f"the server made a mistake; its log has the reason under {name}"
-    return JSONResponse({"error": text}, FAILED)

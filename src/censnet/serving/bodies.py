@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+import traceback
+import uuid
 from collections.abc import Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -11,10 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from censnet.errors import quote
 from censnet.serving.answers import to_json
-from censnet.serving.limits import BAD, BUSY, TOO_LARGE, Limits, RefusedError
+from censnet.serving.limits import BAD, BUSY, FAILED, TOO_LARGE, Limits, RefusedError
 from censnet.serving.metrics import Metrics
 
-TIMEOUT, UNSUPPORTED = 408, 415
+TIMEOUT, UNSUPPORTED, GONE = 408, 415, 499
 ANSWERED = "censnet.answered"  # of the scope: the run of a request, and the rows of its answer
 ENDPOINTS = ("/predict", "/explain", "/runs", "/health", "/metrics", "/", "/docs", "/openapi.json")
 HEADERS = {
@@ -76,11 +79,15 @@ class BoundedBodies:
             )
         except RefusedError as error:
             await refuse(sending, error, close=True)
+        except Exception as error:
+            if state:
+                raise
+            await refuse(sending, internal_error("".join(traceback.format_exception(error))), close=True)
         finally:
             self.bytes -= held
             run, rows = scope.get(ANSWERED, ("", 0))
             endpoint = scope["path"] if scope["path"] in ENDPOINTS else "other"
-            self.metrics.count(endpoint, run, state, time.monotonic() - began, rows)
+            self.metrics.count(endpoint, run, state or GONE, time.monotonic() - began, rows)
 
 
 def check_request(headers: Headers, scope: Scope, limits: Limits) -> None:
@@ -114,6 +121,12 @@ def check_type(types: Sequence[str]) -> None:
         raise RefusedError(UNSUPPORTED, f"the content-type is {quote(types[0])}, expected JSON in UTF-8")
 
 
+def say(text: str) -> None:
+    """Write to the log of the operator."""
+    sys.stderr.write(text.rstrip("\n") + "\n")
+    sys.stderr.flush()
+
+
 async def refuse(send: Send, error: RefusedError, close: bool = False) -> None:
     """Answer with the reason of a refusal."""
     body = to_json({"error": error.text})
@@ -122,6 +135,13 @@ async def refuse(send: Send, error: RefusedError, close: bool = False) -> None:
     headers += [(b"connection", b"close")] if close else []
     await send({"type": "http.response.start", "status": error.state, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def internal_error(log: str) -> RefusedError:
+    """The answer where the server itself is wrong: the reason is in its log alone, under a name that the answer has."""
+    name = uuid.uuid4().hex[:12]
+    say(f"censnet serve: error {name}\n{log}")
+    return RefusedError(FAILED, f"the server made a mistake; its log has the reason under {name}")
 
 
 def _too_large(limits: Limits) -> RefusedError:

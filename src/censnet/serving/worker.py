@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -133,9 +132,3 @@ def _attempt(compute: Callable[[], Any]) -> Any:
 
 def _refused(state: int, text: str) -> Answered:
     return Answered(state, to_json({"error": " ".join(text.split("\n"))}))
-
-
-def say(text: str) -> None:
-    """Write to the log of the operator."""
-    sys.stderr.write(text.rstrip("\n") + "\n")
-    sys.stderr.flush()

@@ -17,9 +17,10 @@ import psutil
 
 from censnet.errors import CensNetError, RunError
 from censnet.isolated import safe_path
+from censnet.serving.bodies import say
 from censnet.serving.limits import BUSY, FAILED, SLOW, Limits, RefusedError
 from censnet.serving.requests import Data, ExplainRequest, PredictRequest
-from censnet.serving.worker import Answered, Report, Started, say, work
+from censnet.serving.worker import Answered, Report, Started, work
 
 STARTING = 300.0  # seconds in which a process has read its runs
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -117,7 +118,7 @@ class Job:
     rows: int
     answer: asyncio.Future[Answered]
     entered: float = field(default_factory=time.monotonic)
-    alone: bool = False  # it was in a batch that took too long
+    alone: bool = False  # it was in a batch that took too long, or whose process ended
 
     @property
     def companions(self) -> tuple[object, ...] | None:
@@ -275,14 +276,14 @@ class Workers:
             job.answer.set_result(answered)
 
     async def _failed(self, place: int, batch: Sequence[Job], error: Exception) -> None:
-        """Replace a process; of a batch each request is tried once more by itself, so that one cannot spoil others."""
+        """Replace a process; each request of a batch is tried once more by itself, so that one cannot spoil others."""
         await self._restart(place)
         if isinstance(error, RunError):
             say(f"censnet serve: {error}")
         for job in batch:
             if job.answer.done():
                 continue
-            if len(batch) > 1:
+            if len(batch) > 1 or (isinstance(error, EndedError) and not job.alone):
                 job.alone, job.entered = True, time.monotonic()
                 self.queue.append(job)
             elif isinstance(error, TimeoutError):
