@@ -61,7 +61,7 @@ def test_rows_of_nodes_and_edges_have_the_answers_of_predict(service: Service, h
         run="payments", coverage=0.9, keep="all", nodes=rows_of(fresh.frames()["nodes"]),
         edges=rows_of(fresh.frames()["edges"]),
     )  # fmt: skip
-    assert list(found) == ["edge", "node"]
+    assert list(found) == ["node", "edge"]
     for level in ("node", "edge"):
         assert_same(found[level], run.predict(fresh, level, coverage=0.9))
     assert found["edge"][5]["error"] == "edges, row 6, column amount: 'lots' is not a finite number"

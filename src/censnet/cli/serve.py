@@ -16,6 +16,7 @@ from censnet.cli.options import Device
 from censnet.errors import ArgumentError, MissingDependencyError, RunError, quote
 from censnet.text import count, format_bytes
 
+BACKLOG = 2048  # connections that are not taken yet
 NAME = re.compile(r"[^\W_][\w .+-]{0,62}[^\W_]|[^\W_]")
 
 
@@ -78,13 +79,12 @@ def serve(
         said = f"{count(number, 'process')}, at most {format_bytes(max_body)} and {max_rows:,} rows a request"
         echo(f"http://{where}:{listening.getsockname()[1]}/ ({said}; Ctrl-C stops)")
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="on", ws="none",
-            timeout_keep_alive=10, timeout_graceful_shutdown=5, backlog=2048,
+            app, log_level="error", access_log=False, server_header=False, lifespan="on", ws="none",
+            timeout_keep_alive=10, timeout_graceful_shutdown=5, backlog=BACKLOG,
         )  # fmt: skip
-        try:
-            uvicorn.Server(config).run(sockets=[listening])
-        except KeyboardInterrupt:
-            echo("stopped")
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        echo("stopped")
     finally:
         pool.stop()
         listening.close()
@@ -124,6 +124,7 @@ def listen(host: str, port: int) -> socket.socket:
         found = socket.socket(family, kind, protocol)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
+        found.listen(BACKLOG)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise RunError(f"--host {host} --port {port} cannot be listened on: {why}: choose another --port") from None

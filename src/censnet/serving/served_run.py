@@ -16,6 +16,7 @@ import pandas as pd
 
 from censnet.data.dataset import Dataset
 from censnet.errors import ArgumentError, DataError, shorten
+from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.runs.directory import config_digest, read_config
@@ -134,7 +135,7 @@ class ServedRun:
         if request.level is not None:
             levels = [run.level_of(request.level) or request.level]
         else:
-            levels = ["link"] if links else run.levels
+            levels = ["link"] if links else [str(level) for level in Level if level in run.levels]
         return {
             level: run.predict(
                 dataset, level, keep=request.keep, pairs=pairs, top=request.top, device=self.device,
