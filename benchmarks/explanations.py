@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
+import platform
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import censnet
-from benchmarks.records import RESULTS
+from benchmarks.records import write_record
 from censnet.data.tables.files import Tables
 from censnet.runs import Run
 
@@ -164,9 +164,8 @@ def main() -> None:
         "planted_payments": score_payments(given.cases),
         "lipophilicity": score_molecules(given.cases, given.epochs),
     }
-    text = json.dumps(scores, indent=1)
-    Path(RESULTS / "explanations.json").write_text(text + "\n")
-    print(text)
+    print(json.dumps(scores, indent=1))
+    write_record("explanations", scores, platform.machine(), "python -m benchmarks.explanations")
 
 
 if __name__ == "__main__":

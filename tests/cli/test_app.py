@@ -69,7 +69,10 @@ def test_inspect_json_is_json_alone(folder):
     assert report["structure"]["edges"] == 398
     assert report["structure"]["parallel"] > 0
     assert report["labels"][0]["target"] == "edge:is_fraud"
-    assert [finding["level"] for finding in report["findings"]] == ["problem"]
+    problem, warning = report["findings"]
+    assert (problem["level"], warning["level"]) == ("problem", "warning")
+    assert "2 of 400 rows" in problem["what"]
+    assert "time" in warning["what"]
 
 
 @pytest.mark.slow

@@ -96,4 +96,6 @@ def test_a_training_on_citations_ends_and_its_run_answers(real_data: Path, tmp_p
     run = load_run(tmp_path / "run")
     assert set(run.evaluate("citeseer")) >= {"validation", "test"}
     level = "link" if target == "link" else "node"
-    assert run.predict("citeseer", level, keep="ids").notna().all(axis=None)
+    predicted = run.predict("citeseer", level, keep="ids")
+    words = ["unlike_training"] if level == "node" else []  # empty where a row is like others
+    assert predicted.drop(columns=words).notna().all(axis=None)

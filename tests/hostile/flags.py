@@ -7,6 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from typer.main import get_command
+
+from censnet.cli.app import app
 from hostile.place import Place, says, snapshot
 from hostile.runs import data_of, home, trained
 
@@ -19,18 +22,7 @@ TRAIN: dict[str, tuple[str, ...]] = {
     "--set": ("", "x", "x=1", "model.hidden=x"),
 }  # fmt: skip
 SWITCHES = ("--resume", "--overwrite", "--strict", "--tensorboard", "--quiet", "--json", "--bf16")
-COMMANDS = [
-    "train",
-    "predict",
-    "embed",
-    "evaluate",
-    "compare",
-    "explain",
-    "settings",
-    "inspect",
-    "datasets",
-    "reproduce",
-]
+COMMANDS = list(get_command(app).commands)
 
 
 def checks() -> Iterator[tuple[str, Callable[[Place], None]]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor
 
-from censnet.tasks.losses import balanced_class_weights, penalty, row_loss
+from censnet.tasks.losses import RegressionLoss, balanced_class_weights, penalty, row_loss
 from censnet.tasks.targets import Target
 
 NONE = float("nan")
@@ -256,3 +256,20 @@ def test_without_a_censored_label_sides_change_no_loss(seed: int) -> None:
     labels[torch.rand_like(labels) < 0.3] = NONE
     censoring = torch.zeros(5, len(MIXED), dtype=torch.int8)
     assert torch.equal(row_loss(MIXED, outputs, labels), row_loss(MIXED, outputs, labels, censoring=censoring))
+
+
+@pytest.mark.parametrize("kind", ["squared", "absolute", "huber"])
+def test_the_loss_of_numbers_and_its_gradient_by_hand(kind: RegressionLoss) -> None:
+    outputs = torch.tensor([[[0.5]], [[-3.0]]], requires_grad=True)  # of labels 0: within and beyond one deviation
+    loss = row_loss([NUMBER], outputs, torch.zeros(2, 1), regression_loss=kind)
+    each = {"squared": (0.25, 9.0), "absolute": (0.5, 3.0), "huber": (0.25, 5.0)}[kind]
+    slopes = {"squared": (1.0, -6.0), "absolute": (1.0, -1.0), "huber": (1.0, -2.0)}[kind]
+    torch.testing.assert_close(loss, torch.tensor([sum(each) / 2]))
+    (gradient,) = torch.autograd.grad(loss.sum(), outputs)
+    torch.testing.assert_close(gradient.flatten(), torch.tensor(slopes) / 2)
+
+
+def test_a_censored_number_costs_nothing_on_its_side_by_any_loss() -> None:
+    outputs, limits = torch.tensor([[[2.0]], [[-2.0]]]), torch.ones(2, 1)  # both are above 0
+    loss = row_loss([NUMBER], outputs, torch.zeros(2, 1), censoring=limits, regression_loss="absolute")
+    torch.testing.assert_close(loss, torch.tensor([1.0]))

@@ -22,6 +22,7 @@ from censnet.cli.predict import embed, evaluate, predict
 from censnet.cli.report import report
 from censnet.cli.serve import serve
 from censnet.cli.settings import settings
+from censnet.cli.stream import stream
 from censnet.cli.train import train
 
 NAMES = {"int": "N", "float": "X", "str": "TEXT", "path": "PATH"}  # Python's name of a type -> placeholder in the help
@@ -143,6 +144,7 @@ def main(
 for command in (
     train,
     predict,
+    stream,
     embed,
     evaluate,
     compare,

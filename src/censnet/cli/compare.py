@@ -22,8 +22,8 @@ from censnet.cli.options import (
     Strict,
     Target,
     keep_heap,
-    named_path,
     parse_overrides,
+    path_option,
 )
 from censnet.cli.predict import write_tables
 from censnet.cli.train import default_run_dir, default_targets
@@ -34,15 +34,8 @@ def compare(
     data: Data,
     target: Target = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, each with its own split.")] = 3,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=named_path, metavar="PATH", help="The folder of results; runs/DATA-COLUMN-comparison if not given."
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option(parser=named_path, metavar="PATH", help="A .csv or .parquet file for the table.")
-    ] = None,
+    out: Annotated[Path | None, path_option("The folder of results; runs/DATA-COLUMN-comparison if not given.")] = None,
+    to: Annotated[Path | None, path_option("A .csv or .parquet file for the table.")] = None,
     preset: Preset = "strong",
     change: Changes = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,

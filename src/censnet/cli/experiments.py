@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from censnet.cli.messages import echo, echo_json, show_notes
-from censnet.cli.options import Device, Json, given_options, keep_heap, named_path
+from censnet.cli.options import Device, Json, given_options, keep_heap, path_option
 from censnet.errors import ArgumentError, DataError, quote
 
 PAGES = {"table", "results", "to"}  # options of `reproduce pages`
@@ -50,9 +50,7 @@ def reproduce(
     results: Annotated[Path, typer.Option(help="The folder of records; recorded seeds are not trained again.")] = Path(
         "results"
     ),
-    to: Annotated[
-        Path, typer.Option(parser=named_path, metavar="PATH", help="The folder that pages are written to.")
-    ] = Path("docs"),
+    to: Annotated[Path, path_option("The folder that pages are written to.")] = Path("docs"),
     device: Device = None,
     list_methods: Annotated[
         bool, typer.Option("--list-methods", help="List the methods of the table, and stop.")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from censnet.cli.messages import echo
-from censnet.cli.options import DataOrSmiles, RunDir, Strict, named_path
+from censnet.cli.options import DataOrSmiles, RunDir, Strict, path_option
 from censnet.cli.predict import one_or_smiles, open_run, write_tables
 from censnet.errors import ArgumentError, RunError
 from censnet.text import count
@@ -36,8 +36,7 @@ def explain(
         str | None, typer.Option(help="node (atom), edge (bond) or graph, where the run has several.")
     ] = None,
     to: Annotated[
-        Path | None,
-        typer.Option(parser=named_path, metavar="DIR", help="The folder for explanations.csv and drawings (SVG, PNG)."),
+        Path | None, path_option("The folder for explanations.csv and drawings (SVG, PNG).", metavar="DIR")
     ] = None,
     strict: Strict = False,
 ) -> None:

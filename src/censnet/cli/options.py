@@ -6,7 +6,7 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,11 @@ def named_path(text: str | Path) -> Path:
     if not str(text).strip() or text == "":
         raise typer.BadParameter("it is empty, expected the name of a file or a folder")
     return Path(text)
+
+
+def path_option(help_text: str, metavar: str = "PATH") -> Any:
+    """An option that is a path to write to, or to a folder of results."""
+    return typer.Option(parser=named_path, metavar=metavar, help=help_text)
 
 
 Data = Annotated[str, typer.Argument(help="A built-in set, a CSV, Parquet, .smi or .sdf file, or a folder of tables.")]

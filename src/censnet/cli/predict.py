@@ -22,8 +22,8 @@ from censnet.cli.options import (
     RunDir,
     Strict,
     keep_heap,
-    named_path,
     parse_cost,
+    path_option,
 )
 from censnet.errors import ArgumentError, RunError, shorten
 from censnet.text import count
@@ -51,12 +51,7 @@ class Format(Enum):
 def predict(
     run: RunDir,
     data: DataOrSmiles,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            parser=named_path, metavar="PATH", help="A .csv or .parquet file; a folder, if there are several levels."
-        ),
-    ] = None,
+    to: Annotated[Path | None, path_option("A .csv or .parquet file; a folder, if there are several levels.")] = None,
     level: Annotated[
         str | None, typer.Option(help="node (atom), edge (bond), graph or link, where the run has several.")
     ] = None,
@@ -70,6 +65,10 @@ def predict(
         ),
     ] = True,
     coverage: Coverage = None,
+    history: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
+    ] = None,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
@@ -83,7 +82,7 @@ def predict(
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
         trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device,
-        progress=True, known_labels=known_labels, coverage=coverage,
+        progress=True, known_labels=known_labels, coverage=coverage, history=history,
     )  # fmt: skip
     if to is None:
         echo_table(to_csv(next(iter(found.values())), "predictions"))
@@ -98,12 +97,7 @@ def predict(
 def embed(
     run: RunDir,
     data: DataOrSmiles,
-    to: Annotated[
-        Path,
-        typer.Option(
-            parser=named_path, metavar="PATH", help="The folder for nodes, edges and, for many graphs, graphs."
-        ),
-    ],
+    to: Annotated[Path, path_option("The folder for nodes, edges and, for many graphs, graphs.")],
     form: Annotated[Format, typer.Option("--format", help="File format.")] = Format.parquet,
     strict: Strict = False,
     device: Device = None,
@@ -246,7 +240,9 @@ def predict_levels(
     from censnet.data.tables.files import read_table
 
     scored = None if pairs is None else read_table(pairs, list(run.schema.edges.keys.values()))
-    dataset = run.read(data, strict=strict)
+    dataset = run.read(data, strict=strict) if options.get("history") is None else data
+    if options.get("history") is not None:
+        options["strict"] = strict
     return {level: run.predict(dataset, level, pairs=scored, **options) for level in levels}
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from censnet.cli.messages import echo
-from censnet.cli.options import Device, RunDir, Strict, named_path
+from censnet.cli.options import Device, RunDir, Strict, path_option
 from censnet.cli.predict import check_outputs, open_run
 from censnet.errors import RunError
 from censnet.text import format_bytes
@@ -24,17 +24,14 @@ class Method(Enum):
 
 def report(
     run: RunDir,
-    to: Annotated[Path, typer.Option(parser=named_path, metavar="PATH", help="The .html file to write.")],
+    to: Annotated[Path, path_option("The .html file to write.")],
     data: Annotated[
         str | None, typer.Argument(help="Data to predict and map; those of the training if not given.")
     ] = None,
     method: Annotated[
         Method, typer.Option("--map", help="Two dimensions by principal components, or by t-SNE, which takes longer.")
     ] = Method.pca,
-    comparison: Annotated[
-        Path | None,
-        typer.Option(parser=named_path, metavar="PATH", help="A folder of `censnet compare`, whose table is shown."),
-    ] = None,
+    comparison: Annotated[Path | None, path_option("A folder of `censnet compare`, whose table is shown.")] = None,
     strict: Strict = False,
     device: Device = None,
 ) -> None:

@@ -26,9 +26,9 @@ from censnet.cli.options import (
     Target,
     given_options,
     keep_heap,
-    named_path,
     parse_cost,
     parse_overrides,
+    path_option,
 )
 from censnet.errors import ArgumentError, DataError
 
@@ -61,10 +61,7 @@ def train(
         str | None, typer.Argument(help="A built-in set, a CSV, Parquet, .smi or .sdf file, or a folder.")
     ] = None,
     target: Target = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=named_path, metavar="PATH", help="The run directory; runs/DATA-COLUMN if not given."),
-    ] = None,
+    out: Annotated[Path | None, path_option("The run directory; runs/DATA-COLUMN if not given.")] = None,
     preset: Preset = "strong",
     change: Changes = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -120,17 +120,7 @@ class BoostedTrees:
 
     def _make(self, settings: TreeSettings, seed: int) -> Any:
         make = HistGradientBoostingRegressor if self.numeric else HistGradientBoostingClassifier
-        return make(
-            learning_rate=settings.learning_rate,
-            max_iter=settings.max_iter,
-            max_leaf_nodes=settings.max_leaf_nodes,
-            min_samples_leaf=settings.min_samples_leaf,
-            l2_regularization=settings.l2_regularization,
-            max_features=settings.max_features,
-            categorical_features=self._categories,
-            early_stopping=False,
-            random_state=seed,
-        )
+        return make(categorical_features=self._categories, early_stopping=False, random_state=seed, **asdict(settings))
 
     def _staged(self, model: Any, features: pd.DataFrame) -> Any:
         """The predictions after each tree."""

@@ -15,22 +15,28 @@ from torch import nn
 from censnet.nn.causal import CausalLayer
 from censnet.nn.causal_encoder import CausalEncoder
 from censnet.nn.encoder import ACTIVATIONS
-from censnet.nn.stream_state import ClockState, LayerState, PairRows
+from censnet.nn.stream_state import COUNT, KNOWN, LAST, LAST_LABEL, ClockState, MessageSums, PairRows
 
 Array = NDArray[Any]
 NODE, EDGE = 0, 1
 
 
-@dataclass
+@dataclass(slots=True)
 class SentEvent:
-    """An edge that has happened, with what it sends in each layer, now and when its label is known."""
+    """An edge that has happened, with what it sends.
+
+    Args:
+        number, source, target, time: of the edge.
+        messages: to the lists out, in and pair, of each layer; None when they have been added. (layers, 3, width)
+        labels: the message of each label channel. (layers, label_width, message_width)
+    """
 
     number: int
     source: int
     target: int
     time: float
-    messages: list[tuple[Array, Array, Array]] = field(default_factory=list)  # to out, in and pair
-    labels: list[Array] = field(default_factory=list)  # the message of each label channel
+    messages: Array | None
+    labels: Array
 
 
 @dataclass
@@ -38,25 +44,47 @@ class StreamState:
     """All that a stream remembers.
 
     Args:
-        clock, layers: of nodes.
-        pair_clock, pair_layers, pairs: of ordered pairs of nodes.
+        clock, sums: of nodes.
+        pair_clock, pair_sums, pairs: of ordered pairs of nodes.
         now: the time of the last event.
         num_events: how many there were.
+        num_nodes: one more than the highest node.
         pending: events of the present time, which no other event sees yet.
         unlabeled: events whose label was not told, by their numbers.
         arriving: labels that were told, by the time when they arrive: a heap of (time, number, event, label).
     """
 
     clock: ClockState
-    layers: list[LayerState]
+    sums: MessageSums
     pair_clock: ClockState
-    pair_layers: list[LayerState]
+    pair_sums: MessageSums
     pairs: PairRows = field(default_factory=PairRows)
     now: float = -np.inf
     num_events: int = 0
+    num_nodes: int = 0
     pending: list[SentEvent] = field(default_factory=list)
     unlabeled: dict[int, SentEvent] = field(default_factory=dict)
     arriving: list[tuple[float, int, SentEvent, Array]] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, encoder: CausalEncoder) -> StreamState:
+        """That of a stream before its first event."""
+        layers = [cast(CausalLayer, layer) for layer in encoder.layers]
+        none, width = np.zeros((len(layers), 0)), layers[0].message_width
+        rates = [layer.rates.detach().double().cpu().numpy() for layer in layers if layer.rates is not None]
+        clocks = [ClockState(relations, encoder.label_width, encoder.windows) for relations in (2, 1)]
+        sums = MessageSums(2, encoder.hidden, width, np.stack(rates) if rates else none)
+        found = cls(clocks[0], sums, clocks[1], MessageSums(1, encoder.hidden, width, none))
+        found.pair_clock.reserve(0)
+        found.pair_sums.reserve(0)
+        return found
+
+    def reserve(self, node: int) -> None:
+        """Make room for a node."""
+        if node >= self.num_nodes:
+            self.num_nodes = node + 1
+            self.clock.reserve(node)
+            self.sums.reserve(node)
 
 
 class CausalStream:
@@ -68,6 +96,7 @@ class CausalStream:
 
     Args:
         encoder: trained. Dropout is off here.
+        state: to go on from; an empty one if None.
 
     Example:
         >>> encoder = CausalEncoder(node_width=1, edge_width=3, label_width=2, hidden=8)
@@ -79,7 +108,7 @@ class CausalStream:
         (24,)
     """
 
-    def __init__(self, encoder: CausalEncoder) -> None:
+    def __init__(self, encoder: CausalEncoder, state: StreamState | None = None) -> None:
         self.encoder = encoder
         weights = {name: values.detach().cpu().numpy() for name, values in encoder.state_dict().items()}
         self.dtype = weights["node_pre_layer.weight"].dtype
@@ -87,26 +116,15 @@ class CausalStream:
             np.ascontiguousarray(weights[f"{name}_pre_layer.weight"].T) for name in ("node", "edge", "ends")
         )
         self._pre_bias = weights["node_pre_layer.bias"], weights["edge_pre_layer.bias"]
-        self._layers = []
-        for depth in range(len(encoder.layers)):
-            start = f"layers.{depth}."
-            self._layers.append({name.removeprefix(start): x for name, x in weights.items() if name.startswith(start)})
+        self._layers = [
+            _LayerWeights({name.removeprefix(start): x for name, x in weights.items() if name.startswith(start)})
+            for start in (f"layers.{depth}." for depth in range(len(encoder.layers)))
+        ]
         self._pre_norms = _norm(encoder.node_pre_norm), _norm(encoder.edge_pre_norm)
-        self._norms = [_norm(norm) for norm in encoder.node_norms], [_norm(norm) for norm in encoder.edge_norms]
+        pairs = zip(map(_norm, encoder.edge_norms), map(_norm, encoder.node_norms), strict=True)
+        self._norms = [_stack_norms(edge, node, node) for edge, node in pairs]
         self._activate = _activation(encoder.activation)
-        self.state = self._empty()
-
-    def _empty(self) -> StreamState:
-        encoder, none = self.encoder, np.zeros(0)
-        layers = [cast(CausalLayer, layer) for layer in encoder.layers]
-        rates = [none if layer.rates is None else layer.rates.detach().double().cpu().numpy() for layer in layers]
-        width, of_label = encoder.hidden, [layer.message_width for layer in layers]
-        return StreamState(
-            ClockState(2, encoder.label_width, encoder.windows),
-            [LayerState(2, width, label, rate) for label, rate in zip(of_label, rates, strict=True)],
-            ClockState(1, encoder.label_width, encoder.windows),
-            [LayerState(1, width, label, none) for label in of_label],
-        )
+        self.state = StreamState.empty(encoder) if state is None else state
 
     def step(
         self,
@@ -116,35 +134,53 @@ class CausalStream:
         start: Sequence[float] | Array,
         end: Sequence[float] | Array,
         edge: Sequence[float] | Array,
+        number: int | None = None,
     ) -> Array:
-        """Embed a new edge: [edge | start | end] just before it, (3 * hidden,). It gets the number `num_events`.
+        """Embed a new edge: [edge | start | end] just before it, (3 * hidden,).
 
         Args:
             source, target: its nodes, numbered from 0.
             time: not before that of the last one.
             start, end: features of the two nodes.
             edge: features of the edge, without labels.
+            number: by which its label is told; `num_events` if None.
         """
         self.advance(time)
-        state, unit = self.state, self.encoder.unit
-        self._reserve(max(source, target))
-        nodes = np.array([source, target])
-        pair = np.array([state.pairs.find(source, target), state.pairs.find(target, source)])
-        clock = state.clock.describe(nodes, time, unit, self.dtype).reshape(2, -1)
-        x = self._enter_nodes(np.array([start, end], self.dtype).reshape(2, -1), clock)
-        of_pair = state.pair_clock.describe(pair, time, unit, self.dtype).reshape(-1)
-        h = np.concatenate([np.asarray(edge, self.dtype), of_pair]) @ self._edge_pre + self._pre_bias[EDGE]
-        h = self._activate(_normalize(h + x.reshape(-1) @ self._ends_pre, self._pre_norms[EDGE]))
-        sent = SentEvent(state.num_events, source, target, time)
-        for depth in range(len(self._layers)):
-            h, x = self._layer(depth, h, x, nodes, pair, time, sent)
+        state, unit, dtype = self.state, self.encoder.unit, self.dtype
+        state.reserve(max(source, target))
+        nodes = source, target
+        pair = state.pairs.find(source, target), state.pairs.find(target, source)
+        read, of_pair = [state.clock.read(node) for node in nodes], [state.pair_clock.read(row) for row in pair]
+        clocks = [state.clock.describe(node, each, time, unit) for node, each in zip(nodes, read, strict=True)]
+        rows = [[*features, *clock] for features, clock in zip((start, end), clocks, strict=True)]
+        x = np.array(rows, dtype) @ self._node_pre + self._pre_bias[NODE]
+        x = self._activate(_normalize(x, self._pre_norms[NODE]))
+        own = [*edge]
+        for row, each in zip(pair, of_pair, strict=True):
+            own += state.pair_clock.describe(row, each, time, unit)
+        h = np.array(own, dtype) @ self._edge_pre + self._pre_bias[EDGE] + x.reshape(-1) @ self._ends_pre
+        h = self._activate(_normalize(h, self._pre_norms[EDGE]))
+        z = np.concatenate([h[None], x])
+        seen = state.sums.means(nodes, read, time, dtype)
+        pairs = None
+        if any(each[0][COUNT] or each[0][KNOWN] for each in of_pair):
+            pairs = state.pair_sums.means(pair, of_pair, time, dtype)
+        messages, labels = [], []
+        for depth, layer in enumerate(self._layers):
+            new, sent, label = layer(z, seen[depth], None if pairs is None else pairs[depth])
+            z = self._finish(new, z, self._norms[depth])
+            messages.append(sent)
+            labels.append(label)
+        event = SentEvent(
+            state.num_events if number is None else number, source, target, time, np.stack(messages), np.stack(labels)
+        )
         state.num_events += 1
-        state.pending.append(sent)
+        state.pending.append(event)
         if self.encoder.label_width:
-            state.unlabeled[sent.number] = sent
+            state.unlabeled[event.number] = event
         if self.encoder.ties == "row":
             self._commit()
-        return np.concatenate([h, *x])
+        return cast(Array, z.reshape(-1))
 
     def tell(self, event: int, label: Sequence[float] | Array, time: float | None = None) -> None:
         """Give the label of an event.
@@ -183,54 +219,24 @@ class CausalStream:
     def node(self, node: int, features: Sequence[float] | Array, time: float) -> Array:
         """The state of a node just before a time, (hidden,); events from then on must not be before it."""
         self.advance(time)
-        state, nodes = self.state, np.array([node])
-        self._reserve(node)
-        clock = state.clock.describe(nodes, time, self.encoder.unit, self.dtype).reshape(1, -1)
-        x = self._enter_nodes(np.asarray(features, self.dtype).reshape(1, -1), clock)
-        for depth in range(len(self._layers)):
-            seen = state.layers[depth].means(nodes, state.clock, time, self.dtype)
-            x = self._finish(NODE, depth, self._update_nodes(depth, x, seen), x)
+        state = self.state
+        state.reserve(node)
+        read = state.clock.read(node)
+        row = [*features, *state.clock.describe(node, read, time, self.encoder.unit)]
+        x = np.array([row], self.dtype) @ self._node_pre + self._pre_bias[NODE]
+        x = self._activate(_normalize(x, self._pre_norms[NODE]))
+        seen = state.sums.means([node], [read], time, self.dtype)
+        for depth, layer in enumerate(self._layers):
+            norm = self._norms[depth]
+            of_nodes = None if norm is None else (norm[0][1:2], norm[1][1:2], norm[2])
+            x = self._finish(layer.update_nodes(x, seen[depth]), x, of_nodes)
         return cast(Array, x[0])
 
-    # -- the rule of `CausalLayer` for one edge -----------------------------------------------------------------------
-
-    def _enter_nodes(self, features: Array, clock: Array) -> Array:
-        rows = np.concatenate([features, clock], 1) @ self._node_pre + self._pre_bias[NODE]
-        return cast(Array, self._activate(_normalize(rows, self._pre_norms[NODE])))
-
-    def _layer(
-        self, depth: int, h: Array, x: Array, nodes: Array, pair: Array, time: float, sent: SentEvent
-    ) -> tuple[Array, Array]:
-        of, state, width = self._layers[depth], self.state, self.encoder.hidden
-        parts = h @ of["edge_weight"]
-        gate = _gate(parts[: 2 * width])
-        out = gate[:width] * (x[1] @ of["out_weight"]) + parts[2 * width : 3 * width]
-        into = gate[width:] * (x[0] @ of["in_weight"]) + parts[3 * width : 4 * width]
-        sent.messages.append((out, into, parts[4 * width : 5 * width].copy()))
-        sent.labels.append(parts[6 * width :].reshape(of["label_bias"].shape) + of["label_bias"])
-        seen = state.layers[depth].means(nodes, state.clock, time, self.dtype)
-        pairs = state.pair_layers[depth].means(pair, state.pair_clock, time, self.dtype)
-        new = parts[5 * width : 6 * width] + of["edge_bias"]
-        new = new + pairs[0] @ of["parallel_seen"] + pairs[1] @ of["reciprocal_seen"]
-        for end, side in enumerate(("start", "end")):
-            read = x[end] @ of[f"{side}_weight"]
-            new = new + read[width:] + _gate(read[:width]) * (seen[end] @ of[f"{side}_seen"])
-        return self._finish(EDGE, depth, new, h), self._finish(NODE, depth, self._update_nodes(depth, x, seen), x)
-
-    def _update_nodes(self, depth: int, x: Array, seen: Array) -> Array:
-        of = self._layers[depth]
-        return cast(Array, x @ of["node_weight"] + seen @ of["node_seen"] + of["node_bias"])
-
-    def _finish(self, side: int, depth: int, new: Array, old: Array) -> Array:
-        new = self._activate(_normalize(new, self._norms[side][depth]))
+    def _finish(self, new: Array, old: Array, norm: tuple[Array, Array, float] | None) -> Array:
+        new = self._activate(_normalize(new, norm))
         return old + new if self.encoder.residual else new
 
     # -- the state ----------------------------------------------------------------------------------------------------
-
-    def _reserve(self, node: int) -> None:
-        self.state.clock.reserve(node)
-        for layer in self.state.layers:
-            layer.reserve(node)
 
     def _commit(self) -> None:
         """Add what the events of the present time have sent."""
@@ -238,43 +244,89 @@ class CausalStream:
         for sent in state.pending:
             pair, time = state.pairs.add(sent.source, sent.target), sent.time
             state.pair_clock.reserve(pair)
-            for layer in state.pair_layers:
-                layer.reserve(pair)
-            clock = state.clock
-            gaps = time - clock.last[sent.source, 0], time - clock.last[sent.target, 1]
-            for depth, (out, into, between) in enumerate(sent.messages):
-                state.layers[depth].add(sent.source, 0, out, gaps[0])
-                state.layers[depth].add(sent.target, 1, into, gaps[1])
-                state.pair_layers[depth].add(pair, 0, between, 0.0)
-            clock.add(sent.source, 0, time)
-            clock.add(sent.target, 1, time)
+            state.pair_sums.reserve(pair)
+            clock, messages = state.clock, cast(Array, sent.messages)
+            for relation, node in enumerate((sent.source, sent.target)):
+                gap = time - float(clock.rows[node][relation, LAST])
+                state.sums.add(node, relation, messages[:, relation], gap)
+                clock.add(node, relation, time)
+            state.pair_sums.add(pair, 0, messages[:, 2], 0.0)
             state.pair_clock.add(pair, 0, time)
+            sent.messages = None
         state.pending.clear()
 
     def _add_label(self, sent: SentEvent, label: Array, arrival: float) -> None:
-        state = self.state
+        state, messages = self.state, label @ sent.labels
         pair, clock = state.pairs.find(sent.source, sent.target), state.clock
-        gaps = arrival - clock.last_label[sent.source, 0], arrival - clock.last_label[sent.target, 1]
-        for depth, each in enumerate(sent.labels):
-            message = label @ each
-            state.layers[depth].add_label(sent.source, 0, message, gaps[0])
-            state.layers[depth].add_label(sent.target, 1, message, gaps[1])
-            state.pair_layers[depth].add_label(pair, 0, message, 0.0)
-        clock.add_label(sent.source, 0, label, arrival)
-        clock.add_label(sent.target, 1, label, arrival)
+        for relation, node in enumerate((sent.source, sent.target)):
+            gap = arrival - float(clock.rows[node][relation, LAST_LABEL])
+            state.sums.add(node, relation, messages, gap, labels=True)
+            clock.add_label(node, relation, label, arrival)
+        state.pair_sums.add(pair, 0, messages, 0.0, labels=True)
         state.pair_clock.add_label(pair, 0, label, arrival)
 
 
-def _gate(x: Array) -> Array:
-    """2 sigmoid(x)"""
-    found: Array = 1 + np.tanh(x / 2)
-    return found
+class _LayerWeights:
+    """The rule of `CausalLayer` for one edge and both of its nodes, with matrices that read the same side by side.
+
+    Args:
+        weights: of the layer, by name.
+    """
+
+    def __init__(self, weights: dict[str, Array]) -> None:
+        self.width = width = len(weights["node_weight"])
+        edge = weights["edge_weight"].copy()
+        edge[:, : 2 * width] /= 2  # 2 sigmoid(x) = 1 + tanh(x / 2)
+        self.edge_weight, self.label_bias = edge, weights["label_bias"]
+        ends, seen = [], []
+        for side, message in (("start", "in"), ("end", "out")):
+            own = weights[f"{side}_weight"].copy()
+            own[:, :width] /= 2
+            ends.append(np.concatenate([weights[f"{message}_weight"], own, weights["node_weight"]], 1))
+            seen.append(np.concatenate([weights[f"{side}_seen"], weights["node_seen"]], 1))
+        self.ends_weight, self.ends_seen = np.stack(ends), np.stack(seen)
+        self.pair_seen = np.concatenate([weights["parallel_seen"], weights["reciprocal_seen"]])
+        self.node_weight, self.node_seen = weights["node_weight"], weights["node_seen"]
+        self.bias = np.stack([weights["edge_bias"], weights["node_bias"], weights["node_bias"]])
+
+    def __call__(self, z: Array, seen: Array, pairs: Array | None) -> tuple[Array, Array, Array]:
+        """What the edge and the states of its start and its end become, its messages, and those of label channels.
+
+        Args:
+            z: the edge, its start and its end. (3, width)
+            seen: by its start and by its end. (2, channels)
+            pairs: what went between the two, the same way and back; None for nothing. (2, channels)
+        """
+        width = self.width
+        parts = z[0] @ self.edge_weight
+        gate = 1 + np.tanh(parts[: 2 * width])
+        ends = np.matmul(z[1:, None], self.ends_weight)[:, 0]
+        read = np.matmul(seen[:, None], self.ends_seen)[:, 0]
+        sent = parts[2 * width : 5 * width].reshape(3, width).copy()
+        sent[:2] += gate.reshape(2, width) * ends[::-1, :width]
+        new = self.bias.copy()
+        of_ends = (1 + np.tanh(ends[:, width : 2 * width])) * read[:, :width] + ends[:, 2 * width : 3 * width]
+        new[0] += parts[5 * width : 6 * width] + of_ends[0] + of_ends[1]
+        if pairs is not None:
+            new[0] += pairs.reshape(-1) @ self.pair_seen
+        new[1:] += ends[:, 3 * width :] + read[:, width:]
+        return new, sent, parts[6 * width :].reshape(self.label_bias.shape) + self.label_bias
+
+    def update_nodes(self, x: Array, seen: Array) -> Array:
+        """What states of nodes become. (n, width)"""
+        return cast(Array, x @ self.node_weight + seen @ self.node_seen + self.bias[1])
 
 
 def _norm(norm: nn.Module) -> tuple[Array, Array, float] | None:
     if not isinstance(norm, nn.LayerNorm):
         return None
     return norm.weight.detach().cpu().numpy(), norm.bias.detach().cpu().numpy(), norm.eps
+
+
+def _stack_norms(*norms: tuple[Array, Array, float] | None) -> tuple[Array, Array, float] | None:
+    """The norms of several rows as one."""
+    found = [norm for norm in norms if norm is not None]
+    return (np.stack([n[0] for n in found]), np.stack([n[1] for n in found]), found[0][2]) if found else None
 
 
 def _normalize(rows: Array, norm: tuple[Array, Array, float] | None) -> Array:
@@ -284,8 +336,10 @@ def _normalize(rows: Array, norm: tuple[Array, Array, float] | None) -> Array:
     width = rows.shape[-1]  # np.add.reduce costs half of what mean does
     centered = rows - np.add.reduce(rows, -1, keepdims=True) / width
     variance = np.add.reduce(centered * centered, -1, keepdims=True) / width
-    found: Array = centered / np.sqrt(variance + eps) * weight + bias
-    return found
+    centered /= np.sqrt(variance + eps)
+    centered *= weight
+    centered += bias
+    return cast(Array, centered)
 
 
 def _activation(name: str) -> Any:

@@ -2,49 +2,97 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import log1p
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-FEWEST = 64  # rows of a state at first, and entries of a window that are dropped at once
+BITS = 10  # of the number of a row within its block
+_AT_ONCE = 1 << 16  # messages that are added up in float64
+COUNT, LAST, KNOWN, LAST_LABEL, SUMS = range(5)  # columns of a row of `ClockState`
+
+
+class GrowingRows:
+    """Rows of numbers in blocks: zeros at first, more of them without a copy of the others.
+
+    Example:
+        >>> rows = GrowingRows(2)
+        >>> rows.reserve(5000)
+        >>> rows[5000][:] = 1
+        >>> rows.stacked(5001).sum()
+        np.float64(2.0)
+    """
+
+    def __init__(self, *shape: int) -> None:
+        self.shape, self.blocks = shape, list[Array]()
+
+    def __len__(self) -> int:
+        return len(self.blocks) << BITS
+
+    def __getitem__(self, row: int) -> Array:
+        return cast(Array, self.blocks[row >> BITS][row & ((1 << BITS) - 1)])
+
+    def reserve(self, row: int) -> None:
+        """Make room for a row."""
+        while row >= len(self.blocks) << BITS:
+            self.blocks.append(np.zeros((1 << BITS, *self.shape)))
+
+    def stacked(self, count: int) -> Array:
+        """The first rows in one array."""
+        blocks = [block[: max(0, count - (number << BITS))] for number, block in enumerate(self.blocks)]
+        return np.concatenate(blocks) if blocks else np.zeros((0, *self.shape))
+
+    def fill(self, rows: Array) -> None:
+        """Set the first rows."""
+        if len(rows):
+            self.reserve(len(rows) - 1)
+        for number, block in enumerate(self.blocks):
+            part = rows[number << BITS : (number + 1) << BITS]
+            block[: len(part)] = part
 
 
 class PairRows:
     """A row for each ordered pair of nodes that had an edge; row 0 is that of all others, and stays empty."""
 
     def __init__(self) -> None:
-        self.rows: dict[tuple[int, int], int] = {}
+        self.rows: dict[int, int] = {}  # whole numbers alone, which the garbage collector need not look at
+
+    def __len__(self) -> int:
+        return len(self.rows) + 1
 
     def find(self, source: int, target: int) -> int:
         """The row of a pair, 0 if it has none."""
-        return self.rows.get((source, target), 0)
+        return self.rows.get(source << 32 | target, 0)
 
     def add(self, source: int, target: int) -> int:
         """The row of a pair, a new one if it has none."""
-        return self.rows.setdefault((source, target), len(self.rows) + 1)
+        return self.rows.setdefault(source << 32 | target, len(self.rows) + 1)
 
 
-@dataclass
+@dataclass(slots=True)
 class Window:
-    """What came to a list within the widest window: times, and the sums before each label."""
+    """What came to a list within the widest window: times, and the sums before each label, one after the other."""
 
-    edges: list[float] = field(default_factory=list)
-    labels: list[float] = field(default_factory=list)
-    sums: list[Array] = field(default_factory=list)
+    edges: array[float] = field(default_factory=lambda: array("d"))
+    labels: array[float] = field(default_factory=lambda: array("d"))
+    sums: array[float] = field(default_factory=lambda: array("d"))
 
-    def forget(self, since: float) -> None:
-        """Drop what came before a time, some at once."""
+    def forget(self, since: float, width: int) -> bool:
+        """Drop what came before a time, and say whether anything is left. `width`: of the sums of a label."""
         old = bisect_left(self.edges, since)
-        if old >= FEWEST:
+        if old:
             del self.edges[:old]
         old = bisect_left(self.labels, since)
-        if old >= FEWEST:
-            del self.labels[:old], self.sums[:old]
+        if old:
+            del self.labels[:old], self.sums[: old * width]
+        return bool(self.edges or self.labels)
 
 
 class ClockState:
@@ -58,150 +106,203 @@ class ClockState:
 
     def __init__(self, relations: int, label_width: int, windows: Sequence[float]) -> None:
         self.relations, self.label_width, self.windows = relations, label_width, tuple(windows)
-        self.count = np.zeros((FEWEST, relations), np.int64)
-        self.last = np.zeros((FEWEST, relations))
-        self.last_label = np.zeros((FEWEST, relations))
-        self.sums = np.zeros((FEWEST, relations, label_width + 1))  # and the number of labels
-        self.recent: dict[tuple[int, int], Window] = {}
+        self.rows = GrowingRows(relations, SUMS + label_width)
+        self.recent: dict[int, Window] = {}  # by row * relations + relation
+        self._order, self._next = list[int](), 0  # of the windows, and that which is looked through next
 
     def reserve(self, row: int) -> None:
         """Make room for a row."""
-        if row >= len(self.count):
-            for name in ("count", "last", "last_label", "sums"):
-                setattr(self, name, grown(getattr(self, name), row))
+        self.rows.reserve(row)
 
-    def describe(self, rows: Array, time: float, unit: float, dtype: Any) -> Array:
-        """The channels of `censnet.nn.clock.describe`. (n, relations, clock_width)"""
-        k, count, sums = self.label_width, self.count[rows], self.sums[rows]
-        out = np.empty((*count.shape, 2 + (k + 1) + len(self.windows) * (k + 2)))
-        out[..., 0] = np.log1p(count)
-        out[..., 1] = np.log1p(np.where(count > 0, time - self.last[rows], 0.0) / unit)
-        out[..., 2 : 2 + k] = sums[..., :-1] / (sums[..., -1:] + 1)
-        out[..., 2 + k] = np.log1p(sums[..., -1])
-        if self.windows:
-            at = 3 + k
-            out[..., at:] = 0
-            for i, row in enumerate(rows):
-                for relation in range(self.relations):
-                    window = self.recent.get((int(row), relation))
-                    if window is not None:
-                        self._describe_windows(out[i, relation, at:], window, sums[i, relation], time)
-        return cast(Array, out.astype(dtype))
+    def read(self, row: int) -> list[list[float]]:
+        """For each relation [count, last time, known labels, time of the last one, sums of labels...]."""
+        found: list[list[float]] = self.rows[row].tolist()
+        return found
 
-    def _describe_windows(self, out: Array, window: Window, sums: Array, time: float) -> None:
-        k, at = self.label_width, 0
+    def describe(self, row: int, read: Sequence[Sequence[float]], time: float, unit: float) -> list[float]:
+        """The channels of `censnet.nn.clock.describe`, relation by relation; `read` is what `read` gives."""
+        found: list[float] = []
+        for relation, (count, last, known, _, *sums) in enumerate(read):
+            found += log1p(count), log1p((time - last) / unit if count else 0.0)
+            found += [total / (known + 1) for total in sums]
+            found.append(log1p(known))
+            if self.windows:
+                window = self.recent.get(row * self.relations + relation)
+                if window is None:
+                    found += [0.0] * (len(self.windows) * (self.label_width + 2))
+                else:
+                    self._describe_windows(found, window, sums, known, time)
+        return found
+
+    def _describe_windows(
+        self, found: list[float], window: Window, sums: Sequence[float], known: float, time: float
+    ) -> None:
+        k, edges, labels = self.label_width, window.edges, window.labels
         for width in self.windows:
-            out[at] = np.log1p(len(window.edges) - bisect_left(window.edges, time - width))
-            first = bisect_left(window.labels, time - width)
-            if first < len(window.labels):
-                found = sums - window.sums[first]
-                out[at + 1 : at + 1 + k] = found[:-1] / (found[-1] + 1)
-                out[at + 1 + k] = np.log1p(found[-1])
-            at += k + 2
+            found.append(log1p(len(edges) - bisect_left(edges, time - width)))
+            first = bisect_left(labels, time - width)
+            if first < len(labels):
+                before = window.sums[first * (k + 1) : (first + 1) * (k + 1)]
+                number = known - before[k]
+                found += [(total - earlier) / (number + 1) for total, earlier in zip(sums, before, strict=False)]
+                found.append(log1p(number))
+            else:
+                found += [0.0] * (k + 1)
 
     def add(self, row: int, relation: int, time: float) -> None:
         """Count an edge."""
-        self.count[row, relation] += 1
-        self.last[row, relation] = time
+        read = self.rows[row][relation]
+        read[COUNT] += 1
+        read[LAST] = time
         if self.windows:
             self._recent(row, relation, time).edges.append(time)
 
     def add_label(self, row: int, relation: int, label: Array, time: float) -> None:
         """Add a label that has arrived."""
+        read = self.rows[row][relation]
         if self.windows:
             window = self._recent(row, relation, time)
             window.labels.append(time)
-            window.sums.append(self.sums[row, relation].copy())
-        self.sums[row, relation, :-1] += label
-        self.sums[row, relation, -1] += 1
-        self.last_label[row, relation] = time
+            window.sums.extend(read[SUMS:].tolist())
+            window.sums.append(float(read[KNOWN]))
+        read[SUMS:] += label
+        read[KNOWN] += 1
+        read[LAST_LABEL] = time
 
     def _recent(self, row: int, relation: int, time: float) -> Window:
-        window = self.recent.setdefault((row, relation), Window())
-        window.forget(time - self.windows[-1])
+        """The window of a list. Two others are looked through, so that none keeps for long what no window holds."""
+        since, key = time - self.windows[-1], row * self.relations + relation
+        for _ in range(min(2, len(self._order))):
+            self._next = self._next % len(self._order)
+            other = self._order[self._next]
+            if other == key or self.recent[other].forget(since, self.label_width + 1):
+                self._next += 1
+            else:
+                del self.recent[other]
+                self._order[self._next] = self._order[-1]
+                self._order.pop()
+                if not self._order:
+                    break
+        window = self.recent.get(key)
+        if window is None:
+            window = self.recent[key] = Window()
+            self._order.append(key)
+        else:
+            window.forget(since, self.label_width + 1)
         return window
 
+    def set_windows(self, recent: dict[int, Window]) -> None:
+        """Replace the windows of all lists."""
+        self.recent, self._order, self._next = recent, list(recent), 0
 
-class LayerState:
-    """The sums of the messages of one layer, for each row and relation.
 
-    The channels of a message are those that stay and those that decay, and behind both a count that decays for each
-    rate; of labels, also a count that stays.
+class MessageSums:
+    """The sums of the messages of all layers, for each row and relation.
+
+    Of each layer a row has the messages of edges, relation by relation, and then those of labels: the channels that
+    stay and those that decay, for each rate as many. Behind them are a count for each rate that decays as they do, of
+    edges and then of labels, relation by relation.
 
     Args:
         relations: lists of each row.
         width, message_width: channels of messages, and of those of labels.
-        rates: decay rates.
+        rates: decay rates of each layer. (layers, K)
     """
 
     def __init__(self, relations: int, width: int, message_width: int, rates: Array) -> None:
-        self.rates = rates
-        self.decay = _channel_rates(width, rates, 0)
-        self.label_decay = _channel_rates(message_width, rates, 1)
-        self.sums = np.zeros((FEWEST, relations, len(self.decay)))
-        self.label_sums = np.zeros((FEWEST, relations, len(self.label_decay)))
+        self.relations, self.width, self.message_width, self.rates = relations, width, message_width, rates
+        layers, k = rates.shape
+        self.channels = relations * (width + message_width)
+        self.rows = GrowingRows(layers, self.channels + 2 * relations * k)
+        kinds = np.arange(2 * relations).reshape(2, relations)
+        index = np.repeat(kinds[0], width), np.repeat(kinds[1], message_width)
+        self._index = np.concatenate(index)  # of a count or a gap, for each channel
+        self._at = [0, relations * width, self.channels, self.channels + relations * k]  # of each kind's first entry
+        if k:
+            self._of_rates()
+
+    def _of_rates(self) -> None:
+        """For each entry of a row its rate, 0 where it stays, its gap, and for each channel the count it is over."""
+        (layers, k), relations = self.rates.shape, self.relations
+        rate = np.zeros((layers, self.rows.shape[1]))
+        over = self._index.copy()  # of counts that stay, followed by those that decay
+        for kind, each in enumerate((self.width, self.message_width)):
+            for relation in range(relations):
+                start, half = self._at[kind] + relation * each, each // 2
+                if each:
+                    rate[:, start + half : start + each] = np.repeat(self.rates, half // k, axis=1)
+                    own = 2 * relations + (kind * relations + relation) * k
+                    over[start + half : start + each] = own + np.repeat(np.arange(k), half // k)
+        counts = np.repeat(np.arange(2 * relations), k)
+        rate[:, self.channels :] = np.tile(self.rates, 2 * relations)
+        self._rate, self._over = rate, over
+        self._gap_index = np.concatenate([self._index, counts])
 
     def reserve(self, row: int) -> None:
         """Make room for a row."""
-        if row >= len(self.sums):
-            self.sums, self.label_sums = grown(self.sums, row), grown(self.label_sums, row)
+        self.rows.reserve(row)
 
-    def means(self, rows: Array, clock: ClockState, time: float, dtype: Any) -> Array:
-        """The means of messages, relation by relation, and then those of labels. (n, channels)"""
-        sums, labels, count = self.sums[rows], self.label_sums[rows], clock.count[rows]
-        k = len(self.rates)
+    def means(self, rows: Sequence[int], read: Sequence[Sequence[Sequence[float]]], time: float, dtype: Any) -> Array:
+        """The means of messages, relation by relation, and then those of labels. (layers, n, channels)
+
+        Args:
+            rows: which ones.
+            read: what the clock reads of each.
+            time: now.
+            dtype: of the result.
+        """
+        relations = range(self.relations)
+        found = np.stack([self.rows[row] for row in rows], 1)
+        counts = [[one[r][COUNT] for r in relations] + [one[r][KNOWN] for r in relations] for one in read]
+        least = np.maximum(np.array(counts), 1.0)
+        if not self.rates.shape[1]:
+            found /= least[:, self._index]
+            return found.astype(dtype)
+        gaps = [
+            [time - one[r][LAST] if one[r][COUNT] else 0.0 for r in relations]
+            + [time - one[r][LAST_LABEL] if one[r][KNOWN] else 0.0 for r in relations]
+            for one in read
+        ]
+        found *= np.exp(-self._rate[:, None] * np.array(gaps)[:, self._gap_index])
+        decayed = np.maximum(found[..., self.channels :], 1)
+        pool = np.concatenate([np.broadcast_to(least, (len(found), *least.shape)), decayed], -1)
+        return cast(Array, (found[..., : self.channels] / pool[..., self._over]).astype(dtype))
+
+    def add(self, row: int, relation: int, messages: Array, gap: float, labels: bool = False) -> None:
+        """Add a message of each layer, so long after the one before it. (layers, width)"""
+        state, kind = self.rows[row], int(labels)
+        width = messages.shape[1]
+        start = self._at[kind] + relation * width
+        own = state[:, start : start + width]
+        k = self.rates.shape[1]
         if k:
-            gap = np.where(count > 0, time - clock.last[rows], 0.0)
-            sums = sums * np.exp(-self.decay * gap[..., None])
-            gap = np.where(clock.sums[rows][..., -1] > 0, time - clock.last_label[rows], 0.0)
-            labels = labels * np.exp(-self.label_decay * gap[..., None])
-        edges = _divide(sums, count[..., None], k)
-        width = labels.shape[-1] - 1 - k
-        known = labels[..., width : width + 1]
-        labels = np.concatenate([labels[..., :width], labels[..., width + 1 :]], -1)
-        labels = _divide(labels, known, k)
-        return np.concatenate([edges.reshape(len(rows), -1), labels.reshape(len(rows), -1)], 1).astype(dtype)
+            at = self._at[2 + kind] + relation * k
+            count = state[:, at : at + k]
+            if gap > 0:
+                own *= np.exp(-self._rate[:, start : start + width] * gap)
+                count *= np.exp(-self.rates * gap)
+            count += 1
+        own += messages
 
-    def add(self, row: int, relation: int, message: Array, gap: float) -> None:
-        """Add a message, so long after the one before it."""
-        _add(self.sums[row, relation], self.decay, message, gap, len(self.rates))
+    def add_many(self, depth: int, relation: int, rows: Array, messages: Array, gaps: Array, labels: bool) -> None:
+        """Add messages of one layer at once to rows that have room, each so long before the last of its row. (n, width)
 
-    def add_label(self, row: int, relation: int, message: Array, gap: float) -> None:
-        """Add the message of a label."""
-        whole = self.label_sums[row, relation]
-        _add(whole, self.label_decay, message, gap, len(self.rates))
-        whole[len(message)] += 1
-
-
-def _channel_rates(width: int, rates: Array, counts: int) -> Array:
-    """The rate of each channel of a state: 0 for those that stay."""
-    k = len(rates)
-    if not k:
-        return np.zeros(width + counts)
-    return np.concatenate([np.zeros(width // 2), np.repeat(rates, width // 2 // k), np.zeros(counts), rates])
-
-
-def _add(state: Array, decay: Array, message: Array, gap: float, rates: int) -> None:
-    if rates:
-        state *= np.exp(-decay * gap)
-        state[len(state) - rates :] += 1
-    state[: len(message)] += message
-
-
-def _divide(sums: Array, count: Array, rates: int) -> Array:
-    """Sums over counts: those that stay over `count`, those that decay over counts that do, which are the last."""
-    if not rates:
-        return cast(Array, sums / np.maximum(count, 1))
-    width = sums.shape[-1] - rates
-    half, each = width // 2, width // 2 // rates
-    decayed = np.maximum(sums[..., width:], 1)
-    return np.concatenate(
-        [sums[..., :half] / np.maximum(count, 1), sums[..., half:width] / np.repeat(decayed, each, -1)], -1
-    )
-
-
-def grown(rows: Array, row: int) -> Array:
-    """The array with room for a row, twice as long or longer."""
-    more = np.zeros((max(2 * len(rows), row + 1), *rows.shape[1:]), rows.dtype)
-    more[: len(rows)] = rows
-    return more
+        Only to rows that have no message of this relation yet.
+        """
+        kind, width, k = int(labels), messages.shape[1], self.rates.shape[1]
+        start = self._at[kind] + relation * width
+        size = int(rows.max()) + 1 if len(rows) else 0
+        total = np.zeros((size, width + k))
+        for first in range(0, len(rows), _AT_ONCE):
+            few = slice(first, first + _AT_ONCE)
+            part = np.concatenate([messages[few], np.ones((len(messages[few]), k))], 1, dtype=np.float64)
+            if k:
+                rate = np.concatenate([self._rate[depth, start : start + width], self.rates[depth]])
+                part *= np.exp(-rate * gaps[few, None])
+            ones = np.ones(len(part)), rows[few], np.arange(len(part) + 1)
+            total += scipy.sparse.csr_array(ones, shape=(len(part), size)).T @ part
+        at = self._at[2 + kind] + relation * k
+        for number, block in enumerate(self.rows.blocks):
+            own = total[number << BITS : (number + 1) << BITS]
+            block[: len(own), depth, start : start + width] = own[:, :width]
+            block[: len(own), depth, at : at + k] = own[:, width:]

@@ -125,6 +125,8 @@ class _CombineEdges(torch.autograd.Function):
     def forward(ctx: Any, edges: Tensor, weight: Tensor, table: Tensor, factor: Tensor, incidence: Incidence) -> Tensor:
         ctx.save_for_backward(edges, weight, factor)
         ctx.incidence = incidence
+        if triton.can_combine(edges, weight, factor):
+            return triton.combine(edges, weight[0], table, factor, *incidence.end_index)
         out = sum_pairs(table, incidence.stacked_pairs)
         for block in _blocks(out, len(out)):
             each = _factors(factor, incidence, block)
@@ -140,6 +142,10 @@ class _CombineEdges(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (edges, weight, factor), incidence = ctx.saved_tensors, ctx.incidence
         grad = grad.contiguous()
+        if triton.can_combine(edges, weight, factor):
+            found = triton.combine_gradient(grad, edges, weight[0], factor, *incidence.end_index)
+            grad_edges, grad_weight, *grad_each = found
+            return grad_edges, grad_weight.unsqueeze(0).to(weight.dtype), *_by_end(grad, grad_each, incidence), None
         grad_edges, grad_weight = torch.empty_like(edges), torch.zeros_like(weight, dtype=_exact(weight))
         grad_each = [factor.new_empty(len(edges), factor.shape[1]) for _ in range(2)]
         for block in _blocks(grad, len(grad)):
@@ -160,10 +166,15 @@ class _CombineEdges(torch.autograd.Function):
                 for product, grad_factor in zip(products, grad_heads, strict=True):
                     grad_factor.copy_(_sum_by_head(product, grad_factor.shape[1]))
         grad_weight[:, :, weight.shape[2] // 3 :].neg_()
-        segments = incidence.end_segments
-        grad_table = torch.cat([sum_segments(grad, at) for at in segments])
-        sums = [sum_segments(every, at).neg_() for every, at in zip(grad_each, segments, strict=True)]
-        return grad_edges, grad_weight.to(weight.dtype), grad_table, torch.cat(sums), None
+        return grad_edges, grad_weight.to(weight.dtype), *_by_end(grad, grad_each, incidence), None
+
+
+def _by_end(grad: Tensor, grad_each: list[Tensor], incidence: Incidence) -> tuple[Tensor, Tensor]:
+    """The gradients of the table and of the factors: sums over the edges that start, and end, at each node."""
+    segments = incidence.end_segments
+    grad_table = torch.cat([sum_segments(grad, at) for at in segments])
+    sums = [sum_segments(every, at).neg_() for every, at in zip(grad_each, segments, strict=True)]
+    return grad_table, torch.cat(sums)
 
 
 def _factors(factor: Tensor, incidence: Incidence, block: slice) -> list[Tensor]:

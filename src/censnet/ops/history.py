@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from censnet.ops.caching import cached
-from censnet.ops.causal import Reads, TimedLists
 from censnet.ops.checks import check_shape
 from censnet.ops.incidence import Incidence
+from censnet.ops.timed_lists import Reads, TimedLists
 
 Ties = Literal["time", "row"]
 Relation = Literal["out", "in", "pair"]

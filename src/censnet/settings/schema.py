@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -14,6 +15,7 @@ from censnet.nn.kernels import KERNELS
 from censnet.nn.layers import Gate, GateInit, SelfWeight, Variant, letters
 from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
+from censnet.tasks.losses import RegressionLoss
 
 PRESETS = ("strong", "paper", "released")
 MOLECULE = "molecule"  # section of a preset for atoms and bonds of molecules
@@ -293,6 +295,11 @@ class TrainingSettings(_Settings):
     )
     warmup: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises linearly")
     max_grad_norm: float | None = Field(None, gt=0, description="gradient clipping: maximum norm; none does not clip")
+    regression_loss: RegressionLoss = Field(
+        "squared",
+        description="loss of numbers: squared errors, absolute ones, by which outliers count less, or huber, which is "
+        "squared up to one standard deviation",
+    )
     lp_penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
     lp_power: float = Field(2.0, ge=1, description="p of the l^p penalty")
     sampling: Literal["auto", "full", "neighbors", "proportional"] = Field(
@@ -352,7 +359,11 @@ class TrainingSettings(_Settings):
     negative_ratio: int = Field(
         1, ge=1, le=1000, description="negative sampling: pairs without a link for each masked link"
     )
-    monitor: str = Field("auto", description="validation metric of early stopping; auto is the usual one of the target")
+    monitor: str = Field(
+        "auto",
+        description="validation metric of early stopping; auto is the usual one of the target, mae for numbers with "
+        "absolute errors as loss",
+    )
     patience: int | None = Field(
         100,
         ge=1,
@@ -469,3 +480,11 @@ class Settings(_Settings):
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
     data: DataSettings = DataSettings()
+
+    def with_model(self, changes: Mapping[str, object]) -> Settings:
+        """The same with other values of some settings of the model, which are not checked again."""
+        return self.model_copy(update={"model": self.model.model_copy(update=changes)})
+
+    def with_training(self, changes: Mapping[str, object]) -> Settings:
+        """The same with other values of some settings of the training, which are not checked again."""
+        return self.model_copy(update={"training": self.training.model_copy(update=changes)})

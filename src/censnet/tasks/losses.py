@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +11,8 @@ from torch import Tensor
 
 from censnet.ops.checks import check_shape
 from censnet.tasks.targets import Target, output_slices
+
+RegressionLoss = Literal["squared", "absolute", "huber"]
 
 
 def row_loss(
@@ -19,6 +22,7 @@ def row_loss(
     weight: Tensor | None = None,
     class_weight: Sequence[Tensor | None] | None = None,
     censoring: Tensor | None = None,
+    regression_loss: RegressionLoss = "squared",
 ) -> Tensor:
     r"""The mean loss over all labeled entries of all columns, for each member. (n, M, w), (n, k) -> (M,)
 
@@ -26,9 +30,10 @@ def row_loss(
         L = \frac{\sum_{r, c} w_r\, a_{y_{rc}}\, \ell_c(o_{rc}, y_{rc})}{\sum_{r, c} w_r}
 
     over the rows r and columns c with a label: :math:`\ell` is the cross entropy of a sigmoid (binary) or of a softmax
-    (classes), or the squared error of the standardized number; of a censored number, which is known to lie on one side
-    of its label, a prediction on that side costs nothing. Class weights a are not in the denominator; those of
-    `balanced_class_weights` have mean 1 there. Without any labeled entry it is 0, and so is its gradient.
+    (classes), or the squared error of the standardized number, or another loss of it; of a censored number, which is
+    known to lie on one side of its label, a prediction on that side costs nothing. Class weights a are not in the
+    denominator; those of `balanced_class_weights` have mean 1 there. Without any labeled entry it is 0, and so is its
+    gradient.
 
     Args:
         targets: one for each column of the labels.
@@ -37,6 +42,7 @@ def row_loss(
         weight: (n, M), how much a row counts for a member, 0 not at all.
         class_weight: for each target, a weight for each class (two for binary), or None.
         censoring: (n, targets), -1 where a number is below its label, 1 where it is above, else 0; None if all are 0.
+        regression_loss: of the error of a standardized number, see `number_loss`.
     """
     check_shape("outputs", outputs, (None, None, sum(target.width for target in targets)), "(n, members, width)")
     check_shape("labels", labels, (len(outputs), len(targets)), "(n, targets)")
@@ -62,13 +68,28 @@ def row_loss(
                 error = x - y
                 if censoring is not None:
                     error = _one_sided(error, _take(censoring, columns).unsqueeze(1))
-                each.append((error.square() * there).sum(2))
+                each.append((number_loss(error, regression_loss) * there).sum(2))
     for column, (target, part) in enumerate(zip(targets, slices, strict=True)):
         if target.kind == "multiclass":
             each.append(_softmax_entropy(_take(outputs, part), labels[:, column], class_weight[column]))
     total = sum(each[1:], start=each[0])
     total = total.sum(0) if weight is None else (total * weight.to(total.dtype)).sum(0)
     return total / torch.where(count > 0, count, 1)
+
+
+def number_loss(error: Tensor, kind: RegressionLoss) -> Tensor:
+    r"""The loss of an error x: :math:`x^2`, \|x\|, or Huber's :math:`x^2` for \|x\| <= 1 and :math:`2 |x| - 1` beyond.
+
+    The squared error fits means, the absolute one medians, which outliers move less. Huber's is between the two.
+
+    >>> [number_loss(torch.tensor(3.0), kind).item() for kind in ("squared", "absolute", "huber")]
+    [9.0, 3.0, 5.0]
+    """
+    if kind == "squared":
+        return error.square()
+    if kind == "absolute":
+        return error.abs()
+    return 2 * F.huber_loss(error, torch.zeros_like(error), reduction="none")
 
 
 def label_count(labels: Tensor, weight: Tensor | None = None) -> Tensor:

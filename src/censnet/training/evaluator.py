@@ -19,7 +19,7 @@ from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.normalization import by_head
-from censnet.tasks.losses import label_count, row_loss
+from censnet.tasks.losses import RegressionLoss, label_count, row_loss
 from censnet.tasks.metrics import (
     METRICS,
     MONITORS,
@@ -109,10 +109,17 @@ class Evaluator:
         task_data: graph, labels and split. Of a GraphSet, `task_data.only(part)` is enough.
         part: train, validation or test.
         metrics: the metrics to compute; None is all.
+        regression_loss: of numbers, in the metric `loss`.
     """
 
-    def __init__(self, task_data: TaskData, part: str, metrics: set[str] | None = None) -> None:
-        self.task_data, self.part, self.metrics = task_data, part, metrics
+    def __init__(
+        self,
+        task_data: TaskData,
+        part: str,
+        metrics: set[str] | None = None,
+        regression_loss: RegressionLoss = "squared",
+    ) -> None:
+        self.task_data, self.part, self.metrics, self.regression_loss = task_data, part, metrics, regression_loss
         self.rows: dict[str, Tensor] = {}  # level -> samples of the part for any member
         self.own: dict[str, list[Tensor]] = {}  # level -> of these, those of each member
         self.labels: dict[str, Tensor] = {}
@@ -162,7 +169,8 @@ class Evaluator:
                 censoring = self.censoring[level][mine] if level in self.censoring else None
                 limits = None if censoring is None else censoring.numpy()
                 scores = score(targets, output.numpy(), labels.numpy(), self.metrics, limits)
-                scores["loss"] = float(row_loss(targets, output.unsqueeze(1), labels, censoring=censoring))
+                output = output.unsqueeze(1)
+                scores["loss"] = float(row_loss(targets, output, labels, None, None, censoring, self.regression_loss))
                 found[member][level] = scores
         return found
 
@@ -179,7 +187,8 @@ class Evaluator:
             some, counts = labels[part], mine[part]
             values = by_head(chunk.compute().float().cpu(), members)
             limits = None if censoring is None else censoring[part]
-            loss += row_loss(targets, values, some, counts, censoring=limits) * label_count(some, counts)
+            of_chunk = row_loss(targets, values, some, counts, None, limits, self.regression_loss)
+            loss += of_chunk * label_count(some, counts)
             of_member = (condense(targets, x.numpy(), some.numpy()) for x in values.unbind(1))
             condensed.append(np.stack(list(of_member), axis=1))
             start = part.stop
@@ -239,12 +248,15 @@ def score_split(task_data: TaskData, outputs: Mapping[str, RowOutputs]) -> dict[
     return {part: scores for part, scores in found.items() if scores}
 
 
-def choose_monitor(asked: str, task_data: TaskData, evaluator: Evaluator | None) -> str:
+def choose_monitor(
+    asked: str, task_data: TaskData, evaluator: Evaluator | None, regression_loss: RegressionLoss = "squared"
+) -> str:
     """The validation metric that selects the best epoch; the loss where the labels do not define it."""
     kinds = {target.kind for target in task_data.targets} | ({"link"} if task_data.links is not None else set())
     known = {"loss", *(metric for kind in kinds for metric in METRICS[kind])}
     if asked == "auto":
         asked = MONITORS[kinds.pop()] if len(kinds) == 1 else "loss"
+        asked = "mae" if asked == "rmse" and regression_loss == "absolute" else asked
     if asked not in known:
         raise SettingsError(f"training.monitor is {asked!r}, expected auto or one of {', '.join(sorted(known))}")
     if evaluator is None or evaluator.defines(asked):

@@ -34,6 +34,10 @@ class Objective:
             raise SettingsError(
                 f"training.imbalance is {settings.imbalance!r}, expected none: no target here has classes"
             )
+        if settings.regression_loss != "squared" and not any(target.is_number for target in task_data.targets):
+            raise SettingsError(
+                f"training.regression_loss is {settings.regression_loss!r}, expected squared: no target is a number"
+            )
         self.class_weight = _class_weights(task_data) if settings.imbalance == "weights" else {}
         self.soft_labels = _SoftLabels.of(task_data)
 
@@ -60,11 +64,11 @@ class Objective:
         censoring = batch.censoring.get(level)
         if isinstance(outputs, Tensor):
             chosen = by_head(outputs.index_select(0, batch.rows[level]).float(), members)
-            return row_loss(targets, chosen, labels, weight, class_weight, censoring)
+            return row_loss(targets, chosen, labels, weight, class_weight, censoring, self.settings.regression_loss)
 
         def loss_of(chunk: ChunkedOutputs, labels: Tensor, weight: Tensor | None, limits: Tensor | None) -> Tensor:
             values = by_head(chunk.compute().float(), members)
-            return row_loss(targets, values, labels, weight, class_weight, limits)
+            return row_loss(targets, values, labels, weight, class_weight, limits, self.settings.regression_loss)
 
         total, count = torch.zeros(members, device=labels.device), label_count(labels, weight)
         start = 0

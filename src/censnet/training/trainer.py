@@ -123,8 +123,10 @@ class Trainer:
         self.steps = len(self._plan(0))
         self.evaluator = None
         if self.task_data.has("validation"):
-            self.evaluator = Evaluator(self.task_data.only("validation"), "validation")
-        self.monitor = choose_monitor(settings.monitor, self.task_data, self.evaluator)
+            part = self.task_data.only("validation")
+            self.evaluator = Evaluator(part, "validation", regression_loss=settings.regression_loss)
+        loss = settings.regression_loss
+        self.monitor = choose_monitor(settings.monitor, self.task_data, self.evaluator, loss)
         if self.evaluator is not None:
             self.evaluator.metrics = {self.monitor}
         patience = None if self.evaluator is None else settings.patience

