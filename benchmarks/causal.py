@@ -1,13 +1,17 @@
-"""Sums over the past against an undirected edge propagation, and events for each second of a stream; on one CPU thread.
+"""Sums over the past against an undirected edge propagation, and events for each second of a stream.
 
-`python -m benchmarks.causal`; record: benchmarks/results/causal.json.
+`python -m benchmarks.causal` on one CPU thread, record: benchmarks/results/causal.json;
+`python -m benchmarks.causal --device cuda` the sums on a GPU, record: benchmarks/results/causal_gpu.json.
 """
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,34 +21,43 @@ from benchmarks.records import take_turns, write_record
 from censnet.cli.options import keep_heap
 from censnet.nn import CausalEncoder, CausalStream
 from censnet.ops import Incidence, propagate_edges
-from censnet.ops.causal import prefix_sums
+from censnet.ops.causal import decayed_sums, prefix_sums
 from censnet.ops.history import History
 
 WIDTH, HIDDEN, EVENTS = 32, 64, 20_000
 MOST_OF_STAR = 2.0  # times the same edges spread over many nodes
+MOST_OF_PEER, MOST_OF_GROWTH = 4.0, 12.0  # times the propagation of 10 M edges on a GPU, and for ten times the edges
 LEAST_EVENTS = 2_000  # for each second
 
 
-def history(num_edges: int, star: bool) -> History:
+def history(num_edges: int, star: bool, device: str = "cpu") -> History:
     """Edges between a tenth as many nodes at random times; of a star, all leave one node."""
     generator = torch.Generator().manual_seed(0)
     ends = torch.randint(num_edges // 10, (2, num_edges), generator=generator)
     ends[0] *= not star
     times = torch.rand(num_edges, generator=generator, dtype=torch.float64) * num_edges
-    return History(Incidence(ends, num_edges // 10), times)
+    return History(Incidence(ends.to(device), num_edges // 10), times.to(device))
 
 
-def step(past: History) -> Callable[[], object]:
-    """Forward and backward of the sums at both ends of each edge, over the edges that leave them."""
-    reads, messages = past.reads("out"), torch.randn(len(past.times), WIDTH, requires_grad=True)
-    given = torch.randn(len(reads), WIDTH)
+def step(past: History, rates: int = 0) -> Callable[[], object]:
+    """Forward and backward of the sums at both ends of each edge, over the edges that leave them; they may decay."""
+    reads, device = past.reads("out"), past.times.device
+    messages = torch.randn(len(past.times), WIDTH, device=device, requires_grad=True)
+    given = torch.randn(len(reads), WIDTH, device=device)
+    if rates:
+        rate = torch.full((rates,), 1e-6, device=device, requires_grad=True)
+        return lambda: torch.autograd.grad(decayed_sums(messages, rate, reads), (messages, rate), given)
     return lambda: torch.autograd.grad(prefix_sums(messages, reads), messages, given)
 
 
 def peer(incidence: Incidence) -> Callable[[], object]:
     """Forward and backward of an undirected edge propagation."""
-    edges = torch.randn(incidence.num_edges, WIDTH, requires_grad=True)
-    weight, given = torch.rand(incidence.num_nodes), torch.randn(incidence.num_edges, WIDTH)
+    device = incidence.ends.device
+    edges = torch.randn(incidence.num_edges, WIDTH, device=device, requires_grad=True)
+    weight, given = (
+        torch.rand(incidence.num_nodes, device=device),
+        torch.randn(incidence.num_edges, WIDTH, device=device),
+    )
     return lambda: torch.autograd.grad(propagate_edges(edges, weight, incidence), edges, given)
 
 
@@ -70,6 +83,54 @@ def measure_scan(sizes: tuple[int, ...] = (10**5, 10**6)) -> dict[str, dict[str,
     return rows
 
 
+def measure_gpu(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> dict[str, dict[str, float]]:
+    """Milliseconds of each step, and the seconds before it: sorting, and compiling where a kernel is new."""
+    from triton.testing import do_bench
+
+    rows = dict[str, dict[str, float]]()
+    for num_edges in sizes:
+        spread, row = history(num_edges, False, "cuda"), dict[str, float]()
+        star = history(num_edges, True, "cuda")
+        work: dict[str, Callable[[], Callable[[], object]]] = {
+            "propagate_edges": partial(peer, spread.incidence),
+            "scan": partial(step, spread),
+            "star": partial(step, star),
+            "scan with decay": partial(step, spread, rates=2),
+            "star with decay": partial(step, star, rates=2),
+        }
+        for name, make in work.items():
+            start = time.perf_counter()
+            one = make()
+            one()
+            torch.cuda.synchronize()
+            row[f"{name}: sorted once and first pass, s"] = time.perf_counter() - start
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            row[f"{name}, ms"] = float(do_bench(one, warmup=100, rep=400, return_mode="median"))
+            row[f"{name}: GiB above inputs"] = (torch.cuda.max_memory_allocated() - before) / 2**30
+        row["x propagate_edges"] = row["scan, ms"] / row["propagate_edges, ms"]
+        row["star x spread"] = row["star, ms"] / row["scan, ms"]
+        rows[f"{num_edges:.0e} edges"] = row
+        torch.cuda.empty_cache()
+    return rows
+
+
+def report_gpu() -> None:
+    """Measure on a GPU, print, and write the record."""
+    rows = measure_gpu()
+    for name, row in rows.items():
+        print(name, ", ".join(f"{key} {value:,.4g}" for key, value in row.items()))
+    each = [row["scan, ms"] for row in rows.values()]
+    growth = max(more / less for less, more in itertools.pairwise(each))
+    last = rows["1e+07 edges"]["x propagate_edges"]
+    print(f"10 M edges take {last:.2f} times propagate_edges; must be at most {MOST_OF_PEER}")
+    print(f"ten times the edges take at most {growth:.2f} times as long; must be at most {MOST_OF_GROWTH}")
+    print(f"a star of 1 M takes {rows['1e+06 edges']['star x spread']:.2f} times spread edges; must be at most 2")
+    write_record(
+        "causal_gpu", {"scan": rows}, torch.cuda.get_device_name(), "python -m benchmarks.causal --device cuda"
+    )
+
+
 def measure_stream() -> dict[str, Any]:
     """Events for each second of processor time, latencies, and bytes of state for each node and layer."""
     torch.manual_seed(0)
@@ -93,6 +154,11 @@ def measure_stream() -> dict[str, Any]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    if parser.parse_args().device == "cuda":
+        report_gpu()
+        return
     keep_heap()
     torch.set_num_threads(1)
     rows, stream = measure_scan(), measure_stream()

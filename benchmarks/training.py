@@ -98,8 +98,7 @@ def molecules_per_second(prepared: Prepared, steps: int, warm: int = 5) -> float
 def make(prepared: Prepared) -> Model:
     """The network of a training, from its seed."""
     torch.manual_seed(prepared.settings.seed)
-    graph = prepared.task_data.graph
-    return build_model(graph.node_width, graph.edge_width, prepared.targets, prepared.settings.model)
+    return build_model(prepared.task_data.shape, prepared.settings.model)
 
 
 def measure_loop(epochs: int, rounds: int) -> dict[str, Any]:

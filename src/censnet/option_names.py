@@ -28,6 +28,9 @@ ARGUMENTS = {
     "--coverage": "coverage",
     "--cost": "cost",
     "--recall": "recall",
+    "--history": "history",
+    "--number": "number",
+    "--state": "state",
 }
 FLAGS = ContextVar("flags", default=False)  # whether messages are for the command line
 

@@ -39,12 +39,7 @@ class NodeCensNet(nn.Module):
     options_of = CensNet
 
     def __init__(
-        self,
-        graph: Graph,
-        out_width: int,
-        input_dropout: float = 0.0,
-        released_edges: bool = False,
-        **options: Any,
+        self, graph: Graph, out_width: int, input_dropout: float = 0.0, released_edges: bool = False, **options: Any
     ) -> None:
         super().__init__()
         self.input_dropout, self.released_edges = input_dropout, released_edges

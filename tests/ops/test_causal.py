@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from censnet.ops import causal, scan, textbook
+from censnet.ops import scan, textbook
 from censnet.ops.causal import TimedLists, decayed_sums, prefix_sums
 from censnet.ops.history import History
 from censnet.ops.incidence import Incidence
@@ -70,8 +70,8 @@ def keys_of(incidence: Incidence, relation: str) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("ties", ["time", "row"])
 @pytest.mark.parametrize("size", [1, 7, 1 << 13])
 def test_sums_over_the_past_are_the_dense_masks(ties: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(causal.BLOCK, "cpu", size)
-    monkeypatch.setattr(scan, "CHUNK", 2 + size % 62)
+    monkeypatch.setitem(scan.BLOCK, "cpu", size)
+    monkeypatch.setitem(scan.CHUNK, "cpu", 2 + size % 62)
     for seed in range(SAMPLES // 6):
         sample = timed(1000 * size + seed)
         rate = torch.tensor([0.3, 2.0], dtype=torch.float64)

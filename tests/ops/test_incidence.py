@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 import torch
 from hypothesis import given
@@ -13,55 +15,38 @@ from censnet.ops import textbook
 from censnet.ops.incidence import Incidence
 from censnet.ops.segments import LONGEST, Segments
 
+
+class ByHand(NamedTuple):
+    """A small graph, its incidence matrix and its degrees."""
+
+    ends: list[list[int]]
+    matrix: list[list[int]]
+    node_degree: list[int]
+    edge_degree: list[int]
+    multiplicity: list[int]
+    edge_count: list[int]
+
+
 BY_HAND = {
-    "path": {
-        "ends": [[0, 1], [1, 2]],
-        "T": [[1, 0], [1, 1], [0, 1]],
-        "node_degree": [2, 3, 2],
-        "edge_degree": [2, 2],
-        "multiplicity": [1, 1],
-        "edge_count": [1, 2, 1],
-    },
-    "triangle": {
-        "ends": [[0, 1, 2], [1, 2, 0]],
-        "T": [[1, 0, 1], [1, 1, 0], [0, 1, 1]],
-        "node_degree": [3, 3, 3],
-        "edge_degree": [3, 3, 3],
-        "multiplicity": [1, 1, 1],
-        "edge_count": [2, 2, 2],
-    },
-    "star": {
-        "ends": [[0, 0, 3], [1, 2, 0]],
-        "T": [[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
-        "node_degree": [4, 2, 2, 2],
-        "edge_degree": [3, 3, 3],
-        "multiplicity": [1, 1, 1],
-        "edge_count": [3, 1, 1, 1],
-    },
-    "two parallel edges and one more": {
-        "ends": [[0, 1, 1], [1, 0, 2]],
-        "T": [[1, 1, 0], [1, 1, 1], [0, 0, 1]],
-        "node_degree": [2, 3, 2],
-        "edge_degree": [3, 3, 3],
-        "multiplicity": [2, 2, 1],
-        "edge_count": [2, 3, 1],
-    },
-    "a loop, an edge, an isolated node": {
-        "ends": [[0, 0], [0, 1]],
-        "T": [[1, 1], [0, 1], [0, 0]],
-        "node_degree": [2, 2, 1],
-        "edge_degree": [2, 2],
-        "multiplicity": [1, 1],
-        "edge_count": [2, 1, 0],
-    },
-    "two loops at one node": {
-        "ends": [[1, 1], [1, 1]],
-        "T": [[0, 0], [1, 1]],
-        "node_degree": [1, 1],
-        "edge_degree": [2, 2],
-        "multiplicity": [2, 2],
-        "edge_count": [0, 2],
-    },
+    "path": ByHand([[0, 1], [1, 2]], [[1, 0], [1, 1], [0, 1]], [2, 3, 2], [2, 2], [1, 1], [1, 2, 1]),
+    "triangle": ByHand(
+        [[0, 1, 2], [1, 2, 0]], [[1, 0, 1], [1, 1, 0], [0, 1, 1]], [3, 3, 3], [3, 3, 3], [1, 1, 1], [2, 2, 2]
+    ),
+    "star": ByHand(
+        [[0, 0, 3], [1, 2, 0]],
+        [[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [4, 2, 2, 2],
+        [3, 3, 3],
+        [1, 1, 1],
+        [3, 1, 1, 1],
+    ),
+    "two parallel edges and one more": ByHand(
+        [[0, 1, 1], [1, 0, 2]], [[1, 1, 0], [1, 1, 1], [0, 0, 1]], [2, 3, 2], [3, 3, 3], [2, 2, 1], [2, 3, 1]
+    ),
+    "a loop, an edge, an isolated node": ByHand(
+        [[0, 0], [0, 1]], [[1, 1], [0, 1], [0, 0]], [2, 2, 1], [2, 2], [1, 1], [2, 1, 0]
+    ),
+    "two loops at one node": ByHand([[1, 1], [1, 1]], [[0, 0], [1, 1]], [1, 1], [2, 2], [2, 2], [0, 2]),
 }
 
 
@@ -81,22 +66,22 @@ def bag(segments: Segments, values: Tensor, row: int) -> list[int]:
 
 
 @pytest.fixture(params=BY_HAND)
-def case(request: pytest.FixtureRequest) -> dict[str, list]:
+def case(request: pytest.FixtureRequest) -> ByHand:
     return BY_HAND[request.param]
 
 
 @pytest.fixture
-def incidence(case: dict[str, list]) -> Incidence:
-    return Incidence(torch.tensor(case["ends"]), num_nodes=len(case["T"]))
+def incidence(case: ByHand) -> Incidence:
+    return Incidence(torch.tensor(case.ends), num_nodes=len(case.matrix))
 
 
 @pytest.mark.parametrize("name", ["node_degree", "edge_degree", "multiplicity", "edge_count"])
-def test_degrees_by_hand(name: str, case: dict[str, list], incidence: Incidence) -> None:
-    assert getattr(incidence, name).tolist() == case[name]
+def test_degrees_by_hand(name: str, case: ByHand, incidence: Incidence) -> None:
+    assert getattr(incidence, name).tolist() == getattr(case, name)
 
 
-def test_gather_and_scatter_by_hand(case: dict[str, list], incidence: Incidence) -> None:
-    T = torch.tensor(case["T"], dtype=torch.float64)
+def test_gather_and_scatter_by_hand(case: ByHand, incidence: Incidence) -> None:
+    T = torch.tensor(case.matrix, dtype=torch.float64)
     torch.testing.assert_close(textbook.incidence_matrix(incidence.ends, incidence.num_nodes), T)
     torch.testing.assert_close(incidence.gather(torch.eye(len(T), dtype=torch.float64)), T.t())
     torch.testing.assert_close(incidence.scatter(torch.eye(T.shape[1], dtype=torch.float64)), T)

@@ -11,7 +11,7 @@ from censnet.ops.scan import ScanPlan
 
 @pytest.mark.parametrize("chunk", [2, 3, 64])
 def test_scan_is_the_recurrence_of_each_list(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "CHUNK", chunk)
+    monkeypatch.setitem(scan.CHUNK, "cpu", chunk)
     generator = torch.Generator().manual_seed(chunk)
     for _ in range(5):
         lengths = torch.randint(0, 40, (6,), generator=generator)

@@ -110,7 +110,7 @@ def test_the_penalty_of_graph_regression_is_added_to_the_squared_error():
     prepared = prepare(data, "graph:weight", "paper", settings, 0)
     torch.manual_seed(0)
     graph, task_data, model = prepared.task_data.graph, prepared.task_data, prepared.settings.model
-    network = build_model(graph.node_width, graph.edge_width, task_data.targets, model)
+    network = build_model(task_data.shape, model)
     batch = graph.batch(torch.arange(8))
     step = Batch(batch, {"graph": torch.arange(8)}, {"graph": task_data.labels["graph"][:8]})
     outputs = network(batch)
@@ -124,8 +124,7 @@ def test_each_member_is_penalized_for_its_own_weights_alone():
     task_data = prepare(payments(), "node:vip", "paper", quick(), 0).task_data
     task_data = replace(task_data, parts={"node": task_data.parts["node"].expand(-1, 3)})
     settings = make_settings("paper", "node", quick(training__lp_penalty=0.1))
-    widths = task_data.graph.node_width, task_data.graph.edge_width
-    network = stack_members([build_model(*widths, task_data.targets, settings.model) for _ in range(3)])
+    network = stack_members([build_model(task_data.shape, settings.model) for _ in range(3)])
     network.eval()
     rows = {"node": torch.arange(5)}
     batch = Batch(task_data.graph, rows, {"node": task_data.labels["node"][:5]})
@@ -249,8 +248,7 @@ def test_class_weights_make_the_rare_class_count_as_much_as_the_others():
     assert 0.02 < rare.mean() < 0.2
     prepared = prepare(data, "edge:fraud", "strong", quick(training__imbalance="weights"), 0)
     task_data = prepared.task_data
-    widths = task_data.graph.node_width, task_data.graph.edge_width
-    network = build_model(*widths, task_data.targets, prepared.settings.model)
+    network = build_model(task_data.shape, prepared.settings.model)
     (weights,) = Objective(task_data, prepared.settings.training, network).class_weight["edge"]
     labels = task_data.labels["edge"][task_data.parts["edge"][:, 0] == 0, 0]
     counts = torch.tensor([float((labels == code).sum()) for code in (0, 1)])

@@ -14,7 +14,7 @@ from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
-from censnet.settings.build import build_model
+from censnet.settings.build import TaskShape, build_model
 from censnet.settings.presets import RENAMED, make_settings, setting_names
 from censnet.settings.schema import DataSettings, ModelSettings, Settings, TrainingSettings
 from censnet.tasks.targets import Target
@@ -81,7 +81,7 @@ def test_the_model_of_a_preset_is_that_of_table_1_to_the_bit(preset, method):
     labels = pd.Series(["a", "b", "c", "a", "b"])
     target = Target.fit(labels, "node", "about", torch.arange(5), "multiclass")
     torch.manual_seed(3)
-    model = build_model(7, 3, [target], settings.model)
+    model = build_model(TaskShape(7, 3, [target]), settings.model)
     options = {name: value for name, value in spec.recipe.options.items() if name != "released_edges"}
     classifier = build_node_model("censnet", graph, 3, options, seed=3)
     answer = model.eval()(graph).by_level["node"]

@@ -75,7 +75,7 @@ def test_the_probability_of_the_likeliest_of_many_classes_is_its_share_of_right_
     sure = p.max(1)
     for low, high in ((0, 0.55), (0.55, 0.7), (0.7, 1)):
         inside = (sure >= low) & (sure < high)
-        assert abs(sure[inside].mean() - (fresh.argmax(1) == labels)[inside].mean()) < 0.03
+        assert abs(sure[inside].mean() - (fresh.argmax(1) == labels)[inside].mean()) < 0.05
     rest = np.sort(p, axis=1)[:, :-1]
     plain = np.sort(softmax(found.model_copy(update={"method": "isotonic"})(torch.from_numpy(fresh)).numpy(), 1), 1)[
         :, :-1

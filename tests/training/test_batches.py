@@ -18,8 +18,7 @@ def prepared() -> Prepared:
 
 
 def make(prepared: Prepared) -> Model:
-    graph = prepared.task_data.graph
-    return build_model(graph.node_width, graph.edge_width, prepared.targets, prepared.settings.model)
+    return build_model(prepared.task_data.shape, prepared.settings.model)
 
 
 @pytest.mark.parametrize(("memory", "expected"), [(2**30, "full"), (2**14, "neighbors")])
@@ -35,8 +34,7 @@ def test_sampling_that_is_set_is_not_overruled(prepared: Prepared) -> None:
 
 def test_links_need_the_full_graph() -> None:
     linked = prepare(payments(), "link", "strong", quick())
-    graph = linked.task_data.graph
-    model = build_model(graph.node_width, graph.edge_width, [], linked.settings.model, link=True)
+    model = build_model(linked.task_data.shape, linked.settings.model)
     assert choose_sampling(linked.task_data, linked.settings.training, model, 1).sampling == "full"
 
 

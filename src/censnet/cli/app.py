@@ -21,6 +21,7 @@ from censnet.cli.messages import FAILED, INTERRUPTED, echo, failed, report_error
 from censnet.cli.predict import embed, evaluate, predict
 from censnet.cli.report import report
 from censnet.cli.settings import settings
+from censnet.cli.stream import stream
 from censnet.cli.train import train
 
 NAMES = {"int": "N", "float": "X", "str": "TEXT", "path": "PATH"}  # Python's name of a type -> placeholder in the help
@@ -139,5 +140,18 @@ def main(
     """Co-embed the nodes and edges of graphs."""
 
 
-for command in (train, predict, embed, evaluate, compare, explain, report, settings, inspect, datasets, reproduce):
+for command in (
+    train,
+    predict,
+    stream,
+    embed,
+    evaluate,
+    compare,
+    explain,
+    report,
+    settings,
+    inspect,
+    datasets,
+    reproduce,
+):
     app.command()(command)

@@ -65,6 +65,10 @@ def predict(
         ),
     ] = True,
     coverage: Coverage = None,
+    history: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
+    ] = None,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
@@ -78,7 +82,7 @@ def predict(
     check_outputs([path for path in paths.values() if path is not None], trained, source, pairs)
     found = predict_levels(
         trained, source, list(paths), keep=keep.value, pairs=pairs, top=top, strict=strict, device=device,
-        progress=True, known_labels=known_labels, coverage=coverage,
+        progress=True, known_labels=known_labels, coverage=coverage, history=history,
     )  # fmt: skip
     if to is None:
         echo_table(to_csv(next(iter(found.values())), "predictions"))
@@ -236,7 +240,9 @@ def predict_levels(
     from censnet.data.tables.files import read_table
 
     scored = None if pairs is None else read_table(pairs, list(run.schema.edges.keys.values()))
-    dataset = run.read(data, strict=strict)
+    dataset = run.read(data, strict=strict) if options.get("history") is None else data
+    if options.get("history") is not None:
+        options["strict"] = strict
     return {level: run.predict(dataset, level, pairs=scored, **options) for level in levels}
 
 

@@ -279,6 +279,11 @@ def find_roles(overrides: Mapping[str, str] | None, schema: Schema | None) -> di
     return found
 
 
+def tables_of(data: object, schema: Schema) -> Tables:
+    """The tables of data, as `load_data` takes them to read them by a schema."""
+    return _as_tables(data, find_roles(None, schema))
+
+
 def suggest_targets(data: object, column: str) -> list[str]:
     """Targets that a column without a level may mean: `edge:amount` for `amount`, if the table of edges has it.
 

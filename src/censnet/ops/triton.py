@@ -28,7 +28,7 @@ def is_available(table: Tensor) -> bool:
     return kernels is not None and table.is_cuda and table.numel() > 0
 
 
-def _columns(width: int) -> int:
+def tile_columns(width: int) -> int:
     return min(1 << (width - 1).bit_length(), 256)
 
 
@@ -38,20 +38,20 @@ def _launch(
     """Run `programs` programs for each block of channels; each has `entries` rows in flight."""
     width = like.shape[1]
     with torch.cuda.device(like.device):
-        kernel[(programs, -(-width // _columns(width)))](
+        kernel[(programs, -(-width // tile_columns(width)))](
             *arguments,
             WIDTH=width,
             DOUBLE=like.dtype == torch.float64,
-            COLUMNS=_columns(width),
+            COLUMNS=tile_columns(width),
             ENTRIES=entries,
             num_warps=warps,
             **meta,
         )
 
 
-def _entries(width: int, elements: int, most: int = 1024) -> int:
+def tile_rows(width: int, elements: int, most: int = 1024) -> int:
     """How many rows fill a tile of so many numbers. The sizes asked for below were the fastest on an H200."""
-    return max(1, min(elements // _columns(width), most))
+    return max(1, min(elements // tile_columns(width), most))
 
 
 def sum_segments(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
@@ -59,7 +59,7 @@ def sum_segments(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | 
     out = table.new_empty(len(offset) - 1, table.shape[1])
     if len(out):
         elements, warps = (512, 2) if table.dtype.itemsize >= 4 else (256, 1)
-        entries = _entries(table.shape[1], elements, most=32)
+        entries = tile_rows(table.shape[1], elements, most=32)
         _launch(kernels.sum_segments, len(out), (table, index, offset, weight, out), table, entries, warps)
     return out
 
@@ -71,7 +71,7 @@ def sum_pairs(
     edges, width = len(index) // 2, table.shape[1]
     out = table.new_empty(edges, width)
     if edges:
-        entries, heads = _entries(width, 1024), 1 if own_weight is None else own_weight.shape[1]
+        entries, heads = tile_rows(width, 1024), 1 if own_weight is None else own_weight.shape[1]
         arguments = (table, index, weight, own, own_weight, out, edges)
         _launch(kernels.sum_pairs, -(-edges // entries), arguments, table, entries, 1, HEADS=heads)
     return out
@@ -97,7 +97,7 @@ def node_product(
     nodes, width = x.shape
     out = x.new_empty(len(offset) - 1, width)
     arguments = (x, w, other, edge, offset, segment, left, right, out, nodes)
-    entries = _entries(width, 512, most=32)
+    entries = tile_rows(width, 512, most=32)
     _launch(kernels.node_product, len(out), arguments, x, entries, 1, HEADS=w.shape[1], INCIDENT=incident)
     return out
 
@@ -125,7 +125,7 @@ def row_dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
 def _launch_dots(kernel: Any, arguments: tuple[Any, ...], like: Tensor, out: Tensor, **meta: bool) -> None:
     """One program for each head of some rows, or for some channels where each is a head: a sum needs all of a head."""
     (rows, heads), width = out.shape, like.shape[1]
-    columns = _columns(width) if heads == width else 1 << (width // heads - 1).bit_length()
+    columns = tile_columns(width) if heads == width else 1 << (width // heads - 1).bit_length()
     entries = max(1, 1024 // columns)
     if rows:
         with torch.cuda.device(like.device):
@@ -167,14 +167,16 @@ def combine_gradient(
     """The gradients of the edges and of the three matrices; grad . h W_1 and grad . h W_4 of each edge and head."""
     tiles = -(-len(edges) // COMBINED_EDGES)
     programs = min(tiles, 4 * torch.cuda.get_device_properties(edges.device).multi_processor_count)
-    of_edges = torch.empty_like(edges, memory_format=torch.contiguous_format)
-    of_weight = weight.new_empty(programs, *weight.shape, dtype=torch.float32)
+    edges, factor, sizes = edges.contiguous(), factor.contiguous(), _sizes(weight, factor)
+    of_edges, of_weight = torch.empty_like(edges), weight.new_empty(programs, *weight.shape, dtype=torch.float32)
     first, second = factor.new_empty(2, len(edges), factor.shape[1])
-    arguments = grad, edges.contiguous(), weight, factor.contiguous(), start, end, of_edges, of_weight, first, second
+    ends, counts = (start, end), (len(edges), len(factor) // 2)
     with torch.cuda.device(edges.device):
-        directed_kernels.combine_gradient[(programs,)](
-            *arguments, len(edges), len(factor) // 2, **_sizes(weight, factor), TILES=-(-tiles // programs),
-            num_warps=4 if weight.numel() <= 3 * 32 * 32 else 8,
+        directed_kernels.combine_row_gradient[(tiles,)](
+            grad, edges, weight, factor, *ends, of_edges, first, second, *counts, **sizes, num_warps=4
+        )  # fmt: skip
+        directed_kernels.combine_weight_gradient[(programs,)](
+            grad, edges, factor, *ends, of_weight, *counts, **sizes, TILES=-(-tiles // programs), num_warps=4
         )  # fmt: skip
     return of_edges, of_weight.sum(0), first, second
 

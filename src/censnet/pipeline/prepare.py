@@ -26,8 +26,9 @@ from censnet.ops.pairs import find_bipartition
 from censnet.option_names import column_option
 from censnet.pipeline.causal import resolve_causal
 from censnet.pipeline.ego_marks import resolve_ego_marks
-from censnet.pipeline.resolve import resolve_recipes, section_of
+from censnet.pipeline.resolve import resolve_recipes
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
+from censnet.pipeline.user_settings import section_of
 from censnet.settings.build import has_ordered_links
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import DataSettings, Settings

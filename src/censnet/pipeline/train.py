@@ -23,8 +23,8 @@ from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
 from censnet.option_names import name_option, resume_option
 from censnet.pipeline.prepare import Prepared, describe_times, find_leaks, prepare
-from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.results import make_run
+from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
 from censnet.runs.config import MAX_MEMBERS, TrainingStart
 from censnet.runs.directory import (
     CHECKPOINT,

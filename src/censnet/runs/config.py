@@ -14,6 +14,7 @@ from censnet.errors import quote
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.selection.candidates import SelectionRecord
+from censnet.settings.build import TaskShape
 from censnet.settings.presets import setting_names, values_of
 from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
@@ -237,6 +238,14 @@ class RunConfig(BaseModel):
     findings: list[str] = Field(default_factory=list, max_length=100)
     provenance: Provenance
     files: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def shape(self) -> TaskShape:
+        """What the models of the run are built for."""
+        return TaskShape(
+            self.node_width, self.edge_width, self.targets, self.link, self.node_features, self.widths,
+            self.label_delay, self.graph_width, self.odd_width,
+        )  # fmt: skip
 
     @property
     def gates_frozen(self) -> bool:

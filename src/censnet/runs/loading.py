@@ -75,18 +75,7 @@ def _describe_model(config: RunConfig, path: Path) -> Model:
     """A model of a run, without memory for its tensors."""
     try:
         with torch.device("meta"):
-            return build_model(
-                config.node_width,
-                config.edge_width,
-                config.targets,
-                config.settings.model,
-                link=config.link,
-                node_features=config.node_features,
-                widths=config.widths,
-                label_delay=config.label_delay,
-                graph_width=config.graph_width,
-                odd_width=config.odd_width,
-            )
+            return build_model(config.shape, config.settings.model)
     except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise RunError(f"{path / CONFIG} describes no model: {_line(error)}") from None
 

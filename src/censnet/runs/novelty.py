@@ -297,10 +297,11 @@ def _columns_of(fitted: TableSchema, offset: int, width: int) -> Iterator[tuple[
 def watched(model: Model, watch: Watch | None) -> Iterator[dict[str, list[Tensor]]]:
     """While a model infers, level -> what `watch` makes of the embeddings that its heads read, batch by batch.
 
-    A node has its own embedding, an edge its own beside the sum of those of its nodes, a graph the pooled vector.
+    A node has its own embedding, an edge its own beside the sum of those of its nodes, a graph the pooled vector. Of a
+    causal model the embedding of an edge has its nodes in it, as of just before it: what they are later is no matter.
     """
     found: dict[str, list[Tensor]] = {}
-    hooks = []
+    hooks, causal = [], getattr(model.encoder, "reads_times", False)
 
     def listen(level: str, head: torch.nn.Module) -> None:
         def hook(_: object, inputs: tuple[Tensor, Tensor, Graph], __: object) -> None:
@@ -308,6 +309,8 @@ def watched(model: Model, watch: Watch | None) -> Iterator[dict[str, list[Tensor
             edges = model.even_edges(edges) if head.reads_odd else edges
             if isinstance(head, GraphHead):
                 rows = head.embed(nodes, edges, graph)
+            elif causal and level == "edge":
+                rows = edges
             elif nodes.layout != torch.strided:
                 rows = nodes.to_dense() if level == "node" else edges
             else:

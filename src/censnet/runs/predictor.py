@@ -15,7 +15,7 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.console import counting
 from censnet.data.dataset import Dataset
-from censnet.data.load import given_smiles, load_data
+from censnet.data.load import given_smiles, load_data, tables_of
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import ArgumentError, DataError, RunError, quote
@@ -31,6 +31,7 @@ from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.explain import Explained, PartNames, explanation_table
 from censnet.runs.explained_rows import explain_rows
+from censnet.runs.history import join_history, with_nodes_of
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
 from censnet.runs.links import check_link_options, link_table
 from censnet.runs.novelty import Watch, watched
@@ -86,6 +87,7 @@ class Predictor:
         progress: bool = False,
         known_labels: bool = True,
         coverage: float | None = None,
+        history: object = None,
     ) -> pd.DataFrame:
         """Predict each row of the user's table, in its order: classes with their probabilities, or numbers.
 
@@ -103,6 +105,8 @@ class Predictor:
                 label of a row is never shown to its own prediction.
             coverage: also give an interval of each number, `COLUMN_low` to `COLUMN_high`, or a set of classes,
                 `COLUMN_set`, that hold the label of a new row with this probability: see the page on uncertainty.
+            history: of a causal model, the edges before those of `data`, with the labels that are known, in anything
+                `load_data` takes. They are context, and get no row.
         """
         check_arguments(Predictor.predict, locals())
         if level is None and len(self.levels) > 1:
@@ -115,7 +119,11 @@ class Predictor:
         check_link_options([level], pairs, top)
         if coverage is not None:
             check_coverage(coverage, self.uncertainty, level, self.targets.get(level, []))
-        dataset, where = self.read(data, strict=strict), find_device(device)
+        where = find_device(device)
+        if history is not None:
+            dataset, outputs = self._after(history, data, strict, where, progress, known_labels)
+            return self.table(dataset, level, outputs, keep, coverage)
+        dataset = self.read(data, strict=strict)
         known = self.known_labels(dataset) if known_labels else None
         outputs = self.outputs(dataset.graph, where, progress, known, self.uncertainty.watch)
         if level == "link":
@@ -246,8 +254,7 @@ class Predictor:
     @property
     def inputs(self) -> ModelInputs:
         """The inputs of the models beside the features of the data."""
-        config = self.config
-        return model_inputs(config.settings.model, config.targets, config.node_features, config.widths)
+        return model_inputs(self.config.shape, self.config.settings.model)
 
     def outputs(
         self,
@@ -349,12 +356,30 @@ class Predictor:
         novelty = self.uncertainty.novelty.get(Level(level))
         if novelty is None:
             return {}
-        name, number = UNLIKE, 2
-        while name in taken:
-            name, number = f"{UNLIKE}_{number}", number + 1
-        return {name: novelty.describe(dataset, level, outputs[0].watched.get(level))}
+        return {free_name(UNLIKE, taken): novelty.describe(dataset, level, outputs[0].watched.get(level))}
 
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _after(
+        self, history: object, data: object, strict: bool, device: torch.device, progress: bool, known_labels: bool
+    ) -> tuple[Dataset, list[Outputs]]:
+        """The data, and the outputs for its edges, which see those of the history that are earlier."""
+        if not self.inputs.causal or "edge" not in self.targets:
+            raise RunError(
+                f"{name_option('--history')} is given, expected none: the run has no causal layers that predict edges, "
+                "so put all rows in one table"
+            )
+        past = self.read(history, strict=strict)
+        if not isinstance(data, Dataset) and self.config.node_features:
+            data = with_nodes_of(tables_of(data, self.schema), past)
+        dataset = self.read(data, strict=strict)
+        joined, known = join_history(dataset, past), None
+        if known_labels and self.config.shows_labels and self.inputs.known:
+            mine = self.targets["edge"]
+            labels = torch.cat([read_labels(each, "edge", mine) for each in (dataset, past)])
+            known = KnownLabels.in_stream({"edge": labels})
+        outputs = self.outputs(joined, device, progress, known, self.uncertainty.watch)
+        return dataset, [_first_edges(each, dataset.count("edge")) for each in outputs]
 
     def _work(self, graph: Graph | GraphSet) -> int:
         """The number of graphs to go through, for all members; of ego graphs, one for each node."""
@@ -379,12 +404,36 @@ def _infer(
     return Outputs(_on_cpu(found.by_level), links, _on_cpu(found.unclipped), rows)
 
 
+def _first_edges(outputs: Outputs, count: int) -> Outputs:
+    """The outputs for the first edges alone."""
+
+    def cut(rows: HeadOutputs) -> HeadOutputs:
+        return rows[:count] if isinstance(rows, Tensor) else rows.select(torch.arange(count))
+
+    both = outputs.by_level, outputs.unclipped
+    by_level, unclipped = ({"edge": cut(each["edge"])} if "edge" in each else {} for each in both)
+    watched = {"edge": outputs.watched["edge"][:count]} if "edge" in outputs.watched else {}
+    return Outputs(by_level, None, unclipped, watched)
+
+
 def _negate_oriented(targets: Sequence[Target], members: Sequence[HeadOutputs]) -> Tensor:
     """The outputs of all members, those of oriented targets with the opposite sign."""
     if not members:
         return torch.empty(0)
     sign = torch.tensor([-1.0 if t.kind == "oriented" else 1.0 for t in targets for _ in range(t.width)])
     return torch.stack([dense(rows) * sign for rows in members])
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """A name, with a number at its end if it is taken.
+
+    >>> free_name("fee", ["fee", "fee_2"])
+    'fee_3'
+    """
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
 
 
 def check_finite(values: pd.DataFrame) -> None:

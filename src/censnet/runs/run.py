@@ -44,6 +44,10 @@ from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
 from censnet.runs.notebook import run_html
 from censnet.runs.predictor import Keep, Predictor
+from censnet.runs.stream import Stream
+from censnet.runs.stream_directory import has_state
+from censnet.runs.stream_history import feed_history
+from censnet.runs.stream_lines import NUMBER
 from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores
 from censnet.settings.build import has_ordered_links
 from censnet.tasks.decision import Rule
@@ -131,6 +135,35 @@ class Run(Predictor):
         held_out = None if links is None else score_held_out(self.models, outputs, links)
         scores = score_parts(task_data, outputs, held_out, self.uncertainty, coverage)
         return scores | score_with_fixed_labels(self, task_data, where, coverage)
+
+    def open_stream(
+        self,
+        state: str | os.PathLike[str] | None = None,
+        history: object = None,
+        *,
+        number: str = NUMBER,
+        coverage: float | None = None,
+    ) -> Stream:
+        """Feed a causal run event by event: each gets at once the answer that `predict` gives it.
+
+        Args:
+            state: the directory that `Stream.save` writes the state to. One that is there is gone on from.
+            history: the edges before the first event with the labels that are known, in anything `load_data` takes.
+                A state that is gone on from has it already.
+            number: the field with the number of an event.
+            coverage: as in `predict`.
+        """
+        check_arguments(Run.open_stream, locals())
+        stream = Stream(self, number, coverage)
+        if state is not None:
+            stream.path = Path(state)
+        if state is not None and has_state(Path(state)):
+            stream.load(state)
+        elif history is not None:
+            feed_history(stream, history)
+            if state is not None:
+                stream.save()
+        return stream
 
     def decide(self, cost: Mapping[str, float] | None = None, recall: float | None = None) -> None:
         """Choose the threshold of each target of two classes by validation rows; predictions use it from then on.

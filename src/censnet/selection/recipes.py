@@ -94,8 +94,7 @@ def select_recipe(
             )
         )
     if len(set(map(_recipe, recipes))) > 1:
-        training = settings.training.model_copy(update={"recipe": _recipe(settings)})
-        settings = settings.model_copy(update={"training": training})
+        settings = settings.with_training({"recipe": _recipe(settings)})
     return settings, merged
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from censnet.errors import SettingsError, quote
@@ -28,18 +29,37 @@ MAX_STEPS = 10_000  # of a kernel: a training would not come to its end
 MakeEncoder = Callable[[int, int, ModelSettings], Encoder]  # from node_width, edge_width and settings
 
 
+@dataclass(frozen=True)
+class TaskShape:
+    """What a model is built for: the widths of the features that it reads, and what it predicts.
+
+    Args:
+        node_width, edge_width: channels of the features, without the inputs that are added to them.
+        targets: the targets of nodes, edges and graphs.
+        link: whether links are predicted.
+        node_features: whether the nodes have features of their own, not only default ones.
+        windows: the widths of the windows in time, if edges have times.
+        label_delay: time after which the label of an edge is known.
+        graph_width: channels of the features of graphs, which the head of graphs reads.
+        odd_width: of the features of edges, the last ones, that change sign where the two ends are exchanged. If there
+            are any, or a target is oriented, the encoder is `OrientedNet`.
+    """
+
+    node_width: int
+    edge_width: int
+    targets: Sequence[Target] = ()
+    link: bool = False
+    node_features: bool = True
+    windows: Sequence[float] = ()
+    label_delay: float = 0.0
+    graph_width: int = 0
+    odd_width: int = 0
+
+
 def build_model(
-    node_width: int,
-    edge_width: int,
-    targets: Sequence[Target],
+    shape: TaskShape,
     settings: ModelSettings,
     *,
-    link: bool = False,
-    node_features: bool = True,
-    widths: Sequence[float] = (),
-    label_delay: float = 0.0,
-    graph_width: int = 0,
-    odd_width: int = 0,
     reference_size: tuple[float, float] | None = None,
     statistics: FeatureStatistics | None = None,
     make_encoder: MakeEncoder | None = None,
@@ -49,20 +69,13 @@ def build_model(
     With `model.last_layer_is_head` and targets of nodes or edges alone, the last layer is the head, as in the paper.
 
     Args:
-        node_width, edge_width: channels of the features, without the inputs that are added to them.
-        targets: the targets of nodes, edges and graphs.
+        shape: the features and the targets.
         settings: of the model.
-        link: whether links are predicted.
-        node_features: whether the nodes have features of their own, not only default ones.
-        widths: of the windows in time, if edges have times.
-        label_delay: time after which the label of an edge is known.
-        graph_width: channels of the features of graphs, which the head of graphs reads.
-        odd_width: of the features of edges, the last ones, that change sign where the two ends are exchanged. If there
-            are any, or a target is oriented, the encoder is `OrientedNet`.
         reference_size: nodes and edges of an average training graph, by which pooled sums are divided.
         statistics: of the features of oriented data, with the inputs that are added to them.
         make_encoder: builds another encoder in the place of CensNet.
     """
+    targets, link, odd_width = shape.targets, shape.link, shape.odd_width
     dropout = settings.dropout_for(bool(targets) and not link and all(target.is_number for target in targets))
     settings = settings.model_copy(update={"dropout": dropout})
     by_level = {level: [target for target in targets if target.level == level] for level in COLUMN_LEVELS}
@@ -71,11 +84,11 @@ def build_model(
     if oriented and link:
         raise SettingsError("links are predicted, expected none beside an oriented column or target: train two models")
     layers, options = settings.layers, layer_options(settings, link)
-    inputs = model_inputs(settings, targets, node_features, widths)
+    inputs = model_inputs(shape, settings)
     if settings.ego_marks:
         check_ego_marks(settings, targets, link, odd_width)
-    node_width = node_width + inputs.node_width + settings.ego_marks
-    edge_width = edge_width + inputs.edge_width
+    node_width = shape.node_width + inputs.node_width + settings.ego_marks
+    edge_width = shape.edge_width + inputs.edge_width
     last = settings.last_layer_is_head and list(by_level) in (["node"], ["edge"]) and not link
     if last and make_encoder is None and not oriented:  # another encoder has its own last layer
         check_last_layer(settings, next(iter(by_level)))
@@ -85,7 +98,7 @@ def build_model(
     if make_encoder is not None:
         encoder = make_encoder(node_width, edge_width, settings)
     elif settings.causal is True:
-        encoder = build_causal_encoder(node_width, edge_width, inputs, settings, dropout, widths, label_delay)
+        encoder = build_causal_encoder(node_width, edge_width, inputs, settings, dropout, shape)
     elif oriented:
         encoder = build_oriented_encoder(node_width, edge_width, odd_width, settings, shared, statistics)
     else:
@@ -100,7 +113,7 @@ def build_model(
         elif level == "graph":
             heads[level] = head = GraphHead(
                 *widths, out_width, settings.pool, settings.pool_from, settings.head, dropout, settings.pool_norm,
-                graph_width, limits,
+                shape.graph_width, limits,
             )  # fmt: skip
             if reference_size is not None:
                 head.set_reference_size(*reference_size)
@@ -110,7 +123,7 @@ def build_model(
             reads_nodes = settings.edge_head_reads_nodes and level == "edge" and not settings.causal
             directed = settings.directed is True and reads_nodes
             heads[level] = RowHead(level, *widths, out_width, settings.head, dropout, reads_nodes, limits, directed)  # type: ignore[arg-type]
-    decoder = build_decoder(*widths, settings, node_features) if link else None
+    decoder = build_decoder(*widths, settings, shape.node_features) if link else None
     hops = None if settings.ego_hops == "auto" else settings.ego_hops
     return Model(encoder, heads, decoder, settings.feature_dropout, settings.ego_marks, hops)
 
@@ -128,8 +141,7 @@ def build_causal_encoder(
     inputs: ModelInputs,
     settings: ModelSettings,
     dropout: float,
-    widths: Sequence[float],
-    label_delay: float,
+    shape: TaskShape,
 ) -> CausalEncoder:
     """Build the encoder of a history, whose embedding of an edge has the states of both nodes in it."""
     if settings.kernel != "hop" or settings.norm == "batch" or settings.normalization == "symmetric":
@@ -147,9 +159,10 @@ def build_causal_encoder(
         norm="layer" if settings.norm == "auto" else settings.norm,
         residual=settings.residual is not False,
         activation=settings.activation,
-        windows=widths,
+        windows=shape.windows,
         num_rates=settings.decay_rates,
-        label_delay=label_delay,
+        label_delay=shape.label_delay,
+        triads=settings.triangles is True,
     )
 
 
@@ -187,20 +200,19 @@ def _can_be_directed(settings: ModelSettings) -> bool:
     return fits and settings.kernel == "hop" and settings.variant == "paper"
 
 
-def model_inputs(
-    settings: ModelSettings, targets: Sequence[Target], node_features: bool = True, widths: Sequence[float] = ()
-) -> ModelInputs:
+def model_inputs(shape: TaskShape, settings: ModelSettings) -> ModelInputs:
     """The inputs that a model has beside the features of the data; "auto" is off until it is resolved."""
-    known = [target for target in targets if target.level in ("node", "edge")] if settings.known_labels is True else []
+    of_rows = [target for target in shape.targets if target.level in ("node", "edge")]
+    known = of_rows if settings.known_labels is True else []
     if settings.causal is True:
         of_edges = [target for target in known if target.level == "edge"]
-        return ModelInputs(known=of_edges, node_features=node_features, causal=True)
+        return ModelInputs(known=of_edges, node_features=shape.node_features, causal=True)
     steps = 0 if settings.position_steps == "auto" else settings.position_steps
     directed, triangles = settings.directed is True, settings.triangles is True
     counts, factors = (bool(known) and each is True for each in (settings.label_counts, settings.label_factors))
     return ModelInputs(
-        settings.structural_features, steps, known, directed, triangles, settings.ports, node_features,
-        widths=widths if settings.windows is True else (), label_counts=counts, label_factors=factors,
+        settings.structural_features, steps, known, directed, triangles, settings.ports, shape.node_features,
+        widths=shape.windows if settings.windows is True else (), label_counts=counts, label_factors=factors,
     )  # fmt: skip
 
 

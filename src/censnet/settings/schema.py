@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -483,3 +484,11 @@ class Settings(_Settings):
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
     data: DataSettings = DataSettings()
+
+    def with_model(self, changes: Mapping[str, object]) -> Settings:
+        """The same with other values of some settings of the model, which are not checked again."""
+        return self.model_copy(update={"model": self.model.model_copy(update=changes)})
+
+    def with_training(self, changes: Mapping[str, object]) -> Settings:
+        """The same with other values of some settings of the training, which are not checked again."""
+        return self.model_copy(update={"training": self.training.model_copy(update=changes)})

@@ -18,7 +18,7 @@ from censnet.ops.caching import cached
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings import build
-from censnet.settings.build import MakeEncoder
+from censnet.settings.build import MakeEncoder, TaskShape
 from censnet.settings.oriented import FeatureStatistics, is_oriented
 from censnet.settings.schema import ModelSettings, Settings
 from censnet.tasks.inputs import ModelInputs, choose_widths
@@ -143,8 +143,18 @@ class TaskData:
         """The same with the inputs that a model of these settings has beside the features of the data."""
         if self.inputs is not None:
             return self
-        inputs = build.model_inputs(settings, self.targets, self.node_features, self.widths)
+        inputs = build.model_inputs(self.shape, settings)
         return replace(self, graph=inputs.add(self.graph), inputs=inputs)
+
+    @property
+    def shape(self) -> TaskShape:
+        """What a model of these data is built for."""
+        added, graph = self.inputs or ModelInputs(), self.graph
+        return TaskShape(
+            graph.node_width - added.node_width, graph.edge_width - added.edge_width, self.targets,
+            self.links is not None, self.node_features, self.widths, self.label_delay, graph.graph_width,
+            graph.odd_width,
+        )  # fmt: skip
 
     @property
     def known_levels(self) -> list[str]:
@@ -200,7 +210,6 @@ class TaskData:
 
 def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncoder | None = None) -> Model:
     """Build the model of the settings for this data; with CensNet as its encoder, unless another is made."""
-    added = task_data.inputs or ModelInputs()
     graph, reference_size, statistics = task_data.graph, None, None
     oriented = is_oriented(task_data.targets, graph.odd_width)
     training_edges = graph.edges
@@ -218,16 +227,8 @@ def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncod
             training_edges, _widened(node_zero, graph.node_width), _widened(edge_zero, graph.edge_width)
         )
     return build.build_model(
-        graph.node_width - added.node_width,
-        graph.edge_width - added.edge_width,
-        task_data.targets,
+        task_data.shape,
         settings.model,
-        odd_width=graph.odd_width,
-        link=task_data.links is not None,
-        node_features=task_data.node_features,
-        widths=task_data.widths,
-        label_delay=task_data.label_delay,
-        graph_width=graph.graph_width,
         reference_size=reference_size,
         statistics=statistics,
         make_encoder=make_encoder,
