@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from censnet.ops.caching import cached
+from censnet.ops.caching import cached, store
 from censnet.ops.checks import check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.timed_lists import Reads, TimedLists
@@ -87,24 +87,36 @@ class History:
         labels = labels and self.arrivals is not None
         key = (relation, labels, window)
         if key not in self._reads:
-            lists, asked = self._lists[relation, labels], self._asked[relation == "pair"]
-            time = torch.cat([self.times, self.times])
-            instant = None if self._instants is None else torch.cat([self._instants, self._instants])
             if window is None:
-                reads = lists.before(asked, time, instant)
+                self._reads[key] = self._all_reads(relation, self._lists[relation, labels])
             else:
-                reads = lists.window(asked, time, time - window, instant)
-            self._reads[key] = reads if relation == "pair" else reads.and_then(self._of_nodes(lists, window))
+                whole = self.reads(relation, labels)
+                self._reads[key] = whole.since(whole.time - window)
         return self._reads[key]
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _of_nodes(self, lists: TimedLists, window: float | None) -> Reads:
-        every, time = torch.arange(self.incidence.num_nodes, device=self.times.device), self.as_of
-        if time is None:
-            end = self.times.max() if len(self.times) else self.times.new_zeros(())
-            time = end.expand(self.incidence.num_nodes)
-        return lists.until(every, time, None if window is None else time - window)
+    def _all_reads(self, relation: Relation, lists: TimedLists) -> Reads:
+        time, instant = self._both
+        reads = lists.before(self._asked[relation == "pair"], time, instant)
+        if relation == "pair":
+            return reads
+        every = torch.arange(self.incidence.num_nodes, device=self.times.device)
+        return reads.and_then(lists.until(every, self._until))
+
+    @cached
+    def _both(self) -> tuple[Tensor, Tensor | None]:
+        """The times, and instants, at which edges read: at the start and at the end of each. (2E,)"""
+        instants = None if self._instants is None else torch.cat([self._instants, self._instants])
+        return torch.cat([self.times, self.times]), instants
+
+    @cached
+    def _until(self) -> Tensor:
+        """When each node is looked at. (N,)"""
+        if self.as_of is not None:
+            return self.as_of
+        end = self.times.max() if len(self.times) else self.times.new_zeros(())
+        return end.expand(self.incidence.num_nodes)
 
     @cached
     def _lists(self) -> dict[tuple[Relation, bool], TimedLists]:
@@ -120,6 +132,10 @@ class History:
             found[relation, False] = TimedLists(key, self.times, count, self._instants)
             if self.arrivals is not None:
                 found[relation, True] = TimedLists(key, self.arrivals, count, self._label_instants)
+        for labels in (False, True):
+            same = [lists for (_, of), lists in found.items() if of == labels]
+            for lists in same[1:]:
+                store(lists, moments=same[0].moments, instants=same[0].instants)
         return found
 
     @cached
