@@ -23,6 +23,7 @@ ORDER = (
     ("pipeline",),
     ("comparison",),
     ("report",),
+    ("serving",),
     ("estimators", "pyg"),
     ("censnet_experiments",),
     ("cli",),

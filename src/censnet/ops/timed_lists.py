@@ -67,6 +67,10 @@ class TimedLists:
         found = Reads(self, key, time, self._by_time.find(key, after))
         return found if since is None else found.since(since)
 
+    def find(self, key: Tensor, time: Tensor) -> Tensor:
+        """The place of the first message of a list that is not before a time. (Q,) each"""
+        return self._by_time.find(key, time)
+
     # -- order --------------------------------------------------------------------------------------------------------
 
     @cached
@@ -208,7 +212,7 @@ class Reads:
 
     def since(self, time: Tensor) -> Reads:
         """The same queries, which do not see what came before this time. (Q,)"""
-        found = self.lists._by_time.find(self.key, time)
+        found = self.lists.find(self.key, time)
         return Reads(self.lists, self.key, self.time, self.stop, torch.minimum(found, self.stop))
 
     @cached
@@ -223,6 +227,13 @@ class Reads:
             return torch.full_like(self.time, torch.inf)
         last = self.lists.sorted_time[(self.stop - 1).clamp(min=0)]
         return torch.where(self.count > 0, self.time - last, torch.inf)
+
+    def of_last(self) -> Reads:
+        """The same queries, of the messages that came last alone: those of one time."""
+        if len(self.lists.key) == 0:
+            return Reads(self.lists, self.key, self.time, self.stop, self.stop)
+        begin = self.lists.find(self.key, self.lists.sorted_time[(self.stop - 1).clamp(min=0)])
+        return Reads(self.lists, self.key, self.time, self.stop, torch.minimum(begin, self.stop))
 
     # -- sums ---------------------------------------------------------------------------------------------------------
 
