@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from censnet.ops.caching import cached
+from censnet.ops.caching import cached, store
 from censnet.ops.checks import check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.timed_lists import Reads, TimedLists
@@ -86,7 +86,7 @@ class History:
             lists.num_lists,
             None if lists.instant is None else lists.instant[rows],
         )
-        return self._read(relation, few, None).of_last()
+        return self._all_reads(relation, few).of_last()
 
     def reads(self, relation: Relation, labels: bool = False, window: float | None = None) -> Reads:
         """What each edge sees just before it happens, at its start and then at its end, and each node at its time.
@@ -104,7 +104,11 @@ class History:
         labels = labels and self.arrivals is not None
         key = (relation, labels, window)
         if key not in self._reads:
-            self._reads[key] = self._read(relation, self._lists[relation, labels], window)
+            if window is None:
+                self._reads[key] = self._all_reads(relation, self._lists[relation, labels])
+            else:
+                whole = self.reads(relation, labels)
+                self._reads[key] = whole.since(whole.time - window)
         return self._reads[key]
 
     def reads_of_pairs(self, pair: Tensor, edge: Tensor, labels: bool = False) -> Reads:
@@ -151,6 +155,28 @@ class History:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
+    def _all_reads(self, relation: Relation, lists: TimedLists) -> Reads:
+        time, instant = self._both
+        reads = lists.before(self._asked[relation == "pair"], time, instant)
+        if relation == "pair":
+            return reads
+        every = torch.arange(self.incidence.num_nodes, device=self.times.device)
+        return reads.and_then(lists.until(every, self._until))
+
+    @cached
+    def _both(self) -> tuple[Tensor, Tensor | None]:
+        """The times, and instants, at which edges read: at the start and at the end of each. (2E,)"""
+        instants = None if self.instants is None else torch.cat([self.instants, self.instants])
+        return torch.cat([self.times, self.times]), instants
+
+    @cached
+    def _until(self) -> Tensor:
+        """When each node is looked at. (N,)"""
+        if self.as_of is not None:
+            return self.as_of
+        end = self.times.max() if len(self.times) else self.times.new_zeros(())
+        return end.expand(self.incidence.num_nodes)
+
     def _first_of(self, key: Tensor, count: int) -> Tensor:
         """Which edges are the first of their key. (E,)"""
         first = self._number.new_full((count,), torch.inf).scatter_reduce_(0, key, self._number, "amin")
@@ -163,22 +189,6 @@ class History:
         return torch.empty_like(self.times).index_copy_(
             0, order, torch.arange(len(order), device=order.device).to(self.times.dtype)
         )
-
-    def _read(self, relation: Relation, lists: TimedLists, window: float | None) -> Reads:
-        asked, time = self._asked[relation == "pair"], torch.cat([self.times, self.times])
-        instant = None if self.instants is None else torch.cat([self.instants, self.instants])
-        if window is None:
-            reads = lists.before(asked, time, instant)
-        else:
-            reads = lists.window(asked, time, time - window, instant)
-        return reads if relation == "pair" else reads.and_then(self._of_nodes(lists, window))
-
-    def _of_nodes(self, lists: TimedLists, window: float | None) -> Reads:
-        every, time = torch.arange(self.incidence.num_nodes, device=self.times.device), self.as_of
-        if time is None:
-            end = self.times.max() if len(self.times) else self.times.new_zeros(())
-            time = end.expand(self.incidence.num_nodes)
-        return lists.until(every, time, None if window is None else time - window)
 
     @cached
     def _lists(self) -> dict[tuple[Relation, bool], TimedLists]:
@@ -194,6 +204,10 @@ class History:
             found[relation, False] = TimedLists(key, self.times, count, self.instants)
             if self.arrivals is not None:
                 found[relation, True] = TimedLists(key, self.arrivals, count, self._label_instants)
+        for labels in (False, True):
+            same = [lists for (_, of), lists in found.items() if of == labels]
+            for lists in same[1:]:
+                store(lists, moments=same[0].moments, instants=same[0].instants)
         return found
 
     @cached
