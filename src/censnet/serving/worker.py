@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
 import torch
 
 import censnet.runs.explained_rows  # noqa: F401 - read before the first request, not by it
@@ -57,6 +58,7 @@ def work(connection: Connection, paths: Mapping[str, Path], limits: Limits, devi
     """Serve runs over a connection until its other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its processes
     torch.set_num_threads(threads)
+    pa.set_cpu_count(threads)
     try:
         runs = {name: ServedRun.open(name, path, device) for name, path in paths.items()}
         described = {name: _described(served, limits) for name, served in runs.items()}

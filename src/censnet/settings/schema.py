@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from censnet.data.tables.schema import Features, Hydrogens, Standardize
+from censnet.data.tables.schema import Descriptors, Features, Hydrogens, Standardize
 from censnet.errors import quote
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
@@ -466,7 +466,11 @@ class DataSettings(_Settings):
         description="encoding of molecules, word counts and citation links: rich, or as in the paper or the released"
         " code",
     )
-    descriptors: bool = Field(False, description="whether the head of a molecule also reads its RDKit descriptors")
+    descriptors: Descriptors = Field(
+        False,
+        description="whether the head of a molecule also reads its RDKit descriptors, which takes longer; compare "
+        "trains without and with them, and validation selects; auto is compare for 200 to 2,000 molecules, else false",
+    )
     standardize: Annotated[Standardize, OrNone] = Field(
         "none",
         description="standardization of molecules: the largest fragment, the parent (that without charges), or the "
