@@ -16,6 +16,8 @@ from censnet.ops.history import History, Ties
 from censnet.ops.incidence import Incidence
 
 KEPT = 2  # clocks: of the graphs of training and validation
+KEPT_IF_FEW = 8  # also of graphs with fewer labels, where there are no more than
+FEW_EDGES = 2**20
 
 
 class CausalEncoder(nn.Module):
@@ -148,7 +150,7 @@ class CausalEncoder(nn.Module):
             found = edges, clock_of_nodes(history, *about), of_pairs
             if edges.requires_grad:
                 return found[1:]
-            while len(history.clocks) >= KEPT:
+            while len(history.clocks) >= (KEPT_IF_FEW if len(edges) <= FEW_EDGES else KEPT):
                 history.clocks.pop(next(iter(history.clocks)))
             history.clocks[place] = found  # with the edges, so that their place is theirs alone
         return found[1:]

@@ -355,6 +355,13 @@ class TrainingSettings(_Settings):
         lt=1,
         description="where known labels are inputs, the share of the training labels that a step hides and predicts",
     )
+    stale_label_ratio: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="with causal layers, the share of the steps that show no label after a moment and predict the rows "
+        "right after it, as the score with fixed labels does; other steps show each row all labels before it",
+    )
     edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(
         1, ge=1, le=1000, description="negative sampling: pairs without a link for each masked link"
