@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -27,3 +29,18 @@ def _import_path() -> list[str]:
     except OSError:  # it was removed
         working = None
     return [entry for entry in sys.path if entry and os.path.isabs(entry) and Path(entry).resolve() != working]
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Meanwhile a Python that is started, where there is no fork, imports nothing from the working directory."""
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -15,8 +15,8 @@ from censnet.errors import ArgumentError
 from censnet.levels import Level
 from censnet.ops.arrays import Array
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.resolve import section_of
 from censnet.pipeline.train import train
+from censnet.pipeline.user_settings import section_of
 from censnet.tasks.targets import Target
 from censnet_experiments.baselines.edge_peers import fit_edge_peer
 from censnet_experiments.cells import find_cell

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from censnet.data.tables.files import Tables
-from censnet.pipeline import resolve as resolve_module
-from censnet.pipeline import train
+from censnet.pipeline import resolve_inputs, resolve_sampling, train
 from censnet.pipeline.prepare import prepare
 from censnet.training import batches
 
@@ -48,12 +47,12 @@ def test_a_large_graph_has_some_epochs_of_sampled_steps(monkeypatch, caplog):
 
     whole = training()
     assert whole == (300, 100), "one step an epoch"
-    for module in (batches, resolve_module):
+    for module in (batches, resolve_inputs):
         monkeypatch.setattr(module, "MAX_FULL_BATCH", 2**16)
     with caplog.at_level(logging.INFO):
         sampled = training()
     assert "full-batch steps are slow, so neighbors are sampled" in caplog.text
     steps = 2400 // 1024
-    assert sampled == (min(resolve_module.SAMPLED_STEPS // steps, 300), 100)
-    monkeypatch.setattr(resolve_module, "SAMPLED_STEPS", 60)
+    assert sampled == (min(resolve_sampling.SAMPLED_STEPS // steps, 300), 100)
+    monkeypatch.setattr(resolve_sampling, "SAMPLED_STEPS", 60)
     assert training() == (30, 10)

@@ -14,8 +14,7 @@ from samples import content, payments
 from censnet.cli.render_run import run_screen
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
-from censnet.pipeline import replicate, train
-from censnet.pipeline import resolve as settle
+from censnet.pipeline import replicate, resolve_candidates, train
 from censnet.pipeline.prepare import prepare
 from censnet.pipeline.train import resume_run
 from censnet.runs import load_run
@@ -80,7 +79,7 @@ def test_with_few_labels_or_a_recipe_that_is_set_there_is_one_recipe(monkeypatch
     assert layers(preset="paper") == ["NEN"]
     assert layers(training__recipe="low_label") == ["EN"]
     assert layers(100, training__recipe="high_label") == ["ENEN"]
-    monkeypatch.setattr(settle, "MOST", 100)
+    monkeypatch.setattr(resolve_candidates, "MOST", 100)
     assert layers() == ["ENEN"], "too big for both"
     assert layers(100) == ["EN"]
 

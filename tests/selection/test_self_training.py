@@ -269,7 +269,7 @@ def test_pseudo_labels_that_cannot_be_made_are_refused_when_asked_for_and_left_o
 def test_a_graph_too_large_for_full_batch_training_has_no_pseudo_labels(monkeypatch):
     monkeypatch.setattr(module, "total_memory", lambda device: 0)
     monkeypatch.setattr("censnet.training.trainer.total_memory", lambda device: 0)
-    monkeypatch.setattr("censnet.pipeline.resolve.MOST", 0)
+    monkeypatch.setattr("censnet.pipeline.resolve_candidates.MOST", 0)
     run = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert run.config.selection is None
     both = train(payments(), "node:vip", settings=quick(training__epochs=1, training__gates=["learned", "frozen"]))
@@ -279,7 +279,9 @@ def test_a_graph_too_large_for_full_batch_training_has_no_pseudo_labels(monkeypa
     ]
     with pytest.raises(SettingsError, match=r"training\.self_training_rounds is 4, expected 1: the graph is too large"):
         train(payments(), "node:vip", settings=quick(training__self_training_rounds=4))
-    monkeypatch.setattr("censnet.pipeline.resolve.MOST", 2**24)  # a small graph, and still too big for this memory
+    monkeypatch.setattr(
+        "censnet.pipeline.resolve_candidates.MOST", 2**24
+    )  # a small graph, and still too big for this memory
     small = train(payments(), "node:vip", settings=quick(training__epochs=1))
     assert {(one.round, one.pseudo_label_weight) for one in small.config.selection.candidates} == {(1, 0.0)}
     with pytest.raises(
@@ -454,7 +456,7 @@ def test_a_second_round_is_selected_only_where_it_is_better(target):
 
 
 def test_a_large_graph_is_not_trained_eight_times_unless_asked(monkeypatch):
-    monkeypatch.setattr("censnet.pipeline.resolve.MOST", (30 + 90) * 8 - 1)
+    monkeypatch.setattr("censnet.pipeline.resolve_candidates.MOST", (30 + 90) * 8 - 1)
     training = prepare(payments(), "node:tier", changes=quick()).settings.training
     assert (training.gates, training.self_training_rounds, training.pseudo_label_weights) == (
         ["learned"],

@@ -20,6 +20,7 @@ from censnet.cli.inspect import inspect
 from censnet.cli.messages import FAILED, INTERRUPTED, echo, failed, report_errors
 from censnet.cli.predict import embed, evaluate, predict
 from censnet.cli.report import report
+from censnet.cli.serve import serve
 from censnet.cli.settings import settings
 from censnet.cli.stream import stream
 from censnet.cli.train import train
@@ -149,6 +150,7 @@ for command in (
     compare,
     explain,
     report,
+    serve,
     settings,
     inspect,
     datasets,

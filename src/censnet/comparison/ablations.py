@@ -11,7 +11,6 @@ from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import Prepared
-from censnet.settings.schema import Settings
 
 
 def without_edge_stream(prepared: Prepared) -> Prepared:
@@ -20,12 +19,8 @@ def without_edge_stream(prepared: Prepared) -> Prepared:
         raise Skipped("the model has no edge layer")
     if any(one.level is Level.EDGE for one in prepared.targets) and prepared.settings.model.last_layer_is_head:
         raise Skipped("the last edge layer is the head (model.last_layer_is_head)")
-    return replace(prepared, recipes=[_node_layers(recipe) for recipe in prepared.recipes])
-
-
-def _node_layers(settings: Settings) -> Settings:
-    model = settings.model.model_copy(update={"layers": settings.model.layers.replace("E", "N")})
-    return settings.model_copy(update={"model": model})
+    recipes = [one.with_model({"layers": one.model.layers.replace("E", "N")}) for one in prepared.recipes]
+    return replace(prepared, recipes=recipes)
 
 
 def without_edge_features(prepared: Prepared) -> Prepared:

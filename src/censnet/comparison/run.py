@@ -30,8 +30,8 @@ from censnet.data.tables.target_spec import as_texts
 from censnet.errors import ArgumentError, RunError
 from censnet.option_names import name_option
 from censnet.pipeline.prepare import Prepared, prepare
-from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings
 from censnet.pipeline.train import IfExists, make_start
+from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
 from censnet.runs.directory import check_own, is_complete, locked, run_dir
 from censnet.settings.presets import Changes
 from censnet.training.callbacks import Callback

@@ -167,14 +167,16 @@ def combine_gradient(
     """The gradients of the edges and of the three matrices; grad . h W_1 and grad . h W_4 of each edge and head."""
     tiles = -(-len(edges) // COMBINED_EDGES)
     programs = min(tiles, 4 * torch.cuda.get_device_properties(edges.device).multi_processor_count)
-    of_edges = torch.empty_like(edges, memory_format=torch.contiguous_format)
-    of_weight = weight.new_empty(programs, *weight.shape, dtype=torch.float32)
+    edges, factor, sizes = edges.contiguous(), factor.contiguous(), _sizes(weight, factor)
+    of_edges, of_weight = torch.empty_like(edges), weight.new_empty(programs, *weight.shape, dtype=torch.float32)
     first, second = factor.new_empty(2, len(edges), factor.shape[1])
-    arguments = grad, edges.contiguous(), weight, factor.contiguous(), start, end, of_edges, of_weight, first, second
+    ends, counts = (start, end), (len(edges), len(factor) // 2)
     with torch.cuda.device(edges.device):
-        directed_kernels.combine_gradient[(programs,)](
-            *arguments, len(edges), len(factor) // 2, **_sizes(weight, factor), TILES=-(-tiles // programs),
-            num_warps=4 if weight.numel() <= 3 * 32 * 32 else 8,
+        directed_kernels.combine_row_gradient[(tiles,)](
+            grad, edges, weight, factor, *ends, of_edges, first, second, *counts, **sizes, num_warps=4
+        )  # fmt: skip
+        directed_kernels.combine_weight_gradient[(programs,)](
+            grad, edges, factor, *ends, of_weight, *counts, **sizes, TILES=-(-tiles // programs), num_warps=4
         )  # fmt: skip
     return of_edges, of_weight.sum(0), first, second
 

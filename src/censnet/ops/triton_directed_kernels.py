@@ -33,37 +33,59 @@ def combine(
 
 
 @triton.jit
-def combine_gradient(
-    grad, h, weight, factor, start, end, of_edges, of_weight, of_first, of_second, edges, nodes,
+def combine_row_gradient(
+    grad, h, weight, factor, start, end, of_edges, of_first, of_second, edges, nodes,
+    IN: tl.constexpr, OUT: tl.constexpr, HEADS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    PRECISION: tl.constexpr, ENTRIES: tl.constexpr,
+):  # fmt: skip
+    k, i, o = tl.program_id(0).to(tl.int64) * ENTRIES + tl.arange(0, ENTRIES), tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    here, tile = k < edges, (k < edges)[:, None] & (o < OUT)[None, :]
+    inside = here[:, None] & (i < IN)[None, :]
+    g = tl.load(grad + k[:, None] * OUT + o[None, :], mask=tile, other=0)
+    x = tl.load(h + k[:, None] * IN + i[None, :], mask=inside, other=0)
+    s = tl.load(start + k, mask=here, other=0).to(tl.int64)
+    t = tl.load(end + k, mask=here, other=0).to(tl.int64) + nodes
+    first = _factors(factor, s, o, here, tile, OUT, HEADS)
+    second = _factors(factor, t, o, here, tile, OUT, HEADS)
+    one, four = _matrix(weight, 1, i, o, IN, OUT), _matrix(weight, 2, i, o, IN, OUT)
+    back = tl.dot(g, tl.trans(_matrix(weight, 0, i, o, IN, OUT)), input_precision=PRECISION)
+    if HEADS == 1:  # f (h W) . g = f h . (g W^t)
+        product = tl.dot(g, tl.trans(one), input_precision=PRECISION)
+        back -= first * product
+        tl.store(of_first + k, tl.sum(product * x, 1), mask=here)
+        product = tl.dot(g, tl.trans(four), input_precision=PRECISION)
+        back -= second * product
+        tl.store(of_second + k, tl.sum(product * x, 1), mask=here)
+    else:
+        back -= tl.dot((first * g).to(g.dtype), tl.trans(one), input_precision=PRECISION)
+        back -= tl.dot((second * g).to(g.dtype), tl.trans(four), input_precision=PRECISION)
+        _store_heads(of_first, tl.dot(x, one, input_precision=PRECISION) * g, k, o, here, tile, OUT, HEADS, COLUMNS)
+        _store_heads(of_second, tl.dot(x, four, input_precision=PRECISION) * g, k, o, here, tile, OUT, HEADS, COLUMNS)
+    tl.store(of_edges + k[:, None] * IN + i[None, :], back, mask=inside)
+
+
+@triton.jit
+def combine_weight_gradient(
+    grad, h, factor, start, end, of_weight, edges, nodes,
     IN: tl.constexpr, OUT: tl.constexpr, HEADS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     PRECISION: tl.constexpr, ENTRIES: tl.constexpr, TILES: tl.constexpr,
 ):  # fmt: skip
     i, o = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
-    own, one, four = (_matrix(weight, 0, i, o, IN, OUT), _matrix(weight, 1, i, o, IN, OUT),
-                      _matrix(weight, 2, i, o, IN, OUT))  # fmt: skip
     sum_own = tl.zeros([ROWS, COLUMNS], tl.float32)
     sum_one = tl.zeros([ROWS, COLUMNS], tl.float32)
     sum_four = tl.zeros([ROWS, COLUMNS], tl.float32)
     for turn in range(TILES):
         k = (turn * tl.num_programs(0) + tl.program_id(0)).to(tl.int64) * ENTRIES + tl.arange(0, ENTRIES)
         here, tile = k < edges, (k < edges)[:, None] & (o < OUT)[None, :]
-        inside = here[:, None] & (i < IN)[None, :]
-        x = tl.load(h + k[:, None] * IN + i[None, :], mask=inside, other=0)
+        x = tl.load(h + k[None, :] * IN + i[:, None], mask=here[None, :] & (i < IN)[:, None], other=0)
         g = tl.load(grad + k[:, None] * OUT + o[None, :], mask=tile, other=0)
+        sum_own += tl.dot(x, g, input_precision=PRECISION)
         s = tl.load(start + k, mask=here, other=0).to(tl.int64)
+        first = (_factors(factor, s, o, here, tile, OUT, HEADS) * g).to(g.dtype)
+        sum_one -= tl.dot(x, first, input_precision=PRECISION)
         t = tl.load(end + k, mask=here, other=0).to(tl.int64) + nodes
-        g_one = (_factors(factor, s, o, here, tile, OUT, HEADS) * g).to(g.dtype)
-        g_four = (_factors(factor, t, o, here, tile, OUT, HEADS) * g).to(g.dtype)
-        back = tl.dot(g, tl.trans(own), input_precision=PRECISION)
-        back -= tl.dot(g_one, tl.trans(one), input_precision=PRECISION)
-        back -= tl.dot(g_four, tl.trans(four), input_precision=PRECISION)
-        tl.store(of_edges + k[:, None] * IN + i[None, :], back, mask=inside)
-        across = tl.trans(x)
-        sum_own += tl.dot(across, g, input_precision=PRECISION)
-        sum_one -= tl.dot(across, g_one, input_precision=PRECISION)
-        sum_four -= tl.dot(across, g_four, input_precision=PRECISION)
-        _store_heads(of_first, tl.dot(x, one, input_precision=PRECISION) * g, k, o, here, tile, OUT, HEADS, COLUMNS)
-        _store_heads(of_second, tl.dot(x, four, input_precision=PRECISION) * g, k, o, here, tile, OUT, HEADS, COLUMNS)
+        second = (_factors(factor, t, o, here, tile, OUT, HEADS) * g).to(g.dtype)
+        sum_four -= tl.dot(x, second, input_precision=PRECISION)
     at = of_weight + (tl.program_id(0).to(tl.int64) * IN + i)[:, None] * (3 * OUT) + o[None, :]
     inside = (i < IN)[:, None] & (o < OUT)[None, :]
     tl.store(at, sum_own, mask=inside)
@@ -82,9 +104,11 @@ def _matrix(weight, number: tl.constexpr, i, o, IN: tl.constexpr, OUT: tl.conste
 def _factors(factor, node, o, here, tile, OUT: tl.constexpr, HEADS: tl.constexpr):
     """The factor of each channel, or of all: (ENTRIES, COLUMNS) or (ENTRIES, 1)"""
     if HEADS == 1:
-        return tl.load(factor + node, mask=here, other=0).to(tl.float32)[:, None]
-    head = o // (OUT // HEADS)
-    return tl.load(factor + node[:, None] * HEADS + head[None, :], mask=tile, other=0).to(tl.float32)
+        found = tl.load(factor + node, mask=here, other=0).to(tl.float32)[:, None]
+    else:
+        head = o // (OUT // HEADS)
+        found = tl.load(factor + node[:, None] * HEADS + head[None, :], mask=tile, other=0).to(tl.float32)
+    return found
 
 
 @triton.jit

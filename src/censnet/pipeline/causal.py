@@ -16,7 +16,6 @@ from censnet.training.task_data import TaskData
 
 ALONE = {  # features of the whole graph
     "structural_features": False,
-    "triangles": False,
     "windows": False,
     "ports": False,
     "position_steps": 0,
@@ -50,7 +49,7 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
         if settings.model.decay_rates:
             rates = settings.model.decay_rates
             raise SettingsError(f"model.decay_rates is {rates}, expected 0: nothing reads it without model.causal")
-        return settings.model_copy(update={"model": settings.model.model_copy(update={"causal": False})})
+        return settings.with_model({"causal": False})
     if why is not None:
         raise SettingsError(f"model.causal is true, expected false: {why}")
     for name, off in ALONE.items():
@@ -62,12 +61,11 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
     settings = make_settings(settings.preset, section, stated, settings.seed)
     if set(settings.model.layers) != {"C"}:
         raise SettingsError(f"model.layers is {settings.model.layers}, expected letters C: others see the future")
-    model = settings.model.model_copy(update={**ALONE, "last_layer_is_head": False})
     one: dict[str, object] = {"pseudo_label_weights": [0.0], "gates": ["learned"], "self_training_rounds": 1}
     if section == Level.NODE:
         one["recipe"] = "low_label"
-    training = settings.training.model_copy(update={**one, "sampling": "full"})
-    return settings.model_copy(update={"model": model, "training": training})
+    settings = settings.with_model({**ALONE, "last_layer_is_head": False})
+    return settings.with_training({**one, "sampling": "full"})
 
 
 def _why_not(task_data: TaskData, settings: Settings) -> str | None:

@@ -45,16 +45,15 @@ def resolve_ego_marks(
     if settings.training.recipe == "auto" and has_high_label_recipe(settings.preset) and not molecules:
         changes = of_ego_marks(settings.preset) | values_of(settings, changed) | {"training.recipe": "high_label"}
         settings = make_settings(settings.preset, Level.NODE, changes, settings.seed)
-    training = settings.training
+    settings = settings.with_model({"known_labels": False})
+    settings = settings.with_training({"pseudo_label_weights": [0.0], "self_training_rounds": 1})
     if isinstance(task_data.graph, GraphSet) and "training.batch_size" not in changed:
-        training = training.model_copy(update={"batch_size": "auto"})  # that of a preset is for the nodes of one graph
-    updates: dict[str, object] = {"pseudo_label_weights": [0.0], "self_training_rounds": 1}
+        settings = settings.with_training({"batch_size": "auto"})  # that of a preset is for the nodes of one graph
     if "training.epochs" not in changed:
-        labeled = int((task_data.parts["node"] == 0).any(1).sum())
+        labeled, training = int((task_data.parts["node"] == 0).any(1).sum()), settings.training
         steps = max(1, labeled // training.batch_size_for(labeled))
-        updates["epochs"] = min(max(STEPS // steps, MIN_EPOCHS), training.epochs)
-    training, model = training.model_copy(update=updates), settings.model.model_copy(update={"known_labels": False})
-    return settings.model_copy(update={"training": training, "model": model})
+        settings = settings.with_training({"epochs": min(max(STEPS // steps, MIN_EPOCHS), training.epochs)})
+    return settings
 
 
 def _check_data(task_data: TaskData, settings: Settings, changed: Collection[str]) -> None:

@@ -15,6 +15,7 @@ from censnet.data.datasets.download import DATASETS, is_built_in
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, read_links
 from censnet.data.splits.split_file import Split, read_splits
+from censnet.data.splits.stated import find_stated, has_wide_masks
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Hydrogens
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
@@ -25,9 +26,8 @@ from censnet.inspection.report import Report, make_report
 from censnet.inspection.times import find_time_columns
 from censnet.levels import Level
 from censnet.pipeline.prepare import prepare_typed
-from censnet.pipeline.resolve import section_of
-from censnet.pipeline.splitting import find_stated, has_wide_masks
 from censnet.pipeline.train import train
+from censnet.pipeline.user_settings import section_of
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ORIENTED
 from censnet.tasks.metrics import MONITORS

@@ -26,8 +26,9 @@ from censnet.ops.pairs import find_bipartition
 from censnet.option_names import column_option
 from censnet.pipeline.causal import resolve_causal
 from censnet.pipeline.ego_marks import resolve_ego_marks
-from censnet.pipeline.resolve import resolve_recipes, section_of
+from censnet.pipeline.resolve import resolve_recipes
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
+from censnet.pipeline.user_settings import section_of
 from censnet.settings.build import has_ordered_links
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import DataSettings, Settings
@@ -72,6 +73,13 @@ class Prepared:
         """The settings of the network that was kept, or is trained first: of the data all say the same."""
         return self.recipes[0]
 
+    def select(self, recipe: Settings) -> Prepared:
+        """The same for one of the recipes, without what it does not read."""
+        found = replace(self, recipes=[recipe])
+        if recipe.data.descriptors is True or not self.task_data.descriptors:
+            return found
+        return replace(found, data=self.data.without_descriptors(), task_data=self.task_data.without_descriptors())
+
     @property
     def split_sources(self) -> dict[str, str]:
         """Level -> where its split came from, and how many rows are in each part, for the user."""
@@ -101,6 +109,8 @@ def prepare(
     """
     asked, link = read_targets(data, target)
     settings = make_settings(preset, section_of(asked, overrides), changes, seed, link)
+    if link and settings.data.descriptors == "auto":  # the graphs become one, whose links are held out
+        settings = settings.model_copy(update={"data": settings.data.model_copy(update={"descriptors": False})})
     no_targets = [name for name in (settings.data.split_column, settings.data.time) if name is not None]
     if no_targets:
         asked = [replace(item, without=tuple(no_targets)) if item.every else item for item in asked]

@@ -24,9 +24,9 @@ from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.option_names import name_option
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
-from censnet.pipeline.resolve import TargetsLike, as_specs, read_settings, section_of
 from censnet.pipeline.results import make_run
 from censnet.pipeline.train import IfExists, make_start, train
+from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings, section_of
 from censnet.runs.config import TrainingStart
 from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished, locked, run_dir
 from censnet.runs.run import Run
@@ -221,6 +221,6 @@ def _fit_batched(
     for number, one in enumerate(every):
         selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
-        own = replace(one, data=first.data, recipes=[selected])
+        own = replace(one, data=first.data).select(selected)
         runs.append(make_run(own, members, seconds, accelerator.device, start))
     return runs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +22,16 @@ MOST_DRAWN = 40  # nodes of a neighborhood
 LABELED = 12  # of these, those with their names
 
 
-def draw_explanation(one: Explained, names: PartNames, path: Path) -> list[Path]:
-    """Draw one explained row to `path` with the suffixes .svg and .png.
+def draw_explanation(
+    one: Explained, names: PartNames, path: Path, suffixes: Sequence[str] = (".svg", ".png")
+) -> list[Path]:
+    """Draw one explained row to `path` with each suffix.
 
     Red raises the answer, blue lowers it; the color is full at the largest change.
     """
     if names.dataset.schema.smiles is not None:
-        return _draw_molecule(one, names.dataset, path)
-    return _draw_neighborhood(one, names, path)
+        return _draw_molecule(one, names.dataset, path, suffixes)
+    return _draw_neighborhood(one, names, path, suffixes)
 
 
 def _changes(one: Explained, kind: str) -> Array:
@@ -41,7 +44,7 @@ def _changes(one: Explained, kind: str) -> Array:
     return found
 
 
-def _draw_molecule(one: Explained, dataset: Dataset, path: Path) -> list[Path]:
+def _draw_molecule(one: Explained, dataset: Dataset, path: Path, suffixes: Sequence[str]) -> list[Path]:
     from rdkit import Chem
     from rdkit.Chem.Draw import rdMolDraw2D
 
@@ -62,8 +65,9 @@ def _draw_molecule(one: Explained, dataset: Dataset, path: Path) -> list[Path]:
     bond_colors = {place: _color(value, bonds) for place, value in colored.items()}
     prepared = rdMolDraw2D.PrepareMolForDrawing(molecule)
     paths = []
-    for suffix, kind in ((".svg", rdMolDraw2D.MolDraw2DSVG), (".png", rdMolDraw2D.MolDraw2DCairo)):
-        drawing = kind(SIZE, SIZE)
+    kinds = {".svg": rdMolDraw2D.MolDraw2DSVG, ".png": rdMolDraw2D.MolDraw2DCairo}
+    for suffix in suffixes:
+        drawing = kinds[suffix](SIZE, SIZE)
         drawing.DrawMolecule(
             prepared,
             legend=_title(one),
@@ -80,7 +84,7 @@ def _draw_molecule(one: Explained, dataset: Dataset, path: Path) -> list[Path]:
     return paths
 
 
-def _draw_neighborhood(one: Explained, names: PartNames, path: Path) -> list[Path]:
+def _draw_neighborhood(one: Explained, names: PartNames, path: Path, suffixes: Sequence[str]) -> list[Path]:
     graph = one.place.graph
     nodes, edges = _changes(one, "node"), _changes(one, "edge")
     ends = graph.ends.numpy()
@@ -125,8 +129,10 @@ def _draw_neighborhood(one: Explained, names: PartNames, path: Path) -> list[Pat
     axes.set_yticks([])
     for side in axes.spines.values():
         side.set_visible(False)
-    axes.margins(0.12)
-    paths = [path.with_name(path.name + suffix) for suffix in (".svg", ".png")]
+    middle, half = (where.max(0) + where.min(0)) / 2, 0.6 * max(np.ptp(where, axis=0).max(), 0.5)
+    axes.set_xlim(middle[0] - half, middle[0] + half)
+    axes.set_ylim(middle[1] - half, middle[1] + half)  # a square, also where all nodes are on one line
+    paths = [path.with_name(path.name + suffix) for suffix in suffixes]
     for place in paths:
         figure.savefig(place, dpi=120)
     return paths

@@ -21,6 +21,7 @@ from censnet.levels import Level
 from censnet.nn.heads import GraphHead
 from censnet.nn.model import Model
 from censnet.ops.arrays import Array, BoolArray
+from censnet.ops.caching import cached
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.training.task_data import TaskData
@@ -89,7 +90,7 @@ class LevelNovelty(BaseModel):
         threshold: of the mean distance from the nearest of these; None where there are too few validation rows.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached,))
 
     ranges: dict[str, list[FeatureRange]] = Field(default_factory=dict)
     mean: list[FiniteFloat] = Field(default_factory=list)
@@ -136,14 +137,18 @@ class LevelNovelty(BaseModel):
         threshold = float(found.distance(embedded[validation]).sort().values[rank - 1])
         return found.model_copy(update={"threshold": max(threshold, 1e-9)})
 
+    @cached
+    def _tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The mean, the scale and the references: lists of many numbers take longer to read than to compute with."""
+        return torch.tensor(self.mean), torch.tensor(self.scale), torch.tensor(self.references)
+
     def distance(self, embedded: Tensor) -> Tensor:
         """The mean distance of each row from the nearest training rows that are stored. (n, channels) -> (n,)"""
         if embedded.shape[1] != len(self.mean):
             raise RunError(
                 f"embeddings have {embedded.shape[1]} channels, expected {len(self.mean)}: the run is damaged"
             )
-        references = torch.tensor(self.references, device=embedded.device)
-        scale, mean = (torch.tensor(values, device=embedded.device) for values in (self.scale, self.mean))
+        mean, scale, references = (values.to(embedded.device) for values in self._tensors)
         found = []
         for rows in torch.split(embedded, 2**14):
             apart = torch.cdist((rows.float() - mean) / scale, references)

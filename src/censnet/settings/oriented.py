@@ -11,7 +11,7 @@ from censnet.errors import SettingsError
 from censnet.nn.heads import Head
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.oriented_head import OrientedHead
-from censnet.settings.schema import ModelSettings, TrainingSettings
+from censnet.settings.schema import ModelSettings, Settings
 from censnet.tasks.targets import Target
 
 _ONE = "a column or target is oriented, and oriented layers"
@@ -59,10 +59,10 @@ def without_unread(settings: ModelSettings) -> ModelSettings:
     return settings.model_copy(update={name: value for name, (value, _) in UNREAD.items()})
 
 
-def with_steps(settings: TrainingSettings, changed: Collection[str]) -> TrainingSettings:
+def with_steps(settings: Settings, changed: Collection[str]) -> Settings:
     """The settings for one graph, whose epochs are one step each: as many steps as many graphs have, or about that."""
     own = {name: value for name, value in ONE_GRAPH.items() if f"training.{name}" not in changed}
-    return settings.model_copy(update={} if "training.epochs" in changed else own)
+    return settings if "training.epochs" in changed else settings.with_training(own)
 
 
 def build_oriented_encoder(

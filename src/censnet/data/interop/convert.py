@@ -37,7 +37,7 @@ def to_tables(data: object) -> Tables | None:
     A PyG graph has a row for each node and for each column of `edge_index`. `x`, `edge_attr` and every attribute with
     more than one number in a row are columns of lists. An attribute belongs to the edges if "edge" is in its name, else
     to the graphs of a batch if it has a value for each, else to the nodes, or to the edges, if it has one for each of
-    them. Masks are columns like others; `stated.find_stated` reads them as a split. An attribute that belongs nowhere
+    them. Masks are columns like others; `splits.stated.find_stated` reads them as a split. One that belongs nowhere
     is not used, and a note says so, but for single values and texts.
     """
     if is_networkx(data):

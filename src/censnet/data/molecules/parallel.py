@@ -6,16 +6,16 @@ import logging
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.progress import track
 
 from censnet.console import Console
 from censnet.errors import ArgumentError, DataError
+from censnet.isolated import safe_path
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -59,7 +59,7 @@ def parallel_map(
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise SystemExit(1)  # a child runs the user's script again, for want of a guard: it is not to start over
     done: list[Result] = []
-    with _safe_path():
+    with safe_path():
         pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context(START))
         try:
             done.extend(_watched(pool.map(work, chunks), len(chunks), progress))
@@ -75,21 +75,6 @@ def parallel_map(
         finally:
             pool.shutdown(cancel_futures=True)
     return done
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """Meanwhile a Python that is started, where there is no fork, imports nothing from the working directory."""
-    name = "PYTHONSAFEPATH"
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 def _num_cores() -> int:
