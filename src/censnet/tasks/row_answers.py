@@ -148,7 +148,7 @@ def _calibrate_logit(calibration: ClassCalibration, x: float) -> float:
     if calibration.method == "temperature":
         return x / calibration.temperature
     at, value = zip(*calibration.knots, strict=True)
-    return float(np.interp(x, at, value)) + x - min(max(x, at[0]), at[-1])
+    return float(np.interp(x, at, value) + x - min(max(x, at[0]), at[-1]))
 
 
 def _plain(value: Any) -> Any:
