@@ -39,6 +39,11 @@ LEAST_EVENTS, MOST_BYTES, MOST_LATENCY = 2_000, 2_000, 5.0
 SETTINGS = {"data.time": "at", "training.epochs": 1, "model.hidden": HIDDEN}
 
 
+def draw_ends(draw: np.random.Generator, num_nodes: int, events: int) -> np.ndarray:
+    """Two nodes for each event, of which some have many more than others. (events, 2)"""
+    return (num_nodes * draw.random((events, 2)) ** 2).astype(np.int64)
+
+
 def latencies(seconds: np.ndarray) -> dict[str, float]:
     """Of all events, in milliseconds."""
     return {
@@ -50,12 +55,12 @@ def latencies(seconds: np.ndarray) -> dict[str, float]:
 
 
 def measure_network(events: int, most_seconds: float) -> dict[str, Any]:
-    """An event with its label, which later events see: embedded by two layers of width 64, with three windows."""
+    """An event with its label, which later events see: embedded by two layers of width 64, with windows and triads."""
     torch.manual_seed(0)
-    encoder = CausalEncoder(4, 10, 2, HIDDEN, LAYERS, windows=WINDOWS)
+    encoder = CausalEncoder(4, 10, 2, HIDDEN, LAYERS, windows=WINDOWS, triads=True)
     stream, draw = CausalStream(encoder), np.random.default_rng(0)
     num_nodes = 2 * events // EVENTS_OF_A_NODE
-    ends, now = draw.integers(num_nodes, size=(events, 2)), np.cumsum(draw.exponential(GAP, events))
+    ends, now = draw_ends(draw, num_nodes, events), np.cumsum(draw.exponential(GAP, events))
     features, nodes = (draw.normal(size=(1000, width)).astype(np.float32) for width in (8, 4))
     seconds, own = np.empty(events), np.empty(events)
     gc.collect()
@@ -90,7 +95,7 @@ def measure_network(events: int, most_seconds: float) -> dict[str, Any]:
 def payments(events: int, num_nodes: int, seed: int) -> pd.DataFrame:
     """Events with an amount, a category and a label."""
     draw = np.random.default_rng(seed)
-    source, target = draw.integers(num_nodes, size=(2, events))
+    source, target = draw_ends(draw, num_nodes, events).T
     at = 1.7e9 + np.cumsum(draw.exponential(GAP, events)).round(3)
     rest = {"eur": draw.gamma(2, 30, events).round(2), "kind": draw.choice(list("abcd"), events)}
     return pd.DataFrame(
