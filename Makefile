@@ -16,11 +16,11 @@ demo: install
 	$(BIN)/python examples/demo.py
 
 test: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 # the fast ring: everything but trainings and other slow tests
 test-fast: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto -m "not slow and not gpu"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not gpu"
 
 # every case of the corpus; `make hostile ONLY=pyg` one kind, `make hostile CASE=pyg/x-complex` one case
 hostile: install

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,15 @@ ORDER = (
 )
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 FILES = sorted(SOURCE.rglob("*.py"))
-NAMES = [path.relative_to(SOURCE).as_posix() for path in FILES]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
 
 
 def module_of(path: Path) -> tuple[str, ...]:
@@ -39,9 +48,9 @@ def module_of(path: Path) -> tuple[str, ...]:
     return path.relative_to(SOURCE).with_suffix("").parts
 
 
-def imports(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def imports(tree: ast.Module, module: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Each module of ours that a source imports, wherever in it the import stands."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [tuple(alias.name.split(".")) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -69,12 +78,17 @@ def part_of(module: tuple[str, ...]) -> str:
     return module[1] if len(module) > 1 else ""
 
 
-def breaches(source: str, module: tuple[str, ...]) -> set[str]:
+@cache
+def imports_of(path: Path) -> tuple[tuple[str, ...], ...]:
+    return tuple(imports(tree_of(path), module_of(path)))
+
+
+def breaches(imported: Iterable[tuple[str, ...]], module: tuple[str, ...]) -> set[str]:
     """The parts that a module may not import and does."""
     mine = part_of(module)
     if mine == "__init__":
         return set()
-    found = {part_of(name) for name in imports(source, module)} - {mine}
+    found = {part_of(name) for name in imported} - {mine}
     return {part for part in found if RANK.get(part, len(ORDER)) >= RANK[mine] and not _is_sibling(part, mine)}
 
 
@@ -91,7 +105,7 @@ def units(depth: tuple[str, ...]) -> dict[str, set[str]]:
         if module[: len(depth)] != depth or (module[-1] == "__init__" and len(module) == len(depth) + 1):
             continue
         mine = module[len(depth)]
-        found = {name for name in imports(path.read_text(), module) if name[: len(depth)] == depth}
+        found = {name for name in imports_of(path) if name[: len(depth)] == depth}
         siblings = {name[len(depth)] for name in found if len(name) > len(depth)}
         graph.setdefault(mine, set()).update(siblings - {mine})
     return graph
@@ -116,38 +130,38 @@ def cycle(graph: dict[str, set[str]]) -> list[str]:
     return next((found for name in sorted(graph) if (found := visit(name, []))), [])
 
 
-@pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_imports_go_to_the_left_only(path: Path) -> None:
-    module = module_of(path)
-    assert part_of(module) == "__init__" or part_of(module) in RANK, f"{part_of(module)} has no place in the order"
-    assert breaches(path.read_text(), module) == set()
+def test_every_module_has_a_place_in_the_order() -> None:
+    assert {part_of(module_of(path)) for path in FILES} - {"__init__"} <= RANK.keys()
 
 
-PACKAGES = sorted({module_of(path)[:-1] for path in FILES})
+def test_imports_go_to_the_left_only() -> None:
+    found = {name_of(path): breaches(imports_of(path), module_of(path)) for path in FILES}
+    assert {name: parts for name, parts in found.items() if parts} == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", PACKAGES, ids=[".".join(package) for package in PACKAGES])
-def test_nothing_in_a_package_imports_in_a_circle(package: tuple[str, ...]) -> None:
-    assert cycle(units(package)) == []
+def test_nothing_in_a_package_imports_in_a_circle() -> None:
+    found = {package: cycle(units(package)) for package in sorted({module_of(path)[:-1] for path in FILES})}
+    assert {".".join(package): circle for package, circle in found.items() if circle} == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_a_module_says_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text())), "has no docstring"
+def test_a_module_says_what_it_is() -> None:
+    assert [name_of(path) for path in FILES if not ast.get_docstring(tree_of(path))] == [], "without a docstring"
 
 
-@pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_a_file_has_a_name_of_its_own(path: Path) -> None:
-    assert path.stem not in {"utils", "helpers", "common", "base"}
+def test_a_file_has_a_name_of_its_own() -> None:
+    assert [name_of(path) for path in FILES if path.stem in {"utils", "helpers", "common", "base"}] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_only_cached_properties_reach_into_an_object(path: Path) -> None:
-    if path.relative_to(SOURCE).as_posix() == "censnet/ops/caching.py":
-        return
-    reached = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)]
-    assert not [node.lineno for node in reached if node.attr == "__dict__"]
+def test_only_cached_properties_reach_into_an_object() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        if name_of(path) != "censnet/ops/caching.py"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr == "__dict__"
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize(
@@ -172,7 +186,7 @@ def test_only_cached_properties_reach_into_an_object(path: Path) -> None:
     ],
 )
 def test_the_check_sees_what_is_imported(source: str, module: tuple[str, ...], expected: set[str]) -> None:
-    assert breaches(source, module) == expected
+    assert breaches(imports(ast.parse(source), module), module) == expected
 
 
 def test_the_check_sees_circles() -> None:

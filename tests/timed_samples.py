@@ -11,7 +11,7 @@ from torch import Tensor
 from censnet.nn.causal_encoder import CausalEncoder
 from censnet.ops.incidence import Incidence
 
-CASES = [  # ties, label delay, decay rates, windows
+CASES = [  # ties, label delay, decay rates, windows; all with triads
     ("time", 0.0, 0, ()),
     ("time", 1.0, 2, (0.5, 2.0)),
     ("row", 0.0, 2, (1.25,)),
@@ -45,7 +45,7 @@ def encoder_of(case: tuple[str, float, int, tuple[float, ...]], layers: str = "C
     ties, delay, rates, windows = case
     torch.manual_seed(0)
     encoder = CausalEncoder(
-        3, 4, 2, hidden, layers, windows=windows, num_rates=rates, label_delay=delay, ties=ties  # type: ignore[arg-type]
+        3, 4, 2, hidden, layers, windows=windows, num_rates=rates, label_delay=delay, ties=ties, triads=True  # type: ignore[arg-type]
     )  # fmt: skip
     for weight in encoder.parameters():  # also gates and biases, which start at 0
         torch.nn.init.normal_(weight, std=0.4) if weight.dim() == 2 else torch.nn.init.normal_(weight, 0.5, 0.3)

@@ -233,13 +233,26 @@ def test_renumbering_nodes_and_edges_renumbers_the_result() -> None:
 
 
 def test_clock_counts_what_a_node_has_seen() -> None:
-    path = Incidence(torch.tensor([[0, 0], [1, 2]]), num_nodes=3)
-    history = History(path, torch.tensor([1.0, 3.0]).double())
-    labels = torch.tensor([[1.0], [1.0]])
-    clock = clock_of_nodes(history, labels, torch.ones(2), (1.5,), unit=1.0)
-    expected = [np.log(2), np.log(3), 0.5, np.log(2), 0, 0, 0]  # one edge left node 0, 2 before, not within 1.5
-    torch.testing.assert_close(clock[1, :7], torch.tensor(expected, dtype=torch.float32))
+    path = Incidence(torch.tensor([[0, 0, 0], [1, 2, 2]]), num_nodes=3)
+    history = History(path, torch.tensor([1.0, 3.0, 4.0]).double())
+    labels, known = torch.tensor([[1.0], [5.0], [0.0]]), torch.tensor([1.0, 1.0, 0.0])
+    clock = clock_of_nodes(history, labels, known, (1.5,), unit=1.0)
+    gap = [np.log(2) / 4, np.log(1 + 1.5 / 1.01) / 4]  # 1 unit ago
+    log = {count: np.log(1 + count) / 2 for count in (1, 2)}
+    # two edges left node 0 before the last one: their labels 1 and 5; one of them within 1.5; the last label is 5
+    expected = [log[2], *gap, 6 / 3, log[2], log[1], 5 / 2, log[1], 5, *gap]
+    torch.testing.assert_close(clock[2, :11], torch.tensor(expected, dtype=torch.float32))
+    torch.testing.assert_close(clock[2, -2:], torch.tensor([log[2], 0], dtype=torch.float32))  # neighbors out, in
+    torch.testing.assert_close(clock[6, -2:], torch.tensor([log[2], 0], dtype=torch.float32))  # after a parallel edge
     assert not clock[0].any()
+
+
+def test_the_last_labels_are_those_of_one_time_that_are_known() -> None:
+    path = Incidence(torch.tensor([[0] * 5, [1, 2, 3, 4, 5]]), num_nodes=6)
+    history = History(path, torch.tensor([1.0, 2.0, 2.0, 3.0, 4.0]).double())
+    labels, known = torch.tensor([[1.0], [4.0], [6.0], [0.0], [9.0]]), torch.tensor([1.0, 1.0, 1.0, 0.0, 1.0])
+    clock = clock_of_nodes(history, labels, known, (), unit=1.0)
+    assert clock[:5, 5].tolist() == [0.0, 1.0, 1.0, 5.0, 5.0]
 
 
 def test_what_would_see_the_future_is_refused() -> None:

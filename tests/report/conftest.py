@@ -64,10 +64,10 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="package")
 def fraud_page(fraud: tuple[Run, Path]) -> str:
     """The page of the run on payments."""
-    return report_page(fraud[0])
+    return report_page(fraud[0], explain=2)
 
 
 @pytest.fixture(scope="package")
 def molecule_page(molecules: tuple[Run, Path]) -> str:
     """The page of the run on molecules."""
-    return report_page(molecules[0])
+    return report_page(molecules[0], explain=2)

@@ -213,7 +213,7 @@ def test_other_data_get_scores_curves_and_errors_of_their_own(fraud: tuple[Run, 
 
 @pytest.mark.slow
 def test_a_page_is_the_same_each_time(fraud: tuple[Run, Path], fraud_page: str) -> None:
-    assert report_page(load_run(fraud[1] / "fraud")) == fraud_page
+    assert report_page(load_run(fraud[1] / "fraud"), explain=2) == fraud_page
 
 
 def test_another_method_is_refused(fraud: tuple[Run, Path]) -> None:

@@ -56,6 +56,35 @@ def test_what_no_temperature_repairs_is_repaired_by_isotonic_scaling():
     assert roc_auc_score(truth, x) == pytest.approx(roc_auc_score(truth, fresh), abs=1e-12)
 
 
+def surest(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Logits of four classes, whose likeliest one is right with 0.35 to 0.75, and else the second, and labels."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(scale=3, size=(rows, 4))
+    right = rng.random(rows) < 0.1 + 0.65 * softmax(x, axis=1).max(1)
+    return x, np.where(right, x.argmax(1), x.argsort(1)[:, 2]).astype(float)
+
+
+def test_the_probability_of_the_likeliest_of_many_classes_is_its_share_of_right_predictions():
+    x, y = surest(3_000, 0)
+    found = ClassCalibration.fit(x, y)
+    assert found.method == "isotonic-top"
+    assert found.log_loss["isotonic-top"] < min(found.log_loss[name] for name in ("none", "temperature", "isotonic"))
+    fresh, labels = surest(40_000, 1)
+    p = softmax(found(torch.from_numpy(fresh)).numpy(), axis=1)
+    assert (p.argmax(1) == fresh.argmax(1)).all()
+    sure = p.max(1)
+    for low, high in ((0, 0.55), (0.55, 0.7), (0.7, 1)):
+        inside = (sure >= low) & (sure < high)
+        assert abs(sure[inside].mean() - (fresh.argmax(1) == labels)[inside].mean()) < 0.05
+    rest = np.sort(p, axis=1)[:, :-1]
+    plain = np.sort(softmax(found.model_copy(update={"method": "isotonic"})(torch.from_numpy(fresh)).numpy(), 1), 1)[
+        :, :-1
+    ]
+    ratio = rest[:, 2] / rest[:, 1]
+    ahead = found.top[0][1] > 0  # nothing was raised to stay the likeliest
+    np.testing.assert_allclose(ratio, plain[:, 2] / plain[:, 1], rtol=1e-6 if ahead else 1e-4)
+
+
 def test_isotonic_knots_are_the_means_of_the_level_sets_of_scikit_learn():
     logits, labels = draw(300, 1)
     fitted = IsotonicRegression().fit_transform(logits[:, 0], labels)
@@ -117,3 +146,5 @@ def test_knots_are_bounded_and_stored_ones_have_to_increase():
     for knots in ([(0.0, 1.0), (1.0, 1.0)], [(1.0, 0.0), (0.0, 1.0)], []):
         with pytest.raises(ValidationError, match="knots"):
             ClassCalibration(method="isotonic", knots=knots)
+    with pytest.raises(ValidationError, match="top is empty"):
+        ClassCalibration(method="isotonic-top", knots=[(0.0, 1.0)])

@@ -7,9 +7,13 @@ import torch
 from samples import payments, quick
 
 from censnet.nn.model import Model
+from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.settings.build import build_model
-from censnet.training.batches import choose_sampling, even_batches, make_batches
+from censnet.tasks.inputs import ModelInputs
+from censnet.tasks.targets import Target
+from censnet.training.batches import CausalBatch, choose_sampling, even_batches, make_batches
+from censnet.training.task_data import TaskData
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +59,26 @@ def test_a_small_last_batch_joins_the_one_before(rows: int, size: int, sizes: li
     steps = even_batches(torch.arange(rows), size)
     assert [len(step) for step in steps] == sizes
     assert torch.equal(torch.cat(steps), torch.arange(rows))
+
+
+def test_stale_steps_show_no_label_after_a_moment_and_predict_what_follows() -> None:
+    count = 80
+    ends = torch.randint(0, 6, (2, count), generator=torch.Generator().manual_seed(0))
+    times = torch.arange(count).double()
+    graph = Graph(torch.zeros(6, 1), torch.zeros(count, 1), ends, times=times)
+    target = Target(level="edge", column="y", kind="binary", classes=["no", "yes"])
+    parts = (torch.arange(count) >= 64).long().unsqueeze(1)
+    labels = (torch.arange(count) % 2).float().unsqueeze(1)
+    inputs = ModelInputs(known=[target], causal=True)
+    data = TaskData(inputs.add(graph), [target], {"edge": labels}, {"edge": parts}, inputs=inputs)
+    batches = CausalBatch(data, balanced=False, stale_ratio=0.5)
+    draw, pieces = torch.Generator().manual_seed(0), set[tuple[int, int]]()
+    for _ in range(60):
+        batch = batches.make(torch.empty(0), draw)
+        shown = batch.graph.edges[:, 1:].any(1).nonzero().squeeze(1)
+        rows = batch.rows["edge"]
+        assert torch.equal(batch.labels["edge"], labels[rows])
+        first, last = int(rows.min()), int(rows.max())
+        assert shown.tolist() == list(range(64 if first == 0 else first))
+        pieces.add((first, last))
+    assert pieces == {(0, 63)} | {(8 * piece, 8 * piece + 7) for piece in range(2, 8)}

@@ -242,6 +242,8 @@ def _describe(one: Candidate, candidates: Sequence[Candidate]) -> str:
     words = ["counts of known labels" if one.label_features else "no counts of known labels"] * counts
     if one.recipe == "high_label" and any(other.recipe != "high_label" for other in candidates):
         return " with ".join(["the high-label recipe", *words * one.label_features])
+    if len({other.descriptors for other in candidates}) > 1:
+        words.append("RDKit descriptors, which predictions also take time for" if one.descriptors else "no descriptors")
     if len({other.gates for other in candidates}) > 1:
         words.append("learned gates" if one.gates == "learned" else "frozen gates")
     if any(other.pseudo_label_weight for other in candidates):

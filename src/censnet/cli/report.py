@@ -32,6 +32,14 @@ def report(
         Method, typer.Option("--map", help="Two dimensions by principal components, or by t-SNE, which takes longer.")
     ] = Method.pca,
     comparison: Annotated[Path | None, path_option("A folder of `censnet compare`, whose table is shown.")] = None,
+    explain: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Explain the N worst rows of each target; 5, as far as seconds allow, if not given.",
+        ),
+    ] = None,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
@@ -44,7 +52,14 @@ def report(
         raise RunError(f"--to is {to}, expected the name of a page that ends in .html")
     check_outputs([to], trained, data)
     page = report_page(
-        trained, data, method=method.value, comparison=comparison, strict=strict, device=device, progress=True
+        trained,
+        data,
+        method=method.value,
+        comparison=comparison,
+        explain=explain,
+        strict=strict,
+        device=device,
+        progress=True,
     )
     content = page.encode()
     atomic_write(to, content)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note, RowError
+from censnet.data.tables.schema import TableSchema
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.data.tables.typed_table import count_degree, encode_degree
 from censnet.errors import DataError, name_columns, quote
@@ -229,6 +230,13 @@ class Dataset(IndexedData):
 
     def _repr_html_(self) -> str:
         return data_html(self.name, self.graph, self.schema, self.notes)
+
+    def without_descriptors(self) -> Dataset:
+        """The same where molecules have no descriptors."""
+        if not isinstance(self.graph, GraphSet):
+            return self
+        graph = self.graph.without_last_features(self.schema.descriptors.width)
+        return replace(self, graph=graph, schema=self.schema.model_copy(update={"descriptors": TableSchema()}))
 
     def message_graph(self, links: LinkSplit) -> Graph:
         """The graph that message passing may see when links are predicted: every node, and the training links alone.

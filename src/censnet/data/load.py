@@ -43,7 +43,7 @@ from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES, table_overrides
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.schema import Features, Hydrogens, Schema, Standardize
+from censnet.data.tables.schema import Descriptors, Features, Hydrogens, Schema, Standardize
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS, Level
@@ -121,7 +121,7 @@ def read_data(
     strict: bool = False,
     features: Features = "rich",
     overrides: Mapping[str, str] | None = None,
-    descriptors: bool = False,
+    descriptors: Descriptors = False,
     standardize: Standardize = "none",
     scaffolds: bool = False,
     hydrogens: Hydrogens = "implicit",
@@ -300,13 +300,13 @@ def suggest_targets(data: object, column: str) -> list[str]:
 
 
 def _check_options(
-    specs: Sequence[TargetSpec], descriptors: bool, standardize: Standardize, hydrogens: Hydrogens
+    specs: Sequence[TargetSpec], descriptors: Descriptors, standardize: Standardize, hydrogens: Hydrogens
 ) -> None:
     """Raise for what is asked of molecules where there are none."""
     refuse_chemical_words(specs)
     if hydrogens != "implicit":
         raise DataError(f"data.hydrogens is {hydrogens}, expected molecules: there is no table of SMILES")
-    if descriptors:
+    if descriptors not in (False, "auto"):
         raise DataError("descriptors are asked for (data.descriptors), expected molecules: there is no table of SMILES")
     if standardize != "none":
         raise DataError(f"data.standardize is {standardize}, expected molecules: there is no table of SMILES")

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.explanation.gradients import integrated_gradients
+from censnet.explanation.gradients import STEPS, integrated_gradients
 from censnet.explanation.probe import Probe
 
 Kind = Literal["edge", "node", "column"]
@@ -74,11 +74,11 @@ class Fidelity:
     beats: float
 
 
-def explain_parts(probe: Probe, columns: Sequence[Columns]) -> list[Part]:
-    """What each edge, node and column of a neighborhood adds, the largest first within its kind."""
+def explain_parts(probe: Probe, columns: Sequence[Columns], most: int = MOST) -> list[Part]:
+    """What `most` edges and nodes and each column of a neighborhood add, the largest first within its kind."""
     answer, gradients = probe.whole(), integrated_gradients(probe)
-    edges = _chosen(probe, "edge", gradients["edge"].sum(1))
-    nodes = _chosen(probe, "node", gradients["node"].sum(1))
+    edges = _chosen(probe, "edge", gradients["edge"].sum(1), most)
+    nodes = _chosen(probe, "node", gradients["node"].sum(1), most)
     keep, hidden = _masks(probe, "edge", edges[:, None])
     without = probe.without(keep, hidden)
     gates = probe.with_gates_closed(edges) if probe.has_gates else torch.full((len(edges),), torch.nan)
@@ -93,6 +93,13 @@ def explain_parts(probe: Probe, columns: Sequence[Columns]) -> list[Part]:
     ]
     found += _column_parts(probe, columns, answer, gradients)
     return sorted(found, key=lambda part: (("edge", "node", "column").index(part.kind), -abs(part.change)))
+
+
+def count_copies(probe: Probe, columns: Sequence[Columns], most: int) -> int:
+    """About how many copies of its neighborhood an explanation of a row takes."""
+    edges, nodes = min(most, probe.place.graph.num_edges), min(most, probe.place.graph.num_nodes)
+    gradients = 3 * STEPS * len(probe.models)  # forward and backward, on features that need gradients
+    return (1 + probe.has_gates) * edges + nodes + 2 * len(columns) + 2 * (2 + DRAWS) + gradients
 
 
 def fidelity(probe: Probe, parts: Sequence[Part], kind: Kind, seed: int = 0) -> Fidelity | None:
@@ -127,7 +134,7 @@ def _masks(probe: Probe, kind: Kind, left_out: Tensor) -> tuple[Tensor, Tensor |
     return keep, hidden
 
 
-def _chosen(probe: Probe, kind: Kind, gradients: Tensor) -> Tensor:
+def _chosen(probe: Probe, kind: Kind, gradients: Tensor, most: int) -> Tensor:
     """The edges, or nodes, that are left out one by one: those at the row first, then by the size of gradients.
 
     The row that is explained is not among them.
@@ -146,7 +153,7 @@ def _chosen(probe: Probe, kind: Kind, gradients: Tensor) -> Tensor:
         if probe.level == kind:
             score[seed] = -1
     order = torch.argsort(score, descending=True, stable=True)
-    return order[score[order] >= 0][:MOST]
+    return order[score[order] >= 0][:most]
 
 
 def _column_parts(probe: Probe, columns: Sequence[Columns], answer: float, gradients: dict[str, Tensor]) -> list[Part]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from censnet.nn.layers import LAYERS, GraphLayer
 from censnet.ops.causal import Reads, decayed_sums, prefix_sums
-from censnet.ops.history import History
+from censnet.ops.history import History, Relation
 
 
 class Messages(NamedTuple):
@@ -183,40 +184,67 @@ class CausalLayer(GraphLayer):
 
     def _see(self, messages: Messages, labels: Tensor, history: History) -> Tensor:
         """What nodes have seen: the means of all messages to their two lists. (2E + N, 2 * (width + message_width))"""
-        found = [self._mean(messages.out, None, history.reads("out"))]
-        found.append(self._mean(messages.into, None, history.reads("in")))
-        if self.message_width:
-            known = is_known(labels)
-            found.append(self._mean(messages.label, known, history.reads("out", labels=True)))
-            found.append(self._mean(messages.label, known, history.reads("in", labels=True)))
-        return torch.cat(found, dim=1)
+        out, into = (self._see_list(sent, messages.label, labels, history, of) for sent, of in _lists(messages))
+        return torch.cat([mean for both in zip(out, into, strict=True) for mean in both], dim=1)
+
+    def _see_list(
+        self, sent: Tensor, label: Tensor, labels: Tensor, history: History, of: Relation, decay: bool = True
+    ) -> list[Tensor]:
+        """The means of the messages to the lists of a relation, and of those of labels to the same."""
+        reads = history.reads(of)
+        if not self.message_width:
+            return self._means([(sent, None)], reads, decay)
+        of_labels, about = history.reads(of, labels=True), (label, is_known(labels))
+        if of_labels is reads:  # one scan for both
+            return self._means([(sent, None), about], reads, decay)
+        return self._means([(sent, None)], reads, decay) + self._means([about], of_labels, decay)
 
     def _see_pair(self, messages: Messages, labels: Tensor, history: History) -> Tensor:
         """The means over the edges from start to end, and then over those back. (2E, width + message_width)"""
-        reads, of_labels = history.reads("pair"), history.reads("pair", labels=True)
-        found = [prefix_sums(messages.pair, reads) / _at_least_one(reads.count, messages.pair)]
-        if self.message_width:
-            sums = prefix_sums(torch.cat([messages.label, is_known(labels)], dim=1), of_labels)
-            found.append(sums[:, :-1] / sums[:, -1:].clamp(min=1))
-        return torch.cat(found, dim=1)
+        return torch.cat(self._see_list(messages.pair, messages.label, labels, history, "pair", decay=False), dim=1)
 
-    def _mean(self, messages: Tensor, known: Tensor | None, reads: Reads) -> Tensor:
-        """The sums over counts: of all messages, or of those that count as `known` says; half of them with decay."""
-        rates, half = self.rates, messages.shape[1] // 2
-        plain = messages if rates is None else messages[:, :half]
-        if known is None:
-            mean = prefix_sums(plain, reads) / _at_least_one(reads.count, messages)
-        else:
-            sums = prefix_sums(torch.cat([plain, known], dim=1), reads)
-            mean = sums[:, :-1] / sums[:, -1:].clamp(min=1)
+    def _means(self, sent: Sequence[tuple[Tensor, Tensor | None]], reads: Reads, decay: bool) -> list[Tensor]:
+        """The sums over counts: of all messages, or of those that count as is said; half of them with decay."""
+        rates = self.rates if decay else None
+        half = [rows.shape[1] // (1 if rates is None else 2) for rows, _ in sent]
+        known = [count for _, count in sent if count is not None]
+        plain = [rows[:, :width] if rates is not None else rows for (rows, _), width in zip(sent, half, strict=True)]
+        sums = prefix_sums(_beside(plain + known), reads)
+        parts = torch.split(sums, half + [1] * len(known), dim=1)
+        counts = iter(parts[len(half) :])
+        means = [
+            part / (_at_least_one(reads.count, part) if count is None else next(counts).clamp(min=1))
+            for part, (_, count) in zip(parts, sent, strict=False)
+        ]
         if rates is None:
-            return mean
-        share = messages[:, half:].reshape(len(messages), self.num_rates, half // self.num_rates)
-        count = torch.ones_like(messages[:, :1]) if known is None else known
-        share = torch.cat([share, count.unsqueeze(1).expand(-1, self.num_rates, -1)], dim=2)
-        decayed = decayed_sums(share.flatten(1), rates, reads).view(len(reads), self.num_rates, -1)
-        decayed = decayed[..., :-1] / decayed[..., -1:].clamp(min=1)
-        return torch.cat([mean, decayed.flatten(1)], dim=1)
+            return means
+        return [torch.cat(both, dim=1) for both in zip(means, self._decayed_means(sent, rates, reads), strict=True)]
+
+    def _decayed_means(
+        self, sent: Sequence[tuple[Tensor, Tensor | None]], rates: Tensor, reads: Reads
+    ) -> Iterator[Tensor]:
+        """The decayed sums of the second halves of messages over equally decayed counts."""
+        shares, widths = [], []
+        for rows, known in sent:
+            half = rows.shape[1] // 2
+            count = torch.ones_like(rows[:, :1]) if known is None else known
+            shares += [rows[:, half:].reshape(len(rows), self.num_rates, half // self.num_rates)]
+            shares += [count.unsqueeze(1).expand(-1, self.num_rates, -1)]
+            widths += [half // self.num_rates, 1]
+        sums = decayed_sums(torch.cat(shares, dim=2).flatten(1), rates, reads).view(len(reads), self.num_rates, -1)
+        parts = torch.split(sums, widths, dim=2)
+        for total, count in zip(parts[::2], parts[1::2], strict=True):
+            yield (total / count.clamp(min=1)).flatten(1)
+
+
+def _lists(messages: Messages) -> Iterator[tuple[Tensor, Relation]]:
+    """What is sent to the two lists of nodes."""
+    yield messages.out, "out"
+    yield messages.into, "in"
+
+
+def _beside(columns: Sequence[Tensor]) -> Tensor:
+    return columns[0] if len(columns) == 1 else torch.cat(list(columns), dim=1)
 
 
 def is_known(labels: Tensor) -> Tensor:
@@ -226,7 +254,8 @@ def is_known(labels: Tensor) -> Tensor:
 
 def _ends(states: Tensor, edges: int) -> tuple[Tensor, Tensor]:
     """The states of the starts and of the ends of so many edges, which come first."""
-    return states[:edges], states[edges : 2 * edges]
+    starts, ends, _ = torch.split(states, [edges, edges, len(states) - 2 * edges])
+    return starts, ends
 
 
 def _at_least_one(count: Tensor, like: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn.causal import CausalLayer, is_known
-from censnet.nn.clock import clock_of_nodes, clock_of_pairs, clock_width
+from censnet.nn.clock import clock_of_nodes, clock_of_pairs, clock_of_triads, node_clock_width, pair_clock_width
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.norms import Norm, make_norm
@@ -16,6 +16,8 @@ from censnet.ops.history import History, Ties
 from censnet.ops.incidence import Incidence
 
 KEPT = 2  # clocks: of the graphs of training and validation
+KEPT_IF_FEW = 8  # also of graphs with fewer labels, where there are no more than
+FEW_EDGES = 2**20
 
 
 class CausalEncoder(nn.Module):
@@ -43,6 +45,7 @@ class CausalEncoder(nn.Module):
         num_rates: decay rates of each layer.
         label_delay: time after which the label of an edge is known.
         ties: whether edges of the same time see each other: "time", they do not; "row", the later the earlier.
+        triads: whether an edge starts from the triads of the past as well (`censnet.ops.past_triads`).
 
     Shape:
         nodes (N, node_width), edges (E, edge_width), times (E,) -> nodes (N, hidden), after the last edge, and edges
@@ -76,6 +79,7 @@ class CausalEncoder(nn.Module):
         num_rates: int = 0,
         label_delay: float = 0.0,
         ties: Ties = "time",
+        triads: bool = False,
     ) -> None:
         super().__init__()
         if not layers or set(layers) != {"C"}:
@@ -85,12 +89,12 @@ class CausalEncoder(nn.Module):
         self.layer_order, self.hidden, self.label_width = layers, hidden, label_width
         self.residual, self.activation = residual, activation
         self.windows, self.ties = tuple(sorted(windows)), ties
-        self.label_delay = label_delay
+        self.label_delay, self.triads = label_delay, triads
         self.unit = self.windows[0] if self.windows else 1.0
         self.dropout = Dropout(dropout)
-        clock = 2 * clock_width(label_width, len(self.windows))
-        self.node_pre_layer = nn.Linear(node_width + clock, hidden)
-        self.edge_pre_layer = nn.Linear(edge_width - label_width + clock, hidden)
+        clock = label_width, len(self.windows)
+        self.node_pre_layer = nn.Linear(node_width + node_clock_width(*clock), hidden)
+        self.edge_pre_layer = nn.Linear(edge_width - label_width + pair_clock_width(*clock, triads), hidden)
         self.ends_pre_layer = nn.Linear(2 * hidden, hidden, bias=False)
         self.node_pre_norm, self.edge_pre_norm = make_norm(norm, hidden), make_norm(norm, hidden)
         scales = tuple(self.unit * 4.0**number for number in range(num_rates))
@@ -135,14 +139,18 @@ class CausalEncoder(nn.Module):
 
     def _clocks(self, history: History, edges: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The clocks of nodes and pairs; the last ones are kept, for the next steps of a training."""
-        place = (edges.data_ptr(), edges._version, self.windows, self.label_width)
+        place = (edges.data_ptr(), edges._version, self.windows, self.label_width, self.triads)
         found = history.clocks.get(place)
         if found is None:
-            about = labels, is_known(labels).squeeze(1), self.windows, self.unit
-            found = edges, clock_of_nodes(history, *about), clock_of_pairs(history, *about)
+            known = is_known(labels).squeeze(1)
+            about = labels, known, self.windows, self.unit
+            of_pairs = clock_of_pairs(history, *about)
+            if self.triads:
+                of_pairs = torch.cat([of_pairs, clock_of_triads(history, labels, known)], dim=1)
+            found = edges, clock_of_nodes(history, *about), of_pairs
             if edges.requires_grad:
                 return found[1:]
-            while len(history.clocks) >= KEPT:
+            while len(history.clocks) >= (KEPT_IF_FEW if len(edges) <= FEW_EDGES else KEPT):
                 history.clocks.pop(next(iter(history.clocks)))
             history.clocks[place] = found  # with the edges, so that their place is theirs alone
         return found[1:]

@@ -14,8 +14,11 @@ from torch import nn
 
 from censnet.nn.causal import CausalLayer
 from censnet.nn.causal_encoder import CausalEncoder
+from censnet.nn.clock import describe_triads
 from censnet.nn.encoder import ACTIVATIONS
-from censnet.nn.stream_state import COUNT, KNOWN, LAST, LAST_LABEL, ClockState, MessageSums, PairRows
+from censnet.nn.stream_state import COUNT, KNOWN, LAST, LAST_LABEL, SUMS, ClockState, MessageSums, PairRows
+from censnet.ops.past_triads import TYPES, legs_to_types, triad_width
+from censnet.ops.triangles import MAX_DEGREE
 
 Array = NDArray[Any]
 NODE, EDGE = 0, 1
@@ -74,7 +77,8 @@ class StreamState:
         rates = [layer.rates.detach().double().cpu().numpy() for layer in layers if layer.rates is not None]
         clocks = [ClockState(relations, encoder.label_width, encoder.windows) for relations in (2, 1)]
         sums = MessageSums(2, encoder.hidden, width, np.stack(rates) if rates else none)
-        found = cls(clocks[0], sums, clocks[1], MessageSums(1, encoder.hidden, width, none))
+        pairs = PairRows(encoder.triads)
+        found = cls(clocks[0], sums, clocks[1], MessageSums(1, encoder.hidden, width, none), pairs)
         found.pair_clock.reserve(0)
         found.pair_sums.reserve(0)
         return found
@@ -158,6 +162,8 @@ class CausalStream:
         own = [*edge]
         for row, each in zip(pair, of_pair, strict=True):
             own += state.pair_clock.describe(row, each, time, unit)
+        if self.encoder.triads:
+            own += self._triads(source, target)
         h = np.array(own, dtype) @ self._edge_pre + self._pre_bias[EDGE] + x.reshape(-1) @ self._ends_pre
         h = self._activate(_normalize(h, self._pre_norms[EDGE]))
         z = np.concatenate([h[None], x])
@@ -232,6 +238,19 @@ class CausalStream:
             x = self._finish(layer.update_nodes(x, seen[depth]), x, of_nodes)
         return cast(Array, x[0])
 
+    def _triads(self, source: int, target: int) -> list[float]:
+        """The channels of `censnet.nn.clock.clock_of_triads`, from the sums of pairs."""
+        state, width = self.state, self.encoder.label_width
+        third = state.pairs.between(source, target, MAX_DEGREE)
+        if not third:
+            return [0.0] * (TYPES * triad_width(width))
+        find, rows = state.pairs.find, state.pair_clock.rows
+        legs = [(find(source, k), find(k, source), find(k, target), find(target, k)) for k in third]
+        sums = torch.from_numpy(np.array([[rows[row][0] for row in four] for four in legs]).swapaxes(0, 1))
+        labels, known = sums[..., SUMS : SUMS + width], sums[..., KNOWN]
+        found: list[float] = describe_triads(legs_to_types(sums[..., COUNT], known, labels).sum(0)).flatten().tolist()
+        return found
+
     def _finish(self, new: Array, old: Array, norm: tuple[Array, Array, float] | None) -> Array:
         new = self._activate(_normalize(new, norm))
         return old + new if self.encoder.residual else new
@@ -242,6 +261,7 @@ class CausalStream:
         """Add what the events of the present time have sent."""
         state = self.state
         for sent in state.pending:
+            is_new = not state.pairs.find(sent.source, sent.target)
             pair, time = state.pairs.add(sent.source, sent.target), sent.time
             state.pair_clock.reserve(pair)
             state.pair_sums.reserve(pair)
@@ -249,7 +269,7 @@ class CausalStream:
             for relation, node in enumerate((sent.source, sent.target)):
                 gap = time - float(clock.rows[node][relation, LAST])
                 state.sums.add(node, relation, messages[:, relation], gap)
-                clock.add(node, relation, time)
+                clock.add(node, relation, time, is_new)
             state.pair_sums.add(pair, 0, messages[:, 2], 0.0)
             state.pair_clock.add(pair, 0, time)
             sent.messages = None

@@ -82,7 +82,7 @@ def from_arrays(encoder: CausalEncoder, arrays: Mapping[str, Array]) -> StreamSt
     ends = np.stack([keys >> 32, keys & 0xFFFFFFFF])
     if len(np.unique(keys)) < len(keys) or bool((ends >= nodes).any() or (keys < 0).any()):
         raise ValueError(f"a pair comes twice, or is of nodes beyond the {nodes:,} that there are")
-    state.pairs.rows = {int(key): row for row, key in enumerate(keys.tolist(), 1)}
+    state.pairs.set_rows(keys.tolist())
     for part, rows in (
         (state.clock.rows, "nodes.clock"),
         (state.sums.rows, "nodes.sums"),

@@ -13,10 +13,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from censnet.nn.clock import COUNT_SCALE, FINE, GAP_SCALE
+
 Array = NDArray[Any]
 BITS = 10  # of the number of a row within its block
 _AT_ONCE = 1 << 16  # messages that are added up in float64
-COUNT, LAST, KNOWN, LAST_LABEL, SUMS = range(5)  # columns of a row of `ClockState`
+COUNT, LAST, KNOWN, LAST_LABEL, NEIGHBORS, LATEST, SUMS = range(7)  # columns of a row of `ClockState`
 
 
 class GrowingRows:
@@ -59,10 +61,15 @@ class GrowingRows:
 
 
 class PairRows:
-    """A row for each ordered pair of nodes that had an edge; row 0 is that of all others, and stays empty."""
+    """A row for each ordered pair of nodes that had an edge; row 0 is that of all others, and stays empty.
 
-    def __init__(self) -> None:
+    Args:
+        neighbors: of each node that had an edge, in either direction; kept by those that look for triads alone.
+    """
+
+    def __init__(self, triads: bool = False) -> None:
         self.rows: dict[int, int] = {}  # whole numbers alone, which the garbage collector need not look at
+        self.neighbors: dict[int, set[int]] | None = {} if triads else None
 
     def __len__(self) -> int:
         return len(self.rows) + 1
@@ -73,7 +80,27 @@ class PairRows:
 
     def add(self, source: int, target: int) -> int:
         """The row of a pair, a new one if it has none."""
+        if self.neighbors is not None and source != target:
+            self.neighbors.setdefault(source, set()).add(target)
+            self.neighbors.setdefault(target, set()).add(source)
         return self.rows.setdefault(source << 32 | target, len(self.rows) + 1)
+
+    def set_rows(self, keys: Sequence[int]) -> None:
+        """Replace the pairs, by source << 32 | target, in the order of their rows."""
+        self.rows = {}
+        if self.neighbors is not None:
+            self.neighbors = {}
+        for key in keys:
+            self.add(key >> 32, key & 0xFFFFFFFF)
+
+    def between(self, source: int, target: int, most: int) -> list[int]:
+        """The third nodes of triads: those that both had an edge with; none if both met more than so many nodes."""
+        if self.neighbors is None or source == target:
+            return []
+        first, second = self.neighbors.get(source), self.neighbors.get(target)
+        if not first or not second or min(len(first), len(second)) > most:
+            return []
+        return sorted(first & second)
 
 
 @dataclass(slots=True)
@@ -106,7 +133,7 @@ class ClockState:
 
     def __init__(self, relations: int, label_width: int, windows: Sequence[float]) -> None:
         self.relations, self.label_width, self.windows = relations, label_width, tuple(windows)
-        self.rows = GrowingRows(relations, SUMS + label_width)
+        self.rows = GrowingRows(relations, SUMS + 2 * label_width)
         self.recent: dict[int, Window] = {}  # by row * relations + relation
         self._order, self._next = list[int](), 0  # of the windows, and that which is looked through next
 
@@ -115,23 +142,38 @@ class ClockState:
         self.rows.reserve(row)
 
     def read(self, row: int) -> list[list[float]]:
-        """For each relation [count, last time, known labels, time of the last one, sums of labels...]."""
+        """For each relation all columns of a row.
+
+        [count, last time, known labels, time of the last one, neighbors, number of the labels that arrived last,
+        sums of labels..., sums of those that arrived last...]
+        """
         found: list[list[float]] = self.rows[row].tolist()
         return found
 
     def describe(self, row: int, read: Sequence[Sequence[float]], time: float, unit: float) -> list[float]:
-        """The channels of `censnet.nn.clock.describe`, relation by relation; `read` is what `read` gives."""
+        """The channels of `censnet.nn.clock.describe`, relation by relation; `read` is what `read` gives.
+
+        Of a node, the numbers of neighbors follow.
+        """
         found: list[float] = []
-        for relation, (count, last, known, _, *sums) in enumerate(read):
-            found += log1p(count), log1p((time - last) / unit if count else 0.0)
+        k, widest = self.label_width, max(self.windows, default=unit)
+        for relation, each in enumerate(read):
+            count, last, known = each[: KNOWN + 1]
+            sums = each[SUMS : SUMS + k]
+            found.append(log1p(count) / COUNT_SCALE)
+            found += _gaps(time - last, unit, widest) if count else (0.0, 0.0)
             found += [total / (known + 1) for total in sums]
-            found.append(log1p(known))
+            found.append(log1p(known) / COUNT_SCALE)
             if self.windows:
                 window = self.recent.get(row * self.relations + relation)
                 if window is None:
-                    found += [0.0] * (len(self.windows) * (self.label_width + 2))
+                    found += [0.0] * (len(self.windows) * (k + 2))
                 else:
                     self._describe_windows(found, window, sums, known, time)
+            found += [total / max(each[LATEST], 1) for total in each[SUMS + k :]]
+            found += _gaps(time - each[LAST_LABEL], unit, widest) if known else (0.0, 0.0)
+        if self.relations > 1:
+            found += [log1p(each[NEIGHBORS]) / COUNT_SCALE for each in read]
         return found
 
     def _describe_windows(
@@ -139,21 +181,22 @@ class ClockState:
     ) -> None:
         k, edges, labels = self.label_width, window.edges, window.labels
         for width in self.windows:
-            found.append(log1p(len(edges) - bisect_left(edges, time - width)))
+            found.append(log1p(len(edges) - bisect_left(edges, time - width)) / COUNT_SCALE)
             first = bisect_left(labels, time - width)
             if first < len(labels):
                 before = window.sums[first * (k + 1) : (first + 1) * (k + 1)]
                 number = known - before[k]
                 found += [(total - earlier) / (number + 1) for total, earlier in zip(sums, before, strict=False)]
-                found.append(log1p(number))
+                found.append(log1p(number) / COUNT_SCALE)
             else:
                 found += [0.0] * (k + 1)
 
-    def add(self, row: int, relation: int, time: float) -> None:
-        """Count an edge."""
+    def add(self, row: int, relation: int, time: float, is_new: bool = False) -> None:
+        """Count an edge, of a node with a new neighbor or not."""
         read = self.rows[row][relation]
         read[COUNT] += 1
         read[LAST] = time
+        read[NEIGHBORS] += is_new
         if self.windows:
             self._recent(row, relation, time).edges.append(time)
 
@@ -163,10 +206,14 @@ class ClockState:
         if self.windows:
             window = self._recent(row, relation, time)
             window.labels.append(time)
-            window.sums.extend(read[SUMS:].tolist())
+            window.sums.extend(read[SUMS : SUMS + self.label_width].tolist())
             window.sums.append(float(read[KNOWN]))
-        read[SUMS:] += label
+        if time > read[LAST_LABEL] or not read[KNOWN]:
+            read[LATEST] = read[SUMS + self.label_width :] = 0
+        read[SUMS : SUMS + self.label_width] += label
+        read[SUMS + self.label_width :] += label
         read[KNOWN] += 1
+        read[LATEST] += 1
         read[LAST_LABEL] = time
 
     def _recent(self, row: int, relation: int, time: float) -> Window:
@@ -194,6 +241,10 @@ class ClockState:
     def set_windows(self, recent: dict[int, Window]) -> None:
         """Replace the windows of all lists."""
         self.recent, self._order, self._next = recent, list(recent), 0
+
+
+def _gaps(gap: float, unit: float, widest: float) -> tuple[float, float]:
+    return log1p(gap / unit) / GAP_SCALE, log1p(widest / (gap + FINE * unit)) / GAP_SCALE
 
 
 class MessageSums:

@@ -13,7 +13,7 @@ from torch import Tensor
 from censnet.nn.causal import CausalLayer
 from censnet.nn.causal_encoder import CausalEncoder
 from censnet.nn.causal_stream import Array, SentEvent, StreamState
-from censnet.nn.stream_state import COUNT, KNOWN, LAST, LAST_LABEL, SUMS, ClockState, Window
+from censnet.nn.stream_state import COUNT, KNOWN, LAST, LAST_LABEL, LATEST, NEIGHBORS, SUMS, ClockState, Window
 from censnet.ops.history import History
 from censnet.ops.incidence import Incidence
 
@@ -87,6 +87,9 @@ class _Past:
         at_once = encoder.ties == "row"
         self.committed = (self.times < self.now) | at_once
         self.arrived = self.told & ((self.arrival < self.now) | (at_once and not encoder.label_delay))
+        seen = np.flatnonzero(self.committed)
+        self.is_first = np.zeros(len(self.times), bool)  # between its nodes, the same way
+        self.is_first[seen[np.unique(self.ends[:, seen], axis=1, return_index=True)[1]]] = True
         kept = ~self.committed | (self.told & ~self.arrived)
         kept |= ~self.told if encoder.label_width else False
         self.kept = np.flatnonzero(kept)[np.argsort(self.times[kept], kind="stable")]  # of events, in their order
@@ -141,9 +144,14 @@ def _count(clock: ClockState, relation: int, key: Array, past: _Past) -> None:
         latest = np.full(size, -np.inf)
         np.maximum.at(latest, key[seen], when[seen])
         own[:, last] = np.where(own[:, count] > 0, latest, 0)
-    for channel in range(clock.label_width):
-        values = past.labels[past.arrived, channel].astype(np.float64)
-        own[:, SUMS + channel] = np.bincount(key[past.arrived], values, size)
+    last = past.arrived & (past.arrival == own[key, LAST_LABEL])
+    own[:, LATEST] = np.bincount(key[last], minlength=size)
+    for start, seen in ((SUMS, past.arrived), (SUMS + clock.label_width, last)):
+        for channel in range(clock.label_width):
+            values = past.labels[seen, channel].astype(np.float64)
+            own[:, start + channel] = np.bincount(key[seen], values, size)
+    if clock.relations > 1:
+        own[:, NEIGHBORS] = np.bincount(key[past.is_first], minlength=size)
     clock.rows.fill(found)
 
 
@@ -162,7 +170,7 @@ def _find_windows(clock: ClockState, keys: Sequence[Array], past: _Past) -> None
             own = before.get(int(lists[row]))
             if own is None:
                 read = clock.rows[int(key[row])][relation]
-                own = before[int(lists[row])] = np.append(read[SUMS:], read[KNOWN])
+                own = before[int(lists[row])] = np.append(read[SUMS : SUMS + clock.label_width], read[KNOWN])
             own -= np.append(past.labels[row], 1)
         for row in late:
             window = recent.setdefault(int(lists[row]), Window())

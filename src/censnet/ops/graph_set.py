@@ -147,6 +147,12 @@ class GraphSet(GraphSizes):
         """The same graphs with other features of the graphs themselves, or without any."""
         return self._replace(graph_features=features)
 
+    def without_last_features(self, count: int) -> GraphSet:
+        """The same without the last features of each graph; where no others are left, it has none."""
+        features = self.graph_features
+        left = None if features is None or features.shape[1] <= count else features[:, : features.shape[1] - count]
+        return self.with_graph_features(left)
+
     def with_times(self, times: Tensor | None) -> GraphSet:
         """The same graphs with other times of edges, or without any."""
         return self._replace(times=times)

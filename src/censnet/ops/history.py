@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from censnet.ops.caching import cached
+from censnet.ops.caching import cached, store
 from censnet.ops.checks import check_shape
 from censnet.ops.incidence import Incidence
 from censnet.ops.timed_lists import Reads, TimedLists
@@ -71,6 +71,23 @@ class History:
     def __repr__(self) -> str:
         return f"History({self.incidence!r}, ties={self.ties!r})"
 
+    def reads_last(self, relation: Relation, rows: Tensor) -> Reads:
+        """The queries of `reads` for the labels of some edges alone, of those that arrived last: all of that time.
+
+        Args:
+            relation: whose lists are read.
+            rows: the edges whose labels there are; the messages to be read have a row for each of these.
+        """
+        of_labels = self.arrivals is not None
+        lists = self._lists[relation, of_labels]
+        few = TimedLists(
+            lists.key[rows],
+            lists.time[rows],
+            lists.num_lists,
+            None if lists.instant is None else lists.instant[rows],
+        )
+        return self._all_reads(relation, few).of_last()
+
     def reads(self, relation: Relation, labels: bool = False, window: float | None = None) -> Reads:
         """What each edge sees just before it happens, at its start and then at its end, and each node at its time.
 
@@ -87,24 +104,91 @@ class History:
         labels = labels and self.arrivals is not None
         key = (relation, labels, window)
         if key not in self._reads:
-            lists, asked = self._lists[relation, labels], self._asked[relation == "pair"]
-            time = torch.cat([self.times, self.times])
-            instant = None if self._instants is None else torch.cat([self._instants, self._instants])
             if window is None:
-                reads = lists.before(asked, time, instant)
+                self._reads[key] = self._all_reads(relation, self._lists[relation, labels])
             else:
-                reads = lists.window(asked, time, time - window, instant)
-            self._reads[key] = reads if relation == "pair" else reads.and_then(self._of_nodes(lists, window))
+                whole = self.reads(relation, labels)
+                self._reads[key] = whole.since(whole.time - window)
         return self._reads[key]
+
+    def reads_of_pairs(self, pair: Tensor, edge: Tensor, labels: bool = False) -> Reads:
+        """What was sent between the nodes of some pairs (`find_pairs`) before some edges. (Q,) each"""
+        lists = self._lists["pair", labels and self.arrivals is not None]
+        return lists.before(pair, self.times[edge], None if self.instants is None else self.instants[edge])
+
+    def find_pairs(self, start: Tensor, end: Tensor) -> Tensor:
+        """The numbers of ordered pairs of nodes; `num_pairs` for those without an edge. (Q,)"""
+        known = self._pair_codes
+        wanted = start * self.incidence.num_nodes + end
+        at = torch.searchsorted(known, wanted)
+        found = (
+            known[at.clamp(max=len(known) - 1)] == wanted if len(known) else torch.zeros_like(wanted, dtype=torch.bool)
+        )
+        return torch.where(found, at, len(known))
+
+    @property
+    def num_pairs(self) -> int:
+        """The number of ordered pairs of nodes that have an edge."""
+        return self._pair[1]
+
+    @cached
+    def is_first(self) -> Tensor:
+        """Which edges are the first between their nodes, the same way. (E,)"""
+        return self._first_of(self._pair[0], self._pair[1])
+
+    @cached
+    def contacts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Of both nodes of each pair, whatever the direction: the node, the first edge, and the other node. (2P,) each
+
+        Loops are left out.
+        """
+        lower, higher = self.incidence.ends.amin(0), self.incidence.ends.amax(0)
+        known, pair = torch.unique(lower * self.incidence.num_nodes + higher, return_inverse=True)
+        first = (self._first_of(pair, len(known)) & (lower != higher)).nonzero().squeeze(1)
+        lower, higher = lower[first], higher[first]
+        return torch.cat([lower, higher]), torch.cat([first, first]), torch.cat([higher, lower])
+
+    @cached
+    def instants(self) -> Tensor | None:
+        """With ties by row, the number of each edge in the order of (time, row)."""
+        return self._number if self.ties == "row" else None
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _of_nodes(self, lists: TimedLists, window: float | None) -> Reads:
-        every, time = torch.arange(self.incidence.num_nodes, device=self.times.device), self.as_of
-        if time is None:
-            end = self.times.max() if len(self.times) else self.times.new_zeros(())
-            time = end.expand(self.incidence.num_nodes)
-        return lists.until(every, time, None if window is None else time - window)
+    def _all_reads(self, relation: Relation, lists: TimedLists) -> Reads:
+        time, instant = self._both
+        reads = lists.before(self._asked[relation == "pair"], time, instant)
+        if relation == "pair":
+            return reads
+        every = torch.arange(self.incidence.num_nodes, device=self.times.device)
+        return reads.and_then(lists.until(every, self._until))
+
+    @cached
+    def _both(self) -> tuple[Tensor, Tensor | None]:
+        """The times, and instants, at which edges read: at the start and at the end of each. (2E,)"""
+        instants = None if self.instants is None else torch.cat([self.instants, self.instants])
+        return torch.cat([self.times, self.times]), instants
+
+    @cached
+    def _until(self) -> Tensor:
+        """When each node is looked at. (N,)"""
+        if self.as_of is not None:
+            return self.as_of
+        end = self.times.max() if len(self.times) else self.times.new_zeros(())
+        return end.expand(self.incidence.num_nodes)
+
+    def _first_of(self, key: Tensor, count: int) -> Tensor:
+        """Which edges are the first of their key. (E,)"""
+        first = self._number.new_full((count,), torch.inf).scatter_reduce_(0, key, self._number, "amin")
+        return first[key] == self._number
+
+    @cached
+    def _number(self) -> Tensor:
+        """The number of each edge in the order of (time, row), in float64."""
+        order = self.times.argsort(stable=True)
+        return torch.empty_like(self.times).index_copy_(
+            0, order, torch.arange(len(order), device=order.device).to(self.times.dtype)
+        )
 
     @cached
     def _lists(self) -> dict[tuple[Relation, bool], TimedLists]:
@@ -117,9 +201,13 @@ class History:
         }
         found = {}
         for relation, (key, count) in keys.items():
-            found[relation, False] = TimedLists(key, self.times, count, self._instants)
+            found[relation, False] = TimedLists(key, self.times, count, self.instants)
             if self.arrivals is not None:
                 found[relation, True] = TimedLists(key, self.arrivals, count, self._label_instants)
+        for labels in (False, True):
+            same = [lists for (_, of), lists in found.items() if of == labels]
+            for lists in same[1:]:
+                store(lists, moments=same[0].moments, instants=same[0].instants)
         return found
 
     @cached
@@ -140,37 +228,30 @@ class History:
     def _pair(self) -> tuple[Tensor, int]:
         """The number of each edge's ordered pair of nodes, and how many there are."""
         start, end = self.incidence.ends
-        known, pair = torch.unique(start * self.incidence.num_nodes + end, return_inverse=True)
-        return pair, len(known)
+        pair = torch.searchsorted(self._pair_codes, start * self.incidence.num_nodes + end)
+        return pair, len(self._pair_codes)
+
+    @cached
+    def _pair_codes(self) -> Tensor:
+        """start * N + end of each pair, in order."""
+        start, end = self.incidence.ends
+        codes: Tensor = torch.unique(start * self.incidence.num_nodes + end)
+        return codes
 
     @cached
     def _back(self) -> Tensor:
         """The pair in the opposite direction, or an empty one after the last."""
-        (start, end), (pair, pairs) = self.incidence.ends, self._pair
-        known = torch.full((pairs + 1,), -1, device=pair.device)
-        known[pair] = start * self.incidence.num_nodes + end
-        back = end * self.incidence.num_nodes + start
-        at = torch.searchsorted(known[:-1], back)
-        return torch.where(known[at] == back, at, pairs)
+        start, end = self.incidence.ends
+        return self.find_pairs(end, start)
 
     @cached
     def _sorted(self) -> Tensor:
         return self.times.sort().values
 
     @cached
-    def _instants(self) -> Tensor | None:
-        """With ties by row, the number of each edge in the order of (time, row)."""
-        if self.ties == "time":
-            return None
-        order = self.times.argsort(stable=True)
-        return torch.empty_like(self.times).index_copy_(
-            0, order, torch.arange(len(order), device=order.device).to(self.times.dtype)
-        )
-
-    @cached
     def _label_instants(self) -> Tensor | None:
         """The same of labels: that of their edge if they arrive with it, else before the next edge after that."""
-        if self._instants is None or self.arrivals is None:
+        if self.instants is None or self.arrivals is None:
             return None
         later = torch.searchsorted(self._sorted, self.arrivals, right=True).double() - 0.5
-        return torch.where(self.arrivals == self.times, self._instants, later)
+        return torch.where(self.arrivals == self.times, self.instants, later)

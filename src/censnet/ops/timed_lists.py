@@ -52,23 +52,24 @@ class TimedLists:
     def before(self, key: Tensor, time: Tensor, instant: Tensor | None = None) -> Reads:
         """Queries for all that came before a time, or before an instant: (Q,) each."""
         asked = time if instant is None else instant
-        return Reads(self, key, time, self._place(key, asked, self._by_instant))
+        return Reads(self, key, time, self._by_instant.find(key, asked))
 
     def window(self, key: Tensor, time: Tensor, since: Tensor, instant: Tensor | None = None) -> Reads:
         """Queries for what came before a time, or an instant, and not before `since`. (Q,) each.
 
         For two-sided windows `time` is the end of the window; what comes at that time is not in it.
         """
-        found = self.before(key, time, instant)
-        begin = torch.minimum(self._place(key, since, self._by_time), found.stop)
-        return Reads(self, key, time, found.stop, begin)
+        return self.before(key, time, instant).since(since)
 
     def until(self, key: Tensor, time: Tensor, since: Tensor | None = None) -> Reads:
         """Queries for what came up to a time, that time included, and not before `since`. (Q,) each."""
         after = torch.nextafter(time, torch.full_like(time, torch.inf))
-        stop = self._place(key, after, self._by_time)
-        begin = None if since is None else torch.minimum(self._place(key, since, self._by_time), stop)
-        return Reads(self, key, time, stop, begin)
+        found = Reads(self, key, time, self._by_time.find(key, after))
+        return found if since is None else found.since(since)
+
+    def find(self, key: Tensor, time: Tensor) -> Tensor:
+        """The place of the first message of a list that is not before a time. (Q,) each"""
+        return self._by_time.find(key, time)
 
     # -- order --------------------------------------------------------------------------------------------------------
 
@@ -112,16 +113,40 @@ class TimedLists:
         return self.plan.gaps(self.sorted_time)
 
     @cached
+    def moments(self) -> Moments:
+        """The times of messages, numbered; lists that have them in common can share them."""
+        return Moments(self.time)
+
+    @cached
+    def instants(self) -> Moments:
+        """The same of what decides what comes before what."""
+        return self.moments if self.instant is None else Moments(self.instant)
+
+    @cached
     def _by_instant(self) -> _Sorted:
-        return _Sorted(self.key, self.time if self.instant is None else self.instant)
+        return _Sorted(self.key, self.instants)
 
     @cached
     def _by_time(self) -> _Sorted:
-        return self._by_instant if self.instant is None else _Sorted(self.key, self.time)
+        return self._by_instant if self.instant is None else _Sorted(self.key, self.moments)
 
-    def _place(self, key: Tensor, asked: Tensor, by: _Sorted) -> Tensor:
-        """The place of the first message of a list that is not before the time that is asked for. (Q,)"""
-        return by.find(key, asked)
+
+class Moments:
+    """Numbers for moments, in order: 0 for the first one, and all that are equal the same.
+
+    Args:
+        time: of messages. (M,)
+    """
+
+    def __init__(self, time: Tensor) -> None:
+        self.known, self.rank = torch.unique(time, return_inverse=True)
+        self._asked: tuple[Tensor, Tensor] | None = None
+
+    def find(self, asked: Tensor) -> Tensor:
+        """How many different moments are before each of these. (Q,)"""
+        if self._asked is None or self._asked[0] is not asked:
+            self._asked = asked, torch.searchsorted(self.known, asked)
+        return self._asked[1]
 
 
 class _Sorted:
@@ -129,21 +154,23 @@ class _Sorted:
 
     Args:
         key: the list of each message.
-        moment: its time, or instant.
+        moments: of the messages.
     """
 
-    def __init__(self, key: Tensor, moment: Tensor) -> None:
-        self.moments, rank = torch.unique(moment, return_inverse=True)
-        self.code: Tensor = key * (len(self.moments) + 1) + rank
+    def __init__(self, key: Tensor, moments: Moments) -> None:
+        self.moments = moments
+        self.code: Tensor = self._encode(key, moments.rank)
         self.sorted: Tensor
         self.order: Tensor
         self.sorted, self.order = self.code.sort(stable=True)
 
     def find(self, key: Tensor, asked: Tensor) -> Tensor:
         """How many messages are before a moment of a list, or in a list before it. (Q,)"""
-        rank = torch.searchsorted(self.moments, asked)
-        code, order = (key * (len(self.moments) + 1) + rank).sort()  # searches in order find what they need in caches
+        code, order = self._encode(key, self.moments.find(asked)).sort()  # a search in order stays in the cache
         return torch.empty_like(order).index_copy_(0, order, torch.searchsorted(self.sorted, code))
+
+    def _encode(self, key: Tensor, rank: Tensor) -> Tensor:
+        return key * (len(self.moments.known) + 1) + rank
 
 
 def invert(order: Tensor) -> Tensor:
@@ -183,6 +210,11 @@ class Reads:
         key, time = torch.cat([self.key, others.key]), torch.cat([self.time, others.time])
         return Reads(self.lists, key, time, torch.cat([self.stop, others.stop]), begins)
 
+    def since(self, time: Tensor) -> Reads:
+        """The same queries, which do not see what came before this time. (Q,)"""
+        found = self.lists.find(self.key, time)
+        return Reads(self.lists, self.key, self.time, self.stop, torch.minimum(found, self.stop))
+
     @cached
     def count(self) -> Tensor:
         """The number of messages that a query sees. (Q,), int64"""
@@ -195,6 +227,13 @@ class Reads:
             return torch.full_like(self.time, torch.inf)
         last = self.lists.sorted_time[(self.stop - 1).clamp(min=0)]
         return torch.where(self.count > 0, self.time - last, torch.inf)
+
+    def of_last(self) -> Reads:
+        """The same queries, of the messages that came last alone: those of one time."""
+        if len(self.lists.key) == 0:
+            return Reads(self.lists, self.key, self.time, self.stop, self.stop)
+        begin = self.lists.find(self.key, self.lists.sorted_time[(self.stop - 1).clamp(min=0)])
+        return Reads(self.lists, self.key, self.time, self.stop, torch.minimum(begin, self.stop))
 
     # -- sums ---------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from censnet.training.task_data import TaskData
 
 ALONE = {  # features of the whole graph
     "structural_features": False,
-    "triangles": False,
     "windows": False,
     "ports": False,
     "position_steps": 0,

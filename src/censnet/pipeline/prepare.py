@@ -73,6 +73,13 @@ class Prepared:
         """The settings of the network that was kept, or is trained first: of the data all say the same."""
         return self.recipes[0]
 
+    def select(self, recipe: Settings) -> Prepared:
+        """The same for one of the recipes, without what it does not read."""
+        found = replace(self, recipes=[recipe])
+        if recipe.data.descriptors is True or not self.task_data.descriptors:
+            return found
+        return replace(found, data=self.data.without_descriptors(), task_data=self.task_data.without_descriptors())
+
     @property
     def split_sources(self) -> dict[str, str]:
         """Level -> where its split came from, and how many rows are in each part, for the user."""
@@ -102,6 +109,8 @@ def prepare(
     """
     asked, link = read_targets(data, target)
     settings = make_settings(preset, section_of(asked, overrides), changes, seed, link)
+    if link and settings.data.descriptors == "auto":  # the graphs become one, whose links are held out
+        settings = settings.model_copy(update={"data": settings.data.model_copy(update={"descriptors": False})})
     no_targets = [name for name in (settings.data.split_column, settings.data.time) if name is not None]
     if no_targets:
         asked = [replace(item, without=tuple(no_targets)) if item.every else item for item in asked]

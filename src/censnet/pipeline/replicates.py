@@ -221,6 +221,6 @@ def _fit_batched(
     for number, one in enumerate(every):
         selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
-        own = replace(one, data=first.data, recipes=[selected])
+        own = replace(one, data=first.data).select(selected)
         runs.append(make_run(own, members, seconds, accelerator.device, start))
     return runs

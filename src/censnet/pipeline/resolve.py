@@ -54,7 +54,18 @@ def resolve_recipes(
             changes = values_of(settings, set(changed) - CANDIDATES) | {"training.recipe": "high_label"}
             one = make_settings(settings.preset, section, changes, settings.seed, link)
         found += label_feature_recipes(task_data, resolve_settings(task_data, one, changed), changed)
-    return found
+    return [each for one in found for each in _descriptor_recipes(task_data, one)]
+
+
+def _descriptor_recipes(task_data: TaskData, settings: Settings) -> list[Settings]:
+    """The settings without and with descriptors of molecules at the head, where validation is to select."""
+    if settings.data.descriptors in (True, False):
+        return [settings]
+    without, with_ = (
+        settings.model_copy(update={"data": settings.data.model_copy(update={"descriptors": value})})
+        for value in (False, True)
+    )
+    return [without, with_] if task_data.descriptors and task_data.has("validation") else [without]
 
 
 def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:

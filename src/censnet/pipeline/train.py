@@ -41,7 +41,7 @@ from censnet.runs.directory import (
 from censnet.runs.resume import asks_other_epochs, check_extends, table_content
 from censnet.runs.run import Run, load_run
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
-from censnet.settings.presets import Changes, values_of
+from censnet.settings.presets import Changes
 from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback, TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
@@ -209,7 +209,7 @@ def resume_run(
         start.target_specs,
         folder,
         preset=start.settings.preset,
-        settings=values_of(start.settings, start.changed) | changes,
+        settings=start.changes | changes,
         seed=start.settings.seed,
         ensemble=start.ensemble,
         overrides=start.overrides,
@@ -258,7 +258,7 @@ def fit_run(
         found = fit_recipes(task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks)
     selected, members = select_recipe(found, recipes)
     seconds = monotonic() - started
-    chosen = replace(prepared, recipes=[selected])
+    chosen = prepared.select(selected)
     return make_run(chosen, members, seconds, accelerator.device, start, finish)
 
 

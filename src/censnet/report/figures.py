@@ -40,6 +40,8 @@ def target_figures(rows: TargetRows) -> dict[str, Any]:
     if target.is_number:
         found["parity"] = {part: _parity(rows, chosen) for part, chosen in parts.items()}
         return found
+    if target.kind == "binary":
+        found |= {"threshold": rows.threshold, "rule": rows.rule}
     found["classes"] = [visible(name, 60) for name in target.classes[: max(CONFUSED, MOST_CLASSES)]]
     found["confusion"] = {part: confusion(rows, chosen) for part, chosen in parts.items()}
     if rows.probability is not None:

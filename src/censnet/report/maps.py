@@ -182,7 +182,8 @@ def _colors(dataset: Dataset, level: Level, chosen: Array, rows: Sequence[Target
 
 
 def _parts(codes: Array) -> dict[str, Any]:
-    return _categories("part", np.where(codes < 0, np.nan, codes), PARTS)
+    names = [name for number, name in enumerate(PARTS) if name != "all" or (codes == number).any()]
+    return _categories("part", np.where(codes < 0, np.nan, codes), names)
 
 
 def _input_rows(dataset: Dataset, level: Level) -> Array:

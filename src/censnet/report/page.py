@@ -14,10 +14,12 @@ import numpy as np
 import pandas as pd
 
 from censnet.arguments import check_arguments
-from censnet.comparison import load_comparison
+from censnet.comparison import Comparison, load_comparison
+from censnet.comparison.records import FILE
 from censnet.levels import Level
 from censnet.markup import escape, escape_attribute, script_json, visible
 from censnet.report.content import Content, gather
+from censnet.report.explanations import explain_worst
 from censnet.report.figures import target_figures
 from censnet.report.maps import Method, make_map
 from censnet.report.sections import comparison_section, header, level_intervals, score_section, training_section
@@ -38,6 +40,7 @@ def report_page(
     *,
     method: Method = "pca",
     comparison: str | os.PathLike[str] | None = None,
+    explain: int | None = None,
     strict: bool = False,
     device: str | None = None,
     progress: bool = False,
@@ -49,14 +52,16 @@ def report_page(
         data: anything `load_data` takes: on other data than those of the training the page shows predictions, errors
             and embeddings of these. The training data if None; where they cannot be read, the page has no map.
         method: of the two dimensions of the map: `pca`, or `tsne`, which takes longer and shows fewer points.
-        comparison: the folder of a comparison, by `censnet.compare`, whose table is shown.
+        comparison: the folder of a comparison, by `censnet.compare`, whose table is shown; if None, that beside the run
+            with `-comparison` behind its name, if it is of the same targets.
+        explain: how many of the worst rows of each target are explained; None is 5, as far as some seconds are enough.
         strict: whether a row that cannot be used is an error.
         device: where to compute; the best available if None.
         progress: whether to show a progress bar.
     """
     check_arguments(report_page, locals())
     where = find_device(device)
-    compared = None if comparison is None else load_comparison(comparison)
+    compared = find_comparison(run) if comparison is None else load_comparison(comparison)
     content = gather(run, data, strict, where, progress)
     figured = [(level, number) for level, rows in content.rows.items() for number in range(len(rows))][:FIGURED]
     worst = {level: content.worst(level, number) for level, number in reversed(figured)}  # of the first target
@@ -65,10 +70,12 @@ def report_page(
         first = {level: rows for level, (_, rows) in worst.items()}
         embed = partial(run.embeddings, device=where, progress=progress)
         mapped = make_map(content.dataset, embed, content.rows, first, method, content.link_part())
+    explained, why = explain_worst(content, {key: content.worst(*key)[1] for key in figured}, explain)
     total = sum(len(rows) for rows in content.rows.values())
     parts = {
         "targets": [
-            target_figures(content.rows[level][number]) | {"worst": _worst(content, level, number)}
+            target_figures(content.rows[level][number])
+            | {"worst": _worst(content, level, number, explained.get((level, number), {}), why.get(level, ""))}
             for level, number in figured
         ],
         "unshown": total - len(figured),
@@ -82,6 +89,19 @@ def report_page(
     body += _places(parts) + training_section(run)
     name = run.path.resolve().name if run.path is not None else "run"
     return _assemble(f"{escape_attribute(name)}: censnet", body, parts)
+
+
+def find_comparison(run: Run) -> Comparison | None:
+    """The comparison that lies beside a run, as `censnet compare` names it, if it is of the same targets."""
+    if run.path is None:
+        return None
+    folder = run.path.resolve()
+    folder = folder.with_name(f"{folder.name}-comparison")
+    if not (folder / FILE).exists():
+        return None
+    found = load_comparison(folder)
+    same = sorted(found.stored.start.target_specs) == sorted(run.config.target_specs)
+    return found if same and found.stored.start.data in ("", run.config.data) else None
 
 
 def _places(parts: Mapping[str, Any]) -> str:
@@ -169,8 +189,8 @@ def _finite(column: pd.Series) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in column.to_numpy(np.float64, na_value=np.nan)]
 
 
-def _worst(content: Content, level: str, number: int) -> dict[str, Any]:
-    """The rows with the worst predictions of a target: their ids, label, prediction and error."""
+def _worst(content: Content, level: str, number: int, explained: Mapping[int, Any], why: str) -> dict[str, Any]:
+    """The rows with the worst predictions of a target: their ids, label, prediction, error, and why it is so."""
     part, chosen = content.worst(level, number)
     rows, frame = content.rows[level][number], content.frames[level]
     target = rows.target
@@ -198,5 +218,12 @@ def _worst(content: Content, level: str, number: int) -> dict[str, Any]:
             entry["unlike"] = visible(frame[unlike].iloc[row])
         if rows.probability is not None:
             entry["p"] = float(rows.probability[row, int(rows.labels[row])])
+        if row in explained:
+            entry["why"] = explained[row]
         found.append(entry)
-    return {"part": part, "ids": [visible(name, 40) for name in ids[:4]], "rows": found}
+    return {
+        "part": part,
+        "unexplained": visible(why, 300),
+        "ids": [visible(name, 40) for name in ids[:4]],
+        "rows": found,
+    }

@@ -32,6 +32,8 @@ class TargetRows:
         spread: the standard deviation over members, of a number.
         low, high: the interval of a number, where validation rows give one.
         censoring: as `Target.encode_censoring` gives it.
+        threshold: the probability from which on a row is of the positive class of two.
+        rule: what it was chosen for; empty for 0.5.
 
     Shape:
         all (n,), probability (n, classes).
@@ -46,6 +48,8 @@ class TargetRows:
     low: Array | None = None
     high: Array | None = None
     censoring: Array | None = None
+    threshold: float = 0.5
+    rule: str = ""
 
     def of_part(self, part: str) -> Array:
         """The rows of a part that have a label and a prediction."""
@@ -97,7 +101,7 @@ def read_rows(
             continue
         label, columns = blocks[target.column]
         rows = _read_target(frame, target, part, label, columns)
-        found.append(_with_intervals(rows, own) if target.is_number else rows)
+        found.append(_with_intervals(rows, own) if target.is_number else _with_threshold(rows, own))
     return found
 
 
@@ -118,6 +122,15 @@ def _with_intervals(rows: TargetRows, own: TargetUncertainty) -> TargetRows:
     half = np.full(len(there), np.nan)
     half[there] = own.conformal.half_widths(summary, COVERAGE)
     return replace(rows, low=rows.predicted - half, high=rows.predicted + half)
+
+
+def _with_threshold(rows: TargetRows, own: TargetUncertainty) -> TargetRows:
+    """The same rows with the classes that `predict` gives by the threshold of the run."""
+    if own.decision is None or rows.probability is None:
+        return rows
+    p = rows.probability[:, 1]
+    predicted = np.where(np.isnan(rows.predicted), np.nan, p.astype(np.float32) >= np.float32(own.threshold))
+    return replace(rows, predicted=predicted, threshold=own.threshold, rule=str(own.decision.rule))
 
 
 def _parts(column: pd.Series) -> Array:

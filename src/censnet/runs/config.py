@@ -15,12 +15,13 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.selection.candidates import SelectionRecord
 from censnet.settings.build import TaskShape
-from censnet.settings.presets import setting_names
+from censnet.settings.presets import setting_names, values_of
 from censnet.settings.schema import Settings
 from censnet.tasks.targets import Target
 from censnet.text import count
 
 FORMAT: Final = 2  # of the run directory
+DESCRIPTORS = "data.descriptors"
 MAX_MEMBERS = 10_000
 DEGREE_RATIO = 2.0  # between mean degrees, from which a graph is unlike the training graph
 
@@ -162,6 +163,13 @@ class TrainingStart(BaseModel):
     def recipes(self) -> list[Settings]:
         """The settings of all recipes."""
         return [self.settings, *self.other_recipes]
+
+    @property
+    def changes(self) -> dict[str, object]:
+        """The settings that the user chose, as they were given: what validation selects has no value yet."""
+        found = values_of(self.settings, self.changed)
+        compared = len({one.data.descriptors for one in self.recipes}) > 1
+        return found | ({DESCRIPTORS: "compare"} if compared and DESCRIPTORS in found else {})
 
     @model_validator(mode="after")
     def _changed_are_settings(self) -> Self:

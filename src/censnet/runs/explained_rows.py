@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
@@ -12,7 +13,7 @@ from censnet.console import counting
 from censnet.data.dataset import Dataset
 from censnet.errors import DataError, RunError
 from censnet.explanation.answers import answer_of, losses
-from censnet.explanation.parts import explain_parts, fidelity
+from censnet.explanation.parts import MOST, count_copies, explain_parts, fidelity
 from censnet.explanation.probe import Probe, neighborhood
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model, Outputs
@@ -58,8 +59,11 @@ def explain_rows(
     top: int | None,
     by: Order,
     progress: bool,
+    most: int = MOST,
+    seconds: float | None = None,
 ) -> list[Explained]:
-    """Explain rows of one target. The arguments are those of `Predictor.explain`."""
+    """Explain rows of one target. The arguments are those of `Predictor.explain_rows`."""
+    end = None if seconds is None else time.monotonic() + seconds
     if any(getattr(model.encoder, "reads_times", False) for model in run.models):
         raise RunError("the model reads edges in the order of time: such models are not explained yet")
     level, known = str(target.level), run.known_labels(dataset)
@@ -78,7 +82,10 @@ def explain_rows(
             mine = dict(zip([one.column for one in run.targets[level]], output_slices(run.targets[level]), strict=True))
             chosen_class = _predicted_class(models, place.graph, place.seed, level, target, mine[target.column])
             probe = Probe(models, place, level, answer_of(target, mine[target.column], chosen_class))
-            parts = explain_parts(probe, columns)
+            if end is not None and time.monotonic() + _seconds_of(probe) * count_copies(probe, columns, most) > end:
+                tick(1)
+                continue
+            parts = explain_parts(probe, columns, most)
             faithful = {kind: fidelity(probe, parts, kind) for kind in ("edge", "node")}
             word = target.classes[chosen_class] if target.classes else ""
             measured = {kind: one for kind, one in faithful.items() if one is not None}
@@ -86,6 +93,13 @@ def explain_rows(
             found.append(Explained(row, names[row], target.column, word, answer, place, level, parts, measured))
             tick(1)
     return found
+
+
+def _seconds_of(probe: Probe) -> float:
+    """How long one answer takes."""
+    begin = time.monotonic()
+    probe.whole()
+    return time.monotonic() - begin
 
 
 class _Passes:

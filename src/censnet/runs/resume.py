@@ -48,6 +48,7 @@ def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) 
     for name, value in (settings or {}).items():
         new = values_of(make_settings(before.preset, section, {name: value}, before.seed, config.link), [name])[name]
         old = values_of(before, [name])[name]
+        old = old if config.start is None else config.start.changes.get(name, old)
         if new == old or name == "training.checkpoint_seconds":
             continue
         if name != "training.epochs":

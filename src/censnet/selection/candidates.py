@@ -29,6 +29,7 @@ class Candidate(BaseModel):
         pseudo_label_weight: weight of the pseudo-labels in the loss; 0 trains on labels alone.
         recipe: the architecture of the preset.
         label_features: whether counts or factors of known labels are inputs.
+        descriptors: whether the head reads descriptors of molecules.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,6 +39,7 @@ class Candidate(BaseModel):
     pseudo_label_weight: float = 0.0
     recipe: Recipe = "low_label"
     label_features: bool = False
+    descriptors: bool = False
 
 
 SUPERVISED = Candidate()  # the only candidate where there is nothing to select

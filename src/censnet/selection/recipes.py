@@ -1,4 +1,4 @@
-"""Recipes: architectures for few and for many labels, inputs with and without counts of labels; validation selects."""
+"""Recipes: architectures for few or many labels, inputs with or without label counts or descriptors of molecules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fit_recipes(
         logger.info("%s; the better one on validation is selected", _describe(recipes))
     return [
         fit_ensemble(
-            task_data, settings, members, accelerator=accelerator, callbacks=callbacks,
+            _as_read_by(settings, task_data), settings, members, accelerator=accelerator, callbacks=callbacks,
             files=None if files is None else files.with_prefix(_prefix(number)),
         )
         for number, settings in enumerate(recipes)
@@ -54,7 +54,9 @@ def restore_recipes(
     is left out.
     """
     found = [
-        restore_ensemble(task_data, settings, members, files.with_prefix(_prefix(number)), accelerator)
+        restore_ensemble(
+            _as_read_by(settings, task_data), settings, members, files.with_prefix(_prefix(number)), accelerator
+        )
         for number, settings in enumerate(recipes)
     ]
     count, folder = len(found[0]), files.checkpoints.parent
@@ -96,6 +98,11 @@ def select_recipe(
     return settings, merged
 
 
+def _as_read_by(settings: Settings, task_data: TaskData) -> TaskData:
+    """What a recipe trains on."""
+    return task_data if settings.data.descriptors is True else task_data.without_descriptors()
+
+
 def _prefix(number: int) -> str:
     """Prefix of the checkpoints of a recipe."""
     return f"recipe-{number + 1}-" if number else ""
@@ -108,6 +115,8 @@ def _describe(recipes: Sequence[Settings]) -> str:
         said.append("by the low-label and the high-label recipe")
     if any(map(_has_label_features, recipes)):
         said.append("without and with counts of the known labels around each row (model.label_counts)")
+    if len({settings.data.descriptors for settings in recipes}) > 1:
+        said.append("without and with RDKit descriptors of the molecules (data.descriptors)")
     return f"models are trained {' and '.join(said)}"
 
 
@@ -121,7 +130,11 @@ def _recipe(settings: Settings) -> Recipe:
 
 def _named(selection: Selection, settings: Settings) -> Selection:
     """A selection whose candidates name their recipe; a recipe that was trained once is one candidate."""
-    about = {"recipe": _recipe(settings), "label_features": _has_label_features(settings)}
+    about = {
+        "recipe": _recipe(settings),
+        "label_features": _has_label_features(settings),
+        "descriptors": settings.data.descriptors is True,
+    }
     if not selection.candidates:
         best = selection.fit_result.best[0]
         alone = Candidate(gates=settings.training.gates[0]).model_copy(update=about)

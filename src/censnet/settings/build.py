@@ -162,6 +162,7 @@ def build_causal_encoder(
         windows=shape.windows,
         num_rates=settings.decay_rates,
         label_delay=shape.label_delay,
+        triads=settings.triangles is True,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from censnet.data.tables.schema import Features, Hydrogens, Standardize
+from censnet.data.tables.schema import Descriptors, Features, Hydrogens, Standardize
 from censnet.errors import quote
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.heads import Pool
@@ -355,6 +355,13 @@ class TrainingSettings(_Settings):
         lt=1,
         description="where known labels are inputs, the share of the training labels that a step hides and predicts",
     )
+    stale_label_ratio: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="with causal layers, the share of the steps that show no label after a moment and predict the rows "
+        "right after it, as the score with fixed labels does; other steps show each row all labels before it",
+    )
     edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(
         1, ge=1, le=1000, description="negative sampling: pairs without a link for each masked link"
@@ -459,7 +466,11 @@ class DataSettings(_Settings):
         description="encoding of molecules, word counts and citation links: rich, or as in the paper or the released"
         " code",
     )
-    descriptors: bool = Field(False, description="whether the head of a molecule also reads its RDKit descriptors")
+    descriptors: Descriptors = Field(
+        False,
+        description="whether the head of a molecule also reads its RDKit descriptors, which takes longer; compare "
+        "trains without and with them, and validation selects; auto is compare for 200 to 2,000 molecules, else false",
+    )
     standardize: Annotated[Standardize, OrNone] = Field(
         "none",
         description="standardization of molecules: the largest fragment, the parent (that without charges), or the "

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Self, get_args
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Literal, Self
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from scipy.optimize import minimize_scalar
 from scipy.special import log_expit, log_softmax
 from sklearn.isotonic import IsotonicRegression
 from torch import Tensor
 
-from censnet.ops.arrays import Array
+from censnet.ops.arrays import Array, BoolArray
 from censnet.text import count
 
-Method = Literal["none", "temperature", "isotonic"]
+Method = Literal["none", "temperature", "isotonic", "isotonic-top"]
 MIN_ROWS = 50  # labeled validation rows, below which probabilities are left as they are
 MIN_OF_CLASS = 5  # of each of two classes
 FOLDS = 5
 MAX_ROWS = 20_000  # validation rows that are used
 MAX_KNOTS = 200
 _LOWEST = 1e-15  # of a probability in float64
+_AHEAD = 1e-4  # of the second likeliest class, in log odds: more than float32 rounds
 
 
 class ClassCalibration(BaseModel):
@@ -33,10 +34,13 @@ class ClassCalibration(BaseModel):
 
     Args:
         method: `temperature` divides logits by a number. `isotonic` is the centered isotonic regression of labels on
-            logits, of many classes on the logits of each against the rest (and then normalized).
+            logits, of many classes on the logits of each against the rest (and then normalized). `isotonic-top`, of
+            many classes, then does the same to the probability of the likeliest class, from whether it is right; those
+            of the others keep their ratios.
         temperature: that number.
         knots: of the isotonic regression: pairs of a logit and what it becomes, both increasing. Between them it is
             linear, and beyond them it has slope 1.
+        top: the same of the likeliest class.
         rows: the number of validation rows that it was fitted on.
         log_loss: of each method on these rows, cross-validated.
         reason: why there is none, where there is none.
@@ -53,15 +57,18 @@ class ClassCalibration(BaseModel):
     method: Method = "none"
     temperature: float = Field(1.0, gt=0, allow_inf_nan=False)
     knots: list[tuple[FiniteFloat, FiniteFloat]] = Field(default_factory=list, max_length=MAX_KNOTS)
+    top: list[tuple[FiniteFloat, FiniteFloat]] = Field(default_factory=list, max_length=MAX_KNOTS)
     rows: int = Field(0, ge=0)
     log_loss: dict[Method, FiniteFloat] = Field(default_factory=dict)
     reason: str = ""
 
     @model_validator(mode="after")
     def _knots_increase(self) -> Self:
-        if self.method == "isotonic" and not self.knots:
-            raise ValueError("knots is empty, expected some for isotonic")
-        if any(b[0] <= a[0] or b[1] <= a[1] for a, b in zip(self.knots, self.knots[1:], strict=False)):
+        needed = {"isotonic": ["knots"], "isotonic-top": ["knots", "top"]}.get(self.method, [])
+        for name in needed:
+            if not getattr(self, name):
+                raise ValueError(f"{name} is empty, expected some for {self.method}")
+        if any(b[0] <= a[0] or b[1] <= a[1] for knots in (self.knots, self.top) for a, b in pairwise(knots)):
             raise ValueError("knots do not increase")
         return self
 
@@ -71,16 +78,25 @@ class ClassCalibration(BaseModel):
             return logits
         if self.method == "temperature":
             return logits / self.temperature
-        x = logits.double()
+        x = logits.double().numpy()
         if logits.shape[1] == 1:
-            return self._interpolate(x).to(logits.dtype)
-        return F.logsigmoid(self._interpolate(torch.from_numpy(_against_rest(x.numpy())))).to(logits.dtype)
+            return torch.from_numpy(_interpolate(self.knots, x)).to(logits.dtype)
+        found = log_expit(_interpolate(self.knots, _against_rest(x)))
+        if self.method == "isotonic-top":
+            found = self._with_top(found)
+        return torch.from_numpy(found).to(logits.dtype)
 
-    def _interpolate(self, x: Tensor) -> Tensor:
-        at, value = (np.array(side) for side in zip(*self.knots, strict=True))
-        inside = np.interp(x.numpy(), at, value)
-        beyond = x.numpy() - np.clip(x.numpy(), at[0], at[-1])
-        return torch.from_numpy(inside + beyond)
+    def _with_top(self, logits: Array) -> Array:
+        """Log probabilities where that of the likeliest class is calibrated, which it stays by at least `_AHEAD`."""
+        log_p, row = log_softmax(logits, axis=1), np.arange(len(logits))
+        best, against = log_p.argmax(1), _against_rest(logits)
+        own = _interpolate(self.top, against[row, best])
+        others = log_p - np.log((-np.expm1(log_p[row, best])).clip(_LOWEST))[:, None]  # among themselves
+        others[row, best] = -np.inf
+        own = np.maximum(own, others.max(1) + _AHEAD)
+        found: Array = others + log_expit(-own)[:, None]
+        found[row, best] = log_expit(own)
+        return found
 
     @classmethod
     def fit(cls, logits: Array, labels: Array) -> ClassCalibration:
@@ -101,7 +117,8 @@ class ClassCalibration(BaseModel):
             least = MIN_ROWS if len(y) < MIN_ROWS else MIN_OF_CLASS
             return cls(rows=len(y), reason=f"{found} with a label, expected at least {least}")
         fold = np.arange(len(y)) % FOLDS
-        losses = {method: np.empty(len(y)) for method in get_args(Method)}
+        methods = [method for method in _FIT if method != "isotonic-top" or x.shape[1] > 1]
+        losses = {method: np.empty(len(y)) for method in methods}
         for method, own in losses.items():
             for number in range(FOLDS):
                 train, rest = fold != number, fold == number
@@ -112,9 +129,7 @@ class ClassCalibration(BaseModel):
         return _FIT[chosen](x, y).model_copy(update={"rows": len(y), "log_loss": mean, "reason": reason})
 
     def __str__(self) -> str:
-        how = {"none": "none", "temperature": f"temperature {self.temperature:.3g}", "isotonic": "isotonic"}[
-            self.method
-        ]
+        how = f"temperature {self.temperature:.3g}" if self.method == "temperature" else self.method
         return f"{how}: {self.reason}" if self.reason else f"{how}, from {count(self.rows, 'validation row')}"
 
 
@@ -142,15 +157,28 @@ def _fit_isotonic(x: Array, y: Array) -> ClassCalibration:
     A level set of n rows of which all, or none, are of the class counts as if half a row more were not.
     """
     if x.shape[1] == 1:
-        at, hit = x[:, 0], y == 1
-    else:
-        at, hit = _against_rest(x).ravel(), (y[:, None] == np.arange(x.shape[1])).ravel()
+        return ClassCalibration(method="isotonic", knots=_knots(x[:, 0], y == 1))
+    hit = y[:, None] == np.arange(x.shape[1])
+    return ClassCalibration(method="isotonic", knots=_knots(_against_rest(x).ravel(), hit.ravel()))
+
+
+def _fit_isotonic_top(x: Array, y: Array) -> ClassCalibration:
+    """The isotonic regression, and one of whether the likeliest class is right on its logit against the rest."""
+    first = _fit_isotonic(x, y)
+    logits = first(torch.from_numpy(x)).numpy()
+    best = logits.argmax(1)
+    top = _knots(_against_rest(logits)[np.arange(len(y)), best], best == y)
+    return first.model_copy(update={"method": "isotonic-top", "top": top})
+
+
+def _knots(at: Array, hit: BoolArray) -> list[tuple[float, float]]:
+    """Logits, and what the isotonic regression of whether something is true on them says."""
     order = np.argsort(at, kind="stable")
-    at, hit = at[order], hit[order].astype(np.float64)
-    level = IsotonicRegression().fit_transform(at, hit)
+    at, true = at[order], hit[order].astype(np.float64)
+    level = IsotonicRegression().fit_transform(at, true)
     start = np.flatnonzero(np.diff(level, prepend=-1.0) > 0)
     rows = np.diff(np.append(start, len(at)))
-    center, hits = np.add.reduceat(at, start) / rows, np.add.reduceat(hit, start)
+    center, hits = np.add.reduceat(at, start) / rows, np.add.reduceat(true, start)
     p = np.clip(hits, 0.5, rows - 0.5) / rows
     value = np.maximum.accumulate(np.log(p / (1 - p).clip(_LOWEST)))
     few = np.unique(np.linspace(0, len(value) - 1, min(len(value), MAX_KNOTS)).round().astype(np.int64))
@@ -158,13 +186,20 @@ def _fit_isotonic(x: Array, y: Array) -> ClassCalibration:
     for one, other in zip(center[few].tolist(), value[few].tolist(), strict=True):
         if not knots or (one > knots[-1][0] and other > knots[-1][1]):
             knots.append((one, other))
-    return ClassCalibration(method="isotonic", knots=knots)
+    return knots
+
+
+def _interpolate(knots: Sequence[tuple[float, float]], x: Array) -> Array:
+    at, value = (np.array(side) for side in zip(*knots, strict=True))
+    found: Array = np.interp(x, at, value) + (x - np.clip(x, at[0], at[-1]))
+    return found
 
 
 _FIT: dict[Method, Callable[[Array, Array], ClassCalibration]] = {
     "none": _fit_none,
     "temperature": _fit_temperature,
     "isotonic": _fit_isotonic,
+    "isotonic-top": _fit_isotonic_top,
 }
 
 

@@ -29,6 +29,11 @@ logger = logging.getLogger(__name__)
 
 SAVED_VALUES = 12  # values saved for the backward pass, for each node or edge and channel of a layer
 MAX_MEMORY = 0.6  # share of the memory that these may take
+PIECES, CUTS = (
+    8,
+    6,
+)  # of the training rows of causal layers, in the order of time, and those without labels of their own
+FEW_EDGES = 2**20  # up to which all of these are used; above, the last one
 MAX_EGO_ROWS = 100_000  # nodes and edges of the ego graphs of one step
 MAX_EGO_TOTAL = 10**10  # of those of all training nodes: hours for an epoch, also on a GPU
 MAX_FULL_BATCH = 2**24  # values of all layers in one pass on a CPU, from which on a full-batch step takes seconds
@@ -82,10 +87,6 @@ class FullBatch:
         if task_data.members > 1:
             weight = {level: (task_data.parts[level][rows[level]] == 0).float() for level in rows}
         censoring = {level: found[rows[level]] for level, found in task_data.censoring.items()}
-        if task_data.is_causal:  # no label reaches its own edge, or one before it
-            shown = task_data.show_labels({level: task_data.training_rows(level) for level in task_data.known_levels})
-            assert isinstance(shown, Graph)
-            self.graph = shown
         self.batch = Batch(self.graph, rows, labels, weight, censoring=censoring)
         self.balanced, self.hidden_ratio = balanced, hidden_ratio
         if balanced and task_data.members > 1:
@@ -97,7 +98,7 @@ class FullBatch:
         return [torch.empty(0)]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
-        known = [] if self.task_data.is_causal else self.task_data.known_levels
+        known = self.task_data.known_levels
         if not self.balanced and not known:
             return self.batch
         rows, labels, weight, censoring, shown = {}, {}, {}, {}, {}
@@ -121,6 +122,68 @@ class FullBatch:
         graph = self.task_data.show_labels(shown) if known else self.graph
         assert isinstance(graph, Graph)
         return Batch(graph, rows, labels, weight, censoring=censoring)
+
+
+class CausalBatch(FullBatch):
+    """Full-batch training of causal layers: no label is hidden from later rows, for none reaches its own row.
+
+    A share of the steps shows no label after a moment, and predicts the training rows right after it: one of the last
+    `CUTS` of `PIECES` that they are cut into in the order of time.
+    """
+
+    def __init__(self, task_data: TaskData, balanced: bool, stale_ratio: float) -> None:
+        super().__init__(task_data, balanced)
+        self.stale_ratio = stale_ratio if "edge" in task_data.known_levels else 0.0
+        every = {level: task_data.training_rows(level) for level in task_data.known_levels}
+        self.batch = replace(self.batch, graph=self._show(every))
+        self.stale: dict[int, Batch] = {}  # by piece
+
+    def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
+        batch = self.batch
+        if self.stale_ratio and float(torch.rand(1, generator=generator)) < self.stale_ratio:
+            cuts = CUTS if self.task_data.graph.num_edges <= FEW_EDGES else 1
+            batch = self._stale(PIECES - 1 - int(torch.randint(cuts, (1,), generator=generator)))
+        if not self.balanced:
+            return batch
+        drawn = {level: sample_balanced(y, len(y), generator) for level, y in batch.labels.items()}
+        return _of_rows(batch, drawn)
+
+    def _stale(self, piece: int) -> Batch:
+        """The training rows of a piece, with the labels before it alone."""
+        if piece not in self.stale:
+            times = self.task_data.graph.times
+            assert times is not None
+            own = times[self.batch.rows["edge"]]
+            bounds = own.sort().values[
+                [len(own) * number // PIECES for number in (piece, piece + 1) if number < PIECES]
+            ]
+            taken = own >= bounds[0]
+            if len(bounds) > 1 and bool((taken & (own < bounds[1])).any()):
+                taken &= own < bounds[1]
+            known = self.task_data.training_rows("edge") & (times < bounds[0])
+            rows = {"edge": taken.nonzero().squeeze(1)}
+            self.stale[piece] = _of_rows(replace(self.batch, graph=self._show({"edge": known})), rows)
+        return self.stale[piece]
+
+    def _show(self, shown: Mapping[str, Tensor]) -> Graph:
+        graph = self.task_data.show_labels(shown)
+        assert isinstance(graph, Graph)
+        return graph
+
+
+def _of_rows(batch: Batch, taken: Mapping[str, Tensor]) -> Batch:
+    """The batch with some of the rows in the loss of each level, given by their numbers in it; of other levels all."""
+
+    def take(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {level: rows[taken[level]] if level in taken else rows for level, rows in values.items()}
+
+    return replace(
+        batch,
+        rows=take(batch.rows),
+        labels=take(batch.labels),
+        weight=take(batch.weight),
+        censoring=take(batch.censoring),
+    )
 
 
 class MaskedLinkBatch(FullBatch):
@@ -378,6 +441,8 @@ def make_batches(
         return SampledSubgraphs(task_data, settings, hops)
     if pairs:
         return MaskedLinkBatch(task_data, balanced, settings.edge_mask_ratio, settings.negative_ratio)
+    if task_data.is_causal:
+        return CausalBatch(task_data, balanced, settings.stale_label_ratio)
     return FullBatch(task_data, balanced, settings.hidden_label_ratio)
 
 

@@ -45,6 +45,7 @@ class TaskData:
         zeros: what the number 0 is in each feature of nodes and of edges; NaN for a feature that is no number.
         widths: of the windows in time (`tasks.inputs`); none if edges have no times.
         label_delay: time after an edge from which on its label is known, in the unit of the times of the graph.
+        descriptors: how many of the last features of each graph are descriptors of a molecule.
 
     Shape:
         labels, censoring (n, k), parts (n, members), soft_labels (n, members, classes), soft_label_weight and each
@@ -65,6 +66,7 @@ class TaskData:
     zeros: tuple[Tensor, Tensor] | None = None
     widths: Sequence[float] = ()
     label_delay: float = 0.0
+    descriptors: int = 0
 
     @cached
     def is_by_time(self) -> bool:
@@ -98,6 +100,12 @@ class TaskData:
         times = self.graph.times
         assert times is not None
         return times + self.label_delay < times[edges].min()
+
+    def without_descriptors(self) -> TaskData:
+        """The same where graphs have no descriptors of molecules."""
+        if not self.descriptors or not isinstance(self.graph, GraphSet):
+            return self
+        return replace(self, graph=self.graph.without_last_features(self.descriptors), descriptors=0)
 
     @property
     def members(self) -> int:
@@ -317,7 +325,7 @@ def make_task_data(
         widths = choose_widths(graph, training)
     return TaskData(
         graph, targets, encoded, parts, links, node_features=own, censoring=censoring, zeros=zeros, widths=widths,
-        label_delay=label_delay,
+        label_delay=label_delay, descriptors=dataset.schema.descriptors.width,
     )  # fmt: skip
 
 

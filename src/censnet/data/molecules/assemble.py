@@ -25,6 +25,7 @@ from censnet.data.tables.keys import find_keys, names_smiles
 from censnet.data.tables.notes import Note
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import (
+    Descriptors,
     Features,
     Hydrogens,
     MoleculeReading,
@@ -41,6 +42,7 @@ from censnet.ops.graph_set import GraphSet
 from censnet.option_names import column_option
 
 logger = logging.getLogger(__name__)
+FEWEST_DESCRIBED, MOST_DESCRIBED = 200, 2000  # molecules, of which descriptors are tried by default
 
 # remarks on molecules: whether they are also made in prediction, and the sentence
 REMARKS = {
@@ -104,7 +106,7 @@ def assemble_molecules(
     notes: list[Note],
     standardize: Standardize = "none",
     isotopes: bool = False,
-    descriptors: bool = False,
+    descriptors: Descriptors = False,
     scaffolds: bool = False,
     hydrogens: Hydrogens = "implicit",
     labels: LabelSources | None = None,
@@ -131,7 +133,9 @@ def assemble_molecules(
         reading = MoleculeReading(
             standardize=standardize, dummies=_has_dummies(smiles), isotopes=isotopes, hydrogens=hydrogens
         )
-        names = descriptor_names() if descriptors else []
+        few = FEWEST_DESCRIBED <= len(smiles) <= MOST_DESCRIBED
+        names = descriptor_names() if few or descriptors in (True, "compare") else []
+        names = names if descriptors else []
     else:
         reading = schema.reading.model_copy(update={"isotopes": isotopes})
         known = [column.name for column in schema.descriptors.columns if column.width]

@@ -30,6 +30,7 @@ Features = Literal["rich", "paper", "released"]
 EdgeForm = Literal["once", "twice"]
 Standardize = Literal["none", "fragment", "parent", "tautomer"]
 Hydrogens = Literal["implicit", "explicit"]
+Descriptors = bool | Literal["auto", "compare"]
 
 
 class TableSchema(BaseModel):

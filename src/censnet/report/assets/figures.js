@@ -120,7 +120,7 @@ function confusion({ names, counts }, part) {
 function thresholds(found, part) {
   const curves = found.curves.map((one) => Object.fromEntries(Object.entries(one.parts).map(([name, packed]) => [name, new Curve(packed)])));
   let current = 0, threshold = 1 / (found.kind === "binary" ? 2 : found.classes.length);
-  if (found.kind === "binary") threshold = 0.5;
+  if (found.kind === "binary") threshold = found.threshold;
   const parts = () => Object.keys(curves[current]);
   const chooser = () => (curves[current].validation ? "validation" : parts()[0]);
   const curve = () => curves[current][chooser()];
@@ -201,7 +201,8 @@ function thresholds(found, part) {
   const positive = found.kind === "binary" ? found.curves[0].name : null;
   const box = element("div", { class: "threshold" },
     element("h3", {}, "Threshold", positive ? [" for ", own(positive)] : ""),
-    element("p", { class: "note" }, `A row is flagged from this probability on. Choose it on ${PART_NAMES[chooser()]} rows, and read off the others what it will do.`),
+    element("p", { class: "note" }, `A row is flagged from this probability on. Choose it on ${PART_NAMES[chooser()]} rows, and read off the others what it will do.`,
+      found.rule ? ` The run's own is ${number(found.threshold)} (${found.rule} on validation rows): its predictions and the confusion table are by that.` : found.kind === "binary" ? " The confusion table is by 0.5." : ""),
     element("label", { class: "control" }, `fewer rows flagged ← → more`, slider),
     counts,
     element("div", { class: "controls" }, which, labeled("Threshold", typed), labeled("Wanted recall, %", recall),
@@ -240,12 +241,16 @@ function numbers(found, part) {
   const fifths = () => table(["labels", "rows", "mean prediction", "mean absolute error"],
     parity.fifths.map((one) => [`${number(one.low)} to ${number(one.high)}`, whole(one.rows), one.predicted, one.error]));
   const errors = points.map(([label, value]) => value - label);
+  // The axis of predictions holds nearly all intervals; what is longer ends at its edge.
+  const end = (side, share) => Float64Array.from(side).sort()[Math.round(share * (side.length - 1))];
+  const across = bars ? widen([Math.min(low, end(bars[0], 0.02)), Math.max(high, end(bars[1], 0.98))]) : range;
+  const inside = (value) => Math.min(across[1], Math.max(across[0], value));
   const made = element("div", { class: "grid" },
     figure({
-      title: `Prediction by label, ${PART_NAMES[part]}`, attributes: { "data-figure": "parity" }, note: `On the dotted line a prediction is right.${shown}`, height: 360, rows: fifths,
+      title: `Prediction by label, ${PART_NAMES[part]}`, attributes: { "data-figure": "parity" }, note: `On the dotted line a prediction is right.${bars ? " Bars are intervals." : ""}${shown}`, height: 360, rows: fifths,
       draw: (width, height) => plot({
-        width, height, title: "Prediction by label", x: { range, label: "label" }, y: { range, label: "prediction" },
-        layers: [...layers(), ...(bars ? [{ kind: "bars", color: partColor(part), points: points.map(([label], at) => [label, bars[0][at], bars[1][at]]) }] : []), { kind: "dots", color: partColor(part), points }],
+        width, height, title: "Prediction by label", x: { range, label: "label" }, y: { range: across, label: "prediction" },
+        layers: [...layers(), ...(bars ? [{ kind: "bars", color: partColor(part), points: points.map(([label], at) => [label, inside(bars[0][at]), inside(bars[1][at])]) }] : []), { kind: "dots", color: partColor(part), points }],
       }),
     }).made,
     histogram(errors, part));
@@ -316,16 +321,29 @@ function learning(place) {
   place.append(element("div", { class: "grid" }, made));
 }
 
+// What an answer rests on: the parts of each kind that move it most, and how faithful that is.
+function why(found, { level, classes: names, column }) {
+  const heads = content.map?.panels.some((panel) => panel.molecules) ? { edge: "bonds", node: "atoms", column: "columns" } : { edge: "edges", node: "nodes", column: "columns" };
+  const signed = (value) => element("span", { class: value > 0 ? "raises" : "lowers" }, `${value > 0 ? "+" : "−"}${number(Math.abs(value), 3)}`);
+  const lists = Object.entries(found.parts).map(([kind, parts]) => {
+    const faithful = found.fidelity[kind];
+    const said = faithful ? `Without ${faithful.count} ${heads[kind]} together it moves by ${number(faithful.change, 3)}, without as many at random by ${number(faithful.random, 3)}.` : "";
+    return element("div", {}, element("h4", {}, heads[kind]), element("ul", {}, parts.map(([name, where, change]) => element("li", {}, signed(change), " ", own(name), where ? ` (${where})` : ""))), said ? element("p", { class: "note" }, said) : null);
+  });
+  const answer = names ? ["log odds of ", own(found.class), ` ${number(found.answer)}`] : [own(column), ` ${number(found.answer)}`];
+  return element("div", { class: "explained", "data-figure": "why" }, element("p", {}, "Answer: ", answer), element("div", { class: "reasons" }, lists.length ? lists : "No part moves it."));
+}
+
 // The worst errors of the target that is chosen above; a row leads to its point on the map.
 function worst(place) {
   const show = (at) => {
-    const { part, ids, rows } = content.targets[at].worst, { level, classes: names } = content.targets[at];
+    const { part, ids, rows, unexplained } = content.targets[at].worst, { level, classes: names } = content.targets[at];
     if (!rows.length) {
       place.replaceChildren(element("p", { class: "note" }, "There are no labeled rows."));
       return;
     }
     const isClass = names !== undefined, drawn = maps?.panel(level)?.molecules, marked = rows.some((row) => row.unlike);
-    const head = [...(drawn ? ["molecule"] : []), "row", ...ids, "label", "prediction", isClass ? "probability of the label" : "error", ...(marked ? ["unlike training"] : [])];
+    const head = [...(drawn ? ["molecule"] : []), "row", "label", "prediction", isClass ? "probability of the label" : "error", ...ids, ...(marked ? ["unlike training"] : [])];
     const lines = rows.map((row) => {
       const point = maps?.panel(level)?.pointOf(row.row) ?? -1;
       const open = point < 0 ? {} : { tabindex: 0, role: "button", "aria-label": `Row ${row.row + 1}: show on the map`, onclick: () => maps.choose(level, point, true), onkeydown: (event) => {
@@ -335,12 +353,14 @@ function worst(place) {
         }
       } };
       const text = (value) => (typeof value === "number" ? number(value) : own(value ?? "–"));
-      const cells = [...row.ids.map((id) => element("td", { class: id.length > 24 ? "long" : null }, own(id))), element("td", {}, text(row.label)), element("td", {}, text(row.predicted)), element("td", { class: "number" }, number(isClass ? row.p : row.error)), ...(marked ? [element("td", { class: "long" }, own(row.unlike ?? ""))] : [])];
-      const picture = drawn ? [element("td", {}, drawn[point] ? drawMolecule(drawn[point]) : "")] : [];
-      return element("tr", open, picture, element("th", { scope: "row" }, whole(row.row + 1)), cells);
+      const cells = [element("td", {}, text(row.label)), element("td", {}, text(row.predicted)), element("td", { class: "number" }, number(isClass ? row.p : row.error)), ...row.ids.map((id) => element("td", { class: id.length > 24 ? "long" : null }, own(id))), ...(marked ? [element("td", { class: "long" }, own(row.unlike ?? ""))] : [])];
+      const picture = drawn ? [element("td", {}, drawn[point] ? drawMolecule(drawn[point], {}, row.why?.colors) : "")] : [];
+      const line = element("tr", open, picture, element("th", { scope: "row" }, whole(row.row + 1)), cells);
+      return row.why ? [line, element("tr", { class: "why" }, element("td", { colspan: head.length }, why(row.why, content.targets[at])))] : [line];
     });
     place.replaceChildren(
-      element("p", { class: "note" }, `The ${lines.length} rows of ${PART_NAMES[part]} whose predictions are farthest from their labels`, maps ? "; each leads to its point on the map." : "."),
+      element("p", { class: "note" }, `The ${rows.length} rows of ${PART_NAMES[part]} whose predictions are farthest from their labels`, maps ? "; each leads to its point on the map." : ".",
+        rows.some((row) => row.why) ? ` Below some, what the answer moves by without a part: ${drawn ? "red atoms, bonds and numbers" : "red numbers"} raise it, blue ones lower it.` : unexplained ? ` They are not explained here: ${unexplained}.` : ""),
       element("div", { class: "scroll" }, element("table", { class: "errors" }, element("thead", {}, element("tr", {}, head.map((name, at) => element("th", { scope: "col", class: name === "error" || name.startsWith("probability") ? "number" : null }, own(name))))), element("tbody", {}, lines))));
   };
   document.addEventListener("target", (event) => show(event.detail));

@@ -415,6 +415,7 @@ class Maps {
   }
 
   describe() {
+    this.card.classList.toggle("empty", !this.current);
     if (!this.current) {
       this.card.replaceChildren(element("p", { class: "note" }, "No point is chosen."));
       return;

@@ -3,7 +3,7 @@
 const ELEMENTS = { N: ["#2b52c8", "#8aa6ff"], O: ["#c22a1f", "#ff8a80"], S: ["#8a6d00", "#e3c64a"], F: ["#2c7a1e", "#8fd483"], Cl: ["#2c7a1e", "#8fd483"], Br: ["#8a3b12", "#e0996f"], I: ["#6b1fa0", "#c79bea"], P: ["#a65300", "#f2a85c"] };
 const LOW = "₀₁₂₃₄₅₆₇₈₉";
 
-function drawMolecule(molecule, lit = {}) {
+function drawMolecule(molecule, lit = {}, colors = null) {
   const { atoms, bonds } = molecule;
   const xs = atoms.map((atom) => atom[0]), ys = atoms.map((atom) => atom[1]);
   const [left, top] = [Math.min(...xs) - 90, Math.min(...ys) - 80];
@@ -11,6 +11,17 @@ function drawMolecule(molecule, lit = {}) {
   // A small molecule is not blown up to fill its frame.
   const [w, h] = [Math.max(width, 750), Math.max(height, 500)];
   const svg = shape("svg", { viewBox: `${left - (w - width) / 2} ${top - (h - height) / 2} ${w} ${h}`, role: "img", "aria-label": `Molecule of ${atoms.length} atoms` });
+  if (colors) {
+    // Red raises the answer, blue lowers it; the color is full at the largest change.
+    const most = Math.max(1e-9, ...[...colors.atoms, ...colors.bonds].map(([, change]) => Math.abs(change)));
+    const paint = (change) => ({ class: change > 0 ? "raises" : "lowers", opacity: (0.75 * Math.min(1, Math.abs(change) / most)).toFixed(3) });
+    for (const [at, change] of colors.bonds) {
+      if (!bonds[at]) continue;
+      const [[x1, y1], [x2, y2]] = [atoms[bonds[at][0]], atoms[bonds[at][1]]];
+      svg.append(shape("line", { ...paint(change), x1, y1, x2, y2 }));
+    }
+    for (const [at, change] of colors.atoms) if (atoms[at]) svg.append(shape("circle", { ...paint(change), cx: atoms[at][0], cy: atoms[at][1], r: 42 }));
+  }
   for (const at of lit.bonds ?? []) {
     if (!bonds[at]) continue;
     const [[x1, y1], [x2, y2]] = [atoms[bonds[at][0]], atoms[bonds[at][1]]];
