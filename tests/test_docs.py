@@ -53,6 +53,12 @@ def test_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_serve(tmp_path: Path) -> None:
+    names = run_doc("serve", tmp_path)
+    assert names["ethanol"]["size_low"] < names["ethanol"]["size_predicted"] < names["ethanol"]["size_high"]
+
+
+@pytest.mark.slow
 def test_quickstart(tmp_path: Path) -> None:
     run_doc("quickstart", tmp_path)
     assert score(tmp_path, "fraud", "edge", "accuracy", "train") > 0.9

@@ -22,7 +22,7 @@ from hostile.place import Place
 
 KINDS = (
     "csv_ids", "csv_cells", "csv_files", "parquet", "folders", "frames", "pyg", "networkx", "smiles", "names",
-    "targets", "settings", "flags", "arguments", "run_files", "run_contents", "answers", "places", "resuming",
+    "targets", "settings", "flags", "arguments", "run_files", "run_contents", "answers", "places", "resuming", "bodies",
 )  # fmt: skip
 logging.getLogger("censnet").addHandler(logging.NullHandler())  # what is logged is heard by those who listen
 SECONDS = 20  # of computing that a case may take, and three times as many of waiting

@@ -217,7 +217,7 @@ class Predictor:
         if not self.config.targets:
             raise ArgumentError("the run predicts links, expected a column: links are not explained yet")
         names = ", ".join(one.name for one in self.config.targets)
-        raise ArgumentError(f"target is {column}, expected one column of {names}: this run predicts each")
+        raise ArgumentError(f"target is {quote(column)}, expected one column of {names}: this run predicts each")
 
     # -- pieces that training uses too --------------------------------------------------------------------------------
 
