@@ -49,7 +49,7 @@ def train_runs(plan: Plan[Preset], runs: Sequence[Run], data: PresetData, device
     if not recipe.node_features:
         task_data = [replace(one, node_features=False) for one in _with_graphs(task_data, _without_node_features)]
     settings = make_settings(recipe.preset, SECTIONS[plan.table], recipe.changes, seeds[0])
-    if not settings.data.descriptors:
+    if settings.data.descriptors is not True:  # "auto" has none on sets as large as those of the table
         task_data = _with_graphs(task_data, _without_descriptors)
     elif any(one.graph.graph_width == 0 for one in task_data):
         raise ArgumentError("the molecules have no descriptors, expected them for data.descriptors: prepare them again")

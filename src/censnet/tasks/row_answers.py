@@ -34,7 +34,7 @@ class RowAnswers:
     Example:
         >>> sick = Target(level="node", column="sick", kind="binary", classes=["no", "yes"])
         >>> RowAnswers([sick])(np.array([[0.0986]], np.float32))
-        {'sick_predicted': 'yes', 'sick_p_no': 0.475369949, 'sick_p_yes': 0.524630051}
+        {'sick_predicted': 'yes', 'sick_p_no': 0.475369..., 'sick_p_yes': 0.524630...}
     """
 
     def __init__(
