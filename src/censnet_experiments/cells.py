@@ -70,10 +70,11 @@ def _edges() -> dict[str, Cell]:
     return {
         "otc-sign": Cell("otc", 0.8, ("auc",), split="random", targets=("edge:sign",)),
         "otc-sign-time": Cell("otc", 0.8, ("auc", "ap"), split="time", targets=("edge:sign",), one_split=True),
+        "otc-sign-stream": Cell("otc", 0.8, ("auc", "ap"), split="stream", targets=("edge:sign",), one_split=True),
         "otc-rating": Cell("otc", 0.8, ("rmse",), lower=True, split="random", targets=("edge:rating=regression",)),
         "direction": Cell("direction", 0.8, ("auc",), split="random", targets=("edge:label",)),
         "payments": Cell("payments", 0.8, split="random", **payments),
-        "payments-time": Cell("payments", 0.8, split="time", one_split=True, **payments),
+        "payments-time": Cell("payments", 0.8, split="stream", one_split=True, **payments),
         "karate": Cell("karate", 0.8, split="stratified", **karate),
         "karate-9": Cell("karate", 9 / 34, split="stratified", **karate),
         **{

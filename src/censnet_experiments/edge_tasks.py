@@ -39,6 +39,8 @@ class EdgeTask:
         split_table: `edges`, `nodes` or `graphs`.
         settings: of the data, which every method needs.
         time: the column of `edges` by which the split is ordered, if it is.
+        is_stream: whether each edge is predicted with all labels before it, those of test rows too; otherwise, where
+            the split is by time, with those up to the end of validation.
         directed: whether the order of the two ends of an edge means something.
         peers: column of a target -> the answers of a simpler model, one for each row of its table; no method sees them.
     """
@@ -49,6 +51,7 @@ class EdgeTask:
     split_table: str
     settings: Mapping[str, object] = field(default_factory=dict)
     time: str | None = None
+    is_stream: bool = False
     directed: bool = True
     peers: Mapping[str, pd.Series[float]] = field(default_factory=dict)
 
@@ -123,13 +126,19 @@ def _payments() -> Tables:
 
 
 def otc_task(tables: Tables, about: Cell, seed: int) -> EdgeTask:
-    """Bitcoin OTC, at random by the seed or by time; of sign and rating only the target stays."""
+    """Bitcoin OTC, at random by the seed or by time; of sign and rating only the target stays.
+
+    With labels up to the end of validation, but all edges in the graph, layers need not be causal.
+    """
     edges = _edges(tables)
     (spec,), _ = parse_targets(list(about.targets))
     edges = edges.drop(columns=[name for name in OTC_LABELS if name != spec.column])
     tables = tables.with_frames({"edges": edges})
+    if about.split == "stream":
+        return EdgeTask(tables, about.targets, split_by_time(edges), "edges", time="time", is_stream=True)
     if about.split == "time":
-        return EdgeTask(tables, about.targets, split_by_time(edges), "edges", time="time")
+        settings = {"model.causal": False}
+        return EdgeTask(tables, about.targets, split_by_time(edges), "edges", settings, time="time")
     return EdgeTask(tables, about.targets, split_at_random(edges, seed), "edges")
 
 
@@ -147,8 +156,8 @@ def direction_task(about: Cell, seed: int, num_nodes: int = 600, num_edges: int 
 def payments_task(tables: Tables, about: Cell, seed: int) -> EdgeTask:
     """Simulated payments, at random by the seed or by time."""
     edges = _edges(tables)
-    if about.split == "time":
-        return EdgeTask(tables, about.targets, by_time(edges["time"]), "edges", time="time")
+    if about.split == "stream":
+        return EdgeTask(tables, about.targets, by_time(edges["time"]), "edges", time="time", is_stream=True)
     return EdgeTask(tables, about.targets, ratio(len(edges), seed=seed), "edges")
 
 

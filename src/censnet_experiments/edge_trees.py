@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
-from censnet.comparison.boosted_trees import CANDIDATES, FEW_ROWS, METRICS, candidates_for
-from censnet.comparison.fit_trees import fit_boosted_trees
+from censnet.comparison.boosted_trees import CANDIDATES, FEW_ROWS, METRICS, BoostedTrees, candidates_for
+from censnet.comparison.fit_trees import fit_boosted_trees, fit_described
 from censnet.comparison.tree_graph import TreeGraph
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import ArgumentError
 from censnet.levels import Level
+from censnet.nn.causal_encoder import CausalEncoder
 from censnet.ops.arrays import Array
+from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare
+from censnet.settings.schema import Settings
+from censnet.training.task_data import TaskData, build_model
 from censnet_experiments.edge_scores import Outcome, by_part, rows_by_part
 from censnet_experiments.edge_tasks import EdgeTask
 from censnet_experiments.plan import Trees
@@ -52,6 +57,8 @@ def fit_trees(recipe: Trees, task: EdgeTask, seed: int, metrics: Sequence[str]) 
 
     In sets of many graphs, whose graphs share no edge, no labels are shown.
     """
+    if task.is_stream and recipe.trees == "graph":
+        return _fit_to_stream(recipe, task, seed, metrics)
     targets = _molecule_targets(task, seed) if task.has_molecules else _table_targets(recipe, task)
     predicted, chosen, num_candidates = {}, dict[str, float](), 0
     times = None if task.time is None else _times(task, task.time)
@@ -86,6 +93,44 @@ def fit_trees(recipe: Trees, task: EdgeTask, seed: int, metrics: Sequence[str]) 
             f"{prefix}past_labels": float(result.scheme == "past"),
         }
     return Outcome(predicted, chosen, num_candidates)
+
+
+def _fit_to_stream(recipe: Trees, task: EdgeTask, seed: int, metrics: Sequence[str]) -> Outcome:
+    """Fit trees to what causal layers start from: what was before each edge, with the labels that had arrived."""
+    prepared = prepare(task.stated(), list(task.targets), "strong", {**task.settings, "data.time": task.time}, seed)
+    task_data = prepared.task_data.with_inputs(prepared.settings.model)
+    (target,) = task_data.of("edge")
+    numeric = not target.classes
+    features = pd.DataFrame(describe_history(task_data, prepared.settings)).add_prefix("past ")
+    labels = task_data.labels["edge"][:, 0].numpy().astype(np.float64) * target.scale + target.mean
+    split = Split.of(np.where(np.isnan(labels), -1, task_data.parts["edge"][:, 0].numpy()))
+    labels = labels if numeric else np.nan_to_num(labels).astype(np.int64)
+    candidates = candidates_for(len(split.train))
+    trees = BoostedTrees(numeric, candidates, recipe.ensemble, METRICS.get(metrics[0]), seed)
+    result = fit_described(lambda known: features, labels, split, trees)
+    values = {"validation": result.validation, "test": result.test}
+    predicted = {target.column: by_part(labels, values, rows_by_part(split), not numeric)}
+    chosen = {"trees": result.trees.num_trees, "features": len(result.features), "shows_labels": 1.0}
+    return Outcome(predicted, chosen, len(candidates))
+
+
+def describe_history(task_data: TaskData, settings: Settings) -> Array:
+    """Of each edge: its features, and the clocks of its pair, of its start and of its end just before it. (E, w)
+
+    Args:
+        task_data: with the inputs of a causal model.
+        settings: of that model.
+    """
+    encoder = build_model(task_data, settings).encoder
+    graph = task_data.show_labels({"edge": ~task_data.labels["edge"].isnan().all(1)})
+    if not isinstance(encoder, CausalEncoder) or not isinstance(graph, Graph) or graph.times is None:
+        raise ArgumentError("edges have no past, expected a graph whose edges have times")
+    width = graph.edge_width - encoder.label_width
+    features, labels = torch.split(graph.edges, [width, encoder.label_width], dim=1)
+    of_nodes, of_pairs = encoder.clocks(encoder.history(graph.incidence, graph.times), graph.edges, labels)
+    rows = torch.cat([graph.nodes[graph.ends].flatten(0, 1), of_nodes[: 2 * graph.num_edges].detach()], dim=1)
+    start, end = torch.split(rows, graph.num_edges)
+    return np.asarray(torch.cat([features, of_pairs, start, end], dim=1))
 
 
 def _table_targets(recipe: Trees, task: EdgeTask) -> list[TreeTarget]:

@@ -47,7 +47,9 @@ SETS = {
         "columns. `otc-sign` predicts whether a rating is positive and `otc-rating` the rating, both on random splits "
         "of 80 % for training, 10 % for validation and 10 % for testing, one for each seed. `otc-sign-time` trains on "
         "the oldest 80 %, validates on the next 10 % and tests on the newest 10 %; labels are known up to the end of "
-        "validation, and all seeds share the split. Average precision is that of the negative ratings.",
+        "validation, all edges are in the graph (`model.causal=false`), and all seeds share the split. "
+        "`otc-sign-stream` has the same split, and each rating is predicted from the ratings before it alone, with "
+        "their labels, those of test rows too. Average precision is that of the negative ratings.",
     ),
     "direction": EdgeSet(
         "Direction alone",
@@ -59,7 +61,7 @@ SETS = {
         "About 200,000 payments between 20,000 accounts in 90 days, from "
         "`censnet_experiments.edges.payments` with seed 0: rings, mules and stolen cards, each with an innocent "
         "counterpart. `payments` has random splits of 80 % / 10 % / 10 %, one for each seed; `payments-time` trains on "
-        "the oldest 80 % and tests on the newest 10 %. Average precision is that of fraud.",
+        "the oldest 80 % and tests on the newest 10 %, as a stream. Average precision is that of fraud.",
     ),
     "karate": EdgeSet(
         "Karate club",

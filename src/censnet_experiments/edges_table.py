@@ -60,7 +60,8 @@ def train_pipeline(recipe: Pipeline, task: EdgeTask, seed: int, device: torch.de
     """Train as `censnet train` does, on the tables with a column `split`."""
     changes = {**task.settings, **recipe.changes_for(section_of(task.specs))}
     tables, targets = task.stated(recipe.edge_columns), list(task.targets)
-    run = train(tables, targets, preset=recipe.train, settings=changes, seed=seed, device=str(device))
+    time = task.time if recipe.time else None
+    run = train(tables, targets, preset=recipe.train, settings=changes, seed=seed, device=str(device), time=time)
     predicted = {
         target.column: _from_table(run.predictions[target.level], target) for target in run.config.targets
     }  # fmt: skip

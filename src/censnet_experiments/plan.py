@@ -93,12 +93,14 @@ class Pipeline(FromSpec):
         changes: settings that differ from the preset.
         edge_columns: whether edges have their columns.
         edge_stream: whether edges are updated; otherwise every edge layer of the preset is a node layer.
+        time: whether the times of edges are given (`--time`), in cells that are split by them.
     """
 
     train: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     edge_columns: bool = True
     edge_stream: bool = True
+    time: bool = True
 
     def changes_for(self, section: str) -> dict[str, Any]:
         """The changes of the settings of a section of the preset."""

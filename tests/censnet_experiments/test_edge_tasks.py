@@ -135,8 +135,8 @@ def test_a_cell_belongs_to_its_data():
 
 @pytest.mark.slow
 def test_real_cells_can_be_made(real_data):
-    for cell in ("otc-sign", "otc-sign-time", "otc-rating", "bde", "bde-10"):
+    for cell in ("otc-sign", "otc-sign-time", "otc-sign-stream", "otc-rating", "bde", "bde-10"):
         task = make_task(cell, 0)
         assert all(sizes(task.split))
         assert {spec.column for spec in task.specs} <= set(task.tables.edges)
-    assert len(TABLES["edges"]) == 23
+    assert len(TABLES["edges"]) == 24

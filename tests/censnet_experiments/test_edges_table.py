@@ -13,6 +13,7 @@ import torch
 from censnet.data.tables.files import Tables
 from censnet.errors import ArgumentError
 from censnet.levels import Level
+from censnet.pipeline.prepare import prepare
 from censnet.pipeline.train import train
 from censnet_experiments.cells import find_cell
 from censnet_experiments.edge_tasks import (
@@ -24,6 +25,7 @@ from censnet_experiments.edge_tasks import (
     otc_task,
     patterns_task,
 )
+from censnet_experiments.edge_trees import describe_history
 from censnet_experiments.edges.bde import bond_data
 from censnet_experiments.edges.grids import grid_data
 from censnet_experiments.edges_table import train_task
@@ -87,16 +89,41 @@ def test_trees_of_edges_and_of_nodes(direction: EdgeTask) -> None:
     assert karate.metrics["accuracy"] >= 0.5
 
 
+def rated_in_time(count: int = 800) -> Tables:
+    """Ratings that follow from who is rated, one after the other."""
+    draw = np.random.default_rng(0)
+    source, target = draw.integers(0, 40, (2, count))
+    sign = (draw.random(count) < np.where(target < 8, 0.1, 0.95)).astype(int)
+    edges = pd.DataFrame({"source": source, "target": target, "rating": 2 * sign - 1, "time": range(count)})
+    return Tables(edges=edges.assign(sign=sign))
+
+
 @pytest.mark.slow
 def test_trees_by_time_choose_how_labels_are_shown() -> None:
-    draw = np.random.default_rng(0)
-    source, target = draw.integers(0, 40, (2, 800))
-    sign = (draw.random(800) < np.where(target < 8, 0.1, 0.95)).astype(int)
-    edges = pd.DataFrame({"source": source, "target": target, "rating": 2 * sign - 1, "time": range(800), "sign": sign})
-    record = run("trees-gaps", "otc-sign-time", otc_task(Tables(edges=edges), find_cell("edges", "otc-sign-time"), 3))
+    record = run("trees-gaps", "otc-sign-time", otc_task(rated_in_time(), find_cell("edges", "otc-sign-time"), 3))
     assert (record.num_candidates, record.split_seed) == (9, 0)
     assert record.metrics["auc"] > 0.8
     assert record.metrics["ap"] > 0.5
+
+
+@pytest.mark.slow
+def test_trees_of_a_stream_read_the_past_alone() -> None:
+    cell = find_cell("edges", "otc-sign-stream")
+    tables = rated_in_time()
+    record = run("trees", "otc-sign-stream", otc_task(tables, cell, 3))
+    assert (record.num_candidates, record.split_seed) == (3, 0)
+    assert record.metrics["auc"] > 0.8
+    found = []
+    for flipped in (None, 500):
+        edges = tables.edges.copy()
+        if flipped is not None:  # its own label, and all that comes later, is something else
+            edges.loc[flipped:, "sign"] = 1 - edges.loc[flipped:, "sign"]
+        task = otc_task(tables.with_frames({"edges": edges}), cell, 0)
+        prepared = prepare(task.stated(), list(task.targets), "strong", {**task.settings, "data.time": task.time}, 0)
+        data = prepared.task_data.with_inputs(prepared.settings.model)
+        found.append(describe_history(data, prepared.settings))
+    assert (found[0][:501] == found[1][:501]).all()
+    assert (found[0][501:] != found[1][501:]).any()
 
 
 @pytest.mark.slow

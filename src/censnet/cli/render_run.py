@@ -16,7 +16,7 @@ from censnet.console import Text
 from censnet.data.splits.split_file import PARTS
 from censnet.levels import Level
 from censnet.pipeline.replicates import Replicates
-from censnet.runs.run import COUNTS, FIXED_LABELS, Run
+from censnet.runs.run import COUNTS, Run
 from censnet.selection.candidates import Candidate
 from censnet.tasks.decision import RANKS
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
@@ -27,6 +27,7 @@ MAX_COLUMNS = 12
 MAX_TABLES = 3  # of confusion
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
+SHOWN_FIXED = "test_labels_fixed"  # of the scores with fixed labels
 _AT_RANKS = [f"{name}@{k}" for name in ("precision", "recall") for k in RANKS]
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
 
@@ -39,8 +40,8 @@ def run_screen(run: Run) -> RenderableType:
     _add_candidates(facts, [run])
     facts.add_row("time", f"{_seconds(provenance.seconds)} on {provenance.device}")
     _add_findings(facts, run)
-    if FIXED_LABELS in run.metrics:
-        told = f"each edge is scored as in a stream, with every label that arrived before it; {FIXED_LABELS}: with none"
+    if SHOWN_FIXED in run.metrics:
+        told = f"each edge is scored as in a stream, with every label that arrived before it; {SHOWN_FIXED}: with none"
         facts.add_row("labels", f"{told} that came after validation")
     place = run.path or Path(".")
     return Group(
@@ -123,7 +124,7 @@ def _positives(run: Run) -> Iterable[RenderableType]:
 
 def score_tables(scores: Scores, monitor: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
     """Metrics by split for each level, the monitored one first; then the monitored one of each column, if a mean."""
-    parts = [part for part in (*PARTS, FIXED_LABELS, "all", "new") if part in scores]
+    parts = [part for part in (*PARTS, SHOWN_FIXED, "all", "new") if part in scores]
     for level in dict.fromkeys(level for part in parts for level in scores[part]):
         mine = {part: scores[part].get(level, {}) for part in parts}
         every = list(dict.fromkeys(name for values in mine.values() for name in values))

@@ -117,7 +117,7 @@ class CausalEncoder(nn.Module):
         """Embed the nodes, as of a time of each (N,) or after the last edge, and the edges."""
         history = self.history(incidence, times, as_of)
         features, labels = torch.split(edges, [edges.shape[1] - self.label_width, self.label_width], dim=1)
-        clock, of_pairs = self._clocks(history, edges, labels)
+        clock, of_pairs = self.clocks(history, edges, labels)
         rows = torch.cat([*incidence.ends, torch.arange(len(nodes), device=nodes.device)])
         x = self.enter_nodes(nodes[rows], clock)
         h = self.enter_edges(features, of_pairs, x)
@@ -137,8 +137,8 @@ class CausalEncoder(nn.Module):
             return make()
         return incidence.cache(("history", times.data_ptr(), self.label_delay, self.ties), make)
 
-    def _clocks(self, history: History, edges: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The clocks of nodes and pairs; the last ones are kept, for the next steps of a training."""
+    def clocks(self, history: History, edges: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The clocks of nodes (2E + N) and pairs (E); the last ones are kept, for the next steps of a training."""
         place = (edges.data_ptr(), edges._version, self.windows, self.label_width, self.triads)
         found = history.clocks.get(place)
         if found is None:

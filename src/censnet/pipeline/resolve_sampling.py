@@ -11,10 +11,11 @@ from censnet.ops.graph import Graph
 from censnet.settings.schema import Settings
 from censnet.training.batches import choose_sampling
 from censnet.training.devices import total_memory
-from censnet.training.task_data import TaskData, build_model
+from censnet.training.task_data import TaskData, build_model, graphs_with
 
 SAMPLED_STEPS = 1250  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
 MIN_EPOCHS = 6
+STEPS_OF_GRAPHS = 10_000  # of a training on nodes or edges of many graphs
 
 
 def resolve_sampling(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
@@ -50,8 +51,18 @@ def find_sampling(task_data: TaskData, settings: Settings) -> str:
 
 
 def resolve_batches(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
-    """The batch size for many graphs: of a preset for nodes or edges it is one of nodes or edges, not of graphs."""
+    """The batch size and the number of epochs where nodes or edges of many graphs are predicted.
+
+    The batch size of a preset for nodes or edges is one of nodes or edges, not of graphs. Its number of epochs is for
+    sets of a few thousand graphs; larger ones are trained for as many steps.
+    """
     of_rows = bool(task_data.targets) and task_data.targets[0].level != Level.GRAPH
-    if isinstance(task_data.graph, Graph) or not of_rows or "training.batch_size" in changed:
+    if isinstance(task_data.graph, Graph) or not of_rows:
         return settings
-    return settings.with_training({"batch_size": "auto"})
+    if "training.batch_size" not in changed:
+        settings = settings.with_training({"batch_size": "auto"})
+    if "training.epochs" in changed:
+        return settings
+    samples = len(graphs_with(task_data.graph, task_data.parts, 0))
+    steps = max(1, samples // settings.training.batch_size_for(samples))
+    return settings.with_training({"epochs": min(settings.training.epochs, max(MIN_EPOCHS, STEPS_OF_GRAPHS // steps))})

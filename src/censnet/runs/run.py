@@ -253,7 +253,8 @@ def load_run(path: str | os.PathLike[str]) -> Run:
 
 logger = logging.getLogger(__name__)
 
-FIXED_LABELS = "test_labels_fixed"  # a part of the scores
+FIXED_LABELS = {"validation_labels_fixed": ("validation", "train"), "test_labels_fixed": ("test", "validation")}
+# of scores, with the last part whose labels are known
 COUNTS = ("rows", "known_train", "known_validation")  # beside the metrics of an evaluation
 KNOWN = ("train", "validation")  # parts that training has used
 _SEPARATOR = "\x1f"
@@ -296,18 +297,22 @@ def score_parts(
 def score_with_fixed_labels(
     run: Run, task_data: TaskData, device: torch.device, coverage: float = COVERAGE
 ) -> dict[str, Scores]:
-    """The part `test_labels_fixed`: of a causal model, test rows with no label that came after validation.
+    """The parts `FIXED_LABELS` of a causal model: rows of a part with no label that came after the part before it.
 
     Its other scores are those of a stream: each edge with every label that arrived before it. Empty for other models.
     """
-    inputs = run.inputs
+    inputs, scores = run.inputs, dict[str, Scores]()
     if not inputs.causal or not inputs.known:
-        return {}
-    known = {level: task_data.known_until("validation", level) for level in inputs.levels}
+        return scores
     labels = {level: task_data.labels[level] for level in inputs.levels}
-    outputs = run.outputs(task_data.graph, device, known=KnownLabels.in_stream(labels, known))
-    found = score_parts(task_data, outputs, None, run.uncertainty, coverage)
-    return {FIXED_LABELS: {level: found["test"][level] for level in inputs.levels}} if "test" in found else {}
+    for name, (part, last) in FIXED_LABELS.items():
+        if not task_data.has(part):
+            continue
+        known = {level: task_data.known_until(last, level) for level in inputs.levels}
+        outputs = run.outputs(task_data.graph, device, known=KnownLabels.in_stream(labels, known))
+        found = score_parts(task_data, outputs, None, run.uncertainty, coverage)[part]
+        scores[name] = {level: found[level] for level in inputs.levels}
+    return scores
 
 
 def score_other_data(

@@ -27,7 +27,7 @@ OF_LINKS = {
     "training": ("edge_mask_ratio", "negative_ratio"),
 }
 DROPOUT = 0.1  # of dropout "auto"
-BATCHES = 8, 128  # smallest and largest batch of batch_size "auto"
+BATCHES = 8, 256  # smallest and largest batch of batch_size "auto"
 STEPS = 25  # of an epoch, that batch_size "auto" aims at
 DIFFUSION_STEPS = 4  # of diffusion_steps "auto"
 WIDEST = 2**16  # channels of a layer
@@ -407,7 +407,7 @@ class TrainingSettings(_Settings):
 
         >>> auto = TrainingSettings(batch_size="auto")
         >>> [auto.batch_size_for(samples) for samples in (90, 1000, 3360, 10**6)]
-        [8, 32, 128, 128]
+        [8, 32, 128, 256]
         """
         if self.batch_size != "auto":
             return self.batch_size
