@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from censnet.data.tables.target_spec import parse_targets
 from censnet.pipeline.user_settings import section_of
-from censnet.settings.presets import has_high_label_recipe, make_settings
+from censnet.settings.presets import has_high_label_recipe, make_settings, of_causal
 from censnet_experiments.cells import TABLES, find_cell
 
 SECTIONS = {
@@ -218,9 +218,12 @@ class Plan(Generic[How]):
         if isinstance(self.recipe, Preset):
             settings["resolved"] = _resolved(self.recipe.preset, SECTIONS[self.table], self.recipe.changes)
         if isinstance(self.recipe, Pipeline):
-            section = section_of(parse_targets(list(find_cell(self.table, cell).targets))[0])
+            about = find_cell(self.table, cell)
+            section = section_of(parse_targets(list(about.targets))[0])
             changes = self.recipe.changes_for(section)
             settings["resolved"] = _resolved(self.recipe.train, section, changes)
+            if about.split == "stream" and self.recipe.time:
+                settings["resolved_causal"] = of_causal(self.recipe.train)
             if section == "node" and has_high_label_recipe(self.recipe.train):
                 many = {**changes, "training.recipe": "high_label"}
                 settings["resolved_high_label"] = _resolved(self.recipe.train, section, many)

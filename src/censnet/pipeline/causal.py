@@ -14,6 +14,8 @@ from censnet.settings.presets import make_settings, of_causal, values_of
 from censnet.settings.schema import Settings
 from censnet.training.task_data import TaskData
 
+MANY_EDGES = 2**16  # above, a training has fewer epochs, each of one step on all edges, but never fewer than
+MIN_EPOCHS = 60
 ALONE = {  # features of the whole graph
     "structural_features": False,
     "windows": False,
@@ -65,6 +67,9 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
     if section == Level.NODE:
         one["recipe"] = "low_label"
     settings = settings.with_model({**ALONE, "last_layer_is_head": False})
+    if "training.epochs" not in changed:
+        fitting = settings.training.epochs * MANY_EDGES // max(task_data.graph.num_edges, 1)
+        one["epochs"] = min(settings.training.epochs, max(fitting, MIN_EPOCHS))
     return settings.with_training({**one, "sampling": "full"})
 
 
