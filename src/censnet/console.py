@@ -118,6 +118,9 @@ class Bar:
         if self.steps > 1:
             self.progress.advance(self.task, 1 / self.steps)
 
+    def on_plan(self, epochs: int) -> None:
+        self.progress.update(self.task, total=epochs)
+
     def on_epoch_end(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
         done = int(rows[0]["epoch"])
         self.progress.update(self.task, completed=done, description=describe(rows, best, self.monitor))
@@ -140,6 +143,9 @@ class LineProgress:
 
     def on_step_end(self) -> None:
         """Nothing: a line is for epochs."""
+
+    def on_plan(self, epochs: int) -> None:
+        self.epochs = epochs
 
     def on_epoch_end(self, rows: Sequence[Row], best: Sequence[float | None]) -> None:
         now, done = time.monotonic(), int(rows[0]["epoch"])

@@ -15,13 +15,15 @@ from rich.table import Table
 from censnet.console import Text
 from censnet.data.splits.split_file import PARTS
 from censnet.levels import Level
+from censnet.option_names import resume_option
 from censnet.pipeline.replicates import Replicates
+from censnet.runs.config import TimeBudgetRecord
 from censnet.runs.run import COUNTS, Run
 from censnet.selection.candidates import Candidate
 from censnet.tasks.decision import RANKS
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
 from censnet.tasks.uncertainty import COVERAGE_METRICS
-from censnet.text import count
+from censnet.text import count, show_seconds
 
 MAX_COLUMNS = 12
 MAX_TABLES = 3  # of confusion
@@ -39,6 +41,8 @@ def run_screen(run: Run) -> RenderableType:
     facts.add_row("best epoch", _best_epoch(run))
     _add_candidates(facts, [run])
     facts.add_row("time", f"{_seconds(provenance.seconds)} on {provenance.device}")
+    if run.config.time_budget is not None:
+        facts.add_row("time budget", Text(_time_budget(run.config.time_budget, run)))
     _add_findings(facts, run)
     if SHOWN_FIXED in run.metrics:
         told = f"each edge is scored as in a stream, with every label that arrived before it; {SHOWN_FIXED}: with none"
@@ -221,6 +225,20 @@ def _best_epoch(run: Run) -> str:
     epochs = f"{first}" if first == last else f"{first} to {last}"
     why = "the last: there was nothing to validate on" if monitor is None else f"by {monitor} on validation"
     return f"{epochs} of {int(run.history['epoch'].max())}, {why}"
+
+
+def _time_budget(record: TimeBudgetRecord, run: Run) -> str:
+    """What the time of a training was enough for, and how it goes on."""
+    given = show_seconds(record.seconds)
+    if not record.ended:
+        return f"{given}, which was enough for the whole training"
+    planned, most = [one for one in record.planned_epochs if one is not None], run.config.settings.training.epochs
+    low, high = min(planned, default=most), max(planned, default=most)
+    epochs = count(low, "epoch") if low == high else f"{low} to {high} epochs"
+    said = f"{given}, enough for {epochs} of {most}" if planned else f"{given}, not enough for other candidates"
+    if run.path is None:
+        return said
+    return f"{said}; {resume_option(run.path)} goes on for as long again, or --time-budget none to the end"
 
 
 def _add_candidates(facts: Table, runs: Sequence[Run]) -> None:

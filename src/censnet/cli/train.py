@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, cast
 
 import typer
@@ -42,6 +43,7 @@ WITHOUT_DATA = {
     "tensorboard",
     "quiet",
     "as_json",
+    "time_budget",
     "cost",
     "recall",
 }  # allowed
@@ -88,6 +90,12 @@ def train(
         str | None,
         typer.Option(metavar="DURATION", help="A label is known so long after its edge: 7d, 12h (s, m, h, d, w)."),
     ] = None,
+    time_budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="The best model of so much wall time: 90s, 10m, 2h; none is as long as it takes."
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the training in --out; needs no DATA.")] = False,
     finish: Annotated[
         bool, typer.Option("--finish", help="Finish the training in --out with its best epoch so far; needs no DATA.")
@@ -99,6 +107,7 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Train a model, and save all that prediction needs in a run directory."""
+    began = monotonic()
     show_notes(logging.WARNING if quiet else logging.INFO)
     _check_options(context)
     kept = keep_heap()
@@ -112,9 +121,14 @@ def train(
     costs = parse_cost(cost)
     changes |= {} if costs is None else {"training.cost": costs}
     changes |= {} if recall is None else {"training.recall": recall}
+    if time_budget is not None:
+        if not time_budget.strip():
+            raise ArgumentError("--time-budget is empty, expected a time such as 90s, 10m or 2h, or none")
+        changes |= parse_changes([f"training.time_budget={time_budget}"])
     import censnet.pipeline as pipeline
     from censnet.cli.render_run import replicates_screen, run_screen
     from censnet.inspection.cost import assume_heap_kept
+    from censnet.training.time_budget import counted_from
 
     if kept:
         assume_heap_kept()
@@ -122,7 +136,7 @@ def train(
     several = None
     if data is None:
         folder = cast(Path, out)
-        with handle_interrupt(folder):
+        with handle_interrupt(folder), counted_from(began):
             run = pipeline.resume_run(folder, tensorboard=tensorboard, finish=finish, **shared)
     else:
         targets = target or default_targets(data)
@@ -131,7 +145,7 @@ def train(
         shared["if_exists"] = "resume" if resume else "overwrite" if overwrite else "error"
         shared["overrides"] = parse_overrides(column)
         again = None if replicates is None else [*sys.argv[1:], *([] if resume else ["--resume"])]
-        with handle_interrupt(folder, again):
+        with handle_interrupt(folder, again), counted_from(began):
             if replicates is None:
                 run = pipeline.train(data, targets, folder, ensemble=ensemble, tensorboard=tensorboard, **shared)
             else:
@@ -194,7 +208,9 @@ def _check_options(context: typer.Context) -> None:
             raise ArgumentError("there are no DATA, expected some, or --resume and --out to go on with a training")
         refuse(given.keys() - WITHOUT_DATA, "without DATA: --resume goes on with what the training was started with")
     if "finish" in given:
-        refuse({"data", "resume", "change", "bf16", "tensorboard"}, "with --finish, which trains no more")
+        refuse(
+            {"data", "resume", "change", "bf16", "tensorboard", "time_budget"}, "with --finish, which trains no more"
+        )
     if "resume" in given:
         refuse({"overwrite"}, "with --resume, which replaces nothing")
     if "replicates" in given:

@@ -25,7 +25,7 @@ from censnet.files import atomic_write
 from censnet.option_names import name_option
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
 from censnet.pipeline.results import make_run
-from censnet.pipeline.train import IfExists, make_start, train
+from censnet.pipeline.train import IfExists, make_budget, make_start, record_budget, train
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings, section_of
 from censnet.runs.config import TrainingStart
 from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished, locked, run_dir
@@ -35,6 +35,7 @@ from censnet.selection.self_training import can_batch
 from censnet.settings.presets import Changes, make_settings
 from censnet.training.devices import make_accelerator
 from censnet.training.task_data import make_task_data
+from censnet.training.time_budget import counted_from, now, now_or_before
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,7 @@ def replicate(
     check_arguments(replicate, locals())
     if replicates < 2:
         raise ArgumentError(f"replicates is {replicates}, expected at least 2")
+    started = now_or_before()
     target = as_specs(target)
     specs, link = read_targets(data, target)
     given, preset, seed = read_settings(settings, target, preset, seed)
@@ -103,10 +105,15 @@ def replicate(
     def train_one(number: int) -> Run:
         where = folders[number]
         logger.info("seed %d of %d", number + 1, replicates)
-        return train(
-            data, target, where, preset=preset, settings=changes[number], seed=seeds[number], device=device,
-            strict=strict, overrides=overrides, if_exists="error" if where is None else if_exists, progress=progress,
-        )  # fmt: skip
+        own, seconds, moment = changes[number], asked.training.budget_seconds, now()
+        if seconds is not None:  # what is left, divided among the runs that are
+            left = max((started + seconds - moment) / (replicates - number), 1.0)
+            own = {**own, "training.time_budget": round(left, 3)}
+        with counted_from(moment):
+            return train(
+                data, target, where, preset=preset, settings=own, seed=seeds[number], device=device, strict=strict,
+                overrides=overrides, if_exists="error" if where is None else if_exists, progress=progress,
+            )  # fmt: skip
 
     with ExitStack() as held:
         accelerator = make_accelerator(asked.training.precision, device)
@@ -123,7 +130,7 @@ def replicate(
             every = _with_findings(every)
             has_name = isinstance(data, str | os.PathLike)
             begin = None if folder is None else partial(make_start, ensemble=1, overrides=overrides, has_name=has_name)
-            runs = _fit_batched(every, accelerator, progress, begin)
+            runs = _fit_batched(every, accelerator, progress, begin, started)
             for where, run in zip(folders, runs, strict=True):
                 if where is not None:
                     run.save(where)
@@ -208,19 +215,31 @@ def _fit_batched(
     accelerator: Accelerator,
     progress: bool,
     make: Callable[[Prepared], TrainingStart] | None,
+    began: float,
 ) -> list[Run]:
-    """Train all runs as members of one batched ensemble, each with its own split, and a start if `make` is given."""
+    """Train all runs as members of one batched ensemble, each with its own split, and a start if `make` is given.
+
+    Args:
+        every: the data of each run.
+        accelerator, progress: as in `fit_run` and `train`.
+        make: makes the start of a run, to be stored.
+        began: when the command did, by `time.monotonic`.
+    """
     started, first = time.monotonic(), every[0]
     task_data = make_task_data(
         first.data, first.targets, [one.splits for one in every], None, first.task_data.label_delay
     )
     callbacks = [show()] if progress else []
-    found = fit_recipes(task_data, first.recipes, len(every), accelerator=accelerator, callbacks=callbacks)
+    budget = make_budget(first, len(every), began)
+    found = fit_recipes(
+        task_data, first.recipes, len(every), accelerator=accelerator, callbacks=callbacks, budget=budget
+    )
     seconds = (time.monotonic() - started) / len(every)
     runs = []
     for number, one in enumerate(every):
         selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
         own = replace(one, data=first.data).select(selected)
-        runs.append(make_run(own, members, seconds, accelerator.device, start))
+        record = record_budget(own, members)
+        runs.append(make_run(own, members, seconds, accelerator.device, start, time_budget=record))
     return runs

@@ -17,7 +17,7 @@ from censnet.levels import Level
 from censnet.nn.model import Outputs
 from censnet.ops.graph import Graph
 from censnet.pipeline.prepare import Prepared
-from censnet.runs.config import GraphSize, Provenance, RunConfig, TrainingStart
+from censnet.runs.config import GraphSize, Provenance, RunConfig, TimeBudgetRecord, TrainingStart
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
 from censnet.runs.novelty import fit_novelty, keep_embedded
 from censnet.runs.run import Run, score_parts, score_with_fixed_labels
@@ -39,6 +39,7 @@ def make_run(
     device: torch.device,
     start: TrainingStart | None = None,
     finished_early: bool = False,
+    time_budget: TimeBudgetRecord | None = None,
 ) -> Run:
     """A run from trained models, scored on every part, with predictions for every row.
 
@@ -49,6 +50,7 @@ def make_run(
         device: where to compute.
         start: the inputs of the training, to be stored.
         finished_early: whether the training was closed before its end.
+        time_budget: the time that the training was given, to be stored.
     """
     data, task_data, links = prepared.data, prepared.task_data, prepared.links
     models, fit_results = [one.model for one in members], [one.fit_result for one in members]
@@ -82,6 +84,7 @@ def make_run(
         shows_labels=True if prepared.settings.model.known_labels else None,
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         finished_early=finished_early,
+        time_budget=time_budget,
         findings=prepared.findings,
         provenance=Provenance.now(seconds, str(device)),
     )

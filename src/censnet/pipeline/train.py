@@ -25,13 +25,15 @@ from censnet.option_names import name_option, resume_option
 from censnet.pipeline.prepare import Prepared, describe_times, find_leaks, prepare
 from censnet.pipeline.results import make_run
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
-from censnet.runs.config import MAX_MEMBERS, TrainingStart
+from censnet.runs.config import MAX_MEMBERS, TimeBudgetRecord, TrainingStart
 from censnet.runs.directory import (
     CHECKPOINT,
     close_directory,
     commit,
+    ended_by_budget,
     history_path,
     is_finished,
+    keep_training,
     locked,
     open_directory,
     read_config,
@@ -40,8 +42,10 @@ from censnet.runs.directory import (
 )
 from censnet.runs.resume import asks_other_epochs, check_extends, table_content
 from censnet.runs.run import Run, load_run
+from censnet.selection.candidates import Selection
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
 from censnet.settings.presets import Changes
+from censnet.text import show_seconds
 from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback, TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
@@ -49,6 +53,7 @@ from censnet.training.ensemble import TrainingFiles
 from censnet.training.history import HistoryFile
 from censnet.training.interrupt import is_out_of_memory, out_of_memory
 from censnet.training.task_data import build_model
+from censnet.training.time_budget import TimeBudget, now_or_before
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +80,7 @@ def train(
     directed: bool | None = None,
     time: str | None = None,
     label_delay: str | float | None = None,
+    time_budget: str | float | None = None,
 ) -> Run:
     """Train on data of any form, and return a run that predicts, embeds and evaluates.
 
@@ -107,6 +113,8 @@ def train(
             are then split by time, unless `data.split` says otherwise.
         label_delay: the time after an edge from which on its label is known, such as "7d", the same as
             `settings={"data.label_delay": ...}`.
+        time_budget: the wall time of this call, such as "10m", the same as `settings={"training.time_budget": ...}`:
+            the best model that it allows, with scores and predictions. What it has ended is resumed by `if_exists`.
 
     Example:
         >>> run = train("karate", "node:faction", settings={"training.epochs": 5})
@@ -118,10 +126,13 @@ def train(
         raise ArgumentError(f"ensemble is {quote(ensemble)}, expected 1 to {MAX_MEMBERS:,}")
     if out is None and (if_exists == "resume" or tensorboard or finish):
         raise ArgumentError("if_exists='resume', finish and tensorboard need a run directory: give out")
-    started = monotonic()
+    started = now_or_before()
     specs = as_specs(target)
     changes, preset, seed = read_settings(settings, specs, preset, seed)
-    given = {"data.directed": directed, "data.time": time, "data.label_delay": label_delay}
+    given = {
+        "data.directed": directed, "data.time": time, "data.label_delay": label_delay,
+        "training.time_budget": time_budget,
+    }  # fmt: skip
     changes |= {name: value for name, value in given.items() if value is not None}
     folder = None if out is None else run_dir(out)
     resume, again = finish or if_exists == "resume", False
@@ -158,7 +169,10 @@ def train(
             )  # fmt: skip
             if folder is not None and accelerator.is_main_process:
                 run.save(folder)
-                close_directory(folder)
+                if run.config.time_budget is not None and run.config.time_budget.ended:
+                    keep_training(folder)
+                else:
+                    close_directory(folder)
         except WriteError as error:
             resumes = f"{resume_option(folder or '')} goes on from its last checkpoint when there is room"
             raise RunError(f"{error}; the training stopped, and {resumes}") from None
@@ -249,17 +263,46 @@ def fit_run(
     if ensemble > 1:
         parts = {level: part.expand(-1, ensemble) for level, part in task_data.parts.items()}
         task_data = replace(task_data, parts=parts)
-    files = None
+    files, budget = None, make_budget(prepared, ensemble, started)
     if folder is not None:
-        files = TrainingFiles(folder / CHECKPOINT, HistoryFile(history_path(folder)), resume)
+        extend = resume and ended_by_budget(folder)
+        files = TrainingFiles(folder / CHECKPOINT, HistoryFile(history_path(folder)), resume, extend=extend)
     if finish and files is not None:
         found = restore_recipes(task_data, recipes, ensemble, files, accelerator)
     else:
-        found = fit_recipes(task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks)
+        found = fit_recipes(
+            task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks, budget=budget
+        )
     selected, members = select_recipe(found, recipes)
     seconds = monotonic() - started
     chosen = prepared.select(selected)
-    return make_run(chosen, members, seconds, accelerator.device, start, finish)
+    record = None if finish else record_budget(prepared, members)
+    return make_run(chosen, members, seconds, accelerator.device, start, finish, record)
+
+
+def make_budget(prepared: Prepared, models: int, started: float) -> TimeBudget | None:
+    """The time of a training that began at a moment, if its settings limit it.
+
+    Args:
+        prepared: the data and the settings.
+        models: how many predict each row.
+        started: by `time.monotonic`.
+    """
+    seconds = prepared.settings.training.budget_seconds
+    if seconds is None:
+        return None
+    logger.info("the training has %s (training.time_budget)", show_seconds(seconds))
+    rows = sum(len(prepared.data.rows(level)) for level in prepared.splits)
+    return TimeBudget.of(seconds, started, num_rows=rows, models=models)
+
+
+def record_budget(prepared: Prepared, members: Sequence[Selection]) -> TimeBudgetRecord | None:
+    """The time that a training was given and what it was enough for, to be stored, if it was limited."""
+    seconds = prepared.settings.training.budget_seconds
+    if seconds is None:
+        return None
+    planned = [one.fit_result.planned_epochs for one in members]
+    return TimeBudgetRecord(seconds=seconds, planned_epochs=planned, ended=any(one.out_of_time for one in members))
 
 
 def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] | None, has_name: bool) -> TrainingStart:

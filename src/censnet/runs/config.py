@@ -126,6 +126,22 @@ class TableContent(BaseModel):
     columns: dict[str, str]
 
 
+class TimeBudgetRecord(BaseModel):
+    """The time that a training was given, and what it was enough for.
+
+    Args:
+        seconds: from its start until its run was saved.
+        planned_epochs: member -> the epochs that were planned; None where all that the settings ask for fitted.
+        ended: whether the time ended a training, of a member or of a candidate, before its epochs or early stopping.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seconds: float = Field(gt=0, allow_inf_nan=False)
+    planned_epochs: list[int | None]
+    ended: bool
+
+
 class TrainingStart(BaseModel):
     """The inputs of a training: `checkpoint/start.json` while it is unfinished, later part of `config.json`.
 
@@ -205,6 +221,7 @@ class RunConfig(BaseModel):
         shows_labels: whether predictions are shown the known labels of other rows; None if the models read none.
         start: the inputs of the training, where known.
         finished_early: whether `--finish` closed the training before its end.
+        time_budget: the time that it was given, if it was limited.
         findings: leakage that may make the scores look too good, such as a feature that determines the target.
         provenance: when, where and with which versions it was trained.
         files: name -> SHA-256 of every other file.
@@ -235,6 +252,7 @@ class RunConfig(BaseModel):
     shows_labels: bool | None = None
     start: TrainingStart | None = None
     finished_early: bool = False
+    time_budget: TimeBudgetRecord | None = None
     findings: list[str] = Field(default_factory=list, max_length=100)
     provenance: Provenance
     files: dict[str, str] = Field(default_factory=dict)

@@ -202,7 +202,7 @@ def open_directory(folder: Path, start: TrainingStart, resume: bool, overwrite: 
     if resume and begun:
         before = read_start(folder)
         check_same(folder, before, start)
-        check_epochs(folder / CHECKPOINT, before, start)
+        check_epochs(folder / CHECKPOINT, before, start, ended_by_budget(folder))
         replaced = before.replaces
     else:
         if not overwrite and (is_complete(folder) or begun):
@@ -219,6 +219,20 @@ def open_directory(folder: Path, start: TrainingStart, resume: bool, overwrite: 
 def close_directory(folder: Path) -> None:
     """Remove the checkpoints of a training that has ended."""
     shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+
+
+def keep_training(folder: Path) -> None:
+    """Keep the checkpoints of a training that its time budget has ended: going on with it replaces the run it made."""
+    start = read_start(folder).model_copy(update={"replaces": config_digest(folder)})
+    atomic_write(folder / CHECKPOINT / START, dump_with_checksum(start.model_dump(mode="json")))
+
+
+def ended_by_budget(folder: Path) -> bool:
+    """Whether the directory holds a run whose training its time budget has ended, and which can go on."""
+    if not (is_complete(folder) and has_checkpoint(folder)):
+        return False
+    record = read_config(folder).time_budget
+    return record is not None and record.ended
 
 
 def read_start(folder: Path) -> TrainingStart:

@@ -29,6 +29,7 @@ FREE = (
     "epochs",
     "cost",
     "recall",
+    "time_budget",
 )  # settings that may change on resuming
 FIXED = {  # inputs that may not -> their name in messages
     "target_specs": "target",
@@ -49,7 +50,7 @@ def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) 
         new = values_of(make_settings(before.preset, section, {name: value}, before.seed, config.link), [name])[name]
         old = values_of(before, [name])[name]
         old = old if config.start is None else config.start.changes.get(name, old)
-        if new == old or name == "training.checkpoint_seconds":
+        if new == old or name in ("training.checkpoint_seconds", "training.time_budget"):
             continue
         if name != "training.epochs":
             anew = f"{name_option('--overwrite')} trains it anew"
@@ -87,11 +88,17 @@ def _again() -> str:
     return f"give the same, or {name_option('--overwrite')} to start anew"
 
 
-def check_epochs(checkpoint: Path, before: TrainingStart, now: TrainingStart) -> None:
-    """Raise if more epochs are done than are asked for. If more are asked for, drop the rounds that depend on fewer."""
+def check_epochs(checkpoint: Path, before: TrainingStart, now: TrainingStart, extend: bool = False) -> None:
+    """Raise if more epochs are done than are asked for. If more are asked for, drop the rounds that depend on fewer.
+
+    Args:
+        checkpoint: the folder of the checkpoints.
+        before, now: what the training was started with, and what it is to go on with.
+        extend: whether trainings that their time budget has ended go on.
+    """
     for number, (old, new) in enumerate(zip(before.recipes, now.recipes, strict=True), 1):
         was, epochs = old.training.epochs, new.training.epochs
-        if was == epochs:
+        if was == epochs and not extend:
             continue
         changed = False  # whether a model of an earlier round is trained further
         for paths in _rounds(checkpoint, f"recipe-{number}-" if number > 1 else ""):
@@ -100,13 +107,14 @@ def check_epochs(checkpoint: Path, before: TrainingStart, now: TrainingStart) ->
                 for path in paths:
                     path.unlink()
                 continue
-            done = max(read_facts(path)["epoch"] for path in paths)
+            facts = [read_facts(path) for path in paths]
+            done = max(one["epoch"] for one in facts)
             if done > epochs:
                 raise RunError(
                     f"training.epochs is {epochs}, expected {done} or more, which are done: "
                     f"{resume_option(checkpoint.parent, finish=True)} closes it with the best of them"
                 )
-            changed = done >= was
+            changed = (was != epochs and done >= was) or (extend and any(one.get("out_of_time") for one in facts))
 
 
 def _rounds(checkpoint: Path, prefix: str) -> list[list[Path]]:

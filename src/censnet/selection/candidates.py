@@ -55,6 +55,7 @@ class Selection:
         candidates: all candidates; empty where there was nothing to select.
         best: the best value of the monitor of each candidate.
         selected: the number of the selected candidate.
+        out_of_time: whether a time budget ended the training of some candidate.
     """
 
     model: Model
@@ -62,6 +63,7 @@ class Selection:
     candidates: Sequence[Candidate] = ()
     best: Sequence[float | None] = ()
     selected: int = 0
+    out_of_time: bool = False
 
 
 class SelectionRecord(BaseModel):
@@ -156,10 +158,11 @@ def select_best(results: Mapping[int, tuple[Model, FitResult]], candidates: Sequ
     scores = {number: result.best[0] for number, (_, result) in sorted(results.items())}
     first = next(iter(results.values()))[1]
     best = best_of(scores, first.monitor)
+    out_of_time = any(result.out_of_time for _, result in results.values())
     if list(candidates) == [SUPERVISED]:
-        return Selection(*results[best])
+        return Selection(*results[best], out_of_time=out_of_time)
     values = [None if (score := scores.get(number)) is None else score.value for number in range(len(candidates))]
-    return Selection(*results[best], list(candidates), values, best)
+    return Selection(*results[best], list(candidates), values, best, out_of_time)
 
 
 def best_of(scores: Mapping[int, ValidationScore | None], monitor: str) -> int:

@@ -18,6 +18,7 @@ from censnet.training.callbacks import Callback
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.ensemble import TrainingFiles
 from censnet.training.task_data import TaskData
+from censnet.training.time_budget import TimeBudget
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ def fit_recipes(
     accelerator: Accelerator | None = None,
     files: TrainingFiles | None = None,
     callbacks: Sequence[Callback] = (),
+    budget: TimeBudget | None = None,
 ) -> list[list[Selection]]:
     """Train an ensemble by each recipe; `select_recipe` selects one. The arguments are those of `fit_ensemble`."""
     if len(recipes) > 1:
@@ -40,6 +42,7 @@ def fit_recipes(
         fit_ensemble(
             _as_read_by(settings, task_data), settings, members, accelerator=accelerator, callbacks=callbacks,
             files=None if files is None else files.with_prefix(_prefix(number)),
+            budget=None if budget is None else budget.share(len(recipes) - number),
         )
         for number, settings in enumerate(recipes)
     ]  # fmt: skip
@@ -91,6 +94,7 @@ def select_recipe(
                 candidates=[candidate for one in each for candidate in one.candidates],
                 best=[value for one in each for value in one.best],
                 selected=before + each[best].selected,
+                out_of_time=any(one.out_of_time for one in each),
             )
         )
     if len(set(map(_recipe, recipes))) > 1:

@@ -43,6 +43,7 @@ from censnet.training.ensemble import (
 )
 from censnet.training.evaluator import infer
 from censnet.training.task_data import TaskData, build_model
+from censnet.training.time_budget import TimeBudget
 from censnet.training.trainer import FitResult
 
 GATES = ("encoder.*.gate_weight", "encoder.*.root_weight", "heads.*.gate_weight", "heads.*.root_weight")
@@ -60,6 +61,7 @@ def fit_ensemble(
     files: TrainingFiles | None = None,
     callbacks: Sequence[Callback] = (),
     make_encoder: MakeEncoder | None = None,
+    budget: TimeBudget | None = None,
 ) -> list[Selection]:
     """Train the members of an ensemble from seeds of their own, and select the best candidate of each.
 
@@ -71,6 +73,7 @@ def fit_ensemble(
         files: where checkpoints and the history are written.
         callbacks: of the training loop.
         make_encoder: makes the encoder, if it is not a CensNet.
+        budget: the time of all members and candidates; they share it.
     """
     task_data = task_data.with_inputs(settings.model)
     accelerator = accelerator or make_accelerator(settings.training.precision)
@@ -101,6 +104,7 @@ def fit_ensemble(
         trained = fit_members(
             make_model, data, settings.training, seeds, batched=batched, accelerator=accelerator,
             files=_of_round(files, number), callbacks=callbacks,
+            budget=None if budget is None else budget.share(len(rounds) - number),
         )  # fmt: skip
         for model, result in enumerate(trained):
             found[model // len(candidates)][places[model % len(candidates)]] = result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from censnet.data.tables.schema import Descriptors, Features, Hydrogens, Standardize
 from censnet.errors import quote
@@ -16,6 +16,7 @@ from censnet.nn.layers import Gate, GateInit, SelfWeight, Variant, letters
 from censnet.nn.norms import Norm
 from censnet.ops.normalization import Normalization
 from censnet.tasks.losses import RegressionLoss
+from censnet.text import read_seconds
 
 PRESETS = ("strong", "paper", "released")
 MOLECULE = "molecule"  # section of a preset for atoms and bonds of molecules
@@ -391,9 +392,26 @@ class TrainingSettings(_Settings):
     )
     validate_every: int = Field(1, ge=1, le=MOST, description="epochs between validations")
     precision: Literal["float32", "bf16"] = Field("float32", description="floating-point precision of the forward pass")
+    time_budget: str | float | None = Field(
+        None,
+        description="wall time from the start of the training until its run is saved, such as 90s, 10m or 2h: the "
+        "epochs are as many as fit into it, and their learning rates follow; none takes all epochs",
+    )
     checkpoint_seconds: float = Field(
         30.0, ge=0, description="seconds between checkpoints; 0 writes one after every step"
     )
+
+    @field_validator("time_budget", mode="before")
+    @classmethod
+    def _is_duration(cls, value: object) -> object:
+        if value is not None and (not isinstance(value, str | int | float) or read_seconds(value) is None):
+            raise ValueError(f"is {quote(value)}, expected none, or a time above 0 such as 90s, 10m or 2h (s, m, h, d)")
+        return value
+
+    @property
+    def budget_seconds(self) -> float | None:
+        """The time budget in seconds; None is none."""
+        return None if self.time_budget is None else read_seconds(self.time_budget)
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:

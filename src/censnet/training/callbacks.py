@@ -21,6 +21,10 @@ class Callback(Protocol):
         """Called after each step."""
         return
 
+    def on_plan(self, epochs: int) -> None:
+        """Called when a time budget leaves time for so many epochs."""
+        return
+
     def on_epoch_end(self, rows: Sequence[Row], best: Sequence[float | None]) -> bool | None:
         """Called after each epoch. Return True to stop the training, which then keeps its best epoch so far.
 

@@ -41,6 +41,8 @@ class Progress:
     best_epoch: list[int] = field(default_factory=list)  # -1: none yet
     history: list[Row] = field(default_factory=list)
     finished: bool = False
+    planned_epochs: int | None = None  # that a time budget allowed, if fewer than there are
+    out_of_time: bool = False  # whether these are over
 
 
 class Weights:
@@ -130,7 +132,7 @@ def _read_progress(facts: Mapping[str, Any], members: int, path: Path) -> Progre
     try:
         scores = [None if score is None else ValidationScore(*map(float, score)) for score in facts["best"]]
         found = Progress(**{**facts, "best": scores})
-        whole = (found.epoch, found.step, *found.best_epoch)
+        whole = (found.epoch, found.step, *found.best_epoch, found.planned_epochs or 0)
         rows = [value for row in found.history for value in (row["epoch"], row["loss"], *row.values())]
         numbers = all(isinstance(value, int | float) for value in [*found.loss, *rows])
         lengths = {len(found.loss), len(found.best), len(found.best_epoch)} == {members}

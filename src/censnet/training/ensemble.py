@@ -19,6 +19,7 @@ from censnet.tasks.targets import Target, output_slices
 from censnet.training.callbacks import Callback
 from censnet.training.history import HistoryFile
 from censnet.training.task_data import TaskData, graphs_with
+from censnet.training.time_budget import TimeBudget
 from censnet.training.trainer import FitResult, fit, restore_best
 
 # Values in one activation up to which members are batched. On a CPU this saves the cost of starting each operation and
@@ -40,12 +41,14 @@ class TrainingFiles:
         history: the file that each epoch is written to.
         resume: whether to continue from the checkpoints that exist.
         prefix: of the names of the checkpoints, which distinguishes rounds and recipes.
+        extend: whether trainings that a time budget has ended go on.
     """
 
     checkpoints: Path
     history: HistoryFile | None = None
     resume: bool = False
     prefix: str = ""
+    extend: bool = False
 
     def with_prefix(self, prefix: str) -> TrainingFiles:
         """The same with a longer prefix."""
@@ -79,6 +82,7 @@ def fit_members(
     accelerator: Accelerator,
     files: TrainingFiles | None = None,
     callbacks: Sequence[Callback] = (),
+    budget: TimeBudget | None = None,
 ) -> list[tuple[Model, FitResult]]:
     """Train a member from each seed.
 
@@ -90,13 +94,15 @@ def fit_members(
         batched: whether the members are trained as one batched model.
         accelerator, callbacks: as in `fit`.
         files: where checkpoints and the history are written.
+        budget: the time of all members; they share it.
     """
 
-    def fit_one(model: Model, data: TaskData, seed: int, checkpoint: Path | None) -> FitResult:
-        history, resume = (None, False) if files is None else (files.history, files.resume)
+    def fit_one(model: Model, data: TaskData, seed: int, checkpoint: Path | None, left: int = 1) -> FitResult:
+        found = TrainingFiles(Path()) if files is None else files
         return fit(
-            model, data, settings, seed, accelerator=accelerator, checkpoint=checkpoint, resume=resume,
-            callbacks=callbacks, history_file=history,
+            model, data, settings, seed, accelerator=accelerator, checkpoint=checkpoint, resume=found.resume,
+            callbacks=callbacks, history_file=found.history, extend=found.extend,
+            budget=None if budget is None else budget.share(left),
         )  # fmt: skip
 
     if batched:
@@ -106,7 +112,8 @@ def fit_members(
     found = []
     for number, seed in enumerate(seeds):
         model = make_model(number)
-        result = fit_one(model, task_data.member(number), seed, None if files is None else files.member(number))
+        checkpoint = None if files is None else files.member(number)
+        result = fit_one(model, task_data.member(number), seed, checkpoint, len(seeds) - number)
         found.append((model.cpu(), result))
     return found
 
@@ -144,7 +151,7 @@ def split_result(result: FitResult) -> list[FitResult]:
             for row in result.history
             if row.get("member", 0) == member  # a single member has no number
         ]
-        found.append(FitResult(rows, result.monitor, [best], [epoch]))
+        found.append(replace(result, history=rows, best=[best], best_epoch=[epoch]))
     return found
 
 

@@ -15,6 +15,7 @@ from accelerate import Accelerator
 from accelerate.utils import broadcast, broadcast_object_list, extract_model_from_parallel
 from torch import Tensor
 
+from censnet.data.splits.split_file import PARTS
 from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.settings.schema import TrainingSettings
@@ -29,6 +30,7 @@ from censnet.training.interrupt import diverged, interrupted_after, interruptibl
 from censnet.training.objective import Objective
 from censnet.training.optim import clip_gradients, freeze, lr_factor, make_optimizer, seed_generators, step_seed
 from censnet.training.task_data import TaskData
+from censnet.training.time_budget import Pace, TimeBudget
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,16 @@ class FitResult:
         monitor: the validation metric that selects the best epoch.
         best: its best value with the loss of that epoch, or None where nothing was validated.
         best_epoch: from 1; the last epoch where nothing was validated; -1 where no epoch is complete.
+        planned_epochs: those that a time budget allowed; None without one, or where all fitted into it.
+        out_of_time: whether the training ended because these were over.
     """
 
     history: list[Row]
     monitor: str
     best: list[ValidationScore | None]
     best_epoch: list[int]
+    planned_epochs: int | None = None
+    out_of_time: bool = False
 
 
 def fit(
@@ -59,6 +65,8 @@ def fit(
     resume: bool = False,
     callbacks: Sequence[Callback] = (),
     history_file: HistoryFile | None = None,
+    budget: TimeBudget | None = None,
+    extend: bool = False,
 ) -> FitResult:
     """Train a model with early stopping, and give it the weights of its best epoch.
 
@@ -75,10 +83,12 @@ def fit(
         resume: whether to continue from that file, if it exists.
         callbacks: called after every step and epoch; one of them may stop the training.
         history_file: the file that every epoch is written to.
+        budget: the time that the training has; without one, it has all epochs.
+        extend: whether a training that its time budget has ended goes on.
     """
-    trainer = Trainer(model, task_data, settings, seed, accelerator, checkpoint, callbacks, history_file)
+    trainer = Trainer(model, task_data, settings, seed, accelerator, checkpoint, callbacks, history_file, budget)
     if resume and checkpoint is not None and checkpoint.exists():
-        trainer.restore(checkpoint)
+        trainer.restore(checkpoint, extend)
     return trainer.run()
 
 
@@ -104,6 +114,7 @@ class Trainer:
         checkpoint: Path | None = None,
         callbacks: Sequence[Callback] = (),
         history_file: HistoryFile | None = None,
+        budget: TimeBudget | None = None,
     ) -> None:
         accelerator = accelerator or make_accelerator(settings.precision)
         device = accelerator.device
@@ -125,6 +136,7 @@ class Trainer:
         if self.task_data.has("validation"):
             part = self.task_data.only("validation")
             self.evaluator = Evaluator(part, "validation", regression_loss=settings.regression_loss)
+            self.rows_per_validated = _ratio(self.task_data, part, model.ego_hops > 0)
         loss = settings.regression_loss
         self.monitor = choose_monitor(settings.monitor, self.task_data, self.evaluator, loss)
         if self.evaluator is not None:
@@ -135,10 +147,13 @@ class Trainer:
         self.progress = Progress(loss=[0.0] * self.members, best=[None] * self.members, best_epoch=[-1] * self.members)
         self.weights = Weights(model, self.optimizer, settings.ema_decay)
         self.saved_at = time.monotonic()
+        self.budget = budget
+        self.pace = Pace(budget, settings.epochs, self.steps, settings.validate_every, 0)
 
     def run(self) -> FitResult:
         """Train until the last epoch, early stopping, a callback or an interrupt ends it."""
         progress, settings = self.progress, self.settings
+        self.pace = Pace(self.budget, settings.epochs, self.steps, settings.validate_every, self._steps_done)
         for callback in self.callbacks:
             callback.on_train_begin(settings.epochs, progress.epoch, self.steps, self.monitor)
         if self.history_file is not None:
@@ -158,16 +173,26 @@ class Trainer:
                 callback.on_train_end()
         return self.result()
 
-    def restore(self, checkpoint: Path) -> None:
-        """Load a checkpoint; the number of epochs may have changed since it was written."""
+    def restore(self, checkpoint: Path, extend: bool = False) -> None:
+        """Load a checkpoint; the number of epochs may have changed since it was written.
+
+        Args:
+            checkpoint: the file.
+            extend: whether the training goes on if its time budget has ended it.
+        """
         self.progress = self.weights.restore(checkpoint)
-        self.progress.finished = self._is_finished()
+        if extend:
+            self.progress.planned_epochs, self.progress.out_of_time = None, False
+        self.progress.finished = self._is_finished() or self.progress.out_of_time
 
     def result(self) -> FitResult:
         """Give the model the best weights of each member."""
         self.weights.load_best()
         progress = self.progress
-        return FitResult(progress.history, self.monitor, progress.best, progress.best_epoch)
+        return FitResult(
+            progress.history, self.monitor, progress.best, progress.best_epoch, progress.planned_epochs,
+            progress.out_of_time,
+        )  # fmt: skip
 
     def save(self) -> None:
         """Write the checkpoint."""
@@ -186,13 +211,16 @@ class Trainer:
             loss = self._step(plan[progress.step])
             totals += loss.detach()
             progress.step += 1
-            last = progress.step == len(plan)
             # reading a number from a GPU waits for it
-            seen = self.accelerator.device.type == "cpu" or last or progress.step % 32 == 0
-            if seen:
-                self._check_loss(totals)
+            on_cpu = self.accelerator.device.type == "cpu"
+            seen = on_cpu or progress.step == len(plan) or progress.step % 32 == 0
             for callback in self.callbacks:
                 callback.on_step_end()
+            if self.pace.is_due(self._steps_done):
+                self._look_at_clock()
+            last = progress.step == len(plan) or self._steps_done >= self.pace.total
+            if seen or last:
+                self._check_loss(totals)
             stop = (
                 not last and (seen or self.accelerator.num_processes == 1) and self._any_process(interrupted.is_set())
             )
@@ -202,8 +230,10 @@ class Trainer:
                 self.save()
             if stop:
                 raise interrupted_after(progress.epoch, progress.step, self.checkpoint)
+            if last:
+                break
         progress.loss = totals.tolist()
-        self._end_epoch(len(plan))
+        self._end_epoch(progress.step)
         stop = self._any_process(interrupted.is_set())
         if progress.finished or stop or self._checkpoint_is_due():
             self.save()
@@ -212,12 +242,11 @@ class Trainer:
 
     def _step(self, chosen: Tensor) -> Tensor:
         """Take one step. -> the loss of each member."""
-        progress, settings = self.progress, self.settings
-        number = progress.epoch * self.steps + progress.step
+        settings, number = self.settings, self._steps_done
         seed = step_seed(self.seed, number)
         seed_generators(seed, self.accelerator.device)
         batch = self.batches.make(chosen, torch.Generator().manual_seed(seed))
-        factor = lr_factor(settings.schedule, settings.warmup, number, settings.epochs * self.steps)
+        factor = lr_factor(settings.schedule, settings.warmup, number, self.pace.total)
         for group in self.optimizer.param_groups:
             group["lr"] = settings.learning_rate * factor
         with self.accelerator.autocast() if settings.precision == "bf16" else nullcontext():
@@ -233,8 +262,14 @@ class Trainer:
     def _end_epoch(self, steps: int) -> None:
         """Validate, update the best weights and the history, and decide whether the training is finished."""
         progress, epoch = self.progress, self.progress.epoch + 1
-        validate = epoch % self.settings.validate_every == 0 or epoch == self.settings.epochs
+        if self.pace.can_plan(self._steps_done):
+            self._look_at_clock()
+        ended = self._steps_done >= self.pace.total
+        validate = epoch % self.settings.validate_every == 0 or epoch == self.settings.epochs or ended
         scores = self._validate() if self.evaluator is not None and validate else None
+        if scores is not None and self.pace.can_plan(self._steps_done):
+            self._look_at_clock()
+            ended = self._steps_done >= self.pace.total
         rows, improved = list[Row](), list[int]()
         for member in range(self.members):
             row: Row = {"member": member} if self.members > 1 else {}
@@ -260,7 +295,10 @@ class Trainer:
         best = [None if score is None else score.value for score in progress.best]
         stop = [callback.on_epoch_end(rows, best) for callback in self.callbacks]
         progress.epoch, progress.step, progress.loss = epoch, 0, [0.0] * self.members
-        progress.finished = self._is_finished() or self._any_process(any(stop))
+        progress.planned_epochs = self.pace.epochs if self.pace.is_cut else None
+        finished = self._is_finished() or self._any_process(any(stop))
+        progress.out_of_time = ended and not finished
+        progress.finished = finished or ended
         if progress.finished:
             self._check_weights()
 
@@ -274,6 +312,7 @@ class Trainer:
     def _validate(self) -> list[Scores]:
         """Validation scores of each member, computed by the main process."""
         assert self.evaluator is not None
+        started = time.monotonic() if self.budget is None else self.budget.now()
         several, scores, model = self.accelerator.num_processes > 1, list[Scores](), self.weights.validated
         if several:
             broadcast(list(model.buffers()))  # each process has statistics of its own batches
@@ -284,7 +323,31 @@ class Trainer:
                 self._check_weights()  # names the parameter
                 self._diverged(str(error))
         found: list[Scores] = broadcast_object_list([scores])[0] if several else scores
+        if self.budget is not None:
+            seconds = self.budget.now() - started
+            self.pace.validated(seconds)
+            self.budget.measured(seconds * self.rows_per_validated)
         return found
+
+    @property
+    def _steps_done(self) -> int:
+        """The steps that were taken, also those of epochs before; an epoch that time has cut counts as one."""
+        return self.progress.epoch * self.steps + self.progress.step
+
+    def _look_at_clock(self) -> None:
+        """Plan the steps that the time allows, as the main process sees it."""
+        if self.accelerator.device.type == "cuda":
+            torch.cuda.synchronize()
+        if self.pace.lacks_validation and self.evaluator is not None:
+            self._validate()  # to see how long it takes; the score is of no use yet
+            self.wrapped.train()
+        epochs, firm = self.pace.epochs, self.pace.is_firm
+        self.pace.look(self._steps_done)
+        if self.accelerator.num_processes > 1:
+            self.pace.total, self.pace.next = broadcast_object_list([self.pace.total, self.pace.next])
+        if self.pace.epochs != epochs or (self.pace.is_firm and not firm):
+            for callback in self.callbacks:
+                callback.on_plan(self.pace.epochs)
 
     def _plan(self, epoch: int) -> Sequence[Tensor]:
         """The steps of an epoch that this process takes."""
@@ -320,3 +383,10 @@ class Trainer:
         if self.accelerator.num_processes == 1:
             return flag
         return bool(self.accelerator.reduce(torch.tensor(float(flag), device=self.accelerator.device)) > 0)
+
+
+def _ratio(every: TaskData, part: TaskData, egos: bool) -> float:
+    """How many times as many rows a forward pass over everything has as one for validation."""
+    if egos:
+        return len(every.parts["node"]) / max(int((part.parts["node"] == PARTS.index("validation")).sum()), 1)
+    return (every.graph.num_nodes + every.graph.num_edges) / max(part.graph.num_nodes + part.graph.num_edges, 1)
