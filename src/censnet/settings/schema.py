@@ -428,7 +428,7 @@ class DataSettings(_Settings):
     split: Literal["auto", "random", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = Field(
         "auto",
         description="how labeled samples are split into train, validation and test; auto uses a split that comes "
-        "with the data, splits edges and links that have times (data.time) by time, or draws one, as random does anyhow",
+        "with the data, splits edges and links that have times (data.time) by time, or draws one, as random does",
     )
     split_column: str | None = Field(
         None, description="column of a split by time or by column; where edges have times, none splits by these"
