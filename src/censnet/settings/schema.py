@@ -308,6 +308,12 @@ class TrainingSettings(_Settings):
         description="batches of one large graph: the full graph, sampled neighborhoods, or nodes in proportion "
         "to the split (the paper's Algorithm 2); auto is neighbors if the graph does not fit into memory",
     )
+    recompute: bool | Literal["auto"] = Field(
+        "auto",
+        description="whether the backward pass computes each layer again, with the same bits, rather than keeping all "
+        "that is inside: a fraction of the memory for a third more time; auto is true where a step on a full graph "
+        "would take most of the memory",
+    )
     batch_size: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
         64,
         description=f"graphs, or labeled nodes or edges, in a batch; auto is the power of 2 from {BATCHES[0]} to "
@@ -437,10 +443,10 @@ class TrainingSettings(_Settings):
 class DataSettings(_Settings):
     """The data: split, and encoding of features."""
 
-    split: Literal["auto", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = Field(
+    split: Literal["auto", "random", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = Field(
         "auto",
         description="how labeled samples are split into train, validation and test; auto uses a split that comes "
-        "with the data, splits edges that have times (data.time) by time, or draws one",
+        "with the data, splits edges and links that have times (data.time) by time, or draws one, as random does",
     )
     split_column: str | None = Field(
         None, description="column of a split by time or by column; where edges have times, none splits by these"
@@ -469,7 +475,7 @@ class DataSettings(_Settings):
         (0.8, 0.1, 0.1), description="shares of train, validation and test samples"
     )
     link_fractions: Annotated[tuple[float, float, float], _shares(1e-9)] = Field(
-        (0.85, 0.05, 0.10), description="shares of train, validation and test links"
+        (0.85, 0.05, 0.10), description="shares of train, validation and test links; by time, of edges"
     )
     label_rate: float = Field(
         0.05, gt=0, lt=0.5, description="share of the samples that are for training, with the split label-rate"
