@@ -47,6 +47,34 @@ def test_the_estimate_of_a_large_graph_grows_with_its_rows_and_is_measured_on_fe
     assert large.seconds > small.seconds > 0
 
 
+def test_neighborhoods_of_a_large_graph_are_sampled_from_a_smaller_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "peak_memory", lambda: 0)
+    draw = torch.Generator().manual_seed(0)
+    graph = Graph(torch.randn(6000, 4), torch.randn(60_000, 2), torch.randint(6000, (2, 60_000), generator=draw))
+    labels, parts = (torch.arange(6000) % 2).float().unsqueeze(1), torch.arange(6000).unsqueeze(1) % 3
+    task_data = TaskData(graph, [SICK], {"node": labels}, {"node": parts})
+    changes = {"training.sampling": "neighbors", "training.batch_size": 16, "training.fanout": 3}
+    settings, found = make_settings("paper", "node", changes), []
+    for most in (100_000, 20_000):
+        monkeypatch.setattr(cost, "LARGE", most)
+        found.append(estimate_cost(task_data, settings))
+    whole, part = found
+    assert whole.batches == 2000 // 16
+    assert part.batches == pytest.approx(whole.batches, abs=1)
+    assert part.measured_edges == pytest.approx(whole.measured_edges, rel=0.2)
+    assert part.bytes == pytest.approx(whole.bytes, rel=0.1)
+
+
+def test_memory_is_measured_without_the_compiler_of_torch() -> None:
+    code = (
+        "import sys, torch; from censnet.inspection.cost import PeakMemory\n"
+        "with PeakMemory() as memory: torch.ones(1000) + 1\n"
+        "print(memory.peak, 'torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["8000", "False"]
+
+
 @pytest.mark.slow
 def test_many_graphs_are_measured_in_the_batches_that_are_trained() -> None:
     path = Graph(torch.ones(3, 1), torch.ones(2, 1), torch.tensor([[0, 1], [1, 2]]))

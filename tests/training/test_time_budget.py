@@ -101,7 +101,7 @@ def test_what_a_model_leaves_of_its_share_goes_to_those_after_it():
 
 def test_scoring_and_saving_have_the_time_that_validation_says():
     clock = FakeClock()
-    budget = TimeBudget.of(100 + FIXED_SECONDS, 0.0, models=2, clock=clock)
+    budget = TimeBudget.of(100 + FIXED_SECONDS, 0.0, outputs=2, clock=clock)
     share = budget.share(2)
     share.measured(5.0)
     assert [budget.end, share.end] == [100 - 2 * 5 * PASSES, 50 - 5 * PASSES]

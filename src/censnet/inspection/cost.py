@@ -41,6 +41,7 @@ from censnet.training.task_data import TaskData, build_model
 logger = logging.getLogger(__name__)
 
 MAX_EDGES = 8_000  # of one graph that a step is measured on
+LARGE = 250_000  # edges of the graph that neighborhoods are sampled from to measure a step on them
 FEW = 64  # graphs, or nodes in ego graphs, that inference is measured on
 PATIENCE = 2.0  # seconds, after which a step is not measured again
 OF_A_WEIGHT = 16  # bytes: the weight, its gradient, and what the optimizer keeps of both
@@ -94,6 +95,11 @@ class PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.peak = 0
         self._live: dict[int, tuple[StorageWeakRef, int]] = {}
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False, so that torch does not import its compiler, of seconds and 100 MB, to leave this class out."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if _is_strided(leaf)}
         out = func(*args, **(kwargs or {}))
@@ -117,32 +123,42 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
     """Estimate the memory of a training on this machine's CPU and the time of one of its epochs.
 
     A step is measured as it is trained: on a batch of graphs, or on sampled neighborhoods. A full batch is measured on
-    a smaller graph with as many edges for each node, and so is the inference after each epoch.
+    a smaller graph with as many edges for each node, and so is the inference after each epoch; the neighborhoods are
+    sampled from a smaller one as well where the graph has more than `LARGE` edges.
 
     Args:
         task_data: the graph, targets, labels and split.
         settings: of the training.
     """
+    whole_data, more = task_data, 1.0
+    if isinstance(task_data.graph, Graph) and task_data.links is None:
+        task_data, more = _shrink(task_data, LARGE)
     task_data = task_data.with_inputs(settings.model)
-    before, held = peak_memory(), psutil.Process().memory_info().rss
+    rest = round((more - 1) * _feature_bytes(task_data.graph))  # of what is not measured
+    before, held = peak_memory(), psutil.Process().memory_info().rss + rest
     model = build_model(task_data, settings)
     available = total_memory(torch.device("cpu"))
-    training = choose_sampling(task_data, settings.training, model, available)
-    model.encoder.recompute = choose_recompute(task_data, training, model, available)
+    training = choose_sampling(whole_data, settings.training, model, available)
+    model.encoder.recompute = choose_recompute(whole_data, training, model, available)
     settings = settings.model_copy(update={"training": training})
-    few, scale = _shrink(task_data)
+    few, scale = _shrink(task_data, MAX_EDGES)
+    scale *= more
     sampled = isinstance(task_data.graph, Graph) and training.sampling in ("neighbors", "proportional")
     whole = isinstance(task_data.graph, Graph) and not sampled and not model.ego_hops
     batches = make_batches(
         few if whole else task_data, training, model.receptive_field, model.samples_pairs, model.ego_hops
     )
     plan = batches.plan(torch.Generator().manual_seed(0))
+    steps = len(plan)
+    if more > 1 and not whole:
+        steps = min(round(steps * more), training.max_steps_per_epoch or round(steps * more))
     draw = partial(batches.make, plan[0], torch.Generator().manual_seed(0))
     memory, seconds = _Step(few if whole else task_data, settings, model).measure(draw)
     own = sum(weight.numel() for weight in model.parameters()) * OF_A_WEIGHT
-    memory, seconds = (memory * scale, seconds * scale) if whole else (memory, seconds * len(plan))
+    memory, seconds = (memory * scale, seconds * scale) if whole else (memory, seconds * steps)
     if model.ego_hops:
         pass_memory, pass_seconds = _measure_egos(model, task_data.graph, plan[0][:FEW])
+        pass_seconds *= more
     else:
         pass_memory, pass_seconds = (value * scale for value in _measure_pass(model, few.graph))
     memory = max(memory, pass_memory)
@@ -150,7 +166,7 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
         network=f"{settings.model.layers} with {settings.model.hidden} units",
         bytes=max(before, held + LOOP_BYTES + round(_slack * memory) + own),
         seconds=LOOP_SECONDS * (seconds + pass_seconds / training.validate_every),
-        batches=len(plan),
+        batches=steps,
         measured_edges=draw().graph.num_edges,
     )
 
@@ -211,8 +227,14 @@ def _median_seconds(work: Callable[[], object]) -> float:
     return statistics.median(taken)
 
 
-def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
-    """Task data on a smaller graph with the same mean degree and share of labels, and the factor of its size.
+def _feature_bytes(graph: Graph | GraphSet) -> int:
+    """Bytes of the features of nodes and edges."""
+    tables = (graph.nodes, graph.edges)
+    return sum(4 * (each.numel() if each.layout == torch.strided else 3 * each.values().numel()) for each in tables)
+
+
+def _shrink(task_data: TaskData, most: int) -> tuple[TaskData, float]:
+    """Task data on a graph of at most so many edges with the same mean degree and share of labels, and their ratio.
 
     The cost of an edge does not depend on which nodes it joins, so ends are renumbered.
     """
@@ -220,7 +242,7 @@ def _shrink(task_data: TaskData) -> tuple[TaskData, float]:
     if not isinstance(graph, Graph):
         measured = min(len(graph), FEW)
         return task_data, len(graph) / measured
-    share = min(1.0, MAX_EDGES / max(graph.num_edges, graph.num_nodes / 4, 1))
+    share = min(1.0, most / max(graph.num_edges, graph.num_nodes / 4, 1))
     if share == 1.0:
         return task_data, 1.0
     num_nodes, num_edges = max(2, int(graph.num_nodes * share)), int(graph.num_edges * share)

@@ -35,6 +35,7 @@ from censnet.tasks.targets import Target
 from censnet.training.task_data import TaskData
 
 QUICK: dict[str, object] = {"training.epochs": 40, "model.hidden": 16}  # of a deep inspection
+LARGE = 500_000  # nodes and edges, from which on one of several recipes is measured
 CLASSES = [str(number) for number in range(8)]  # of the labels that are assumed where no target is named
 
 
@@ -66,15 +67,15 @@ def inspect_data(
         target = list(DATASETS[data].targets)
     link = bool(target) and parse_targets(target)[1]
     typed = read_data(data, target=target or None, overrides=overrides, hydrogens=hydrogens, time=time)
-    dataset = typed.encode()
     specs = list(typed.targets)
-    parts, links = _read_splits(dataset, splits)
     cost, refused = None, ""
-    if estimate:
+    if estimate:  # before the data are encoded for the report: a training holds them once
         try:
             cost = estimate_training(typed, specs, link)
         except (DataError, SettingsError) as error:
             refused = str(error)
+    dataset = typed.encode()
+    parts, links = _read_splits(dataset, splits)
     report = make_report(dataset, specs, parts, links, cost, link)
     if refused:
         report.notes.append(Note("training", f"a training would not begin: {refused}"))
@@ -131,7 +132,10 @@ def estimate_training(data: TypedData, specs: Sequence[TargetSpec], link: bool =
     odd = data.schema.edges.odd_width > 0 or any(spec.kind == "oriented" for spec in specs)
     settings = make_settings("strong", ORIENTED if odd else section_of(specs), link=link)
     prepared = prepare_typed(data, specs, link, settings, [])
-    return max((estimate_cost(prepared.task_data, each) for each in prepared.recipes), key=lambda cost: cost.bytes)
+    graph, recipes = prepared.task_data.graph, prepared.recipes
+    if graph.num_nodes + graph.num_edges > LARGE:  # measuring one takes seconds
+        recipes = recipes[-1:]  # those with more inputs come last
+    return max((estimate_cost(prepared.task_data, each) for each in recipes), key=lambda cost: cost.bytes)
 
 
 def _read_splits(dataset: Dataset, path: str | os.PathLike[str] | None) -> tuple[dict[str, Split], LinkSplit | None]:

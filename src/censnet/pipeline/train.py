@@ -293,7 +293,8 @@ def make_budget(prepared: Prepared, models: int, started: float) -> TimeBudget |
         return None
     logger.info("the training has %s (training.time_budget)", show_seconds(seconds))
     rows = sum(len(prepared.data.rows(level)) for level in prepared.splits)
-    return TimeBudget.of(seconds, started, num_rows=rows, models=models)
+    ways = 2 if prepared.settings.model.known_labels else 1  # with the labels of other rows, and without
+    return TimeBudget.of(seconds, started, num_rows=rows, outputs=models * ways)
 
 
 def record_budget(prepared: Prepared, members: Sequence[Selection]) -> TimeBudgetRecord | None:

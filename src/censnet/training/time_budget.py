@@ -15,7 +15,7 @@ WARM_STEPS = 3  # of each model, slower than later ones: memory is asked for, an
 MEASURED_STEPS = 5  # behind these, before the first plan
 FIRM = 0.05  # share of a model's time, from which on its plan can only become shorter
 SLACK = 0.03  # share of the time left that a plan leaves free
-PASSES = 4.0  # forward passes over all rows that scores, calibration and predictions take, at most
+PASSES = 3.0  # forward passes that the scores, calibration and tables of one forward pass over all rows take, with it
 FIXED_SECONDS = 1.5  # of the end of a run, whatever its size
 SHARE_OF_BEGINNING = 0.15  # of the time until the training begins: the end is slow where imports and reading were
 SECONDS_PER_ROW = 3e-5  # of its predictions and its split, in tables
@@ -87,7 +87,7 @@ class TimeBudget:
 
     @classmethod
     def of(
-        cls, seconds: float, started: float, *, num_rows: int = 0, models: int = 1, clock: Clock | None = None
+        cls, seconds: float, started: float, *, num_rows: int = 0, outputs: int = 1, clock: Clock | None = None
     ) -> TimeBudget:
         """The budget of a whole training.
 
@@ -95,12 +95,12 @@ class TimeBudget:
             seconds: from the start to the end, when everything is saved.
             started: when it started, by the clock.
             num_rows: rows whose predictions are written.
-            models: how many predict each row.
+            outputs: how often every row is predicted at the end.
             clock: a number of seconds that rises; that of the system if None.
         """
         clock = clock or now
         fixed = FIXED_SECONDS + SHARE_OF_BEGINNING * (clock() - started) + SECONDS_PER_ROW * num_rows
-        return cls(_Whole(seconds, started, clock, fixed, PASSES * models), started)
+        return cls(_Whole(seconds, started, clock, fixed, PASSES * outputs), started)
 
     def share(self, among: int) -> TimeBudget:
         """The share of the next of so many models that are left: what none of them needs goes to those after it."""
