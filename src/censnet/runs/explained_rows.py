@@ -142,7 +142,8 @@ def _top_rows(
     level = str(target.level)
     mine = run.targets[level]
     members = run.outputs(dataset.graph, torch.device("cpu"), known=known)
-    outputs = run.uncertainty.combine(level, mine, [dense(one.by_level[level]) for one in members])
+    sure = run.uncertainty.where_known(0.0 if known is None else known.share)
+    outputs = sure.combine(level, mine, [dense(one.by_level[level]) for one in members])
     own = dense(outputs)[:, output_slices(mine)[[one.column for one in mine].index(target.column)]]
     if by == "score":
         value = own[:, 0] if own.shape[1] == 1 else own.softmax(1).amax(1)
