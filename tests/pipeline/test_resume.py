@@ -38,6 +38,7 @@ KINDS = {
         1,
     ),
     "known labels": (payments, "edge:fraud", {"model__known_labels": True, "model__triangles": True}, 1),
+    "recomputed": (payments, "edge:fraud", {"model__norm": "batch", "training__recompute": True}, 1),
     "balanced": (payments, "node:vip", {"training__imbalance": "sampling"}, 1),
     "links": (payments, ["node:vip", "link"], {}, 1),
     "pairs": (

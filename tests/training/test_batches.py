@@ -12,7 +12,7 @@ from censnet.pipeline.prepare import Prepared, prepare
 from censnet.settings.build import build_model
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target
-from censnet.training.batches import CausalBatch, choose_sampling, even_batches, make_batches
+from censnet.training.batches import CausalBatch, choose_recompute, choose_sampling, even_batches, make_batches
 from censnet.training.task_data import TaskData
 
 
@@ -34,6 +34,23 @@ def test_a_graph_that_would_fill_the_memory_is_sampled(prepared: Prepared, memor
 def test_sampling_that_is_set_is_not_overruled(prepared: Prepared) -> None:
     asked = prepared.settings.training.model_copy(update={"sampling": "full"})
     assert choose_sampling(prepared.task_data, asked, make(prepared), 1).sampling == "full"
+
+
+@pytest.mark.parametrize(
+    ("asked", "sampling", "memory", "expected"),
+    [
+        ("auto", "full", 2**30, False),
+        ("auto", "full", 2**14, True),
+        ("auto", "neighbors", 2**14, False),
+        (True, "full", 2**30, True),
+        (False, "full", 2**14, False),
+    ],
+)
+def test_layers_are_recomputed_where_a_full_graph_would_fill_the_memory(
+    prepared: Prepared, asked: bool | str, sampling: str, memory: int, expected: bool
+) -> None:
+    training = prepared.settings.training.model_copy(update={"sampling": sampling, "recompute": asked})
+    assert choose_recompute(prepared.task_data, training, make(prepared), memory) is expected
 
 
 def test_links_need_the_full_graph() -> None:

@@ -25,7 +25,14 @@ from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings.schema import Settings
-from censnet.training.batches import MAX_EGO_ROWS, SAVED_VALUES, Batch, choose_sampling, make_batches
+from censnet.training.batches import (
+    MAX_EGO_ROWS,
+    SAVED_VALUES,
+    Batch,
+    choose_recompute,
+    choose_sampling,
+    make_batches,
+)
 from censnet.training.devices import free_memory, total_memory
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
@@ -119,7 +126,9 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
     task_data = task_data.with_inputs(settings.model)
     before, held = peak_memory(), psutil.Process().memory_info().rss
     model = build_model(task_data, settings)
-    training = choose_sampling(task_data, settings.training, model, total_memory(torch.device("cpu")))
+    available = total_memory(torch.device("cpu"))
+    training = choose_sampling(task_data, settings.training, model, available)
+    model.encoder.recompute = choose_recompute(task_data, training, model, available)
     settings = settings.model_copy(update={"training": training})
     few, scale = _shrink(task_data)
     sampled = isinstance(task_data.graph, Graph) and training.sampling in ("neighbors", "proportional")

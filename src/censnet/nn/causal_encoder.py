@@ -12,6 +12,7 @@ from censnet.nn.clock import clock_of_nodes, clock_of_pairs, clock_of_triads, no
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.norms import Norm, make_norm
+from censnet.nn.recompute import Recomputing
 from censnet.ops.history import History, Ties
 from censnet.ops.incidence import Incidence
 
@@ -20,7 +21,7 @@ KEPT_IF_FEW = 8  # also of graphs with fewer labels, where there are no more tha
 FEW_EDGES = 2**20
 
 
-class CausalEncoder(nn.Module):
+class CausalEncoder(Recomputing):
     r"""Embed the edges of a history from the past alone, and its nodes as of a time.
 
     The state of a node starts from its features and from counts, gaps and windows of what it has seen
@@ -121,11 +122,14 @@ class CausalEncoder(nn.Module):
         rows = torch.cat([*incidence.ends, torch.arange(len(nodes), device=nodes.device)])
         x = self.enter_nodes(nodes[rows], clock)
         h = self.enter_edges(features, of_pairs, x)
-        for depth, layer in enumerate(self.layers):
-            new_h, new_x = layer(h, x, labels, history)
-            h, x = self.finish_edges(depth, new_h, h), self.finish_nodes(depth, new_x, x)
+        for depth in range(len(self.layers)):
+            h, x = self.call(self._update, depth, h, x, labels, history)
         starts, ends, now = torch.split(x, [len(h), len(h), len(nodes)])
         return now, torch.cat([h, starts, ends], dim=1)
+
+    def _update(self, depth: int, h: Tensor, x: Tensor, labels: Tensor, history: History) -> tuple[Tensor, Tensor]:
+        new_h, new_x = self.layers[depth](h, x, labels, history)
+        return self.finish_edges(depth, new_h, h), self.finish_nodes(depth, new_x, x)
 
     def history(self, incidence: Incidence, times: Tensor, as_of: Tensor | None = None) -> History:
         """The lists of a graph, sorted once; the times are kept with them, so that their place is theirs alone."""

@@ -16,6 +16,7 @@ from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import make_kernel
 from censnet.nn.layers import DEFAULT_OPTIONS, LAYERS, IncidenceLayer, LayerOptions, Side, letters, show_options
 from censnet.nn.norms import Norm, check_norm, make_norm
+from censnet.nn.recompute import Recomputing
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
 from censnet.ops.sparse import map_values
@@ -30,7 +31,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class LayeredEncoder(nn.Module):
+class LayeredEncoder(Recomputing):
     """What encoders share: linear layers of the nodes before the first graph layer, and what follows a graph layer.
 
     Args:
@@ -68,9 +69,11 @@ class LayeredEncoder(nn.Module):
         learned = count and self.residual == "rezero"
         self.rezero_gain = nn.Parameter(torch.zeros(count)) if learned else None
 
-    def gains(self) -> Iterator[Tensor]:
-        """The gain of each residual connection, in order."""
-        return iter(()) if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1))
+    def gains(self, first: int = 0) -> Iterator[Tensor]:
+        """The gain of each residual connection from this one on, in order."""
+        return (
+            iter(()) if self.rezero_gain is None else iter(self.rezero_gain.view(self.members, -1, 1).unbind(1)[first:])
+        )
 
     def add(self, new: Tensor, old: Tensor, gains: Iterator[Tensor]) -> Tensor:
         """gain new + old, dense, also for sparse input features; features that the members share are added to each."""
@@ -190,18 +193,21 @@ class CensNet(LayeredEncoder):
             nodes = self.finish(pre_layer(nodes))
         if self.edge_pre_layer is not None and self.edge_pre_ends is not None:
             edges = self.finish(self.edge_pre_layer(edges) + incidence.gather(self.edge_pre_ends(nodes)))
-        features: dict[Side, Tensor] = {"node": nodes, "edge": edges}
-        gains = self.gains()
-        for depth, norm in enumerate(self.norms):
-            layer = self._layer(depth)
-            old, new = features[layer.updates], layer(features["node"], features["edge"], incidence)
-            if not self._is_head(depth):
-                new = self.finish(norm(new))
-                if self.has_residual[depth]:
-                    new = self.add(new, old, gains)
-                if self.variant == "released":
-                    features[layer.reads] = self.finish(features[layer.reads])
-            features[layer.updates] = new
+        for depth in range(len(self.layers)):
+            nodes, edges = self.call(self._update, depth, nodes, edges, incidence)
+        return nodes, edges
+
+    def _update(self, depth: int, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+        """Nodes and edges after a layer, and after what follows it."""
+        layer, features = self._layer(depth), {"node": nodes, "edge": edges}
+        old, new = features[layer.updates], layer(nodes, edges, incidence)
+        if not self._is_head(depth):
+            new = self.finish(self.norms[depth](new))
+            if self.has_residual[depth]:
+                new = self.add(new, old, self.gains(sum(self.has_residual[:depth])))
+            if self.variant == "released":
+                features[layer.reads] = self.finish(features[layer.reads])
+        features[layer.updates] = new
         return features["node"], features["edge"]
 
     def _layer(self, depth: int) -> IncidenceLayer:

@@ -27,6 +27,8 @@ class Encoder(Protocol):
     in `layers`, so that `training.weight_decay_by_name` finds the first as `encoder.layers.0`.
     """
 
+    recompute: bool  # whether the backward pass computes each layer again: see `censnet.nn.recompute`
+
     @property
     def layers(self) -> Any: ...
 

@@ -160,24 +160,35 @@ class OrientedNet(LayeredEncoder):
             even = self.finish(own(even) + incidence.gather(ends(nodes)))
             odd = self.dropout(odd_own(odd) + incidence.difference(difference(nodes)))
         size: Tensor | None = None
-        gains = self.gains()
-        for depth, (layer, norm, odd_norm, (adds, adds_odd)) in enumerate(
-            zip(self.layers, self.norms, self.odd_norms, self.adds, strict=True)
-        ):
-            if self.potential_layers and depth % POTENTIALS_EVERY == 0:
-                potentials = self.potential_layers[depth // POTENTIALS_EVERY]
-                nodes, odd, size = potentials(nodes, even, odd, features, incidence, size)
-            update = layer(nodes, even, odd, incidence)
-            if isinstance(layer, OrientedNodeLayer):
-                new = self.finish(norm(update))
-                nodes = self.add(new, nodes, gains) if adds else new
-                continue
-            update = cast(EdgeUpdate, update)
-            new = self.finish(norm(update.even))
-            new_odd = self.dropout(torch.tanh(odd_norm(update.odd)) * update.gate)
-            even = self.add(new, even, gains) if adds else new
-            odd = self.add(new_odd, odd, gains) if adds_odd else new_odd
+        for depth in range(len(self.layers)):
+            nodes, even, odd, size = self.call(self._update, depth, nodes, even, odd, size, features, incidence)
         return nodes, self._join(even, scale_rows(odd, size) * sign)
+
+    def _update(
+        self,
+        depth: int,
+        nodes: Tensor,
+        even: Tensor,
+        odd: Tensor,
+        size: Tensor | None,
+        features: tuple[Tensor, Tensor],
+        incidence: Incidence,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """Nodes, even and odd channels and the size of flows after a layer, and after what stands around it."""
+        layer, (adds, adds_odd) = self.layers[depth], self.adds[depth]
+        gains = self.gains(sum(map(sum, self.adds[:depth])))
+        if self.potential_layers and depth % POTENTIALS_EVERY == 0:
+            potentials = self.potential_layers[depth // POTENTIALS_EVERY]
+            nodes, odd, size = potentials(nodes, even, odd, features, incidence, size)
+        update = layer(nodes, even, odd, incidence)
+        if isinstance(layer, OrientedNodeLayer):
+            new = self.finish(self.norms[depth](update))
+            return (self.add(new, nodes, gains) if adds else new), even, odd, size
+        update = cast(EdgeUpdate, update)
+        new = self.finish(self.norms[depth](update.even))
+        new_odd = self.dropout(torch.tanh(self.odd_norms[depth](update.odd)) * update.gate)
+        even = self.add(new, even, gains) if adds else new
+        return nodes, even, (self.add(new_odd, odd, gains) if adds_odd else new_odd), size
 
     def _join(self, even: Tensor, odd: Tensor) -> Tensor:
         """[even | odd], of each member."""

@@ -26,6 +26,7 @@ FREE = (
     "learning_rate",
     "max_grad_norm",
     "checkpoint_seconds",
+    "recompute",
     "epochs",
     "cost",
     "recall",

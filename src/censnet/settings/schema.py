@@ -307,6 +307,12 @@ class TrainingSettings(_Settings):
         description="batches of one large graph: the full graph, sampled neighborhoods, or nodes in proportion "
         "to the split (the paper's Algorithm 2); auto is neighbors if the graph does not fit into memory",
     )
+    recompute: bool | Literal["auto"] = Field(
+        "auto",
+        description="whether the backward pass computes each layer again, with the same bits, rather than keeping all "
+        "that is inside: a fraction of the memory for a third more time; auto is true where a step on a full graph "
+        "would take most of the memory",
+    )
     batch_size: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
         64,
         description=f"graphs, or labeled nodes or edges, in a batch; auto is the power of 2 from {BATCHES[0]} to "

@@ -468,15 +468,38 @@ def choose_sampling(
         return settings.model_copy(update={"sampling": "full"})
     too_large = too_slow = False
     if isinstance(graph, Graph) and task_data.links is None and task_data.members == 1:
-        encoder = model.encoder
-        rows = sum(graph.count(LAYERS[letter].updates) for letter in encoder.layer_order)
-        width = max(encoder.out_node_width, encoder.out_edge_width)
-        too_large = rows * width * SAVED_VALUES * 4 > memory * MAX_MEMORY
-        too_slow = on_cpu and encoder.steps == 1 and rows * width > MAX_FULL_BATCH
+        encoder, values = model.encoder, _layer_values(graph, model)
+        too_large = values * SAVED_VALUES * 4 > memory * MAX_MEMORY
+        too_slow = on_cpu and encoder.steps == 1 and values > MAX_FULL_BATCH
     if too_large or too_slow:
         why = "too large for full-batch training" if too_large else "so large that full-batch steps are slow"
         logger.info("the graph is %s, so neighbors are sampled (training.sampling)", why)
     return settings.model_copy(update={"sampling": "neighbors" if too_large or too_slow else "full"})
+
+
+def choose_recompute(task_data: TaskData, settings: TrainingSettings, model: Model, memory: int) -> bool:
+    """Resolve recomputation "auto": where a step takes the full graph, and what it saves would take most of the memory.
+
+    Args:
+        task_data, model, memory: as in `choose_sampling`.
+        settings: with their sampling resolved.
+    """
+    graph = task_data.graph
+    if settings.recompute != "auto":
+        return settings.recompute
+    if not isinstance(graph, Graph) or settings.sampling != "full" or model.ego_hops:
+        return False
+    chosen = _layer_values(graph, model) * task_data.members * SAVED_VALUES * 4 > memory * MAX_MEMORY
+    if chosen:
+        logger.info("layers are computed again in the backward pass, which takes less memory (training.recompute)")
+    return chosen
+
+
+def _layer_values(graph: Graph, model: Model) -> int:
+    """The numbers that the layers of a model give on a graph."""
+    encoder = model.encoder
+    width = max(encoder.out_node_width, encoder.out_edge_width)
+    return width * sum(graph.count(LAYERS[letter].updates) for letter in encoder.layer_order)
 
 
 def _draw(count: int, share: float, generator: torch.Generator) -> Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor
 from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.settings.schema import TrainingSettings
-from censnet.training.batches import choose_sampling, make_batches
+from censnet.training.batches import choose_recompute, choose_sampling, make_batches
 from censnet.training.callbacks import Callback
 from censnet.training.checkpoint import Progress, Weights
 from censnet.training.devices import check_processes, make_accelerator, total_memory
@@ -109,6 +109,7 @@ class Trainer:
         device = accelerator.device
         settings = choose_sampling(task_data, settings, model, total_memory(device), device.type == "cpu")
         check_processes(accelerator, task_data, settings, model.ego_hops)
+        model.encoder.recompute = choose_recompute(task_data, settings, model, total_memory(device))
         self.accelerator, self.model, self.settings, self.seed = accelerator, model, settings, seed
         self.task_data, self.members = task_data.to(accelerator.device), task_data.members
         self.wrapped = accelerator.prepare_model(model)  # on its device; several processes share gradients

@@ -20,6 +20,7 @@ from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import KERNELS, Kernel, Operator, make_kernel
+from censnet.nn.recompute import Recomputing
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
 from censnet.settings.build import MakeEncoder
@@ -121,7 +122,7 @@ class Layer(nn.Module):
         return (mixed if self.propagate is None else self.propagate(mixed, incidence)) + self.bias
 
 
-class BaselineEncoder(nn.Module):
+class BaselineEncoder(Recomputing):
     """Node layers, each followed by activation and dropout, and an optional propagation after the last.
 
     Args:
@@ -162,7 +163,7 @@ class BaselineEncoder(nn.Module):
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """The embedded nodes, and the edges unchanged."""
         for number, layer in enumerate(self.layers, 1):
-            nodes = layer(nodes, incidence)
+            nodes = self.call(layer, nodes, incidence)
             if number < len(self.layers) or not self.last_layer_is_head:
                 nodes = self._finish(nodes)
         return nodes if self.end is None else self.end(nodes, incidence), edges
