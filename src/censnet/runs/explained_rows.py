@@ -11,7 +11,7 @@ from torch import Tensor
 
 from censnet.console import counting
 from censnet.data.dataset import Dataset
-from censnet.errors import DataError, RunError
+from censnet.errors import DataError
 from censnet.explanation.answers import answer_of, losses
 from censnet.explanation.parts import MOST, count_copies, explain_parts, fidelity
 from censnet.explanation.probe import Probe, neighborhood
@@ -64,8 +64,6 @@ def explain_rows(
 ) -> list[Explained]:
     """Explain rows of one target. The arguments are those of `Predictor.explain_rows`."""
     end = None if seconds is None else time.monotonic() + seconds
-    if any(getattr(model.encoder, "reads_times", False) for model in run.models):
-        raise RunError("the model reads edges in the order of time: such models are not explained yet")
     level, known = str(target.level), run.known_labels(dataset)
     if rows is not None:
         asked = [rows] if isinstance(rows, str | int) else rows
