@@ -60,6 +60,8 @@ def test_rows_are_named_by_the_user_s_ids(payments):
         payments.explain(data, "#0", target="tier")
     with pytest.raises(ArgumentError, match="expected one column of edge:fraud, edge:fee, node:tier"):
         payments.explain(data, "a5")
+    with pytest.raises(ArgumentError, match="level is 'graph', expected node or edge: of edge:fraud"):
+        payments.explain(data, "a5", level="graph")
     with pytest.raises(ArgumentError, match="rows and top"):
         payments.explain(data, target="tier")
 
@@ -168,8 +170,9 @@ def test_of_a_history_known_labels_are_left_out_whole_and_gradients_add_up(histo
     graph = next(run.known_labels(read).graphs(run.inputs.add(read.graph), run.inputs))[0]
     place = neighborhood(graph, "edge", row, run.models[0])
     probe = Probe(run.models, place, "edge", lambda outputs: outputs[:, 0])
-    node, edge = (mean.expand_as(own) for mean, own in zip(place.baseline, (place.graph.nodes, place.graph.edges), strict=True))
-    edge = torch.cat([edge[:, : -place.label_width], place.graph.edges[:, -place.label_width :]], 1)
+    width = place.label_width
+    node, edge = place.baseline[0].expand_as(place.graph.nodes), place.baseline[1].expand_as(place.graph.edges)
+    edge = torch.cat([edge[:, :-width], place.graph.edges[:, -width:]], 1)
     with torch.no_grad():
         start = float(probe.of_features(node[None], edge[None])[0])
     assert columns["gradients"].sum() == pytest.approx(probe.whole() - start, abs=0.02)

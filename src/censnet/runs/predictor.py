@@ -218,6 +218,8 @@ class Predictor:
         if not self.config.targets:
             raise ArgumentError("the run predicts links, expected a column: links are not explained yet")
         names = ", ".join(one.name for one in self.config.targets)
+        if word is not None and word not in self.targets:
+            raise ArgumentError(f"level is {quote(level)}, expected {' or '.join(self.targets)}: of {names}")
         raise ArgumentError(f"target is {quote(column)}, expected one column of {names}: this run predicts each")
 
     # -- pieces that training uses too --------------------------------------------------------------------------------

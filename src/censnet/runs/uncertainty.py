@@ -23,6 +23,7 @@ from censnet.tasks.decision import Rule
 from censnet.tasks.predictions import summarize
 from censnet.tasks.targets import Target, output_slices
 from censnet.tasks.uncertainty import Rows, TargetUncertainty, calibrate
+from censnet.text import count
 from censnet.training.ensemble import average, combine
 from censnet.training.task_data import TaskData
 
@@ -206,7 +207,7 @@ def check_coverage(coverage: float, uncertainty: Uncertainty, level: str, target
         rows = 0 if own.conformal is None else sum(own.conformal.rows)
         if own.conformal is None or own.conformal.limit < coverage:
             raise RunError(
-                f"{target.name} has labels in {rows:,} validation rows, expected at least "
+                f"{target.name} has labels in {count(rows, 'validation row')}, expected at least "
                 f"{least_rows(coverage):,} for a coverage of {coverage:g}: ask for less, or train with more of them"
             )
 
