@@ -1,7 +1,8 @@
 """Run what a Markdown page shows: its Python, its commands, and what they print.
 
 Blocks run in the order of the page, in one folder. A ```python block is executed, all of a page in one namespace. In a
-```sh block `censnet` is called in this process, anything else by a shell. A ```text block right behind either is what
+```sh block `censnet` is called in this process, reading and writing the files behind `<` and `>`, anything else by a
+shell. A ```text block right behind either is what
 it prints, where `...` stands for anything. An ```output block is the same for a training, whose scores differ by
 rounding between machines: numbers with decimals are within `NEAR` of those shown, times and epochs are anything. Behind
 a command, `# Ctrl-C` stops it after some epochs, and `# exits with N` is what it returns. Blocks of other languages are
@@ -94,9 +95,14 @@ def _run_shell(block: Block, place: str) -> str:
         expected = 130 if "Ctrl-C" in comment else int(stated[1]) if stated else 0
         if command.startswith("censnet "):
             arguments = shlex.split(command)[1:]
+            given, to = (_take_file(arguments, sign) for sign in "<>")
+            given_bytes = None if given is None else given.read_bytes()
             with _ctrl_c(arguments) if "Ctrl-C" in comment else contextlib.nullcontext():
-                result = CliRunner().invoke(app, arguments, env={"COLUMNS": "100"})
+                result = CliRunner().invoke(app, arguments, input=given_bytes, env={"COLUMNS": "100"})
             code, text = result.exit_code, result.output
+            if to is not None:
+                to.write_bytes(result.stdout_bytes)
+                text = result.stderr
             if result.exception is not None and not isinstance(result.exception, SystemExit):
                 raise PageError(f"{place}: {command}\n{text}") from result.exception
         else:
@@ -106,6 +112,15 @@ def _run_shell(block: Block, place: str) -> str:
             raise PageError(f"{place}: {command} exits with {code}, expected {expected}\n{text}")
         printed.append(text)
     return "".join(printed)
+
+
+def _take_file(arguments: list[str], sign: str) -> Path | None:
+    """Remove the file behind a sign from the arguments of a command."""
+    if sign not in arguments:
+        return None
+    at = arguments.index(sign)
+    _, name = arguments.pop(at), arguments.pop(at)
+    return Path(name)
 
 
 @contextlib.contextmanager

@@ -79,7 +79,10 @@ def test_a_deep_inspection_compares_a_random_split_with_one_by_time(monkeypatch:
     (found,) = [finding.what for finding in report.findings if "a quick model" in finding.what]
     assert "on test rows of a random split" in found
     assert "of a split by column paid" in found
+    of_links = inspect_data(tables, "link", deep=True)
+    (found,) = [finding.what for finding in of_links.findings if "link: a quick model has auc" in finding.what]
+    assert "on test links of a random split" in found
     with pytest.raises(DataError, match="no column of edges seems to be a time, expected one: name it"):
         inspect_data(Tables(edges=payments()), "edge:late", deep=True)
-    with pytest.raises(DataError, match="no column of edges is predicted, expected one"):
+    with pytest.raises(DataError, match="no column of edges is predicted, nor links"):
         inspect_data(tables, deep=True)

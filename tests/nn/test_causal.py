@@ -70,10 +70,14 @@ def dense_layer(layer: CausalLayer, h: Tensor, x: Tensor, labels: Tensor, histor
     return out, x @ layer.node_weight + seen @ layer.node_seen + layer.node_bias
 
 
+FEW, MANY = range(6), range(6, 250)  # histories of each of four cases: 1,000 in all
+
+
+@pytest.mark.parametrize("seeds", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize("delay", [0.0, 1.0])
 @pytest.mark.parametrize("rates", [0, 2])
-def test_layer_is_the_dense_rule_with_gradients(delay: float, rates: int) -> None:
-    for seed in range(6):
+def test_layer_is_the_dense_rule_with_gradients(delay: float, rates: int, seeds: range) -> None:
+    for seed in seeds:
         sample = timed(seed)
         layer = CausalLayer(8, 2, 4, rates, (0.5, 3.0)[:rates]).double()
         generator = torch.Generator().manual_seed(seed)
@@ -98,7 +102,7 @@ def test_layer_is_the_dense_rule_with_gradients(delay: float, rates: int) -> Non
             for one, other in zip(*gradients, strict=True):
                 assert (one is None) == (other is None)
                 if one is not None:
-                    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+                    torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 
 
 def test_rates_are_learned() -> None:
@@ -134,11 +138,12 @@ def run_stream(encoder: CausalEncoder, sample: Timed) -> tuple[np.ndarray, np.nd
     return np.stack(found), np.stack([stream.node(v, nodes[v], after(sample)) for v in range(len(nodes))])
 
 
+@pytest.mark.parametrize("seeds", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize("case", CASES)
-def test_stream_is_the_batch_pass(case: tuple[str, float, int, tuple[float, ...]]) -> None:
+def test_stream_is_the_batch_pass(case: tuple[str, float, int, tuple[float, ...]], seeds: range) -> None:
     encoder = encoder_of(case)
-    for seed in range(5):
-        sample = timed(10 * seed)
+    for seed in seeds:
+        sample = timed(seed)
         with torch.no_grad():
             as_of = torch.full((len(sample.nodes),), after(sample), dtype=torch.float64)
             nodes, edges = encoder(sample.nodes, sample.edges, sample.incidence, sample.times, as_of)

@@ -184,7 +184,9 @@ def test_a_split_of_graphs_is_that_of_their_nodes():
         pd.DataFrame({"graph": range(6), "split": ["train", "test", "val"] * 2}),
     )
     assert parts(tables)["test"] == [3, 4, 5, 12, 13, 14]
-    with pytest.raises(DataError, match=r"data\.split is stratified, expected auto, ratio, column, time or file"):
+    with pytest.raises(
+        DataError, match=r"data\.split is stratified, expected auto, random, ratio, column, time or file"
+    ):
         parts(tables, split="stratified")
 
 

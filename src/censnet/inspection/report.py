@@ -99,6 +99,7 @@ def make_report(
     splits: Mapping[str, Split] | None = None,
     links: LinkSplit | None = None,
     cost: Cost | None = None,
+    link: bool = False,
 ) -> Report:
     """Report on a data set in memory.
 
@@ -107,6 +108,7 @@ def make_report(
         targets: the columns to predict.
         splits, links: as in `audit`.
         cost: the estimated cost of training on it.
+        link: whether links are predicted.
     """
     splits = splits or {}
     structure, line_graph = measure_structure(dataset.graph)
@@ -118,7 +120,8 @@ def make_report(
         columns.setdefault(spec.level.table, []).append(spec.column)
     caveats = [note for note in dataset.notes if note.kind == "notation"]
     findings = audit(dataset, columns, splits, links) + [Finding(level="warning", what=note) for note in caveats]
-    findings += time_findings(dataset, columns.get("edges", []), splits.get("edges"))
+    split = splits.get("edges") if links is None else links.rows.to_input(dataset.rows("edge"))
+    findings += time_findings(dataset, columns.get("edges", []), split, link)
     labels = [_labels(dataset, spec, findings) for spec in targets]
     of_edges = [spec.column for spec in targets if spec.level == "edge" and spec.kind != "oriented"]
     return Report(

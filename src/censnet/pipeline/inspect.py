@@ -75,38 +75,44 @@ def inspect_data(
             cost = estimate_training(typed, specs, link)
         except (DataError, SettingsError) as error:
             refused = str(error)
-    report = make_report(dataset, specs, parts, links, cost)
+    report = make_report(dataset, specs, parts, links, cost, link)
     if refused:
         report.notes.append(Note("training", f"a training would not begin: {refused}"))
     if deep:
-        report.findings.append(Finding(level="note", what=compare_splits(data, typed, time, overrides)))
+        report.findings.append(Finding(level="note", what=compare_splits(data, typed, time, overrides, link)))
     return report
 
 
-def compare_splits(data: object, typed: TypedData, time: str | None, overrides: Mapping[str, str] | None) -> str:
+def compare_splits(
+    data: object, typed: TypedData, time: str | None, overrides: Mapping[str, str] | None, link: bool = False
+) -> str:
     """How much a random split flatters: the scores of a quick model on it, and on a split by time, in a sentence.
 
     Args:
         data, time, overrides: as in `inspect_data`.
         typed: the data as they were read.
+        link: whether links are predicted.
     """
     specs = [spec for spec in typed.targets if spec.level is Level.EDGE]
     columns = find_time_columns(typed, [spec.column for spec in specs])
     name = time or next((column.name for column in columns), None)
-    if not specs:
-        raise DataError("no column of edges is predicted, expected one: a deep inspection compares splits of edges")
+    if not specs and not link:
+        raise DataError("no column of edges is predicted, nor links: a deep inspection compares splits of edges")
     if name is None:
         raise DataError("no column of edges seems to be a time, expected one: name it", typed.tables.name("edges"))
     scores = dict[str, float]()
-    metric = ""
-    for split in ("ratio", "time"):
+    metric, level = "auc", "link"
+    target: TargetSpec | str = specs[0] if specs else "link"
+    for split in ("random", "time"):
         settings = {**QUICK, "data.split": split}
-        run = train(data, specs[0], settings=settings, overrides=overrides, time=name)
-        metric = MONITORS[run.config.targets[0].kind]
-        scores[split] = run.metrics["test"]["edge"].get(metric, math.nan)
+        run = train(data, target, settings=settings, overrides=overrides, time=name)
+        if specs:
+            metric, level = MONITORS[run.config.targets[0].kind], "edge"
+        scores[split] = run.metrics["test"][level].get(metric, math.nan)
+    what, rows = (specs[0].name, "rows") if specs else ("link", "links")
     return (
-        f"{specs[0].name}: a quick model has {metric} {scores['ratio']:.3f} on test rows of a random split, and "
-        f"{scores['time']:.3f} on the latest rows, of a split by column {name}: what it will meet is like the latter"
+        f"{what}: a quick model has {metric} {scores['random']:.3f} on test {rows} of a random split, and "
+        f"{scores['time']:.3f} on the latest {rows}, of a split by column {name}: what it will meet is like the latter"
     )
 
 

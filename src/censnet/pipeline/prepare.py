@@ -238,6 +238,8 @@ def describe_times(prepared: Prepared) -> list[str]:
         found.append(f"validation and test rows are scored with the labels before their part{known}; no later one")
     elif "edge" in task_data.parts:
         found.append("edges are not split by time: those of the future are seen when a row is scored")
+    if prepared.links is not None and prepared.settings.data.split not in ("auto", "time", "file"):
+        found.append("links are not split by time: those of the future are seen when a link is scored")
     return found
 
 

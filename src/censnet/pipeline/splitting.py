@@ -16,6 +16,7 @@ from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split_file import PARTS, Split, read_splits
 from censnet.data.splits.splitters import Fractions, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.stated import StatedSplit, find_stated, read_column
+from censnet.data.splits.timed_links import links_by_time
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.times import TimeColumn
 from censnet.errors import DataError, first_few, name_columns, quote
@@ -25,6 +26,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.molecule_splits import find_split_column
 from censnet.settings.schema import DataSettings
+from censnet.text import count
 
 
 def split_rows(
@@ -62,7 +64,12 @@ def split_rows(
 
 
 def split_links(data: TypedData, settings: DataSettings, seed: int, ordered: bool = False) -> LinkSplit:
-    """Split links into those of message passing, validation and test; `ordered` is whether by their direction."""
+    """Split links into those of message passing, validation and test, by time where edges have times.
+
+    Args:
+        data, settings, seed: as in `split_rows`.
+        ordered: whether the direction of a link is predicted.
+    """
     if not isinstance(data.graph, Graph):
         raise DataError("there are many graphs, expected one: links are predicted within one graph")
     if settings.split == "file":
@@ -70,7 +77,25 @@ def split_links(data: TypedData, settings: DataSettings, seed: int, ordered: boo
         found, source = read_links(path, data.rows("edge"), ordered), f"file {path.name}"
     else:
         seed = seed if settings.split_seed is None else settings.split_seed
+        if data.graph.times is not None and settings.split in ("auto", "time"):
+            return _links_by_time(data, settings, seed, ordered)
         found, source = links(data.graph, settings.link_fractions, seed, ordered), f"drawn at random, seed {seed}"
+    return replace(found, rows=replace(found.rows, source=source))
+
+
+def _links_by_time(data: TypedData, settings: DataSettings, seed: int, ordered: bool) -> LinkSplit:
+    """Later links that are new; the source of the split says when parts begin, and what is left out."""
+    graph, column, file = data.graph, data.schema.time, data.tables.name("edges")
+    assert isinstance(graph, Graph)
+    assert graph.times is not None
+    column = column or TimeColumn(name="time")
+    starts = None if settings.split_times is None else _read_starts(settings, column)
+    found = links_by_time(graph, settings.link_fractions, seed, ordered, starts=starts, file=file, column=column.name)
+    when = _from_when(column, graph.times, found.rows.parts)
+    left = graph.num_edges - sum(map(len, found.rows.parts.values()))
+    source = f"by time, column {column.name} of {file}{when}, of links that are new between known nodes"
+    if left:
+        source += f"; {count(left, 'later edge')} repeat a link, join a new node or are loops: not seen, not judged"
     return replace(found, rows=replace(found.rows, source=source))
 
 
@@ -183,19 +208,27 @@ def _by_time(draw: _Draw) -> Split:
     if settings.split_times is None:
         codes[labeled] = by_time(found, settings.fractions, file=where, column=name).codes(len(labeled))
     else:
-        column = column or TimeColumn(name=name)
-        starts = [column.read_one(time, "data.split_times") for time in settings.split_times]
-        if starts[0] > starts[1]:
-            raise DataError(f"data.split_times is {settings.split_times}, expected the first time to be earlier")
+        starts = _read_starts(settings, column or TimeColumn(name=name))
         codes[labeled] = (found >= starts[0]).astype(int) + (found >= starts[1])
     split = Split.of(codes)
-    from_when = ""
-    for part in PARTS[1:]:
-        rows = draw.rows[split.parts[part].numpy()]
-        if column is not None and len(rows):
-            from_when += f", {part} from {column.show(float(times[rows].min()))}"
-    source = f"by time, column {name} of {where}{from_when}"
+    edges = {part: torch.from_numpy(draw.rows[rows.numpy()]) for part, rows in split.parts.items()}
+    source = f"by time, column {name} of {where}{'' if column is None else _from_when(column, times, edges)}"
     return replace(split, source=source, by_fractions=settings.split_times is None)
+
+
+def _read_starts(settings: DataSettings, column: TimeColumn) -> tuple[float, float]:
+    """The times at which validation and test begin, as they are given."""
+    assert settings.split_times is not None
+    first, second = (column.read_one(time, "data.split_times") for time in settings.split_times)
+    if first > second:
+        raise DataError(f"data.split_times is {settings.split_times}, expected the first time to be earlier")
+    return first, second
+
+
+def _from_when(column: TimeColumn, times: Tensor, edges: Mapping[str, Tensor]) -> str:
+    """When validation and test begin, for the user."""
+    starts = ((part, edges[part]) for part in PARTS[1:])
+    return "".join(f", {part} from {column.show(float(times[some].min()))}" for part, some in starts if len(some))
 
 
 def _complete(stated: StatedSplit, draw: _Draw) -> Split:
@@ -237,10 +270,10 @@ def _with_their_graphs(draw: _Draw) -> Split:
     """The rows of each graph in the part of the graph: as the table of graphs states it, or at random."""
     graphs, settings = draw.data.graph, draw.settings
     assert isinstance(graphs, GraphSet)
-    if settings.split not in ("auto", "ratio"):
+    if settings.split not in ("auto", "random", "ratio"):
         raise DataError(
-            f"data.split is {settings.split}, expected auto, ratio, column, time or file: the {draw.level.table} "
-            "of many graphs go with their graphs"
+            f"data.split is {settings.split}, expected auto, random, ratio, column, time or file: the "
+            f"{draw.level.table} of many graphs go with their graphs"
         )
     frame, by_fractions = draw.data.tables.frames().get("graphs"), True
     source = f"graphs drawn at random, seed {draw.seed}"

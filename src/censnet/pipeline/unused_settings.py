@@ -78,7 +78,9 @@ def _unused_of_data(
         yield "data.split_column", f"data.split is {way}, and time and column would read it"
     if not task_data.is_by_time:
         yield "data.label_delay", "edges are not split by time, so labels of the future are known"
-    if settings.time is None or "edge" not in task_data.parts or way not in ("auto", "time"):
+    timed = task_data.graph.times is not None and way in ("auto", "time")
+    links_by_time = timed and task_data.links is not None
+    if not (timed and "edge" in task_data.parts) and not links_by_time:
         yield "data.split_times", "edges are not split by their times"
     if way != "label-rate":
         yield "data.label_rate", f"data.split is {way}, and label-rate would read it"
@@ -87,9 +89,9 @@ def _unused_of_data(
     if not any(split.by_fractions for split in splits):
         sources = " and ".join(dict.fromkeys(split.source for split in splits))
         yield "data.fractions", f"the split is not by fractions: {sources}" if sources else "links alone are predicted"
-    if task_data.links is not None and way == "file":
-        yield "data.link_fractions", "data.split is file"
-    if not splits and way != "file":
+    if task_data.links is not None and (way == "file" or (links_by_time and settings.split_times is not None)):
+        yield "data.link_fractions", "data.split is file" if way == "file" else "data.split_times splits links"
+    if not splits and way != "file" and task_data.graph.times is None:
         yield "data.split", "links alone are predicted, and are held out at random or as in a file"
     vectors = any(column.kind == "vector" for column in dataset.schema.nodes.columns)
     if dataset.schema.smiles is None and not vectors:

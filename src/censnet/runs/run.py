@@ -22,6 +22,7 @@ from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset, fingerprint, read_digests, row_digests
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split_file import PARTS, Split, read_splits
+from censnet.data.splits.timed_links import links_by_time
 from censnet.data.tables.files import to_csv
 from censnet.errors import ArgumentError, DataError, RunError, quote
 from censnet.levels import Level
@@ -358,7 +359,9 @@ def score_other_data(
                     fresh[level] = merge_scores(score_rows(targets, predicted, labels, rows, censoring), sure(rows))
     if config.link:
         graph, of = one_graph(dataset), config.settings
-        hidden = links(graph, of.data.link_fractions, of.seed, has_ordered_links(of.model, graph.directed))
+        about = of.data.link_fractions, of.seed, has_ordered_links(of.model, graph.directed)
+        by_time = graph.times is not None and of.data.split in ("auto", "time")
+        hidden = links_by_time(graph, *about, file=dataset.tables.name("edges")) if by_time else links(graph, *about)
         held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
         certain = run.uncertainty.calibrate_links
         scores["link"] = link_metrics(held_out, certain)["test"] | count_known_links(splits, dataset, hidden)

@@ -425,10 +425,10 @@ class TrainingSettings(_Settings):
 class DataSettings(_Settings):
     """The data: split, and encoding of features."""
 
-    split: Literal["auto", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = Field(
+    split: Literal["auto", "random", "ratio", "stratified", "scaffold", "label-rate", "time", "column", "file"] = Field(
         "auto",
         description="how labeled samples are split into train, validation and test; auto uses a split that comes "
-        "with the data, splits edges that have times (data.time) by time, or draws one",
+        "with the data, splits edges and links that have times (data.time) by time, or draws one, as random does",
     )
     split_column: str | None = Field(
         None, description="column of a split by time or by column; where edges have times, none splits by these"
@@ -457,7 +457,7 @@ class DataSettings(_Settings):
         (0.8, 0.1, 0.1), description="shares of train, validation and test samples"
     )
     link_fractions: Annotated[tuple[float, float, float], _shares(1e-9)] = Field(
-        (0.85, 0.05, 0.10), description="shares of train, validation and test links"
+        (0.85, 0.05, 0.10), description="shares of train, validation and test links; by time, of edges"
     )
     label_rate: float = Field(
         0.05, gt=0, lt=0.5, description="share of the samples that are for training, with the split label-rate"

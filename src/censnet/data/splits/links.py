@@ -17,7 +17,7 @@ from censnet.ops.arrays import Array, sorted_unique, unique_inverse
 from censnet.ops.graph import Graph
 from censnet.ops.pairs import NodePairs, OrderedNodePairs, sample_non_edges, sample_ordered_non_edges
 
-__all__ = ["LinkSplit", "link_rows", "links", "read_links"]
+__all__ = ["LinkSplit", "distinct_pairs", "link_rows", "links", "read_links"]
 
 NODE_ROWS = ("source_row", "target_row")  # of the nodes of a pair, in splits.csv
 
@@ -28,10 +28,11 @@ class LinkSplit:
 
     Args:
         rows: the edges of each part. All parallel and reverse edges of a pair are in one part (of an ordered one, all
-            parallel ones); loops are in training.
+            parallel ones); loops are in training. By time (`links_by_time`), later edges that repeat a link are in no
+            part, and are not seen.
         validation_links, test_links: the pairs that the edges of that part join, each once.
-        validation_negatives, test_negatives: as many pairs that no edge of any part joins. None is a loop, none comes
-            twice, and validation and test share none.
+        validation_negatives, test_negatives: as many pairs that no edge of any part joins, or, by time, none until that
+            part ends. None is a loop, none comes twice, and validation and test share none.
         ordered: whether links go from the first node of a pair to the second.
 
     Shape:
@@ -126,9 +127,9 @@ def links(
         negatives = space.pair(sample_non_edges(space, pairs, num_validation + num_test, rng))
     return LinkSplit(
         Split.of(part),
-        _distinct(space.pair(pairs[part_of_pair == 1])),
+        distinct_pairs(space.pair(pairs[part_of_pair == 1])),
         torch.from_numpy(negatives[:, :num_validation]),
-        _distinct(space.pair(pairs[part_of_pair == 2])),
+        distinct_pairs(space.pair(pairs[part_of_pair == 2])),
         torch.from_numpy(negatives[:, num_validation:]),
         ordered=ordered,
     )
@@ -191,12 +192,12 @@ def read_links(
         if found[True].shape[1] == 0 or found[False].shape[1] == 0:
             raise DataError(f"no links or no non-links for {PARTS[number]}, expected both", file)
         linked_pairs = found[True] if ordered else np.sort(found[True], axis=0)
-        pairs += [_distinct(linked_pairs), torch.from_numpy(found[False])]
+        pairs += [distinct_pairs(linked_pairs), torch.from_numpy(found[False])]
     return LinkSplit(rows, *pairs, ordered=ordered)
 
 
-def _distinct(pairs: Array) -> Tensor:
-    """The different columns, in order. (2, k) -> (2, n)."""
+def distinct_pairs(pairs: Array) -> Tensor:
+    """The different pairs, in order. (2, k) -> (2, n)."""
     pairs = pairs[:, np.lexsort(pairs[::-1])]
     new = np.ones(pairs.shape[1], dtype=bool)
     new[1:] = (pairs[:, 1:] != pairs[:, :-1]).any(0)
