@@ -128,7 +128,8 @@ def recorded() -> dict[str, dict[str, Found]]:
     if not RECORD.exists():
         return {}
     old = json.loads(RECORD.read_text())["measured"]
-    return {name: old["test rows"][name] for name, cell in CELLS.items() if old["cells"].get(name) == repr(cell)}
+    same = [name for name, cell in CELLS.items() if old["cells"].get(name) == repr(cell)]
+    return {name: old["test rows"][name] for name in same if name in old["test rows"]}
 
 
 def collect(paths: Sequence[Path], before: dict[str, dict[str, Found]]) -> dict[str, dict[str, Found]]:

@@ -13,7 +13,7 @@ from censnet.comparison import compare, load_comparison, run
 from censnet.comparison.methods import METHODS, OURS, Method
 from censnet.comparison.records import FILE, Record
 from censnet.data.tables.files import Tables
-from censnet.errors import RunError
+from censnet.errors import DataError, RunError
 from censnet.pipeline import train
 
 EPOCHS = {"training.epochs": 2, "model.hidden": 8}
@@ -128,3 +128,9 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path):
     (tmp_path / "other" / FILE).write_text('{"start": 7}')
     with pytest.raises(RunError, match="is not a comparison: start"):
         compare("karate", "node:faction", tmp_path / "other", if_exists="resume")
+
+
+def test_data_without_a_label_to_compare_on_say_so_before_a_training() -> None:
+    edges = pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 0], "amount": [1.0, 2.0, 3.0], "late": [1, 0, 0]})
+    with pytest.raises(DataError, match="no test row has a label of edge:late, expected some to compare on"):
+        compare(edges, "edge:late", seeds=1, settings={"training.epochs": 1, "model.hidden": 4})

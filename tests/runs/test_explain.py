@@ -9,7 +9,9 @@ import samples
 import torch
 
 import censnet
+from censnet.data.tables.files import Tables
 from censnet.errors import ArgumentError, CensNetError, DataError
+from censnet.explanation.probe import Probe, neighborhood
 from censnet.runs.draw import draw_explanation
 from censnet.runs.explain import PartNames, find_rows
 from censnet.runs.run import Run
@@ -58,6 +60,8 @@ def test_rows_are_named_by_the_user_s_ids(payments):
         payments.explain(data, "#0", target="tier")
     with pytest.raises(ArgumentError, match="expected one column of edge:fraud, edge:fee, node:tier"):
         payments.explain(data, "a5")
+    with pytest.raises(ArgumentError, match="level is 'graph', expected node or edge: of edge:fraud"):
+        payments.explain(data, "a5", level="graph")
     with pytest.raises(ArgumentError, match="rows and top"):
         payments.explain(data, target="tier")
 
@@ -114,3 +118,61 @@ def test_oriented_ensembles_and_ego_marks_are_explained_and_links_refused() -> N
     links = censnet.train("karate", "link", settings={"training.epochs": 2})
     with pytest.raises(CensNetError, match="links are not explained yet"):
         links.explain("karate", "4")
+
+
+@pytest.fixture(scope="module")
+def history() -> tuple[Run, Tables]:
+    """A run with causal layers, and its payments in the order of time."""
+    draw = np.random.default_rng(0)
+    edges = pd.DataFrame({"source": draw.integers(0, 20, 160), "target": draw.integers(0, 20, 160)})
+    edges["amount"], edges["time"] = draw.normal(size=160), np.sort(draw.integers(0, 100, 160)) * 3600
+    edges["sign"] = np.where(edges["target"] % 2 == 0, "good", "bad")
+    nodes = pd.DataFrame({"id": range(20), "size": draw.normal(size=20)})
+    data, settings = Tables(nodes, edges), {"training.epochs": 3, "model.hidden": 8, "data.time": "time"}
+    return censnet.train(data, "edge:sign", settings=settings), data
+
+
+@pytest.mark.slow
+def test_of_a_history_the_answer_is_without_an_earlier_event_and_later_ones_are_no_parts(history) -> None:
+    run, data = history
+    assert run.config.settings.model.causal
+    table = run.explain(data, [120])
+
+    def answer(kept: Tables, row: int) -> float:
+        dataset = run.read(kept)
+        found = run.outputs(dataset.graph, torch.device("cpu"), known=run.known_labels(dataset))[0]
+        return float(found.by_level["edge"][int(dataset.rows("edge")[row]), 0])
+
+    whole = answer(data, 119)
+    assert table["answer"].iloc[0] == pytest.approx(whole, abs=1e-4)
+    edges = table[table["kind"] == "edge"].dropna(subset="change")
+    assert (data.edges["time"][edges["part_row"].astype(int) - 1] <= data.edges["time"][119]).all()
+    assert edges["gate"].isna().all()
+    for _, part in edges.head(3).iterrows():
+        gone = int(part["part_row"]) - 1
+        kept = Tables(data.nodes, data.edges.drop(index=gone).reset_index(drop=True))
+        assert part["change"] == pytest.approx(whole - answer(kept, 119 - (gone < 119)), abs=1e-4)
+
+
+@pytest.mark.slow
+def test_of_a_history_known_labels_are_left_out_whole_and_gradients_add_up(history) -> None:
+    run, data = history
+    table = run.explain(data, [120])
+    columns = table[table["kind"] == "column"].set_index(["part", "where"])
+    labels = columns.loc[("edge: (known labels)", "around")]
+    bare = Tables(data.nodes, data.edges.drop(columns="sign"))
+    dataset = run.read(bare)
+    row = int(dataset.rows("edge")[119])
+    without = run.outputs(dataset.graph, torch.device("cpu"))[0].by_level["edge"][row, 0]
+    assert labels["answer"] - labels["change"] == pytest.approx(float(without), abs=1e-4)
+    assert np.isnan(labels["gradients"])
+    read = run.read(data)
+    graph = next(run.known_labels(read).graphs(run.inputs.add(read.graph), run.inputs))[0]
+    place = neighborhood(graph, "edge", row, run.models[0])
+    probe = Probe(run.models, place, "edge", lambda outputs: outputs[:, 0])
+    width = place.label_width
+    node, edge = place.baseline[0].expand_as(place.graph.nodes), place.baseline[1].expand_as(place.graph.edges)
+    edge = torch.cat([edge[:, :-width], place.graph.edges[:, -width:]], 1)
+    with torch.no_grad():
+        start = float(probe.of_features(node[None], edge[None])[0])
+    assert columns["gradients"].sum() == pytest.approx(probe.whole() - start, abs=0.02)

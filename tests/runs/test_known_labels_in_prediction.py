@@ -141,3 +141,34 @@ def test_many_graphs_have_no_known_labels_and_asking_for_them_is_refused_with_th
     with pytest.raises(SettingsError, match="known labels tell nothing, as there are many graphs, whose rows have no"):
         train(data, "edge:good", settings=quick(**LABELS))
     assert train(data, "edge:good", settings=quick(model__known_labels="auto")).inputs.levels == []
+
+
+def test_rows_without_known_labels_have_a_calibration_of_their_own(tmp_path) -> None:
+    """The model was trained to lean on labels: without them its answers and embeddings are others."""
+    settings = quick(**LABELS, training__learning_rate=0.02, data__fractions=(0.4, 0.4, 0.2))
+    run = load_run(train(trust(rows=1500), "edge:good", tmp_path / "run", settings=settings).path)
+    few = run.uncertainty.unlabeled
+    assert few is not None
+    assert run.uncertainty.label_share == pytest.approx(0.4, abs=0.01)
+    data = trust(rows=1500)
+    bare = run.predict(data.drop(columns="good"), coverage=0.9)
+    labels, sets = data["good"].astype(str), bare["good_set"].str.split(" | ", regex=False)
+    inside = np.array([label in each for label, each in zip(labels, sets, strict=True)])
+    assert min(inside[labels == name].mean() for name in ("True", "False")) > 0.85
+    marked = bare["unlike_training"].notna().mean()
+    assert marked < 0.06
+    run.uncertainty = run.uncertainty.model_copy(update={"unlabeled": None})
+    assert run.predict(data.drop(columns="good"))["unlike_training"].notna().mean() > 2 * marked
+    assert run.uncertainty.where_known(0.0) is run.uncertainty
+
+
+def test_a_threshold_is_chosen_for_rows_with_and_without_known_labels(run) -> None:
+    assert run.uncertainty.unlabeled is not None
+    run.decide(recall=0.9)
+    both = [one.of("edge", run.targets["edge"])[0].decision for one in (run.uncertainty, run.uncertainty.unlabeled)]
+    assert None not in both
+    share = run.uncertainty.label_share
+    assert run.uncertainty.where_known(0.6 * share) is run.uncertainty
+    assert run.uncertainty.where_known(0.4 * share) is run.uncertainty.unlabeled
+    run.decide()
+    assert run.uncertainty.unlabeled.of("edge", run.targets["edge"])[0].decision is None

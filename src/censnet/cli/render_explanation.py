@@ -26,7 +26,8 @@ def explanation_screen(found: Sequence[Explained], table: pd.DataFrame) -> Rende
         for kind, fidelity in one.fidelity.items():
             moved = f"{fidelity.change:.3g}, without {fidelity.count} at random by {fidelity.random:.3g}"
             share = f"less in {100 * fidelity.beats:.0f} % of draws"
-            head = f"  without the first {fidelity.count} {HEADS[kind]} of one sign the answer moves by"
+            first = f"{fidelity.count} {HEADS[kind]} of one sign" if fidelity.count > 1 else kind
+            head = f"  without the first {first} the answer moves by"
             parts.append(Text(f"{head} {moved} ({share})"))
     return Group(*parts)
 

@@ -94,11 +94,16 @@ def scores_screen(run: Run, scores: Scores) -> RenderableType:
 
 def _thresholds(run: Run) -> Iterable[RenderableType]:
     """The threshold of each target of two classes that has one of its own."""
+    few = run.uncertainty.where_known(0.0)
     for level, targets in run.targets.items():
-        for target, own in zip(targets, run.uncertainty.of(level, targets), strict=True):
+        both = run.uncertainty.of(level, targets), few.of(level, targets)
+        for target, own, other in zip(targets, *both, strict=True):
             if own.decision is not None:
                 rule = f"{own.decision.rule}, on validation rows"
-                yield Text(f"{target.column} is {target.classes[1]} from a probability of {own.threshold:.4g} ({rule})")
+                more = "" if few is run.uncertainty else f", of {other.threshold:.4g} where no labels are known"
+                yield Text(
+                    f"{target.column} is {target.classes[1]} from a probability of {own.threshold:.4g}{more} ({rule})"
+                )
 
 
 def _confusion_tables(run: Run, scores: Scores) -> Iterable[RenderableType]:

@@ -139,6 +139,7 @@ def _score(prepared: Prepared, predict: Predict) -> dict[str, Scores]:
             values = task_data.labels[level][:, number].numpy().astype(np.float64)
             rows = Rows(values, Split.of(np.where(np.isnan(values), -1, parts)))
             try:
+                _check_rows(target, rows)
                 found = predict(target, rows)
             except (Skipped, DataError) as error:
                 why.append(str(error))
@@ -150,6 +151,14 @@ def _score(prepared: Prepared, predict: Predict) -> dict[str, Scores]:
         raise Skipped(why[0] if why else "links are predicted, and trees predict columns")
     scores = score_split(replace(task_data, labels=labels), outputs)
     return {part: scores[part] for part in ("validation", "test") if part in scores}
+
+
+def _check_rows(target: Target, rows: Rows) -> None:
+    """Skip a target without labels to fit and to choose on, or to score."""
+    parts = {"training": rows.training.train, "validation": rows.training.validation, "test": rows.split.test}
+    missing = next((part for part, found in parts.items() if not len(found)), None)
+    if missing is not None:
+        raise Skipped(f"no {missing} row has a label of {target.column}")
 
 
 def as_outputs(target: Target, predictions: Array) -> Array:

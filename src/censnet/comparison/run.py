@@ -26,8 +26,9 @@ from censnet.comparison.records import (
 from censnet.comparison.skipped import NO_MOLECULES
 from censnet.comparison.summary import comparison_table, describe_comparison
 from censnet.console import show
+from censnet.data.splits.split_file import PARTS
 from censnet.data.tables.target_spec import as_texts
-from censnet.errors import ArgumentError, RunError
+from censnet.errors import ArgumentError, DataError, RunError
 from censnet.option_names import name_option
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.pipeline.train import IfExists, make_start
@@ -152,6 +153,7 @@ def compare(
             if all(stored.find(method.key, number) is not None for method in METHODS):
                 continue
             prepared = prepare(data, specs, preset, changes, number, strict=strict, overrides=overrides)
+            _check_test_rows(prepared)
             stored = _with_data(stored, prepared, number, folder)
             accelerator = make_accelerator(prepared.settings.training.precision, device)
             for method in METHODS:
@@ -167,6 +169,18 @@ def compare(
                 if folder is not None:
                     write_stored(folder, _with_results(stored))
         return Comparison(stored, folder)
+
+
+def _check_test_rows(prepared: Prepared) -> None:
+    """Raise where no test row has a label: there is nothing to compare on."""
+    task_data, test = prepared.task_data, PARTS.index("test")
+    labeled = [
+        bool((task_data.parts[level][:, 0] == test)[~labels.isnan().all(1)].any())
+        for level, labels in task_data.labels.items()
+    ]
+    if labeled and not any(labeled):
+        names = ", ".join(target.name for target in prepared.targets)
+        raise DataError(f"no test row has a label of {names}, expected some to compare on: give more labels")
 
 
 def _open(folder: Path, start: Start, if_exists: IfExists) -> Stored:

@@ -15,7 +15,8 @@ def integrated_gradients(probe: Probe, steps: int = STEPS) -> dict[str, Tensor]:
     """What each feature of each node and edge adds between the baseline and its value.
 
     The path is a straight line from the baseline, where every row has the mean columns, to the features as they are.
-    All attributions add up to the answer minus that at the baseline, up to the error of `steps` points.
+    All attributions add up to the answer minus that at the baseline, up to the error of `steps` points. The known
+    labels of a history, between which there is nothing, are on the whole path as they are.
 
     Args:
         probe: the row.
@@ -32,7 +33,10 @@ def integrated_gradients(probe: Probe, steps: int = STEPS) -> dict[str, Tensor]:
         ) from None
     graph, (node, edge) = probe.place.graph, probe.place.baseline
     inputs = graph.nodes[None], graph.edges[None]
-    baselines = node.expand_as(graph.nodes)[None], edge.expand_as(graph.edges)[None]
+    edges = edge.expand_as(graph.edges).clone()
+    if probe.place.label_width:
+        edges[:, -probe.place.label_width :] = graph.edges[:, -probe.place.label_width :]
+    baselines = node.expand_as(graph.nodes)[None], edges[None]
     for model in probe.models:
         model.eval()
     found = IntegratedGradients(probe.of_features).attribute(

@@ -170,8 +170,10 @@ def _column_parts(probe: Probe, columns: Sequence[Columns], answer: float, gradi
                 changes.append((column.side, rows, features))
                 named.append((index, where))
     without = probe.without_columns(changes)
-    return [
-        Part("column", index, where, answer - float(one), float("nan"),
-             float(gradients[side][rows[:, None], features].sum()))
-        for (index, where), (side, rows, features), one in zip(named, changes, without, strict=True)
-    ]  # fmt: skip
+    found = []
+    for (index, where), (side, rows, features), one in zip(named, changes, without, strict=True):
+        share = float(gradients[side][rows[:, None], features].sum())
+        if side == "edge" and int(features.min()) >= graph.edge_width - probe.place.label_width:
+            share = float("nan")  # they are known or not
+        found.append(Part("column", index, where, answer - float(one), float("nan"), share))
+    return found

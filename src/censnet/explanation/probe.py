@@ -32,7 +32,9 @@ class Neighborhood:
         graph: its nodes and edges, dense, with the degrees of the whole graph.
         nodes, edges: their positions in the whole graph.
         seed: the row that is explained, as a position in `graph`; 0 where it is the whole graph.
-        baseline: what a column is without information: the mean of each feature of nodes and of edges.
+        baseline: what a column is without information: the mean of each feature of nodes and of edges; of oriented
+            features 0, and of the known labels of a history, which are known or not, none.
+        label_width: how many features of edges, the last ones, are the known labels of a history.
     """
 
     graph: Graph
@@ -40,6 +42,7 @@ class Neighborhood:
     edges: Tensor
     seed: int
     baseline: tuple[Tensor, Tensor]
+    label_width: int = 0
 
 
 def neighborhood(graph: Graph | GraphSet, level: str, row: int, model: Model) -> Neighborhood:
@@ -56,6 +59,9 @@ def neighborhood(graph: Graph | GraphSet, level: str, row: int, model: Model) ->
         baseline = baseline[0], graph.edges.new_zeros(graph.edge_width)
     if graph.odd_width:
         baseline[1][-graph.odd_width :] = 0
+    if getattr(model.encoder, "reads_times", False):
+        assert isinstance(graph, Graph)
+        return _past(graph, level, row, model, baseline)
     if model.ego_hops:
         whole = graph if isinstance(graph, Graph) else graph.whole
         found = ego_graphs(whole, torch.tensor([row]), model.ego_hops)
@@ -80,6 +86,24 @@ def neighborhood(graph: Graph | GraphSet, level: str, row: int, model: Model) ->
     hops: list[int | None] = [None] * model.receptive_field
     sub = sample_neighbors(graph, torch.tensor([row]), "edge" if level == "edge" else "node", hops)
     return Neighborhood(_dense(sub.graph), sub.nodes, sub.edges, int(sub.seeds[0]), baseline)
+
+
+def _past(graph: Graph, level: str, row: int, model: Model, baseline: tuple[Tensor, Tensor]) -> Neighborhood:
+    """The edges that a causal model reads: those up to the time of an edge, and for a node all of them.
+
+    Beside a hop for each layer there is one for the counts that states start from, and one for triads.
+    """
+    assert graph.times is not None
+    labels = int(getattr(model.encoder, "label_width", 0))
+    if labels:
+        baseline[1][-labels:] = 0
+    rows = torch.arange(graph.num_edges)
+    if level == "edge":
+        rows = (graph.times <= graph.times[row]).nonzero().squeeze(1)
+        row = int(torch.searchsorted(rows, row))
+    hops = [None] * (len(model.encoder.layer_order) + 2)
+    sub = sample_neighbors(graph.with_edges(rows), torch.tensor([row]), "edge" if level == "edge" else "node", hops)
+    return Neighborhood(_dense(sub.graph), sub.nodes, rows[sub.edges], int(sub.seeds[0]), baseline, labels)
 
 
 @dataclass(eq=False)
@@ -219,11 +243,13 @@ def tile(graph: Graph, copies: int, keep: Tensor | None = None) -> Graph:
         **({"is_loop": None} if old.is_loop is None else {}),
     )
     features = graph.nodes.repeat(copies, 1), graph.edges.repeat(copies, 1)[mask]
-    return Graph.from_incidence(*features, incidence, own, graph.directed, graph.odd_width)
+    times = None if graph.times is None else graph.times.repeat(copies)[mask]
+    return Graph.from_incidence(*features, incidence, own, graph.directed, graph.odd_width, times)
 
 
 def _with_features(graph: Graph, nodes: Tensor, edges: Tensor) -> Graph:
-    return Graph.from_incidence(nodes, edges, graph.incidence, graph.graph_features, graph.directed, graph.odd_width)
+    about = graph.graph_features, graph.directed, graph.odd_width, graph.times
+    return Graph.from_incidence(nodes, edges, graph.incidence, *about)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.data.dataset import fingerprint, row_digests, spell_digests
+from censnet.data.dataset import Dataset, fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, part_rows
 from censnet.levels import Level
@@ -27,6 +27,7 @@ from censnet.tasks.decision import Rule
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.evaluator import mean_over_levels
 from censnet.training.history import history_table
+from censnet.training.task_data import TaskData
 from censnet.training.trainer import FitResult
 
 logger = logging.getLogger(__name__)
@@ -91,12 +92,15 @@ def make_run(
     run = Run(config, data.schema, models, {}, history_table(rows, monitor), split_table(prepared))
     watch, known = keep_embedded(data), run.known_training_labels(data, task_data)
     outputs = run.outputs(task_data.graph, device, known=known, watch=watch)
+    hidden = None
     if config.shows_labels and not run.inputs.causal:
-        outputs = _with_or_without_labels(run, prepared, outputs, monitor, device)
+        outputs, hidden = _with_or_without_labels(run, prepared, outputs, monitor, device)
     held_out = None if links is None else score_held_out(models, outputs, links)
     embedded = outputs[0].watched
     novelty = fit_novelty(data, embedded, task_data)
     run.uncertainty = Uncertainty.fit(task_data, outputs, held_out).model_copy(update={"novelty": novelty})
+    if hidden is not None and known is not None:
+        run.uncertainty = _add_unlabeled(run, data, task_data, hidden)
     training = prepared.settings.training
     rule = Rule.of(dict(training.cost.items()), training.recall)
     if rule is not None:
@@ -122,10 +126,10 @@ def make_run(
 
 def _with_or_without_labels(
     run: Run, prepared: Prepared, shown: list[Outputs], monitor: str, device: torch.device
-) -> list[Outputs]:
+) -> tuple[list[Outputs], list[Outputs] | None]:
     """The outputs that do better on validation: those that are shown the known labels of other rows, or others.
 
-    The decision is stored in the configuration of the run.
+    The decision is stored in the configuration of the run. Where labels are shown, the others are the second result.
     """
     task_data = prepared.task_data
     hidden = run.outputs(task_data.graph, device, watch=keep_embedded(prepared.data))
@@ -133,12 +137,21 @@ def _with_or_without_labels(
     values = [(mean_over_levels(each, monitor), mean_over_levels(each, "loss")) for each in scores]
     (value, loss), (other, other_loss) = values
     if value is None or loss is None or other is None or other_loss is None:
-        return shown
+        return shown, hidden
     better = ValidationScore(other, other_loss).is_better(monitor, ValidationScore(value, loss))
     said = f"validation {monitor} is {value:.4g} with the known labels of other rows as inputs, {other:.4g} without"
     logger.info("%s: predictions are %s", said, "not shown any" if better else "shown those that are known")
     run.config = run.config.model_copy(update={"shows_labels": not better})
-    return hidden if better else shown
+    return (hidden, None) if better else (shown, hidden)
+
+
+def _add_unlabeled(run: Run, data: Dataset, task_data: TaskData, hidden: Sequence[Outputs]) -> Uncertainty:
+    """With what validation rows say of predictions that are shown no known labels: those of most new data."""
+    novelty = fit_novelty(data, hidden[0].watched, task_data)
+    own = Uncertainty.fit(task_data, hidden).model_copy(update={"novelty": novelty, "link": run.uncertainty.link})
+    known = torch.cat([task_data.known_for("validation", level) for level in run.inputs.levels])
+    share = float(known.double().mean())
+    return run.uncertainty.model_copy(update={"unlabeled": own, "label_share": share})
 
 
 def split_table(prepared: Prepared) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from censnet.report.figures import worst_rows
 from censnet.report.intervals import part_with_intervals
 from censnet.report.rows import PARTS, TargetRows, read_links, read_rows
 from censnet.runs.run import Run
+from censnet.runs.uncertainty import Uncertainty
 
 logger = logging.getLogger(__name__)
 Scores = Mapping[str, Mapping[str, Mapping[str, float]]]  # part -> level -> metric -> value
@@ -89,7 +90,9 @@ def gather(run: Run, data: object, strict: bool, device: torch.device, progress:
         strict, device, progress: as in `Run.evaluate`.
     """
     own: dict[str, list[TargetRows]] = {
-        level: _rows_of(run, level, run.predictions[level]) for level in Level if level in run.predictions
+        level: _rows_of(run, run.uncertainty, level, run.predictions[level])
+        for level in Level
+        if level in run.predictions
     }
     name = run.config.data
     if data is None:
@@ -99,7 +102,8 @@ def gather(run: Run, data: object, strict: bool, device: torch.device, progress:
     if fingerprint(dataset.graph) == run.config.fingerprint:
         return Content(run, run.predictions, own, run.metrics, dataset, name)
     frames = _predict(run, dataset, device, progress)
-    rows = {level: _rows_of(run, level, frame) for level, frame in frames.items()}
+    sure = run.uncertainty.where_known(0.0)
+    rows = {level: _rows_of(run, sure, level, frame) for level, frame in frames.items()}
     scores = dict(run.metrics)
     try:
         scores |= run.evaluate(dataset, device=str(device), progress=progress)
@@ -108,9 +112,9 @@ def gather(run: Run, data: object, strict: bool, device: torch.device, progress:
     return Content(run, frames, rows, scores, dataset, dataset.name, is_other=True)
 
 
-def _rows_of(run: Run, level: str, frame: pd.DataFrame) -> list[TargetRows]:
+def _rows_of(run: Run, sure: Uncertainty, level: str, frame: pd.DataFrame) -> list[TargetRows]:
     targets = run.targets.get(level, [])
-    return [read_links(frame)] if level == Level.LINK else read_rows(frame, targets, run.uncertainty.of(level, targets))
+    return [read_links(frame)] if level == Level.LINK else read_rows(frame, targets, sure.of(level, targets))
 
 
 def _training_data(run: Run) -> tuple[Dataset | None, str]:
@@ -134,9 +138,10 @@ def _predict(run: Run, dataset: Dataset, device: torch.device, progress: bool) -
     """
     if not run.targets:
         return {}
-    outputs, found = run.outputs(dataset.graph, device, progress), {}
+    sure = run.uncertainty.where_known(0.0)
+    outputs, found = run.outputs(dataset.graph, device, progress, watch=sure.watch), {}
     for level, targets in run.targets.items():
-        frame = run.table(dataset, level, outputs, "ids")
+        frame = run.table(dataset, level, outputs, "ids", uncertainty=sure)
         frame.insert(len(dataset.id_columns(level)), "split", "all")
         table = dataset.tables.frames()[Level(level).table]
         for target in targets:

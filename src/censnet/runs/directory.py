@@ -294,7 +294,9 @@ def read_config(path: str | os.PathLike[str]) -> RunConfig:
         if (path / CHECKPOINT).is_dir():
             goes_on, closes = resume_option(path), resume_option(path, finish=True)
             raise RunError(f"{path} is not finished: {goes_on} goes on with it, {closes} closes it")
-        raise RunError(f"{path} has no {CONFIG}, expected a run directory that censnet train wrote")
+        first = next((seed for seed in sorted(path.glob("seed-*")) if (seed / CONFIG).is_file()), None)
+        hint = "" if first is None else f": it holds replicates, of which {first.name} is one"
+        raise RunError(f"{path} has no {CONFIG}, expected a run directory that censnet train wrote{hint}")
     return _read_config(path)
 
 

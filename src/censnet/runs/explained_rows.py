@@ -11,7 +11,7 @@ from torch import Tensor
 
 from censnet.console import counting
 from censnet.data.dataset import Dataset
-from censnet.errors import DataError, RunError
+from censnet.errors import DataError
 from censnet.explanation.answers import answer_of, losses
 from censnet.explanation.parts import MOST, count_copies, explain_parts, fidelity
 from censnet.explanation.probe import Probe, neighborhood
@@ -64,8 +64,6 @@ def explain_rows(
 ) -> list[Explained]:
     """Explain rows of one target. The arguments are those of `Predictor.explain_rows`."""
     end = None if seconds is None else time.monotonic() + seconds
-    if any(getattr(model.encoder, "reads_times", False) for model in run.models):
-        raise RunError("the model reads edges in the order of time: such models are not explained yet")
     level, known = str(target.level), run.known_labels(dataset)
     if rows is not None:
         asked = [rows] if isinstance(rows, str | int) else rows
@@ -142,7 +140,8 @@ def _top_rows(
     level = str(target.level)
     mine = run.targets[level]
     members = run.outputs(dataset.graph, torch.device("cpu"), known=known)
-    outputs = run.uncertainty.combine(level, mine, [dense(one.by_level[level]) for one in members])
+    sure = run.uncertainty.where_known(0.0 if known is None else known.share)
+    outputs = sure.combine(level, mine, [dense(one.by_level[level]) for one in members])
     own = dense(outputs)[:, output_slices(mine)[[one.column for one in mine].index(target.column)]]
     if by == "score":
         value = own[:, 0] if own.shape[1] == 1 else own.softmax(1).amax(1)

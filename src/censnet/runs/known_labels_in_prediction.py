@@ -46,6 +46,12 @@ class KnownLabels:
         """The number of forward passes."""
         return max((len(shows) for shows in self.shows.values()), default=1)
 
+    @property
+    def share(self) -> float:
+        """The share of rows that have a label."""
+        known = sum(int((~labels.isnan().all(1)).sum()) for labels in self.labels.values())
+        return known / max(1, sum(len(labels) for labels in self.labels.values()))
+
     def graphs(self, graph: Graph, inputs: ModelInputs) -> Iterator[tuple[Graph, dict[str, Tensor]]]:
         """For each pass, the graph with the labels that are shown, and level -> the rows that it predicts."""
         for number in range(self.num_passes):

@@ -125,11 +125,12 @@ class Predictor:
             return self.table(dataset, level, outputs, keep, coverage)
         dataset = self.read(data, strict=strict)
         known = self.known_labels(dataset) if known_labels else None
-        outputs = self.outputs(dataset.graph, where, progress, known, self.uncertainty.watch)
+        sure = self.uncertainty.where_known(0.0 if known is None else known.share)
+        outputs = self.outputs(dataset.graph, where, progress, known, sure.watch)
         if level == "link":
             certain = self.uncertainty.calibrate_links
             return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress, certain)
-        return self.table(dataset, level, outputs, keep, coverage)
+        return self.table(dataset, level, outputs, keep, coverage, sure)
 
     def embed(
         self, data: object, *, strict: bool = False, device: str | None = None, progress: bool = False
@@ -217,6 +218,8 @@ class Predictor:
         if not self.config.targets:
             raise ArgumentError("the run predicts links, expected a column: links are not explained yet")
         names = ", ".join(one.name for one in self.config.targets)
+        if word is not None and word not in self.targets:
+            raise ArgumentError(f"level is {quote(level)}, expected {' or '.join(self.targets)}: of {names}")
         raise ArgumentError(f"target is {quote(column)}, expected one column of {names}: this run predicts each")
 
     # -- pieces that training uses too --------------------------------------------------------------------------------
@@ -320,11 +323,20 @@ class Predictor:
         return known
 
     def table(
-        self, dataset: Dataset, level: str, outputs: Sequence[Outputs], keep: Keep, coverage: float | None = None
+        self,
+        dataset: Dataset,
+        level: str,
+        outputs: Sequence[Outputs],
+        keep: Keep,
+        coverage: float | None = None,
+        uncertainty: Uncertainty | None = None,
     ) -> pd.DataFrame:
-        """Outputs as predictions in the user's labels and units, behind the user's columns."""
-        targets = self.targets[level]
-        sure = self.uncertainty.of(level, targets)
+        """Outputs as predictions in the user's labels and units, behind the user's columns.
+
+        By an `uncertainty` other than that of the run, where the outputs are shown other labels.
+        """
+        targets, certain = self.targets[level], uncertainty or self.uncertainty
+        sure = certain.of(level, targets)
         taken = set(dataset.tables.frames()[Level(level).table].columns) | {"error", "split"}
         members = [member.by_level[level] for member in outputs]
         raw = [member.unclipped[level] for member in outputs if level in member.unclipped]
@@ -340,7 +352,7 @@ class Predictor:
             stacked = torch.stack([dense(rows) for rows in members])
             values = prediction_rows(targets, stacked, taken, clipped, sure, coverage)
         check_finite(values)
-        unlike = self._describe_unlike(dataset, level, outputs, taken | set(values.columns))
+        unlike = _describe_unlike(certain, dataset, level, outputs, taken | set(values.columns))
         values = values.assign(**unlike)
         found, flipped = dataset.results(level, values, keep), dataset.is_flipped if level == "edge" else None
         if flipped is None or not any(target.kind == "oriented" for target in targets):
@@ -348,15 +360,6 @@ class Predictor:
         opposite = [_negate_oriented(targets, rows) for rows in (members, raw)]
         values = prediction_rows(targets, opposite[0], taken, opposite[1] if raw else None, sure, coverage)
         return found.mask(pd.Series(flipped), dataset.results(level, values.assign(**unlike), keep))
-
-    def _describe_unlike(
-        self, dataset: Dataset, level: str, outputs: Sequence[Outputs], taken: Collection[str]
-    ) -> dict[str, Array]:
-        """The column that says why a row is unlike training rows, by a name that is not taken."""
-        novelty = self.uncertainty.novelty.get(Level(level))
-        if novelty is None:
-            return {}
-        return {free_name(UNLIKE, taken): novelty.describe(dataset, level, outputs[0].watched.get(level))}
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -402,6 +405,16 @@ def _infer(
     links = None if found.link_inputs is None else found.link_inputs.to("cpu")
     rows = {level: torch.cat(batches) for level, batches in parts.items()}
     return Outputs(_on_cpu(found.by_level), links, _on_cpu(found.unclipped), rows)
+
+
+def _describe_unlike(
+    uncertainty: Uncertainty, dataset: Dataset, level: str, outputs: Sequence[Outputs], taken: Collection[str]
+) -> dict[str, Array]:
+    """The column that says why a row is unlike training rows, by a name that is not taken."""
+    novelty = uncertainty.novelty.get(Level(level))
+    if novelty is None:
+        return {}
+    return {free_name(UNLIKE, taken): novelty.describe(dataset, level, outputs[0].watched.get(level))}
 
 
 def _first_edges(outputs: Outputs, count: int) -> Outputs:

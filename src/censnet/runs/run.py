@@ -333,6 +333,7 @@ def score_other_data(
         device, progress, coverage: as in `Run.evaluate`.
     """
     config, scores, fresh = run.config, Scores(), Scores()
+    uncertainty = run.uncertainty.where_known(0.0)
     if config.targets:
         outputs = run.outputs(dataset.graph, device, progress)
         for level, targets in run.targets.items():
@@ -341,13 +342,13 @@ def score_other_data(
             pairs = list(zip(targets, columns, strict=True))
             labels = row_labels(targets, [target.encode(column) for target, column in pairs], *shape)
             censoring = row_censoring([target.encode_censoring(column) for target, column in pairs], *shape)
-            predicted = run.uncertainty.combine(level, targets, [member.by_level[level] for member in outputs])
+            predicted = uncertainty.combine(level, targets, [member.by_level[level] for member in outputs])
             labeled = ~labels.isnan().all(1)
             exact = ~labels.isnan() if censoring is None else ~labels.isnan() & (censoring == 0)
             if not bool(labeled.any()):
                 raise DataError(f"no {level} has a label that the run knows, expected some to score")
             rows = labeled.nonzero().squeeze(1)
-            sure = partial(run.uncertainty.score, level, targets, outputs, labels, exact, coverage=coverage)
+            sure = partial(uncertainty.score, level, targets, outputs, labels, exact, coverage=coverage)
             scores[level] = merge_scores(score_rows(targets, predicted, labels, rows, censoring), sure(rows))
             known = known_rows(splits, dataset, level)
             if known is not None:

@@ -23,6 +23,7 @@ from censnet.tasks.decision import Rule
 from censnet.tasks.predictions import summarize
 from censnet.tasks.targets import Target, output_slices
 from censnet.tasks.uncertainty import Rows, TargetUncertainty, calibrate
+from censnet.text import count
 from censnet.training.ensemble import average, combine
 from censnet.training.task_data import TaskData
 
@@ -35,6 +36,9 @@ class Uncertainty(BaseModel):
         levels: level -> of each of its targets.
         link: the calibration of link probabilities, among as many pairs with a link as without.
         novelty: level -> what training rows are like.
+        label_share: the share of rows whose known labels validation rows were shown.
+        unlabeled: the same for rows that are shown no known labels, of a model that reads them. Without them it embeds
+            rows elsewhere and answers differently, so one calibration does not serve both.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,6 +47,16 @@ class Uncertainty(BaseModel):
     levels: dict[Level, list[TargetUncertainty]] = Field(default_factory=dict)
     link: ClassCalibration | None = None
     novelty: dict[Level, LevelNovelty] = Field(default_factory=dict)
+    label_share: float = Field(0.0, ge=0, le=1)
+    unlabeled: Uncertainty | None = None
+
+    def where_known(self, share: float) -> Uncertainty:
+        """That of the validation rows which were shown about as many known labels: those of training, or none.
+
+        Args:
+            share: of the rows, how many have a label that is shown.
+        """
+        return self if self.unlabeled is None or share > self.label_share / 2 else self.unlabeled
 
     def watch(self, level: str, embedded: Tensor) -> Tensor:
         """The distance of embedded rows from training rows. (n, channels) -> (n, 1)"""
@@ -148,7 +162,8 @@ class Uncertainty(BaseModel):
             ]
             for level, mine in targets.items()
         }
-        return self.model_copy(update={"levels": levels})
+        unlabeled = None if self.unlabeled is None else self.unlabeled.decide(targets, rule)
+        return self.model_copy(update={"levels": levels, "unlabeled": unlabeled})
 
 
 def merge_scores(scores: dict[str, float], more: dict[str, float]) -> dict[str, float]:
@@ -192,7 +207,7 @@ def check_coverage(coverage: float, uncertainty: Uncertainty, level: str, target
         rows = 0 if own.conformal is None else sum(own.conformal.rows)
         if own.conformal is None or own.conformal.limit < coverage:
             raise RunError(
-                f"{target.name} has labels in {rows:,} validation rows, expected at least "
+                f"{target.name} has labels in {count(rows, 'validation row')}, expected at least "
                 f"{least_rows(coverage):,} for a coverage of {coverage:g}: ask for less, or train with more of them"
             )
 

@@ -43,7 +43,7 @@ def describe(served: ServedRun) -> dict[str, Any]:
         "tables": tables,
         "members": len(run.models),
         "coverages": [coverage for coverage in COVERAGES if _covers(run, coverage)],
-        "explains": bool(run.config.targets) and not getattr(run.models[0].encoder, "reads_times", False),
+        "explains": bool(run.config.targets),
         "example": example(served.name, schema),
     }
 
