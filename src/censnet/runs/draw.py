@@ -140,8 +140,8 @@ def _draw_neighborhood(one: Explained, names: PartNames, path: Path, suffixes: S
 
 def _centers(one: Explained) -> list[int]:
     """The nodes of the row: itself, or its ends."""
-    if one.level == "node":
-        return [one.place.seed]
+    if one.level in ("node", "link"):
+        return list(dict.fromkeys(one.place.centers))
     return [] if one.level == "graph" else list(dict.fromkeys(one.place.graph.ends[:, one.place.seed].tolist()))
 
 
