@@ -27,7 +27,9 @@ def explain(
     data: DataOrSmiles,
     row: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="A row by its id, such as a7, or a7,a12 for an edge or link; #3 is row 3; repeatable."),
+        typer.Option(
+            metavar="ID", help="A row by its id, such as a7, or a7,a12 for an edge or link; #3 is row 3; repeatable."
+        ),
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, help="The N rows of the highest score, or loss.")] = None,
     by: Annotated[Order, typer.Option(help="Order of --top: the score, or the loss.")] = Order.score,
