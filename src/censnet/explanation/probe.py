@@ -163,6 +163,11 @@ class Probe:
         return max(1, BATCH_ROWS // (graph.num_nodes + graph.num_edges + 1))
 
     @property
+    def is_slow(self) -> bool:
+        """Whether an answer takes far more than a pass over some hops: a diffusion, or a whole past."""
+        return self.has_diffusion or any(getattr(model.encoder, "reads_times", False) for model in self.models)
+
+    @property
     def has_diffusion(self) -> bool:
         """Whether a link is scored by a diffusion embedding of the whole graph."""
         return self.level == "link" and any(map(_diffusion_steps, self.models))

@@ -173,6 +173,7 @@ def _layout(ends: Array, centers: list[int], shown: list[int]) -> dict[int, tupl
         pull = pull * np.linalg.norm(pull, axis=1, keepdims=True) / best
         np.add.at(force, pairs[:, 0], -pull)
         np.add.at(force, pairs[:, 1], pull)
+        force -= 1.5 * where  # so that what has no edge here stays near
         length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)
         move = force / length * np.minimum(length, 0.1 * (1 - step / 150))
         move[fixed] = 0

@@ -12,8 +12,6 @@ from censnet.errors import ArgumentError, DataError, quote
 from censnet.nn.model import Model, Outputs
 from censnet.runs.links import link_table, node_names, number_pairs, one_graph
 
-MOST_WITH_DIFFUSION = 50  # edges, and nodes, that are left out one by one where each takes a diffusion of the graph
-
 
 def find_pairs(dataset: Dataset, asked: Sequence[str | int]) -> list[tuple[int, int]]:
     """The pairs of nodes that a user names: by two ids joined by a comma, or as `#3`, or 3, for the third edge."""

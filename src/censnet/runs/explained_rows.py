@@ -21,7 +21,7 @@ from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.runs.explain import Explained, PartNames, find_rows, row_names
-from censnet.runs.explained_links import MOST_WITH_DIFFUSION, find_pairs, likeliest_pairs, pair_name
+from censnet.runs.explained_links import find_pairs, likeliest_pairs, pair_name
 from censnet.runs.known_labels_in_prediction import KnownLabels
 from censnet.runs.links import one_graph
 from censnet.runs.uncertainty import Uncertainty
@@ -30,6 +30,7 @@ from censnet.tasks.targets import Target, output_slices
 from censnet.training.task_data import row_labels
 
 Order = Literal["score", "loss"]
+MOST_IF_SLOW = 50  # edges, and nodes, that are left out where each takes a diffusion of the graph or its whole past
 
 
 class Explainable(Protocol):
@@ -87,7 +88,6 @@ def explain_rows(
                 graph = passes.graph_for(level, -1)
                 assert isinstance(graph, Graph)
                 probe = Probe(models, pair_neighborhood(graph, *one, models[0]), level, lambda scores: scores[:, 0])
-                most = min(most, MOST_WITH_DIFFUSION) if probe.has_diffusion else most
             else:
                 row, name, number = one, names[one], int(dataset.rows(level)[one])
                 place = neighborhood(passes.graph_for(level, number), level, number, models[0])
@@ -95,6 +95,8 @@ def explain_rows(
                 mine = dict(zip([each.column for each in run.targets[level]], slices, strict=True))
                 chosen_class = _predicted_class(models, place.graph, place.seed, level, target, mine[target.column])
                 probe = Probe(models, place, level, answer_of(target, mine[target.column], chosen_class))
+            if probe.is_slow:
+                most = min(most, MOST_IF_SLOW)
             if end is not None and time.monotonic() + _seconds_of(probe) * count_copies(probe, columns, most) > end:
                 tick(1)
                 continue
