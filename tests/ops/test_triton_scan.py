@@ -114,6 +114,27 @@ def test_long_lists_have_totals_of_totals(length: int) -> None:
     check(torch.float64, 8, reads, 2)
 
 
+@pytest.mark.parametrize("decays", [False, True])
+def test_inner_and_last_chunks_advance_in_one_launch(decays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(scan.CHUNK, DEVICE, 4)
+    monkeypatch.delitem(scan.BLOCK, DEVICE, raising=False)  # as on a GPU
+    lengths = [3, 150, 0, 4, 8, 21, 1]
+    values, times = numbers(sum(lengths), 4, seed=6), torch.arange(sum(lengths)).double() / 8
+    rate = torch.tensor([0.3, 2.0]).double() if decays else torch.zeros(2).double()
+    wanted = []
+    for some, when in zip(values.split(lengths), times.split(lengths), strict=True):
+        past = (when.unsqueeze(1) - when).unsqueeze(2)
+        decay = torch.where(past >= 0, torch.exp(-rate.repeat_interleave(2) * past), 0)
+        wanted.append((decay * some).sum(1))
+    plan = ScanPlan(torch.tensor(lengths, device=DEVICE))
+    assert len(plan.blocks) == 1
+    assert plan.blocks[0].inner == 37 + 1 + 5
+    assert plan.outer is not None
+    assert plan.outer.outer is not None
+    about = (times.to(DEVICE), rate.to(DEVICE)) if decays else ()
+    torch.testing.assert_close(plan.scan(values.to(DEVICE), *about).cpu(), torch.cat(wanted))
+
+
 def test_decayed_past_is_the_matrix_of_the_textbook() -> None:
     history = hub_history(300, DEVICE)
     start, times = history.incidence.ends[0], history.times

@@ -4,7 +4,8 @@
     y_k = a_k (y_{k-1} + (t_k - t_{k-1}) x_{k-1})        the moment: the same sum, each entry times its age
 
 A list is cut into chunks of `CHUNK` entries from its own start. Many chunks advance together, one entry a step. A chunk
-that follows another one starts from what was before it, which a scan of the totals of chunks gives. Each list is thus
+that follows another one starts from what was before it, which a scan of the totals of inner chunks, those that others
+follow, gives. Each list is thus
 added up in an order of its own: no bit of it depends on another list, or on entries that come later. Sums are kept in
 float64, on a CPU in blocks of chunks that stay in its cache, on a GPU in registers (`triton_scan.py`).
 """
@@ -21,7 +22,7 @@ from censnet.ops import triton, triton_scan
 from censnet.ops.segments import offsets, ranges, take_rows
 
 CHUNK = {"cpu": 64, "cuda": 128}  # entries; a GPU would rather have fewer totals
-BLOCK = {"cpu": 1 << 14}  # entries that are added up together; elsewhere all
+BLOCK = {"cpu": 1 << 14}  # entries that are added up together; elsewhere all, since a launch costs more than they do
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +52,15 @@ class _Block:
         base: where each step begins, and the last one ends.
         steps: the same on the device.
         size: entries of each chunk, the longest first.
-        is_inner: whether all of these chunks are followed by others, which start from their totals.
+        inner: the first so many chunks are followed by others, which start from their totals; where blocks are cut, all
+            of a block or none.
         before: of each chunk, the packed row of the total before it in the plan of the totals, or -1.
     """
 
     base: list[int]
     steps: Tensor
     size: Tensor
-    is_inner: bool
+    inner: int
     before: Tensor | None
 
     @property
@@ -102,10 +104,10 @@ class ScanPlan:
         self, start: Tensor, size: Tensor, order: Tensor, num_inner: int, before: Tensor | None
     ) -> list[_Block]:
         """Number the packed rows and cut the chunks, in this order, into blocks."""
-        each, ordered, most = self.chunk, size[order], BLOCK.get(size.device.type, max(1, int(size.sum())))
+        each, ordered, most = self.chunk, size[order], BLOCK.get(size.device.type)
         earlier = ordered.cumsum(0) - ordered
-        part = earlier // most
-        if num_inner:
+        part = torch.zeros_like(earlier) if most is None else earlier // most
+        if num_inner and most is not None:
             part[num_inner:] = (earlier[num_inner:] - num_inner * each) // most + (num_inner * each // most + 1)
         _, part, chunks = torch.unique_consecutive(part, return_inverse=True, return_counts=True)
         sizes = torch.bincount(part * (each + 1) + ordered, minlength=len(chunks) * (each + 1))
@@ -125,7 +127,7 @@ class ScanPlan:
             steps = [row for row, more in zip(steps, [*steps[1:], -1], strict=True) if row != more]
             mine = None if before is None else before[low:high]
             device = torch.tensor(steps, device=size.device)
-            found.append(_Block(steps, device, ordered[low:high], low < num_inner, mine))
+            found.append(_Block(steps, device, ordered[low:high], max(0, min(high, num_inner) - low), mine))
         return found
 
     def __len__(self) -> int:
@@ -161,29 +163,33 @@ class ScanPlan:
             moment: whether moments are computed.
             dtype: of the result.
         """
-        return self._sums([values.contiguous()], source, decay, 1 + moment, dtype)
+        found = self._sums([values.contiguous()], source, decay, 1 + moment, dtype)
+        for one in found:
+            one[len(self) :] = 0
+        return found
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _sums(
         self, tables: list[Tensor], source: Tensor, decay: Decay | None, parts: int, dtype: torch.dtype
     ) -> list[Tensor]:
-        """Here and below, lists have a tensor of the sums, and one of the moments if there are two parts."""
+        """Here and below, lists have a tensor of the sums, and one of the moments if there are two parts.
+
+        The last row of each is left as it is: totals are read where there are some.
+        """
         width = tables[0].shape[1]
         carry = None
         if self.outer is not None:
             totals = [tables[0].new_empty(len(self.ends), width, dtype=torch.float64) for _ in range(parts)]
             at = 0
             for block in self.blocks:
-                if block.is_inner:
-                    some = [total[at : at + len(block.size)] for total in totals]
+                if block.inner:
+                    some = [total[at : at + block.inner] for total in totals]
                     self._advance(block, tables, source, decay, None, [], some)
-                    at += len(block.size)
+                    at += block.inner
             of_totals = None if decay is None else decay.of_totals
             carry = self.outer._sums(totals, self.outer.entry, of_totals, parts, torch.float64)
         found = [tables[0].new_empty(len(self) + 1, width, dtype=dtype) for _ in range(parts)]
-        for one in found:
-            one[len(self) :] = 0
         for block in self.blocks:
             self._advance(block, tables, source, decay, carry, found, [])
         return found
@@ -202,7 +208,8 @@ class ScanPlan:
         before = block.before if carry is not None else None
         if triton.is_available(tables[0]):
             times = (None, None, None) if decay is None else (decay.gaps[0], decay.age, decay.rate)
-            triton_scan.scan_chunks(block.steps, block.size, tables, source, times, before, carry or [], out, totals)
+            size = block.size[: block.inner] if totals else block.size
+            triton_scan.scan_chunks(block.steps, size, tables, source, times, before, carry or [], out, totals)
             return
         x = _load(block.rows, tables, source, decay, len(out) + len(totals))
         gap = None if decay is None else decay.gaps[0][block.rows]

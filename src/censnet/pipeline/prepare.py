@@ -193,11 +193,12 @@ def prepare_typed(
         columns.setdefault(item.level, []).append(item.column)
     if Level.GRAPH in columns and not isinstance(data.graph, GraphSet):
         raise DataError("the data are one graph, expected many (a column graph, or SMILES) for a graph target")
-    splits = split_rows(data, columns, settings.data, settings.seed)
     ordered = has_ordered_links(settings.model, data.graph.directed)
     links = split_links(data, settings.data, settings.seed, ordered) if link else None
-    if links is not None and Level.EDGE in splits:
-        splits[Level.EDGE] = _without(splits[Level.EDGE], hidden_rows(links, data.rows("edge")))
+    hidden = None if links is None else hidden_rows(links, data.rows("edge"))
+    splits = split_rows(data, columns, settings.data, settings.seed, None if hidden is None else hidden.numpy())
+    if hidden is not None and Level.EDGE in splits:
+        splits[Level.EDGE] = _without(splits[Level.EDGE], hidden)
     for level, split in splits.items():
         if len(split.train) == 0:
             raise DataError(f"no {level} row with a label is for training, expected some: see data.split")

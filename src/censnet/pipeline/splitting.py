@@ -30,7 +30,11 @@ from censnet.text import count
 
 
 def split_rows(
-    data: TypedData, columns: Mapping[str, Sequence[str]], settings: DataSettings, seed: int
+    data: TypedData,
+    columns: Mapping[str, Sequence[str]],
+    settings: DataSettings,
+    seed: int,
+    hidden: BoolArray | None = None,
 ) -> dict[str, Split]:
     """For each level that has targets, the parts of its INPUT rows, each with where it came from.
 
@@ -42,6 +46,7 @@ def split_rows(
         columns: level -> the columns of its targets.
         settings: how to split.
         seed: of the split, unless the settings have one.
+        hidden: a mask of the rows of edges that no split by time may use.
     """
     seed = seed if settings.split_seed is None else settings.split_seed
     if settings.split == "file":
@@ -52,6 +57,8 @@ def split_rows(
     for level, names in columns.items():
         labels = pd.DataFrame({name: data.labels(level, name) for name in names})
         draw = _Draw(data, Level(level), labels, settings, seed)
+        if hidden is not None and level == Level.EDGE and _is_by_time(draw):
+            draw = replace(draw, labels=labels.where(pd.Series(~hidden, index=labels.index), None))
         split = _stated(draw) if settings.split_times is None else None
         if split is None and _is_by_time(draw):
             split = _by_time(draw)

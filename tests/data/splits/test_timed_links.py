@@ -137,6 +137,17 @@ def test_a_random_split_of_links_with_times_says_that_it_sees_the_future() -> No
     assert "validation from 2024-03-12 03:00, test from 2024-03-15 02:00" in found.split_sources["link"]
 
 
+def test_edges_beside_links_are_split_before_the_links_that_are_hidden() -> None:
+    frame = messages()
+    frame["read"] = np.where(np.arange(len(frame)) % 3 == 0, "yes", "no")
+    found = prepare(Tables(edges=frame), ["link", "edge:read"], "strong", {"data.time": "sent"})
+    assert found.links is not None
+    edges = found.splits["edge"].parts
+    assert [len(rows) for rows in edges.values()] == [272, 34, 34]
+    assert int(edges["test"].max()) <= int(found.links.rows.train.max())
+    assert "test from 2024-03-" in found.split_sources["edge"]
+
+
 def test_inspection_warns_of_a_random_split_of_links() -> None:
     (warning,) = [
         finding.what
