@@ -10,8 +10,8 @@ import torch
 
 import censnet
 from censnet.data.tables.files import Tables
-from censnet.errors import ArgumentError, CensNetError, DataError
-from censnet.explanation.probe import Probe, neighborhood
+from censnet.errors import ArgumentError, DataError
+from censnet.explanation.probe import Probe, neighborhood, pair_neighborhood
 from censnet.runs.draw import draw_explanation
 from censnet.runs.explain import PartNames, find_rows
 from censnet.runs.run import Run
@@ -102,7 +102,7 @@ def test_molecules_and_graphs_are_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_oriented_ensembles_and_ego_marks_are_explained_and_links_refused() -> None:
+def test_oriented_ensembles_and_ego_marks_are_explained() -> None:
     draw = np.random.default_rng(0)
     pipes = pd.DataFrame({"source": draw.integers(0, 12, 30), "target": draw.integers(0, 12, 30)})
     pipes = pipes[pipes["source"] != pipes["target"]].reset_index(drop=True)
@@ -115,9 +115,6 @@ def test_oriented_ensembles_and_ego_marks_are_explained_and_links_refused() -> N
     marked = censnet.train("karate", "node:faction", settings=settings)
     raw = marked.outputs(marked.read("karate").graph, torch.device("cpu"))[0].by_level["node"][4, 0]
     assert marked.explain("karate", "4")["answer"].iloc[0] == pytest.approx(float(raw), abs=1e-3)
-    links = censnet.train("karate", "link", settings={"training.epochs": 2})
-    with pytest.raises(CensNetError, match="links are not explained yet"):
-        links.explain("karate", "4")
 
 
 @pytest.fixture(scope="module")
@@ -176,3 +173,66 @@ def test_of_a_history_known_labels_are_left_out_whole_and_gradients_add_up(histo
     with torch.no_grad():
         start = float(probe.of_features(node[None], edge[None])[0])
     assert columns["gradients"].sum() == pytest.approx(probe.whole() - start, abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("steps", [0, 2])
+def test_links_are_explained_by_what_their_scores_are_without_a_part(directed: bool, steps: int) -> None:
+    draw = np.random.default_rng(0)
+    edges = pd.DataFrame({"source": draw.integers(0, 30, 90), "target": draw.integers(0, 30, 90)})
+    edges = edges[edges["source"] != edges["target"]].reset_index(drop=True)
+    edges["amount"] = draw.normal(size=len(edges))
+    data = Tables(pd.DataFrame({"id": range(30), "size": draw.normal(size=30)}), edges)
+    settings = {"training.epochs": 5, "model.hidden": 8, "model.diffusion_steps": steps, "model.layers": "NEN"}
+    run = censnet.train(data, "link", settings=settings | {"data.directed": directed})
+
+    def logit(kept: Tables, pair: tuple[int, int]) -> float:
+        outputs = run.outputs(run.read(kept).graph, torch.device("cpu"))[0]
+        return float(run.models[0].decoder.score(outputs.link_inputs, torch.tensor(pair)[:, None]).detach()[0])
+
+    first, second = int(edges["source"][3]), int(edges["target"][3])
+    table = run.explain(data, [f"{first},{second}", "7,8"])
+    assert table["row"].unique().tolist() == [1, 2]
+    assert set(table["class"]) == {"link"}
+    for row, pair in ((1, (first, second)), (2, (7, 8))):
+        mine = table[table["row"] == row]
+        whole = logit(data, pair)
+        assert mine["id"].iloc[0] == f"{pair[0]},{pair[1]}"
+        assert mine["answer"].iloc[0] == pytest.approx(whole, abs=1e-4)
+        assert {"own", "around"} == set(mine[mine["part"] == "node: size"]["where"])
+        assert not set(mine[mine["kind"] == "node"]["part"]) & set(map(str, pair))
+        edge = mine[mine["kind"] == "edge"].iloc[0]
+        if directed and not steps:  # means are over the edges that are left
+            kept = Tables(data.nodes, edges.drop(index=int(edge["part_row"]) - 1).reset_index(drop=True))
+            assert edge["change"] == pytest.approx(whole - logit(kept, pair), abs=1e-4)
+    assert run.explain(data, [4])["answer"].iloc[0] == table["answer"].iloc[0]
+    gradients = table[(table["row"] == 2) & (table["kind"] == "column")]["gradients"]
+    graph = run.inputs.add(run.read(data).graph)
+    probe = Probe(run.models, pair_neighborhood(graph, 7, 8, run.models[0]), "link", lambda scores: scores[:, 0])
+    place = probe.place
+    with torch.no_grad():
+        start = float(probe.of_features(*(
+            mean.expand_as(own)[None]
+            for mean, own in zip(place.baseline, (place.graph.nodes, place.graph.edges), strict=True)
+        ))[0])  # fmt: skip
+    assert gradients.sum() == pytest.approx(probe.whole() - start, abs=0.1)
+    likeliest = run.predict(data, top=1).iloc[0]
+    assert run.explain(data, top=1)["id"].iloc[0] == f"{likeliest['source']},{likeliest['target']}"
+    with pytest.raises(DataError, match="'7,99' is no pair of nodes: no node has the id '99'"):
+        run.explain(data, "7,99")
+    with pytest.raises(ArgumentError, match="expected two ids of nodes joined by a comma"):
+        run.explain(data, "7")
+    with pytest.raises(ArgumentError, match="a link that is not there has no label"):
+        run.explain(data, top=1, by="loss")
+
+
+@pytest.mark.slow
+def test_links_of_payments_are_drawn(tmp_path: Path) -> None:
+    data = samples.payments()
+    run = censnet.train(data, "link", settings={"training.epochs": 2, "model.hidden": 8})
+    dataset = run.read(data)
+    (one,) = run.explain_rows(dataset, ["a1,a2"])
+    paths = draw_explanation(one, PartNames(dataset, run.inputs), tmp_path / "pair")
+    assert all(path.stat().st_size > 1000 for path in paths)
+    assert one.place.centers == [1, 2]

@@ -95,7 +95,9 @@ def test_explanations_are_bounded_and_need_rows(service: Service) -> None:
     assert "both missing" in service.refused(422, "/explain", **many)
     assert "no row has the id 'CCN'" in service.refused(422, "/explain", **many, rows=["CCN"])
     links = {"run": "contacts", "edges": [{"source": 1, "target": 2, "hours": 1}], "rows": [1]}
-    assert "links are not explained yet" in service.refused(422, "/explain", **links)
+    (link,) = service.client.post("/explain", json=links).json()["explanations"]
+    assert (link["id"], link["target"], link["class"]) == ("1,2", "link", "link")
+    assert "no pair of nodes" in service.refused(422, "/explain", **links | {"rows": ["1,3"]})
 
 
 def test_the_head_of_a_request_is_looked_at_first(service: Service) -> None:

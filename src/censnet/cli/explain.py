@@ -27,13 +27,15 @@ def explain(
     data: DataOrSmiles,
     row: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="A row by its id, such as a7, or a7,a12 for an edge; #3 is row 3; repeatable."),
+        typer.Option(
+            metavar="ID", help="A row by its id, such as a7, or a7,a12 for an edge or link; #3 is row 3; repeatable."
+        ),
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, help="The N rows of the highest score, or loss.")] = None,
     by: Annotated[Order, typer.Option(help="Order of --top: the score, or the loss.")] = Order.score,
     target: Annotated[str | None, typer.Option(help="The column, where the run predicts several.")] = None,
     level: Annotated[
-        str | None, typer.Option(help="node (atom), edge (bond) or graph, where the run has several.")
+        str | None, typer.Option(help="node (atom), edge (bond), graph or link, where the run has several.")
     ] = None,
     to: Annotated[
         Path | None, path_option("The folder for explanations.csv and drawings (SVG, PNG).", metavar="DIR")

@@ -40,7 +40,8 @@ class Part:
     Args:
         kind: edge, node or column.
         index: the edge or node, as a position in the neighborhood; of a column its position in the list of columns.
-        where: of a column `own`, in the row that is explained, or `around`, in all others; else empty.
+        where: of a column `own`, in the row that is explained, of a link in its two nodes, or `around`, in all others;
+            else empty.
         change: the answer minus the answer without the part; NaN if it was not left out.
         gate: of an edge, the answer minus the answer with its gates closed; NaN where there is none.
         gradients: integrated gradients of its columns, which over all columns of all rows add up to the answer minus
@@ -143,15 +144,15 @@ def _chosen(probe: Probe, kind: Kind, gradients: Tensor, most: int) -> Tensor:
     count = graph.num_edges if kind == "edge" else graph.num_nodes
     score = gradients.abs().double()
     if probe.level != "graph":
-        at = torch.tensor([seed]) if probe.level == "node" else graph.ends[:, seed]
+        at = graph.ends[:, seed] if probe.level == "edge" else torch.tensor(probe.place.centers)
         near = torch.isin(graph.ends[0], at) | torch.isin(graph.ends[1], at)
         if kind == "node":
             mask = torch.zeros(count, dtype=torch.bool)
             mask[graph.ends[:, near].flatten()] = True
             near = mask
         score = score + near * (1 + score.max() if len(score) else 0)
-        if probe.level == kind:
-            score[seed] = -1
+        if probe.level == kind or (probe.level == "link" and kind == "node"):
+            score[probe.place.centers] = -1
     order = torch.argsort(score, descending=True, stable=True)
     return order[score[order] >= 0][:most]
 
@@ -163,8 +164,8 @@ def _column_parts(probe: Probe, columns: Sequence[Columns], answer: float, gradi
         count = graph.num_nodes if column.side == "node" else graph.num_edges
         every, features = torch.arange(count), torch.tensor(column.features)
         own = torch.zeros(count, dtype=torch.bool)
-        if probe.level == column.side:
-            own[probe.place.seed] = True
+        if probe.level == column.side or (probe.level == "link" and column.side == "node"):
+            own[probe.place.centers] = True
         for where, rows in (("own", every[own]), ("around" if probe.level != "graph" else "all", every[~own])):
             if len(rows):
                 changes.append((column.side, rows, features))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from censnet.nn.chunked import dense as dense_rows
+from censnet.nn.diffusion import hold_signs
 from censnet.nn.directed import DirectedNodeLayer
+from censnet.nn.encoder import receptive_field
 from censnet.nn.layers import NodeLayer
 from censnet.nn.model import Model
 from censnet.ops.ego import ego_graphs, mark_egos
@@ -35,6 +37,8 @@ class Neighborhood:
         baseline: what a column is without information: the mean of each feature of nodes and of edges; of oriented
             features 0, and of the known labels of a history, which are known or not, none.
         label_width: how many features of edges, the last ones, are the known labels of a history.
+        other: of a pair of nodes the second one, of which `seed` is the first.
+        own: the features of nodes as the models read them, where those of `graph` are made dense.
     """
 
     graph: Graph
@@ -43,6 +47,13 @@ class Neighborhood:
     seed: int
     baseline: tuple[Tensor, Tensor]
     label_width: int = 0
+    other: int | None = None
+    own: Tensor | None = None
+
+    @property
+    def centers(self) -> list[int]:
+        """The nodes that are explained: one, or a pair."""
+        return [self.seed] if self.other is None else [self.seed, self.other]
 
 
 def neighborhood(graph: Graph | GraphSet, level: str, row: int, model: Model) -> Neighborhood:
@@ -88,6 +99,26 @@ def neighborhood(graph: Graph | GraphSet, level: str, row: int, model: Model) ->
     return Neighborhood(_dense(sub.graph), sub.nodes, sub.edges, int(sub.seeds[0]), baseline)
 
 
+def pair_neighborhood(graph: Graph, first: int, second: int, model: Model) -> Neighborhood:
+    """What the score of a link between two nodes depends on: of a diffusion embedding the whole graph."""
+    encoder, nodes = model.encoder, torch.tensor([first, second])
+    baseline = _means(graph.nodes), graph.edges.double().mean(0).to(graph.edges)
+    if _diffusion_steps(model):
+        every = torch.arange(graph.num_nodes), torch.arange(graph.num_edges)
+        return Neighborhood(_dense(graph), *every, first, baseline, other=second, own=graph.nodes)
+    hops = [
+        receptive_field(encoder.layer_order, level, encoder.steps, encoder.variant == "released")
+        for level in ("node", "edge")
+    ]
+    sub = sample_neighbors(graph, nodes, "node", [None] * (max(hops) + 2))  # the decoder reads the edges at a node
+    seed, other = sub.seeds.tolist()
+    return Neighborhood(_dense(sub.graph), sub.nodes, sub.edges, seed, baseline, other=other)
+
+
+def _diffusion_steps(model: Model) -> int:
+    return int(getattr(model.decoder, "diffusion_steps", 0))
+
+
 def _past(graph: Graph, level: str, row: int, model: Model, baseline: tuple[Tensor, Tensor]) -> Neighborhood:
     """The edges that a causal model reads: those up to the time of an edge, and for a node all of them.
 
@@ -127,7 +158,19 @@ class Probe:
     def copies(self) -> int:
         """How many copies are computed at once."""
         graph = self.place.graph
+        if self.has_diffusion:  # whose directions are those of a whole batch
+            return 1
         return max(1, BATCH_ROWS // (graph.num_nodes + graph.num_edges + 1))
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether an answer takes far more than a pass over some hops: a diffusion, or a whole past."""
+        return self.has_diffusion or any(getattr(model.encoder, "reads_times", False) for model in self.models)
+
+    @property
+    def has_diffusion(self) -> bool:
+        """Whether a link is scored by a diffusion embedding of the whole graph."""
+        return self.level == "link" and any(map(_diffusion_steps, self.models))
 
     def whole(self) -> float:
         """The answer for the neighborhood as it is."""
@@ -205,15 +248,30 @@ class Probe:
     @property
     def _stride(self) -> int:
         """Rows of the level in one copy."""
-        return self.place.graph.count(self.level)
+        return self.place.graph.count("node" if self.level == "link" else self.level)
 
     def _answers(self, graph: Graph, copies: int, seeds: Tensor) -> Tensor:
         total = graph.nodes.new_zeros(copies)
         for model in self.models:
+            if self.level == "link":
+                total = total + self.answer(self._link_scores(model, graph, seeds).unsqueeze(1))
+                continue
             outputs = model.eval()(graph)
             rows = dense_rows(outputs.unclipped.get(self.level, outputs.by_level[self.level]))
             total = total + self.answer(rows if self.level == "graph" else rows[seeds])
         return total / len(self.models)
+
+    def _link_scores(self, model: Model, graph: Graph, seeds: Tensor) -> Tensor:
+        """The logit of the link of each copy. The signs of a diffusion embedding are those of the whole graph."""
+        assert model.decoder is not None
+        assert self.place.other is not None
+        steps = _diffusion_steps(model)
+        if steps and self.place.own is not None:
+            dtype = cast(Tensor, model.decoder.projection).dtype
+            hold_signs(graph.nodes, graph.incidence, steps, dtype, self.place.own)
+        inputs = model.eval()(graph).link_inputs
+        found: Tensor = model.decoder.score(inputs, torch.stack([seeds, seeds - self.place.seed + self.place.other]))
+        return found
 
     def _tile(self, copies: int, keep: Tensor | None) -> Graph:
         """Copies of the neighborhood as one batch, whole or without some edges."""

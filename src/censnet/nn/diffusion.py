@@ -48,7 +48,13 @@ def diffusion_embedding(features: Tensor, incidence: Incidence, steps: int, dtyp
                 k = orthonormalize(K(operator, k))
             return F.normalize(K(operator, k), dim=1)
 
-    return incidence.cache(("diffusion", steps, dtype, int(hash_rows(features).sum())), compute)
+    return incidence.cache(("diffusion", steps, dtype, int(hash_rows(features.detach()).sum())), compute)
+
+
+def hold_signs(features: Tensor, incidence: Incidence, steps: int, dtype: torch.dtype, own: Tensor) -> None:
+    """Keep for `features` the embedding whose random signs are those of other features, `own`, of the same nodes."""
+    k = diffusion_embedding(own, incidence, steps, dtype)
+    incidence.cache(("diffusion", steps, dtype, int(hash_rows(features.detach()).sum())), lambda: k)
 
 
 def orthonormalize(rows: Tensor) -> Tensor:

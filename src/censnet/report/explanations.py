@@ -45,7 +45,7 @@ def explain_worst(
     names: PartNames | None = None
     for (level, number), worst in chosen.items():
         if level == Level.LINK:
-            why[level] = "links are not explained yet"
+            why[level] = "the scores are without the held-out links, which explanations read (censnet explain)"
             continue
         if content.is_other and run.known_labels(dataset) is not None:
             why[level] = "the scores are without known labels, which explanations would read"

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from censnet.levels import Level
 from censnet.ops.arrays import Array
+from censnet.runs.links import LINK
 from censnet.tasks.targets import Target
 from censnet.tasks.uncertainty import COVERAGE, TargetUncertainty
 
 PARTS = ("train", "validation", "test", "all")  # `all` is other data than those of the training
-LINK = Target(level=Level.LINK, column="link", kind="binary", classes=["no link", "link"])
 _TINY = 1e-38  # a probability that was rounded to 0
 
 

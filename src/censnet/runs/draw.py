@@ -140,8 +140,8 @@ def _draw_neighborhood(one: Explained, names: PartNames, path: Path, suffixes: S
 
 def _centers(one: Explained) -> list[int]:
     """The nodes of the row: itself, or its ends."""
-    if one.level == "node":
-        return [one.place.seed]
+    if one.level in ("node", "link"):
+        return list(dict.fromkeys(one.place.centers))
     return [] if one.level == "graph" else list(dict.fromkeys(one.place.graph.ends[:, one.place.seed].tolist()))
 
 
@@ -173,6 +173,7 @@ def _layout(ends: Array, centers: list[int], shown: list[int]) -> dict[int, tupl
         pull = pull * np.linalg.norm(pull, axis=1, keepdims=True) / best
         np.add.at(force, pairs[:, 0], -pull)
         np.add.at(force, pairs[:, 1], pull)
+        force -= 1.5 * where  # so that what has no edge here stays near
         length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)
         move = force / length * np.minimum(length, 0.1 * (1 - step / 150))
         move[fixed] = 0

@@ -11,22 +11,26 @@ from torch import Tensor
 
 from censnet.console import counting
 from censnet.data.dataset import Dataset
-from censnet.errors import DataError
+from censnet.errors import ArgumentError, DataError
 from censnet.explanation.answers import answer_of, losses
 from censnet.explanation.parts import MOST, count_copies, explain_parts, fidelity
-from censnet.explanation.probe import Probe, neighborhood
+from censnet.explanation.probe import Probe, neighborhood, pair_neighborhood
+from censnet.levels import Level
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.runs.explain import Explained, PartNames, find_rows, row_names
+from censnet.runs.explained_links import find_pairs, likeliest_pairs, pair_name
 from censnet.runs.known_labels_in_prediction import KnownLabels
+from censnet.runs.links import one_graph
 from censnet.runs.uncertainty import Uncertainty
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, output_slices
 from censnet.training.task_data import row_labels
 
 Order = Literal["score", "loss"]
+MOST_IF_SLOW = 50  # edges, and nodes, that are left out where each takes a diffusion of the graph or its whole past
 
 
 class Explainable(Protocol):
@@ -65,21 +69,34 @@ def explain_rows(
     """Explain rows of one target. The arguments are those of `Predictor.explain_rows`."""
     end = None if seconds is None else time.monotonic() + seconds
     level, known = str(target.level), run.known_labels(dataset)
-    if rows is not None:
-        asked = [rows] if isinstance(rows, str | int) else rows
+    asked = [rows] if isinstance(rows, str | int) else rows
+    passes, models = _Passes(run, dataset, known), [model.cpu().eval() for model in run.models]
+    chosen: Sequence[int | tuple[int, int]]
+    if level == Level.LINK:
+        chosen = _chosen_pairs(run, dataset, asked, top or 1, by, known)
+    elif asked is not None:
         chosen = find_rows(dataset, level, asked)
     else:
         chosen = _top_rows(run, dataset, target, top or 1, by, known)
-    names, passes = row_names(dataset, level), _Passes(run, dataset, known)
-    columns = PartNames(dataset, run.inputs).columns
-    found, models = [], [model.cpu().eval() for model in run.models]
+    columns, names = PartNames(dataset, run.inputs).columns, [] if level == Level.LINK else row_names(dataset, level)
+    found = list[Explained]()
     with counting("explaining", len(chosen), progress) as tick:
-        for row in chosen:
-            number = int(dataset.rows(level)[row])
-            place = neighborhood(passes.graph_for(level, number), level, number, models[0])
-            mine = dict(zip([one.column for one in run.targets[level]], output_slices(run.targets[level]), strict=True))
-            chosen_class = _predicted_class(models, place.graph, place.seed, level, target, mine[target.column])
-            probe = Probe(models, place, level, answer_of(target, mine[target.column], chosen_class))
+        for one in chosen:
+            chosen_class = 1
+            if isinstance(one, tuple):
+                row, name = len(found), pair_name(dataset, one)
+                graph = passes.graph_for(level, -1)
+                assert isinstance(graph, Graph)
+                probe = Probe(models, pair_neighborhood(graph, *one, models[0]), level, lambda scores: scores[:, 0])
+            else:
+                row, name, number = one, names[one], int(dataset.rows(level)[one])
+                place = neighborhood(passes.graph_for(level, number), level, number, models[0])
+                slices = output_slices(run.targets[level])
+                mine = dict(zip([each.column for each in run.targets[level]], slices, strict=True))
+                chosen_class = _predicted_class(models, place.graph, place.seed, level, target, mine[target.column])
+                probe = Probe(models, place, level, answer_of(target, mine[target.column], chosen_class))
+            if probe.is_slow:
+                most = min(most, MOST_IF_SLOW)
             if end is not None and time.monotonic() + _seconds_of(probe) * count_copies(probe, columns, most) > end:
                 tick(1)
                 continue
@@ -88,9 +105,27 @@ def explain_rows(
             word = target.classes[chosen_class] if target.classes else ""
             measured = {kind: one for kind, one in faithful.items() if one is not None}
             answer = probe.whole()
-            found.append(Explained(row, names[row], target.column, word, answer, place, level, parts, measured))
+            found.append(Explained(row, name, target.column, word, answer, probe.place, level, parts, measured))
             tick(1)
     return found
+
+
+def _chosen_pairs(
+    run: Explainable,
+    dataset: Dataset,
+    asked: Sequence[str | int] | None,
+    top: int,
+    by: Order,
+    known: KnownLabels | None,
+) -> list[tuple[int, int]]:
+    """The pairs of nodes that are named, or those of the most probable missing links."""
+    one_graph(dataset)
+    if asked is not None:
+        return find_pairs(dataset, asked)
+    if by == "loss":
+        raise ArgumentError("by is loss, expected score: a link that is not there has no label")
+    outputs = run.outputs(dataset.graph, torch.device("cpu"), known=known)
+    return likeliest_pairs(dataset, run.models, outputs, top)
 
 
 def _seconds_of(probe: Probe) -> float:

@@ -17,14 +17,17 @@ from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.ids import IdIndex, as_ids, find_alike, read_ids
 from censnet.data.tables.keys import find_key
 from censnet.errors import ArgumentError, DataError, name_columns, quote
+from censnet.levels import Level
 from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.model import Model, Outputs
 from censnet.ops.graph import Graph
 from censnet.ops.pairs import find_bipartition
 from censnet.option_names import name_option
 from censnet.tasks.metrics import score_links
+from censnet.tasks.targets import Target
 
 Keep = Literal["ids", "all"]
+LINK = Target(level=Level.LINK, column="link", kind="binary", classes=["no link", "link"])
 BLOCK = 2**24  # pairs that are scored at once
 GRID = 2**22  # and where some nodes are scored with all
 

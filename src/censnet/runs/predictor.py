@@ -33,7 +33,7 @@ from censnet.runs.explain import Explained, PartNames, explanation_table
 from censnet.runs.explained_rows import explain_rows
 from censnet.runs.history import join_history, with_nodes_of
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
-from censnet.runs.links import check_link_options, link_table
+from censnet.runs.links import LINK, check_link_options, link_table
 from censnet.runs.novelty import Watch, watched
 from censnet.runs.uncertainty import Uncertainty, check_coverage
 from censnet.settings.build import model_inputs
@@ -170,7 +170,8 @@ class Predictor:
 
         Args:
             data: as in `predict`.
-            rows: ids as in the table, several joined by commas (`a7,a12` is an edge), or numbers of rows from 1.
+            rows: ids as in the table, several joined by commas (`a7,a12` is an edge), or numbers of rows from 1. Of
+                links the two nodes, or the number of an edge; `row` then counts the pairs.
             top: without `rows`, how many rows: those of the highest score, or loss.
             by: score or loss.
             target: the column, where several are predicted.
@@ -212,14 +213,14 @@ class Predictor:
     def _explained_target(self, column: str | None, level: str | None) -> Target:
         """The target that a user means."""
         word = self.level_of(level)
-        found = [one for one in self.config.targets if column in (None, one.column) and word in (None, one.level)]
+        every = [*self.config.targets, *([LINK] if self.config.link else [])]
+        asked = every if column or word else self.config.targets or every
+        found = [one for one in asked if column in (None, one.column) and word in (None, one.level)]
         if len(found) == 1:
             return found[0]
-        if not self.config.targets:
-            raise ArgumentError("the run predicts links, expected a column: links are not explained yet")
-        names = ", ".join(one.name for one in self.config.targets)
-        if word is not None and word not in self.targets:
-            raise ArgumentError(f"level is {quote(level)}, expected {' or '.join(self.targets)}: of {names}")
+        names = ", ".join("link" if one is LINK else one.name for one in every)
+        if word is not None and word not in self.levels:
+            raise ArgumentError(f"level is {quote(level)}, expected {' or '.join(self.levels)}: of {names}")
         raise ArgumentError(f"target is {quote(column)}, expected one column of {names}: this run predicts each")
 
     # -- pieces that training uses too --------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ class ExplainRequest(Data):
     top: int | None = Field(None, ge=1, description="Without rows: so many, of the highest score or loss.")
     by: Literal["score", "loss"] = Field("score", description="The order of top.")
     target: str | None = Field(None, description="The column, where the run predicts several.")
-    level: Literal["node", "edge", "graph", "atom", "bond"] | None = Field(None, description="Its level.")
+    level: Literal["node", "edge", "graph", "link", "atom", "bond"] | None = Field(None, description="Its level.")
     parts: int = Field(20, ge=1, le=200, description="The largest parts of each kind that are given.")
     drawing: bool = Field(True, description="Whether to draw the row, as SVG.")
 
