@@ -30,6 +30,10 @@ MAX_TABLES = 3  # of confusion
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
 SHOWN_FIXED = "test_labels_fixed"  # of the scores with fixed labels
+TOLD = (
+    "each edge is scored as in a stream, with every label that arrived before it; "
+    f"{SHOWN_FIXED}: with none that came after validation"
+)
 _AT_RANKS = [f"{name}@{k}" for name in ("precision", "recall") for k in RANKS]
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
 
@@ -45,8 +49,7 @@ def run_screen(run: Run) -> RenderableType:
         facts.add_row("time budget", Text(_time_budget(run.config.time_budget, run)))
     _add_findings(facts, run)
     if SHOWN_FIXED in run.metrics:
-        told = f"each edge is scored as in a stream, with every label that arrived before it; {SHOWN_FIXED}: with none"
-        facts.add_row("labels", f"{told} that came after validation")
+        facts.add_row("labels", TOLD)
     place = run.path or Path(".")
     return Group(
         _title(place, run),
@@ -89,7 +92,8 @@ def _without_ranks(scores: Scores) -> Scores:
 def scores_screen(run: Run, scores: Scores) -> RenderableType:
     """The scores of a run on some data."""
     shown = score_tables(scores, monitored_metric(run), _number)
-    return Group(*_positives(run), *_thresholds(run), *shown, *_confusion_tables(run, scores))
+    told = [Text(f"labels: {TOLD}")] if SHOWN_FIXED in scores else []
+    return Group(*_positives(run), *_thresholds(run), *told, *shown, *_confusion_tables(run, scores))
 
 
 def _thresholds(run: Run) -> Iterable[RenderableType]:

@@ -24,6 +24,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import BoolArray, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import time_option
 from censnet.pipeline.molecule_splits import find_split_column
 from censnet.settings.schema import DataSettings
 from censnet.text import count
@@ -184,7 +185,10 @@ def _stated(draw: _Draw) -> Split | None:
         name = settings.split_column or ("split" if settings.split == "column" else None)
         if name is None or name not in frame.columns:
             found = "not set" if name is None else quote(name)
-            raise DataError(f"data.split_column is {found}, expected a column of {file}: {name_columns(frame.columns)}")
+            hint = f" (of edges that happen, give {time_option('COLUMN')})" if settings.split == "time" else ""
+            raise DataError(
+                f"data.split_column is {found}, expected a column of {file}: {name_columns(frame.columns)}{hint}"
+            )
         if settings.split == "time":
             split = by_time(frame[name], settings.fractions, file=file, column=name)
             return replace(split, source=f"by time, column {name} of {file}", by_fractions=True)

@@ -31,7 +31,7 @@ from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.explain import Explained, PartNames, explanation_table
 from censnet.runs.explained_rows import explain_rows
-from censnet.runs.history import join_history, with_nodes_of
+from censnet.runs.history import join_history, warn_of_late_history, with_nodes_of
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
 from censnet.runs.links import LINK, check_link_options, link_table
 from censnet.runs.novelty import Watch, watched
@@ -226,34 +226,11 @@ class Predictor:
     # -- pieces that training uses too --------------------------------------------------------------------------------
 
     def read(self, data: object, *, strict: bool = False) -> Dataset:
-        """Read data by the schema of this run."""
+        """Read data by the schema of this run, and say how large they are beside those of the training."""
         if isinstance(data, Dataset):
             return data
-        texts = given_smiles(data, self.schema)
-        if texts is not None:
-            data = pd.DataFrame({self.schema.smiles: pd.Series(texts, dtype=object)})
-        if isinstance(data, Graph | GraphSet):
-            dataset = load_data(data)
-        else:
-            dataset = load_data(data, schema=self.schema, strict=strict)
-        found = dataset.graph.node_width, dataset.graph.edge_width
-        expected = self.config.node_width, self.config.edge_width
-        if found != expected:
-            raise DataError(
-                f"the data have {found[0]} node and {found[1]} edge features, expected {expected[0]} and {expected[1]} "
-                f"as in {self.config.data}, which the run was trained on"
-            )
-        if isinstance(dataset.graph, Graph) and "graph" in self.targets:
-            raise DataError("the data are one graph, expected many: this run predicts whole graphs")
-        if dataset.graph.graph_width != self.config.graph_width and "graph" in self.targets:
-            raise DataError(
-                f"the data have {dataset.graph.graph_width} features of each graph, expected {self.config.graph_width}"
-            )
-        if self.config.graph_size is None:
-            return dataset
-        line, much = GraphSize.of(dataset.graph).compare(self.config.graph_size)
-        logger.log(logging.WARNING if much else logging.INFO, "%s", line)
-        return replace(dataset, notes=[*dataset.notes, Note("size", line)])
+        dataset = self._read(data, strict)
+        return replace(dataset, notes=[*dataset.notes, *self._compare_size(dataset.graph)])
 
     @property
     def inputs(self) -> ModelInputs:
@@ -364,6 +341,38 @@ class Predictor:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
+    def _read(self, data: object, strict: bool) -> Dataset:
+        """Read data by the schema of this run."""
+        texts = given_smiles(data, self.schema)
+        if texts is not None:
+            data = pd.DataFrame({self.schema.smiles: pd.Series(texts, dtype=object)})
+        if isinstance(data, Graph | GraphSet):
+            dataset = load_data(data)
+        else:
+            dataset = load_data(data, schema=self.schema, strict=strict)
+        found = dataset.graph.node_width, dataset.graph.edge_width
+        expected = self.config.node_width, self.config.edge_width
+        if found != expected:
+            raise DataError(
+                f"the data have {found[0]} node and {found[1]} edge features, expected {expected[0]} and {expected[1]} "
+                f"as in {self.config.data}, which the run was trained on"
+            )
+        if isinstance(dataset.graph, Graph) and "graph" in self.targets:
+            raise DataError("the data are one graph, expected many: this run predicts whole graphs")
+        if dataset.graph.graph_width != self.config.graph_width and "graph" in self.targets:
+            raise DataError(
+                f"the data have {dataset.graph.graph_width} features of each graph, expected {self.config.graph_width}"
+            )
+        return dataset
+
+    def _compare_size(self, graph: Graph | GraphSet) -> list[Note]:
+        """A remark on the size of a graph beside that of the training."""
+        if self.config.graph_size is None:
+            return []
+        line, much = GraphSize.of(graph).compare(self.config.graph_size)
+        logger.log(logging.WARNING if much else logging.INFO, "%s", line)
+        return [Note("size", line)]
+
     def _after(
         self, history: object, data: object, strict: bool, device: torch.device, progress: bool, known_labels: bool
     ) -> tuple[Dataset, list[Outputs]]:
@@ -373,11 +382,13 @@ class Predictor:
                 f"{name_option('--history')} is given, expected none: the run has no causal layers that predict edges, "
                 "so put all rows in one table"
             )
-        past = self.read(history, strict=strict)
+        past = history if isinstance(history, Dataset) else self._read(history, strict)
         if not isinstance(data, Dataset) and self.config.node_features:
             data = with_nodes_of(tables_of(data, self.schema), past)
-        dataset = self.read(data, strict=strict)
+        dataset = data if isinstance(data, Dataset) else self._read(data, strict)
         joined, known = join_history(dataset, past), None
+        warn_of_late_history(dataset, past)
+        dataset = replace(dataset, notes=[*dataset.notes, *self._compare_size(joined)])
         if known_labels and self.config.shows_labels and self.inputs.known:
             mine = self.targets["edge"]
             labels = torch.cat([read_labels(each, "edge", mine) for each in (dataset, past)])
