@@ -128,7 +128,7 @@ def test_the_schema_remembers_how_times_are_read() -> None:
         load_data(edges([1]).drop(columns="when"), schema=schema)
 
 
-def test_what_training_did_not_tell_is_not_guessed_later() -> None:
+def test_what_training_did_not_tell_is_refused_later() -> None:
     dates, _ = TimeColumn.find("when", pd.Series(["2024-01-31", "2024-02-01"]))
     found = dates.read(pd.Series(["03/04/2024", "03.04.2024", "2024-04-03"]))
     assert found.bad.tolist() == [0]
