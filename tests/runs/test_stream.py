@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -14,8 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
+from sklearn.metrics import roc_auc_score
 
 from censnet import load_run, train
+from censnet.cli.render_run import scores_screen
 from censnet.data.tables.files import Tables
 from censnet.errors import ArgumentError, DataError, RunError
 from censnet.runs.run import Run
@@ -370,6 +374,7 @@ def test_a_history_is_counted_in_the_size_and_must_be_earlier(
 ) -> None:
     edges = edges_of(data)
     past, rest = Tables(data.nodes, edges[:280]), Tables(data.nodes, edges[280:])
+    caplog.set_level("INFO", "censnet")
     run.predict(rest, history=past)
     assert "300 edges" in caplog.text
     assert "give new rows with the history before them" not in caplog.text
@@ -379,6 +384,28 @@ def test_a_history_is_counted_in_the_size_and_must_be_earlier(
         "edges of the history are later than the first one of the data: an edge that is in both counts tw"
         in caplog.text
     )
+
+
+def test_tomorrow_is_scored_as_a_stream_and_without_its_labels(run: Run, data: Tables) -> None:
+    edges = edges_of(data)
+    past, rest = Tables(data.nodes, edges[:200]), Tables(data.nodes, edges[200:])
+    found = run.evaluate(rest, history=past)
+    assert {"all", "all_labels_fixed"} <= set(found)
+    good = (edges["sign"][200:] == "good").to_numpy()
+    blank = Tables(data.nodes, edges[200:].assign(sign=None))
+    for part, table in (("all", rest), ("all_labels_fixed", blank)):
+        answers = run.predict(table, history=past)["sign_p_good"].to_numpy()
+        assert found[part]["edge"]["auc"] == pytest.approx(roc_auc_score(good, answers), abs=1e-3)
+    assert found["all"]["edge"]["log_loss"] != found["all_labels_fixed"]["edge"]["log_loss"]
+    assert "all_labels_fixed: with none of these data" in screen_text(run, found)
+    alone = run.evaluate(rest)  # without a history, which later edges lack
+    assert alone["all"]["edge"]["log_loss"] not in (found["all"]["edge"]["log_loss"], None)
+
+
+def screen_text(run: Run, scores: Any) -> str:
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(scores_screen(run, scores))
+    return console.export_text()
 
 
 def test_an_ensemble_and_a_number_are_streamed_with_intervals(data: Tables) -> None:
