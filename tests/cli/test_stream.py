@@ -142,6 +142,11 @@ def test_bytes_that_are_no_text_and_half_a_line_at_the_end(home: Path, tmp_path:
     assert load_run(home / "run").open_stream(tmp_path / "state").position.events == 1
 
 
+def test_a_byte_order_mark_is_no_part_of_a_line(home: Path) -> None:
+    (found,) = answers(stream(home, ["\ufeff" + GOOD]))
+    assert found["event"] == 1
+
+
 def test_labels_and_nodes_are_lines_of_their_own(home: Path) -> None:
     told = [GOOD, '{"label_of": 1, "back": "yes"}', '{"label_of": 9, "back": "yes"}', '{"node": {"id": "new"}}']
     found = answers(stream(home, told))

@@ -60,6 +60,10 @@ def test_a_random_split_beside_a_column_of_times_is_a_warning() -> None:
     assert SEEMS in warning
     assert "time='paid' splits by time" in warning
     assert warns(time="paid") == []
+    remark = [one for one in inspect_data(tables).findings if "paid" in one.what]
+    assert [one.level for one in remark] == ["note"]
+    assert "column paid: seems to say when each edge happened: time='paid' predicts edges and links" in remark[0].what
+    assert not [one for one in inspect_data(tables, time="paid").findings if "when each edge" in one.what]
     assert "the split is not by it and shows a model the future" in inspect_split("random")
     assert inspect_split("by time") == ""
 

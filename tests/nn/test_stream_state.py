@@ -89,6 +89,23 @@ def test_windows_keep_little_beside_what_they_hold() -> None:
     assert len(clock.recent) == len(clock._order) < 1000
 
 
+def test_a_long_window_drops_shares_at_once() -> None:
+    clock = ClockState(1, 1, (1000.0,))
+    clock.reserve(0)
+    sizes = list[int]()
+    for time in range(5000):
+        clock.add(0, 0, float(time))
+        clock.add_label(0, 0, np.ones(1), float(time))
+        sizes.append(len(clock.recent[0].edges))
+        found: list[float] = []
+        clock._describe_windows(found, clock.recent[0], [time + 1.0], time + 1.0, float(time))
+        seen = min(time, 1000) + 1
+        assert found[0] == pytest.approx(np.log1p(seen) / 2)
+        assert found[1:] == pytest.approx([seen / (seen + 1), np.log1p(seen) / 2])
+    assert max(sizes) < 1080  # at most one part in 16 more than the window holds
+    assert np.mean(np.diff(sizes[2000:]) < 0) < 0.02  # seldom moved
+
+
 def test_rows_grow_without_a_copy() -> None:
     rows = GrowingRows(3)
     rows.reserve(10)

@@ -13,6 +13,7 @@ from censnet import load_run, train
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.nn.causal_stream import CausalStream
+from censnet.pipeline.prepare import describe_times, prepare
 from censnet.runs.run import FIXED_LABELS, Run
 
 POSITIVE = "good"
@@ -103,6 +104,40 @@ def test_nodes_are_predicted_as_of_the_end_of_a_history() -> None:
     assert run.config.settings.model.causal
     assert list(run.metrics) == ["train", "validation", "test"]
     assert len(run.predict(ratings(kinds=True))) == 30
+
+
+@pytest.mark.parametrize("targets", [["node:kind", "edge:sign"], ["edge:sign", "node:kind"]])
+def test_edges_beside_nodes_are_causal_in_any_order_of_the_targets(targets: list[str]) -> None:
+    found = prepare(ratings(kinds=True), targets, "strong", FAST)
+    model = found.settings.model
+    assert (model.causal, model.layers, model.known_labels) == (True, "CC", True)
+    (said,) = describe_times(found)
+    assert said.startswith("each edge is embedded from the edges before it alone, and scored with the labels that arr")
+    assert (
+        prepare(ratings(kinds=True), targets, "strong", {**FAST, "model.causal": False}).settings.model.causal is False
+    )
+
+
+def test_what_a_model_sees_of_times_is_said() -> None:
+    def said(target: str, **changes: object) -> str:
+        named = {name.replace("__", "."): value for name, value in changes.items()}
+        return "; ".join(describe_times(prepare(ratings(kinds=True), target, "strong", {**FAST, **named})))
+
+    assert "labels that arrived, 7,200 after their edge, before it" in said("edge:sign", data__label_delay=7200)
+    assert "no label is ever known: the label delay is" in said("edge:sign", data__label_delay=10**9)
+    assert "no later one, though edges of all times are seen" in said("edge:sign", model__causal=False)
+    assert "no layer reads the times of edges: settings={'model.causal': True} embeds nodes" in said("node:kind")
+    assert "each node is embedded as of the last edge" in said("node:kind", model__causal=True)
+
+
+@pytest.mark.slow
+def test_with_shuffled_labels_held_out_rows_are_at_chance() -> None:
+    """A label that reached the answer to its own row would show; `python -m benchmarks.shuffled_labels` is exacter."""
+    frame = edges_of(ratings(rows=4000))
+    frame["sign"] = np.random.default_rng(1).permutation(frame["sign"])
+    run = train(Tables(edges=frame), "edge:sign", settings={**FAST, "training.epochs": 15})
+    for part in ("train", "validation", "test", "test_labels_fixed"):
+        assert abs(run.metrics[part]["edge"]["auc"] - 0.5) < 0.09, part  # 3 standard errors of 400 rows
 
 
 @pytest.mark.slow

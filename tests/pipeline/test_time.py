@@ -53,13 +53,15 @@ def test_edges_with_times_are_split_by_time_and_ties_stay_together() -> None:
     assert "by time, column day of edges, validation from 2024-02-" in found.split_sources["edge"]
 
 
-def test_a_split_at_given_times() -> None:
+def test_a_split_at_given_times(caplog: pytest.LogCaptureFixture) -> None:
     frame = invoices()
     for times in (("2024-02-10", "2024-02-20"), ("2024-02-10T00:00Z", 1708387200)):
         found = prepared(frame, data__split_times=times).splits["edge"]
         starts = pd.Timestamp("2024-02-10"), pd.Timestamp("2024-02-20")
         assert sorted(found.validation.tolist()) == np.flatnonzero(frame["day"].between(*starts, "left")).tolist()
         assert sorted(found.test.tolist()) == np.flatnonzero(frame["day"] >= starts[1]).tolist()
+    prepared(frame, data__split_times=("2024-02-20", "2025-01-01"))
+    assert "data.split_times leaves no labeled edge for test: the last one is at 2024-02-2" in caplog.text
     with pytest.raises(DataError, match=r"data.split_times has 'soon', expected a time such as those of column day"):
         prepared(frame, data__split_times=("soon", "2024-02-20"))
     with pytest.raises(DataError, match="expected the first time to be earlier"):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
+from sklearn.metrics import roc_auc_score
 
 from censnet import load_run, train
+from censnet.cli.render_run import scores_screen
 from censnet.data.tables.files import Tables
 from censnet.errors import ArgumentError, DataError, RunError
 from censnet.runs.run import Run
@@ -20,6 +27,7 @@ from censnet.runs.stream import ANSWERS, Stream
 from censnet.runs.stream_directory import RECORD
 from censnet.runs.stream_history import feed_history
 from censnet.runs.stream_lines import MAX_RANGES, Numbers
+from censnet.runs.stream_saver import StreamSaver
 
 FAST = {"training.epochs": 4, "model.hidden": 8, "data.time": "at", "data.label_delay": "1h"}
 
@@ -228,6 +236,49 @@ def test_a_state_goes_on_to_the_same_answers(run: Run, data: Tables, tmp_path: P
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["state-5.safetensors", RECORD]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="children that end with their parent are of Linux")
+def test_a_state_is_saved_while_the_stream_goes_on(run: Run, data: Tables, tmp_path: Path) -> None:
+    lines = [*nodes_of(data), *lines_of(edges_of(data))]
+    stream, state = run.open_stream(tmp_path / "state"), tmp_path / "state"
+    other = run.open_stream()
+    whole = [other.feed(line) for line in lines]
+    with StreamSaver(stream, every=1e-9) as saver:
+        for line in lines[:100]:
+            stream.feed(line)
+        saver.save_if_due()
+        child = saver._child
+        assert child
+        for line in lines[100:120]:  # which the child does not see
+            stream.feed(line)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        saver._look_at = 0
+        saver.save_if_due()
+        assert saver._child != child
+        assert run.open_stream(state).position.events >= 70
+        for line in lines[120:130]:
+            stream.feed(line)
+    back = run.open_stream(state)  # what is older than the end was ended
+    assert back.position.events == 100
+    assert [back.feed(line) for line in lines[130:]] == whole[130:]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children that end with their parent are of Linux")
+def test_a_child_that_cannot_save_is_said(run: Run, data: Tables, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    stream = run.open_stream(state)
+    for line in [*nodes_of(data), *lines_of(edges_of(data))[:20]]:
+        stream.feed(line)
+    stream.save()
+    saver = StreamSaver(stream, every=1e-9)
+    shutil.rmtree(state)
+    state.write_text("in the way")
+    saver.save_if_due()
+    os.waitid(os.P_PID, saver._child, os.WEXITED | os.WNOWAIT)
+    saver._look_at = 0
+    with pytest.raises(RunError, match="is a link or a file, expected a folder for the state"):
+        saver.save_if_due()
+
+
 def test_history_is_fed_once(run: Run, data: Tables, tmp_path: Path) -> None:
     past = Tables(data.nodes, edges_of(data)[:100])
     first = run.open_stream(tmp_path / "state", past)
@@ -316,6 +367,45 @@ def test_a_state_outlives_a_threshold(run: Run, data: Tables, tmp_path: Path) ->
     again = load_run(run.path)
     again.decide(cost={"fp": 1, "fn": 5})
     assert again.open_stream(tmp_path / "state").position.event == 300
+
+
+def test_a_history_is_counted_in_the_size_and_must_be_earlier(
+    run: Run, data: Tables, caplog: pytest.LogCaptureFixture
+) -> None:
+    edges = edges_of(data)
+    past, rest = Tables(data.nodes, edges[:280]), Tables(data.nodes, edges[280:])
+    caplog.set_level("INFO", "censnet")
+    run.predict(rest, history=past)
+    assert "300 edges" in caplog.text
+    assert "give new rows with the history before them" not in caplog.text
+    assert "counts twice" not in caplog.text
+    run.predict(data, history=past)
+    assert (
+        "edges of the history are later than the first one of the data: an edge that is in both counts tw"
+        in caplog.text
+    )
+
+
+def test_tomorrow_is_scored_as_a_stream_and_without_its_labels(run: Run, data: Tables) -> None:
+    edges = edges_of(data)
+    past, rest = Tables(data.nodes, edges[:200]), Tables(data.nodes, edges[200:])
+    found = run.evaluate(rest, history=past)
+    assert {"all", "all_labels_fixed"} <= set(found)
+    good = (edges["sign"][200:] == "good").to_numpy()
+    blank = Tables(data.nodes, edges[200:].assign(sign=None))
+    for part, table in (("all", rest), ("all_labels_fixed", blank)):
+        answers = run.predict(table, history=past)["sign_p_good"].to_numpy()
+        assert found[part]["edge"]["auc"] == pytest.approx(roc_auc_score(good, answers), abs=1e-3)
+    assert found["all"]["edge"]["log_loss"] != found["all_labels_fixed"]["edge"]["log_loss"]
+    assert "all_labels_fixed: with none of these data" in screen_text(run, found)
+    alone = run.evaluate(rest)  # without a history, which later edges lack
+    assert alone["all"]["edge"]["log_loss"] not in (found["all"]["edge"]["log_loss"], None)
+
+
+def screen_text(run: Run, scores: Any) -> str:
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(scores_screen(run, scores))
+    return console.export_text()
 
 
 def test_an_ensemble_and_a_number_are_streamed_with_intervals(data: Tables) -> None:

@@ -117,6 +117,10 @@ def evaluate(
     coverage: Coverage = None,
     cost: Cost = None,
     recall: Recall = None,
+    history: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
+    ] = None,
     as_json: Json = False,
     strict: Strict = False,
     device: Device = None,
@@ -129,7 +133,7 @@ def evaluate(
     asked: dict[str, Any] = {} if coverage is None else {"coverage": coverage}
     if costs or recall is not None:
         trained.decide(costs, recall)
-    scores = trained.evaluate(data, strict=strict, device=device, progress=True, **asked)
+    scores = trained.evaluate(data, strict=strict, device=device, progress=True, history=history, **asked)
     if costs or recall is not None:
         trained.save(run)
     if as_json:

@@ -18,7 +18,7 @@ from censnet.levels import Level
 from censnet.option_names import resume_option
 from censnet.pipeline.replicates import Replicates
 from censnet.runs.config import TimeBudgetRecord
-from censnet.runs.run import COUNTS, Run
+from censnet.runs.run import COUNTS, FIXED, Run
 from censnet.selection.candidates import Candidate
 from censnet.tasks.decision import RANKS
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
@@ -30,6 +30,10 @@ MAX_TABLES = 3  # of confusion
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
 SHOWN_FIXED = "test_labels_fixed"  # of the scores with fixed labels
+ALL_FIXED = f"all{FIXED}"
+_STREAM = "each edge is scored as in a stream, with every label that arrived before it"
+TOLD = f"{_STREAM}; {SHOWN_FIXED}: with none that came after validation"
+TOLD_OF_OTHERS = f"{_STREAM}; {ALL_FIXED}: with none of these data"
 _AT_RANKS = [f"{name}@{k}" for name in ("precision", "recall") for k in RANKS]
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
 
@@ -45,8 +49,7 @@ def run_screen(run: Run) -> RenderableType:
         facts.add_row("time budget", Text(_time_budget(run.config.time_budget, run)))
     _add_findings(facts, run)
     if SHOWN_FIXED in run.metrics:
-        told = f"each edge is scored as in a stream, with every label that arrived before it; {SHOWN_FIXED}: with none"
-        facts.add_row("labels", f"{told} that came after validation")
+        facts.add_row("labels", TOLD)
     place = run.path or Path(".")
     return Group(
         _title(place, run),
@@ -89,7 +92,9 @@ def _without_ranks(scores: Scores) -> Scores:
 def scores_screen(run: Run, scores: Scores) -> RenderableType:
     """The scores of a run on some data."""
     shown = score_tables(scores, monitored_metric(run), _number)
-    return Group(*_positives(run), *_thresholds(run), *shown, *_confusion_tables(run, scores))
+    told = [Text(f"labels: {TOLD if SHOWN_FIXED in scores else TOLD_OF_OTHERS}")]
+    told = told if any(part.endswith(FIXED) for part in scores) else []
+    return Group(*_positives(run), *_thresholds(run), *told, *shown, *_confusion_tables(run, scores))
 
 
 def _thresholds(run: Run) -> Iterable[RenderableType]:
@@ -133,7 +138,7 @@ def _positives(run: Run) -> Iterable[RenderableType]:
 
 def score_tables(scores: Scores, monitor: str, spell: Callable[[Any], str]) -> Iterable[RenderableType]:
     """Metrics by split for each level, the monitored one first; then the monitored one of each column, if a mean."""
-    parts = [part for part in (*PARTS, SHOWN_FIXED, "all", "new") if part in scores]
+    parts = [part for part in (*PARTS, SHOWN_FIXED, "all", "new", ALL_FIXED) if part in scores]
     for level in dict.fromkeys(level for part in parts for level in scores[part]):
         mine = {part: scores[part].get(level, {}) for part in parts}
         every = list(dict.fromkeys(name for values in mine.values() for name in values))

@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("censnet.stream")
 LONGEST = 2**20  # bytes of a line
 ENCODER = json.JSONEncoder(check_circular=False)
-SHARE = 20  # of the time, at most one part in so many is spent on saving
+TIDY = 4096  # lines after which what is there is taken from the garbage collector once more
+BOM = b"\xef\xbb\xbf"
 
 
 def stream(
@@ -62,7 +62,8 @@ def stream(
             gc.freeze()  # what is there stays: no collection need look at it again
             errors = feed_lines(fed, sys.stdin.buffer, sys.stdout.buffer, save_every, strict)
     if errors:
-        logger.warning("%s could not be used: their answers say why", count(errors, "line"))
+        say = "its answer says" if errors == 1 else "their answers say"
+        logger.warning("%s could not be used: %s why", count(errors, "line"), say)
 
 
 def describe(fed: Stream, state: Path | None, goes_on: bool, history: str | None) -> str:
@@ -84,8 +85,10 @@ def feed_lines(fed: Stream, lines: BinaryIO, answers: BinaryIO, save_every: floa
         save_every: seconds between two savings, or more where they take long.
         strict: whether the first line that cannot be used is an error.
     """
-    saved, due, errors = fed.position.lines, time.monotonic() + save_every, 0
-    with _Stop() as stop:
+    from censnet.runs.stream_saver import StreamSaver
+
+    errors, frozen = 0, bool(gc.get_freeze_count())
+    with _Stop() as stop, nullcontext() if fed.path is None else StreamSaver(fed, save_every) as saver:
         try:
             for line in stop.lines(lines):
                 answer = answer_line(fed, line)
@@ -95,19 +98,16 @@ def feed_lines(fed: Stream, lines: BinaryIO, answers: BinaryIO, save_every: floa
                         raise RunError(f"line {fed.position.lines}: {answer['error']}")
                 answers.write(ENCODER.encode(answer).encode() + b"\n")
                 answers.flush()
-                if fed.path is not None and time.monotonic() >= due:
-                    began = time.monotonic()
-                    fed.save()
-                    saved, ended = fed.position.lines, time.monotonic()
-                    due = ended + max(save_every, SHARE * (ended - began) if save_every else 0)
+                if saver is not None:
+                    saver.save_if_due()
+                if frozen and fed.position.lines % TIDY == 0:
+                    gc.collect(1)  # the state grows, and a collection of all of it would stop the stream for long
+                    gc.freeze()
         except _Stopped:  # just when a line had come, which is not answered and not counted
             pass
         except BrokenPipeError:  # nobody reads: the events whose answers were not read are fed again
             _forget_output()
-        finally:
-            if fed.path is not None and fed.position.lines > saved:
-                fed.save()
-        return errors
+    return errors
 
 
 def answer_line(fed: Stream, line: bytes) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def answer_line(fed: Stream, line: bytes) -> dict[str, Any]:
     try:
         if len(line) > LONGEST:
             raise ValueError(f"it has more than {LONGEST:,} bytes")
-        content = json.loads(line.decode())
+        content = json.loads(line.removeprefix(BOM).decode())
     except (ValueError, RecursionError) as error:
         fed.position.lines += 1
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)

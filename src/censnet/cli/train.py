@@ -115,8 +115,13 @@ def train(
 
     flags = ["training.precision=bf16"] if bf16 else []
     flags += [] if directed is None else [f"data.directed={str(directed).lower()}"]
-    given = {"data.time": time, "data.label_delay": label_delay}
-    flags += [f"{name}={value}" for name, value in given.items() if value is not None]
+    given = {"data.time": ("--time", time), "data.label_delay": ("--label-delay", label_delay)}
+    for option, value in given.values():
+        if value is not None and not value.strip():
+            raise ArgumentError(
+                f"{option} is empty, expected a {'column' if option == '--time' else 'time such as 7d'}"
+            )
+    flags += [f"{name}={value}" for name, (_, value) in given.items() if value is not None]
     changes: dict[str, object] = {**parse_changes([*(change or ()), *flags])}
     costs = parse_cost(cost)
     changes |= {} if costs is None else {"training.cost": costs}

@@ -57,19 +57,27 @@ def _as_times(name: str, values: pd.Series) -> TimeColumn | None:
 def time_findings(data: IndexedData, targets: Sequence[str], split: Split | None, link: bool = False) -> list[Finding]:
     """A warning where edges are predicted that seem to have times, and a split does not keep their future apart.
 
+    Where nothing is predicted that is said to be, a remark.
+
     Args:
         data: that were read.
         targets: the columns of edges that are predicted.
         split: of the edges, if one is given; training would draw one at random otherwise.
         link: whether links are predicted.
     """
-    if not (targets or link) or (split is None and data.schema.time is not None):
+    if split is None and data.schema.time is not None:
         return []
     found = find_time_columns(data, targets) if data.schema.time is None else [data.schema.time]
     if not found or (split is not None and any(_is_by_time(data, column, split) for column in found)):
         return []
     file, names = data.tables.name("edges"), " and ".join(column.name for column in found)
     seems = plural(len(found), "seems", "seem")
+    if not (targets or link):
+        what = (
+            f"{file}, column {names}: {seems} to say when each edge happened: {time_option(found[0].name)} predicts "
+            "edges and links of later times from those before"
+        )
+        return [] if data.schema.time is not None else [Finding(level="note", what=what)]
     drawn = "a random split" if targets else "a random split of links"
     way, asked = drawn if split is None else "the split is not by it and", "rows" if targets else "links"
     what = (

@@ -246,8 +246,12 @@ class CausalStream:
         if not third:
             return [0.0] * (TYPES * triad_width(width))
         find, rows = state.pairs.find, state.pair_clock.rows
-        legs = [(find(source, k), find(k, source), find(k, target), find(target, k)) for k in third]
-        sums = torch.from_numpy(np.array([[rows[row][0] for row in four] for four in legs]).swapaxes(0, 1))
+        legs = [row for k in third for row in (find(source, k), find(k, source), find(k, target), find(target, k))]
+        found_rows = np.zeros((len(legs), rows.shape[1]))
+        for number, row in enumerate(legs):
+            if row:  # row 0 is empty
+                found_rows[number] = rows[row]
+        sums = torch.from_numpy(found_rows.reshape(len(third), 4, -1).swapaxes(0, 1))
         labels, known = sums[..., SUMS : SUMS + width], sums[..., KNOWN]
         found: list[float] = describe_triads(legs_to_types(sums[..., COUNT], known, labels).sum(0)).flatten().tolist()
         return found

@@ -17,6 +17,7 @@ from censnet.nn.clock import COUNT_SCALE, FINE, GAP_SCALE
 
 Array = NDArray[Any]
 BITS = 10  # of the number of a row within its block
+_LEAST_SHARE = 16  # of a list is dropped at once, one part in so many
 _AT_ONCE = 1 << 16  # messages that are added up in float64
 COUNT, LAST, KNOWN, LAST_LABEL, NEIGHBORS, LATEST, SUMS = range(7)  # columns of a row of `ClockState`
 
@@ -112,12 +113,15 @@ class Window:
     sums: array[float] = field(default_factory=lambda: array("d"))
 
     def forget(self, since: float, width: int) -> bool:
-        """Drop what came before a time, and say whether anything is left. `width`: of the sums of a label."""
+        """Drop what came before a time, and say whether anything is left. `width`: of the sums of a label.
+
+        Of a long list it is dropped when it has become a share of all, so that what is left is not moved each time.
+        """
         old = bisect_left(self.edges, since)
-        if old:
+        if old * _LEAST_SHARE >= len(self.edges):
             del self.edges[:old]
         old = bisect_left(self.labels, since)
-        if old:
+        if old * _LEAST_SHARE >= len(self.labels):
             del self.labels[:old], self.sums[: old * width]
         return bool(self.edges or self.labels)
 

@@ -37,14 +37,16 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
         settings: of the preset, with the user's changes.
         changed: the settings that the user, rather than the preset, chose.
     """
-    why = _why_not(task_data, settings)
-    if settings.model.causal == "auto":
+    why, wanted = _why_not(task_data, settings), settings.model.causal
+    if "model.causal" not in changed and "edge" in task_data.parts:
+        wanted = make_settings(settings.preset, Level.EDGE).model.causal  # in whatever order the targets are
+    if wanted == "auto":
         asked = "C" in settings.model.layers or "model.layers" not in changed
         causal = why is None and asked and "edge" in task_data.parts and task_data.is_by_time
         chosen = [name for name in ALONE if f"model.{name}" in changed]
         causal = causal and not any(getattr(settings.model, name) is True for name in chosen)
     else:
-        causal = settings.model.causal
+        causal = wanted
     if not causal:
         if set(settings.model.layers) == {"C"}:
             raise SettingsError(f"model.layers is {settings.model.layers}, expected model.causal=true beside it")
@@ -59,7 +61,7 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
         if f"model.{name}" in changed and value not in (off, "auto"):
             raise SettingsError(f"model.{name} is {value}, expected {off} beside model.causal: it tells of the future")
     stated = of_causal(settings.preset) | values_of(settings, set(changed)) | {"model.causal": True}
-    section = task_data.targets[0].level
+    section = Level.EDGE if "edge" in task_data.parts else task_data.targets[0].level
     settings = make_settings(settings.preset, section, stated, settings.seed)
     if set(settings.model.layers) != {"C"}:
         raise SettingsError(f"model.layers is {settings.model.layers}, expected letters C: others see the future")

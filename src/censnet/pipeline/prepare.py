@@ -23,7 +23,7 @@ from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
-from censnet.option_names import column_option
+from censnet.option_names import column_option, setting_option
 from censnet.pipeline.causal import resolve_causal
 from censnet.pipeline.ego_marks import resolve_ego_marks
 from censnet.pipeline.resolve import resolve_recipes
@@ -233,12 +233,24 @@ def describe_times(prepared: Prepared) -> list[str]:
     if prepared.settings.model.causal is True:
         known = f", {column.show_duration(delay)} after their edge," if delay else ""
         said = "each edge is embedded from the edges before it alone, and scored with the labels that arrived"
-        found.append(f"{said}{known} before it")
+        of_nodes = "each node is embedded as of the last edge, from what happened to it in the order of time"
+        found.append(f"{said}{known} before it" if "edge" in task_data.parts else of_nodes)
     elif task_data.is_by_time:
         known = f" and older than {column.show_duration(delay)}" if delay else ""
-        found.append(f"validation and test rows are scored with the labels before their part{known}; no later one")
+        found.append(
+            f"validation and test rows are scored with the labels before their part{known}; no later one, though edges "
+            "of all times are seen"
+        )
     elif "edge" in task_data.parts:
         found.append("edges are not split by time: those of the future are seen when a row is scored")
+    elif prepared.links is None:
+        reads = setting_option("model.causal", True)
+        found.append(f"no layer reads the times of edges: {reads} embeds nodes from their edges in the order of time")
+    times = task_data.graph.times
+    span = 0.0 if times is None or not len(times) else float(times.max() - times.min())
+    if delay and delay >= span:
+        both = column.show_duration(delay), column.show_duration(span)
+        found.append(f"no label is ever known: the label delay is {both[0]}, and all edges are within {both[1]}")
     if prepared.links is not None and prepared.settings.data.split not in ("auto", "time", "file"):
         found.append("links are not split by time: those of the future are seen when a link is scored")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,9 +25,12 @@ from censnet.levels import Level
 from censnet.ops.arrays import BoolArray, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import time_option
 from censnet.pipeline.molecule_splits import find_split_column
 from censnet.settings.schema import DataSettings
 from censnet.text import count
+
+logger = logging.getLogger(__name__)
 
 
 def split_rows(
@@ -184,7 +188,10 @@ def _stated(draw: _Draw) -> Split | None:
         name = settings.split_column or ("split" if settings.split == "column" else None)
         if name is None or name not in frame.columns:
             found = "not set" if name is None else quote(name)
-            raise DataError(f"data.split_column is {found}, expected a column of {file}: {name_columns(frame.columns)}")
+            hint = f" (of edges that happen, give {time_option('COLUMN')})" if settings.split == "time" else ""
+            raise DataError(
+                f"data.split_column is {found}, expected a column of {file}: {name_columns(frame.columns)}{hint}"
+            )
         if settings.split == "time":
             split = by_time(frame[name], settings.fractions, file=file, column=name)
             return replace(split, source=f"by time, column {name} of {file}", by_fractions=True)
@@ -217,6 +224,12 @@ def _by_time(draw: _Draw) -> Split:
     else:
         starts = _read_starts(settings, column or TimeColumn(name=name))
         codes[labeled] = (found >= starts[0]).astype(int) + (found >= starts[1])
+        empty = [part for code, part in ((1, "validation"), (2, "test")) if len(found) and code not in codes[labeled]]
+        if empty:
+            last = (column or TimeColumn(name=name)).show(float(found.max()))
+            logger.warning(
+                "data.split_times leaves no labeled edge for %s: the last one is at %s", " and ".join(empty), last
+            )
     split = Split.of(codes)
     edges = {part: torch.from_numpy(draw.rows[rows.numpy()]) for part, rows in split.parts.items()}
     source = f"by time, column {name} of {where}{'' if column is None else _from_when(column, times, edges)}"

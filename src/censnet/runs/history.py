@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pandas as pd
 import torch
@@ -12,6 +14,9 @@ from censnet.data.tables.files import Tables
 from censnet.data.tables.ids import as_ids
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
+from censnet.text import count, plural
+
+logger = logging.getLogger(__name__)
 
 
 def with_nodes_of(tables: Tables, history: Dataset) -> Tables:
@@ -63,3 +68,16 @@ def join_history(dataset: Dataset, history: Dataset) -> Graph:
     ends = torch.cat([graph.ends, torch.from_numpy(place)[past.ends]], 1)
     joined = Graph(nodes, torch.cat([graph.edges, past.edges]), ends, directed=graph.directed)
     return joined.with_times(torch.cat([graph.times, past.times]))
+
+
+def warn_of_late_history(dataset: Dataset, history: Dataset) -> None:
+    """Warn where a history is not before the edges of a table, as it is where both have the same rows."""
+    graph, past = dataset.graph, history.graph
+    if isinstance(graph, Graph) and isinstance(past, Graph) and graph.times is not None and past.times is not None:
+        late = int((past.times > graph.times.min()).sum()) if len(graph.times) else 0
+        if late:
+            logger.warning(
+                "%s of the history %s later than the first one of the data: an edge that is in both counts twice",
+                count(late, "edge"),
+                plural(late, "is", "are"),
+            )

@@ -31,7 +31,7 @@ from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
 from censnet.runs.explain import Explained, PartNames, explanation_table
 from censnet.runs.explained_rows import explain_rows
-from censnet.runs.history import join_history, with_nodes_of
+from censnet.runs.history import join_history, warn_of_late_history, with_nodes_of
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
 from censnet.runs.links import LINK, check_link_options, link_table
 from censnet.runs.novelty import Watch, watched
@@ -121,7 +121,9 @@ class Predictor:
             check_coverage(coverage, self.uncertainty, level, self.targets.get(level, []))
         where = find_device(device)
         if history is not None:
-            dataset, outputs = self._after(history, data, strict, where, progress, known_labels)
+            dataset, past = self.read_after(history, data, strict)
+            shown: Literal["all", "none"] = "all" if known_labels else "none"
+            outputs = self.outputs_in_stream(dataset, past, where, progress, shown, self.uncertainty.watch)
             return self.table(dataset, level, outputs, keep, coverage)
         dataset = self.read(data, strict=strict)
         known = self.known_labels(dataset) if known_labels else None
@@ -226,39 +228,58 @@ class Predictor:
     # -- pieces that training uses too --------------------------------------------------------------------------------
 
     def read(self, data: object, *, strict: bool = False) -> Dataset:
-        """Read data by the schema of this run."""
+        """Read data by the schema of this run, and say how large they are beside those of the training."""
         if isinstance(data, Dataset):
             return data
-        texts = given_smiles(data, self.schema)
-        if texts is not None:
-            data = pd.DataFrame({self.schema.smiles: pd.Series(texts, dtype=object)})
-        if isinstance(data, Graph | GraphSet):
-            dataset = load_data(data)
-        else:
-            dataset = load_data(data, schema=self.schema, strict=strict)
-        found = dataset.graph.node_width, dataset.graph.edge_width
-        expected = self.config.node_width, self.config.edge_width
-        if found != expected:
-            raise DataError(
-                f"the data have {found[0]} node and {found[1]} edge features, expected {expected[0]} and {expected[1]} "
-                f"as in {self.config.data}, which the run was trained on"
-            )
-        if isinstance(dataset.graph, Graph) and "graph" in self.targets:
-            raise DataError("the data are one graph, expected many: this run predicts whole graphs")
-        if dataset.graph.graph_width != self.config.graph_width and "graph" in self.targets:
-            raise DataError(
-                f"the data have {dataset.graph.graph_width} features of each graph, expected {self.config.graph_width}"
-            )
-        if self.config.graph_size is None:
-            return dataset
-        line, much = GraphSize.of(dataset.graph).compare(self.config.graph_size)
-        logger.log(logging.WARNING if much else logging.INFO, "%s", line)
-        return replace(dataset, notes=[*dataset.notes, Note("size", line)])
+        dataset = self._read(data, strict)
+        return replace(dataset, notes=[*dataset.notes, *self._compare_size(dataset.graph)])
 
     @property
     def inputs(self) -> ModelInputs:
         """The inputs of the models beside the features of the data."""
         return model_inputs(self.config.shape, self.config.settings.model)
+
+    def read_after(self, history: object, data: object, strict: bool) -> tuple[Dataset, Dataset]:
+        """The data and the history before them, for a model whose edges see those of the history that are earlier."""
+        if not self.inputs.causal or "edge" not in self.targets:
+            raise RunError(
+                f"{name_option('--history')} is given, expected none: the run has no causal layers that predict edges, "
+                "so put all rows in one table"
+            )
+        past = history if isinstance(history, Dataset) else self._read(history, strict)
+        if not isinstance(data, Dataset) and self.config.node_features:
+            data = with_nodes_of(tables_of(data, self.schema), past)
+        dataset = data if isinstance(data, Dataset) else self._read(data, strict)
+        warn_of_late_history(dataset, past)
+        return replace(dataset, notes=[*dataset.notes, *self._compare_size(join_history(dataset, past))]), past
+
+    def outputs_in_stream(
+        self,
+        dataset: Dataset,
+        past: Dataset | None,
+        device: torch.device,
+        progress: bool = False,
+        shown: Literal["all", "past", "none"] = "all",
+        watch: Watch | None = None,
+    ) -> list[Outputs]:
+        """The outputs of a causal model for edges that see what is before them, with their labels.
+
+        Args:
+            dataset: with the edges.
+            past: the edges before them, if there are any.
+            device, progress, watch: as in `outputs`.
+            shown: whose labels arrive: those of all edges, of the edges in `past`, or none.
+        """
+        graph = dataset.graph if past is None else join_history(dataset, past)
+        known, count = None, dataset.count("edge")
+        if shown != "none" and self.config.shows_labels and self.inputs.known:
+            each = [dataset] if past is None else [dataset, past]
+            labels = torch.cat([read_labels(one, "edge", self.targets["edge"]) for one in each])
+            arrives = ~labels.isnan().all(1)
+            arrives[: count if shown == "past" else 0] = False
+            known = KnownLabels.in_stream({"edge": labels}, {"edge": arrives})
+        outputs = self.outputs(graph, device, progress, known, watch)
+        return outputs if past is None else [_first_edges(each, count) for each in outputs]
 
     def outputs(
         self,
@@ -364,26 +385,37 @@ class Predictor:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _after(
-        self, history: object, data: object, strict: bool, device: torch.device, progress: bool, known_labels: bool
-    ) -> tuple[Dataset, list[Outputs]]:
-        """The data, and the outputs for its edges, which see those of the history that are earlier."""
-        if not self.inputs.causal or "edge" not in self.targets:
-            raise RunError(
-                f"{name_option('--history')} is given, expected none: the run has no causal layers that predict edges, "
-                "so put all rows in one table"
+    def _read(self, data: object, strict: bool) -> Dataset:
+        """Read data by the schema of this run."""
+        texts = given_smiles(data, self.schema)
+        if texts is not None:
+            data = pd.DataFrame({self.schema.smiles: pd.Series(texts, dtype=object)})
+        if isinstance(data, Graph | GraphSet):
+            dataset = load_data(data)
+        else:
+            dataset = load_data(data, schema=self.schema, strict=strict)
+        found = dataset.graph.node_width, dataset.graph.edge_width
+        expected = self.config.node_width, self.config.edge_width
+        if found != expected:
+            raise DataError(
+                f"the data have {found[0]} node and {found[1]} edge features, expected {expected[0]} and {expected[1]} "
+                f"as in {self.config.data}, which the run was trained on"
             )
-        past = self.read(history, strict=strict)
-        if not isinstance(data, Dataset) and self.config.node_features:
-            data = with_nodes_of(tables_of(data, self.schema), past)
-        dataset = self.read(data, strict=strict)
-        joined, known = join_history(dataset, past), None
-        if known_labels and self.config.shows_labels and self.inputs.known:
-            mine = self.targets["edge"]
-            labels = torch.cat([read_labels(each, "edge", mine) for each in (dataset, past)])
-            known = KnownLabels.in_stream({"edge": labels})
-        outputs = self.outputs(joined, device, progress, known, self.uncertainty.watch)
-        return dataset, [_first_edges(each, dataset.count("edge")) for each in outputs]
+        if isinstance(dataset.graph, Graph) and "graph" in self.targets:
+            raise DataError("the data are one graph, expected many: this run predicts whole graphs")
+        if dataset.graph.graph_width != self.config.graph_width and "graph" in self.targets:
+            raise DataError(
+                f"the data have {dataset.graph.graph_width} features of each graph, expected {self.config.graph_width}"
+            )
+        return dataset
+
+    def _compare_size(self, graph: Graph | GraphSet) -> list[Note]:
+        """A remark on the size of a graph beside that of the training."""
+        if self.config.graph_size is None:
+            return []
+        line, much = GraphSize.of(graph).compare(self.config.graph_size)
+        logger.log(logging.WARNING if much else logging.INFO, "%s", line)
+        return [Note("size", line)]
 
     def _work(self, graph: Graph | GraphSet) -> int:
         """The number of graphs to go through, for all members; of ego graphs, one for each node."""

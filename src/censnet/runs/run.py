@@ -103,13 +103,16 @@ class Run(Predictor):
         coverage: float = COVERAGE,
         cost: Mapping[str, float] | None = None,
         recall: float | None = None,
+        history: object = None,
     ) -> dict[str, Scores]:
         """Part -> level -> metric -> value, from the labels of the data.
 
         On the training data the parts are `train`, `validation` and `test`, as in `metrics`. On other data there is one
         part, `all`, with the number of labeled `rows` and how many of them are known from training (`known_train`,
         `known_validation`); where only some are, a part `new` has the scores of the others. Links are scored by holding
-        some out: those held out in training, or on another graph as many, drawn by the seed of the run.
+        some out: those held out in training, or on another graph as many, drawn by the seed of the run. With causal
+        layers the scores are those of a stream, each edge with the labels that arrived before it, and
+        `all_labels_fixed` has those with the labels of `history` alone.
 
         Args:
             data: anything `load_data` takes, with labels.
@@ -119,13 +122,18 @@ class Run(Predictor):
             coverage: of the intervals and sets whose `coverage` and `width` (or `set_size`) are among the metrics.
             cost: `{"fp": 1, "fn": 20}`, of false positives and false negatives: `decide` on these before.
             recall: the share of positive rows that is to be found: `decide` on this before.
+            history: of a causal model, the edges before those of `data`, which are context and are not scored.
         """
         check_arguments(Run.evaluate, locals())
         if cost or recall is not None:
             self.decide(cost, recall)
         if not 0 < coverage < 1:
             raise ArgumentError(f"{name_option('--coverage')} is {coverage:g}, expected more than 0 and less than 1")
-        dataset, where = self.read(data, strict=strict), find_device(device)
+        where = find_device(device)
+        if history is not None:
+            dataset, past = self.read_after(history, data, strict)
+            return score_other_data(self, self.splits, dataset, where, progress, coverage, past)
+        dataset = self.read(data, strict=strict)
         if fingerprint(dataset.graph) != self.config.fingerprint:
             return score_other_data(self, self.splits, dataset, where, progress, coverage)
         splits = self._read_splits()
@@ -254,7 +262,8 @@ def load_run(path: str | os.PathLike[str]) -> Run:
 
 logger = logging.getLogger(__name__)
 
-FIXED_LABELS = {"validation_labels_fixed": ("validation", "train"), "test_labels_fixed": ("test", "validation")}
+FIXED = "_labels_fixed"  # behind the name of a part that is scored without the labels that came with it
+FIXED_LABELS = {f"validation{FIXED}": ("validation", "train"), f"test{FIXED}": ("test", "validation")}
 # of scores, with the last part whose labels are known
 COUNTS = ("rows", "known_train", "known_validation")  # beside the metrics of an evaluation
 KNOWN = ("train", "validation")  # parts that training has used
@@ -323,20 +332,31 @@ def score_other_data(
     device: torch.device,
     progress: bool = False,
     coverage: float = COVERAGE,
+    past: Dataset | None = None,
 ) -> dict[str, Scores]:
     """Scores on data other than the training data: `all` and, where some rows are known from training, `new`.
+
+    Of causal layers that read labels, these are scores of a stream, and `all_labels_fixed` is without the labels of the
+    data.
 
     Args:
         run: whose predictions are scored.
         splits: the rows of its training data, as in splits.csv.
         dataset: the data, with labels.
         device, progress, coverage: as in `Run.evaluate`.
+        past: of a causal model, the edges before those of `dataset`.
     """
-    config, scores, fresh = run.config, Scores(), Scores()
-    uncertainty = run.uncertainty.where_known(0.0)
+    config, scores, fresh, fixed = run.config, Scores(), Scores(), Scores()
+    uncertainty, in_stream = run.uncertainty.where_known(0.0), run.inputs.causal and "edge" in run.targets
     if config.targets:
-        outputs = run.outputs(dataset.graph, device, progress)
+        if in_stream:
+            uncertainty = run.uncertainty
+            outputs = run.outputs_in_stream(dataset, past, device, progress)
+        else:
+            outputs = run.outputs(dataset.graph, device, progress)
         for level, targets in run.targets.items():
+            if past is not None and level != "edge":
+                continue
             columns = [dataset.labels(level, target.column) for target in targets]
             shape = dataset.rows(level), dataset.count(level)
             pairs = list(zip(targets, columns, strict=True))
@@ -350,6 +370,12 @@ def score_other_data(
             rows = labeled.nonzero().squeeze(1)
             sure = partial(uncertainty.score, level, targets, outputs, labels, exact, coverage=coverage)
             scores[level] = merge_scores(score_rows(targets, predicted, labels, rows, censoring), sure(rows))
+            if in_stream and level == "edge" and run.inputs.known and config.shows_labels:
+                without = run.outputs_in_stream(dataset, past, device, progress, "none" if past is None else "past")
+                few = run.uncertainty.where_known(0.0) if past is None else uncertainty
+                of_fixed = few.combine(level, targets, [member.by_level[level] for member in without])
+                more = few.score(level, targets, without, labels, exact, rows, coverage)
+                fixed[level] = merge_scores(score_rows(targets, of_fixed, labels, rows, censoring), more)
             known = known_rows(splits, dataset, level)
             if known is not None:
                 scores[level] |= count_known(labeled, known)
@@ -369,7 +395,8 @@ def score_other_data(
         note = describe_known(found, Level(level).table)
         if note is not None:
             logger.warning("%s", note)
-    return {"all": scores, "new": fresh} if fresh else {"all": scores}
+    parts = {"all": scores, "new": fresh, f"all{FIXED}": fixed}
+    return {part: found for part, found in parts.items() if found or part == "all"}
 
 
 def known_rows(splits: pd.DataFrame, dataset: Dataset, level: str) -> dict[str, Tensor] | None:

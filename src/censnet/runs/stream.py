@@ -224,6 +224,18 @@ class Stream:
         self.path = folder
         return folder
 
+    def reserve_save(self) -> int:
+        """The number of a state that `save_as` may write, in a child of this process; later ones have higher ones."""
+        if self._record is None:
+            self._record = self._describe().model_copy(update={"answers": []})
+        self._record = self._record.model_copy(update={"saved": self._record.saved + 1})
+        return self._record.saved
+
+    def save_as(self, number: int) -> None:
+        """Write the state to the directory of `open_stream`, under a number that was reserved."""
+        assert self.path is not None
+        write_state(self.path, self._describe().model_copy(update={"saved": number - 1}), self._arrays())
+
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on from a state that `save` wrote, of this run."""
         folder = Path(path)

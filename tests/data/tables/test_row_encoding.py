@@ -115,6 +115,9 @@ def test_iso_dates_are_those_of_a_column(moment: Any, zone: str) -> None:
         ("number", None, "the time is missing"),
         ("number", math.inf, "inf is no time"),
         ("date", 12, "12 is no time"),
+        ("number", True, "True is no time"),
+        ("seconds", 1_700_000_000_500, "1700000000500 is no time, expected seconds since 1970 as in training"),
+        ("milliseconds", 1_700_000_000.5, "1700000000.5 is no time, expected milliseconds since 1970"),
     ],
 )
 def test_times_are_read_as_those_of_a_column(form: Any, value: object, expected: float | str) -> None:

@@ -76,6 +76,10 @@ def test_what_is_read_is_said() -> None:
         (["2024-01-31"] * 2, "column when: all times are 2024-01-31, expected different ones"),
         ([None, None], "column when: holds no value in any row, expected the time of each edge"),
         ([True, False], "column when: holds bool, expected numbers, dates or timestamps"),
+        (
+            [1_700_000_000, 1_700_000_500, 1_700_000_900_000],
+            "row 3, column when: 1700000900000 would be milliseconds since 1970, and 1700000000 in row 1 seconds, exp",
+        ),
         (["03/04/2024", "05/06/2024"], "03/04/2024 may have the day or the month first, and no row tells"),
         (pd.to_datetime(["2024-01-01 10:00", "2024-01-01 11:00"]).time, "holds times of day, expected dates"),
     ],
@@ -122,6 +126,25 @@ def test_the_schema_remembers_how_times_are_read() -> None:
     assert later.graph.times.tolist() == [pd.Timestamp("2024-04-03").timestamp()]
     with pytest.raises(DataError, match="column when: is missing, expected the time of each edge"):
         load_data(edges([1]).drop(columns="when"), schema=schema)
+
+
+def test_what_training_did_not_tell_is_refused_later() -> None:
+    dates, _ = TimeColumn.find("when", pd.Series(["2024-01-31", "2024-02-01"]))
+    found = dates.read(pd.Series(["03/04/2024", "03.04.2024", "2024-04-03"]))
+    assert found.bad.tolist() == [0]
+    assert found.numbers[1] == found.numbers[2]
+    numbers, _ = TimeColumn.find("when", pd.Series([1e9, 5, 2e12]))  # no moments, for one of them is none
+    assert numbers.form == "number"
+
+
+@pytest.mark.parametrize(("factor", "form"), [(1, "seconds"), (1000, "milliseconds")])
+def test_a_moment_in_another_unit_than_in_training_is_no_time(factor: int, form: str) -> None:
+    column, _ = TimeColumn.find("when", pd.Series([1_600_000_000 * factor, 1_700_000_000 * factor]))
+    other = pd.Series([1_700_000_001 * factor, 1_700_000_001_000_000 // factor])
+    times, errors = column.read_rows(other)
+    assert times[0] == 1_700_000_001
+    assert list(errors) == [1]
+    assert f"is no time, expected {form} since 1970 as in training, from 1e+" in str(errors[1])
 
 
 def test_two_contacts_of_other_times_are_two_edges_though_each_is_there_in_both_directions() -> None:

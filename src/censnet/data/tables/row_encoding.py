@@ -18,7 +18,7 @@ import pandas as pd
 from censnet.data.tables.columns import as_arrow, as_text, is_missing
 from censnet.data.tables.feature_encoding import FARTHEST, Column
 from censnet.data.tables.schema import TableSchema
-from censnet.data.tables.times import PER_SECOND, TimeColumn
+from censnet.data.tables.times import EPOCH, EXPECTED, PER_SECOND, TimeColumn
 from censnet.errors import DataError, quote
 from censnet.ops.arrays import Array
 
@@ -155,7 +155,7 @@ class TimeReader:
     """The time of a row as a number.
 
     >>> reader = TimeReader(TimeColumn(name="day", form="date"))
-    >>> reader({"day": "1970-01-02"}), reader({"day": "01/03/1970"})
+    >>> reader({"day": "1970-01-02"}), reader({"day": "03.01.1970"})
     (86400.0, 172800.0)
     """
 
@@ -167,8 +167,11 @@ class TimeReader:
         if name not in row:
             raise DataError("is missing, expected the time of the event", column=name)
         value = row[name]
+        if type(value) is bool:
+            raise DataError(f"{quote(value)} is no time, {EXPECTED}", column=name)
         found = read_iso(value) if form == "date" else None if form == "yyyymmdd" else _plain_number(value)
-        if found is not None:
+        least, most = EPOCH.get(form, (-math.inf, math.inf))
+        if found is not None and least <= found < most:
             return found / PER_SECOND.get(form, 1.0)
         times, errors = self.column.read_rows(pd.Series([value], dtype=object))
         if errors:

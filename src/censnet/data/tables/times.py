@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,7 @@ Form = Literal["number", "seconds", "milliseconds", "microseconds", "nanoseconds
 
 PER_SECOND = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 EPOCH = {form: (1e8 * factor, 1e11 * factor) for form, factor in PER_SECOND.items()}  # from 1973 on
+LATEST = 4102444800.0  # the seconds until 2100
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 MAX_BAD = 0.1  # share of the values that may be no times, before the column is none of times
 _HOURS = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
@@ -46,7 +48,7 @@ class TimeColumn(BaseModel):
         name: of the column.
         form: what its values are: numbers of any unit, seconds since 1970 or parts of these, dates and timestamps, or
             dates written as 20240131.
-        day_first: whether 03/04/2024 is the third of April.
+        day_first: whether 03/04/2024 is the third of April; None where no value told, and such a date is refused.
 
     Example:
         >>> column, notes = TimeColumn.find("day", pd.Series(["2024-01-31", "2024-02-01"]))
@@ -58,7 +60,7 @@ class TimeColumn(BaseModel):
 
     name: str
     form: Form = "number"
-    day_first: bool = False
+    day_first: bool | None = None
 
     @classmethod
     def find(cls, name: str, column: pd.Series, file: str | None = None) -> tuple[TimeColumn, list[str]]:
@@ -73,13 +75,15 @@ class TimeColumn(BaseModel):
             raise refuse("holds no value in any row, expected the time of each edge")
         if pa.types.is_time(values.type):
             raise refuse("holds times of day, expected dates, timestamps or numbers")
-        form, day_first = _find_form(values, there), False
+        form, day_first = _find_form(values, there), cast(bool | None, None)
         if form is None and pa.types.is_string(values.type):
             form, day_first = "date", _is_day_first(values, refuse)
         if form is None:
             raise refuse(f"holds {values.type}, expected numbers, dates or timestamps")
         found = cls(name=name, form=form, day_first=day_first)
         times = found.read(column)
+        if form == "number":
+            _check_units(times.numbers, refuse)
         bad = len(times.bad) / int(there.sum())
         if bad > MAX_BAD:
             first = int(times.bad[0])
@@ -102,9 +106,13 @@ class TimeColumn(BaseModel):
             return _read_dates(values, self.day_first)
         parsed = read_numbers(values)
         if self.form in PER_SECOND:
-            return Parsed(parsed.numbers.astype(np.float64) / PER_SECOND[self.form], parsed.bad)
+            least, most = EPOCH[self.form]
+            numbers = parsed.numbers.astype(np.float64)
+            other = (numbers < least) | (numbers >= most)
+            bad = np.union1d(parsed.bad, np.flatnonzero(other))
+            return Parsed(np.where(other, np.nan, numbers) / PER_SECOND[self.form], bad)
         if self.form == "yyyymmdd":
-            return _read_dates(as_text(values), False)
+            return _read_dates(as_text(values), None)
         return Parsed(parsed.numbers.astype(np.float64), parsed.bad)
 
     def read_rows(self, column: pd.Series) -> tuple[Array, dict[int, RowError]]:
@@ -112,7 +120,7 @@ class TimeColumn(BaseModel):
         times = self.read(column)
         errors = {int(row): RowError("the time is missing", "the time is missing") for row in _absent(times)}
         for row in times.bad.tolist():
-            errors[row] = RowError("is no time", f"{quote(column.iloc[row])} is no time, {EXPECTED}")
+            errors[row] = RowError("is no time", f"{quote(column.iloc[row])} is no time, {self._expected(column, row)}")
         return times.numbers, errors
 
     def read_one(self, value: object, name: str) -> float:
@@ -178,6 +186,13 @@ class TimeColumn(BaseModel):
         what = what or f"{self.form} since 1970, in UTC"
         return f"{what}, from {self.show(float(times.min()))} to {self.show(float(times.max()))}"
 
+    def _expected(self, column: pd.Series, row: int) -> str:
+        """What was expected of a value that is no time."""
+        if self.form in PER_SECOND and _is_finite_number(column.iloc[row]):
+            least, most = EPOCH[self.form]
+            return f"expected {self.form} since 1970 as in training, from {least:.0e} to {most:.0e}"
+        return EXPECTED
+
     def _remarks(self, values: pa.ChunkedArray) -> list[str]:
         """What the user should know of how dates are read."""
         if self.form != "date" or not pa.types.is_string(values.type):
@@ -229,17 +244,42 @@ def _find_form(values: pa.ChunkedArray, there: BoolArray) -> Form | None:
     return "number"
 
 
-def _is_day_first(values: pa.ChunkedArray, refuse: object) -> bool:
-    """Whether the day stands before the month in dates such as 03/04/2024."""
+def _check_units(numbers: Array, refuse: Callable[[str, int | None], DataError]) -> None:
+    """Raise where every number is a moment from 1973 to 2100, but some in another unit than others."""
+    known = np.flatnonzero(~np.isnan(numbers))
+    units = np.full(len(known), -1)
+    for number, (form, (least, _)) in enumerate(EPOCH.items()):
+        units[(numbers[known] >= least) & (numbers[known] < LATEST * PER_SECOND[form])] = number
+    if len(known) == 0 or (units < 0).any():
+        return
+    first = known[np.flatnonzero(units != units[0])[:1]]
+    if len(first):
+        names, row = list(EPOCH), int(first[0])
+        raise refuse(
+            f"{numbers[row]:.0f} would be {names[int(units[known == row][0])]} since 1970, and {numbers[known[0]]:.0f} "
+            f"in row {int(known[0]) + 1} {names[int(units[0])]}, expected one unit in all rows",
+            row,
+        )
+
+
+def _is_finite_number(value: object) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _is_day_first(values: pa.ChunkedArray, refuse: Callable[[str], DataError]) -> bool | None:
+    """Whether the day stands before the month in dates such as 03/04/2024; None where there are none."""
     parts = _take_apart(values)
     if len(parts.frame) == 0:
-        return False
+        return None
     if (parts.frame[1] == ".").all():
         return True
     day_first, month_first = bool((parts.first > 12).any()), bool((parts.second > 12).any())
     if not day_first and not month_first:
         found = parts.frame[0].iloc[0] + parts.frame[1].iloc[0] + parts.frame[2].iloc[0]
-        raise refuse(  # type: ignore[operator]
+        raise refuse(
             f"{found}/{parts.frame[3].iloc[0]} may have the day or the month first, and no row tells: write dates as "
             "2024-01-31"
         )
@@ -252,12 +292,15 @@ def _take_apart(values: pa.ChunkedArray) -> _Parts:
     return _Parts(frame[0].to_numpy(np.float64), frame[2].to_numpy(np.float64), frame)
 
 
-def _read_dates(values: pa.ChunkedArray, day_first: bool) -> Parsed:
-    """Dates of ISO 8601, and those with the day or the month first."""
+def _read_dates(values: pa.ChunkedArray, day_first: bool | None) -> Parsed:
+    """Dates of ISO 8601, and those with the day or the month first; with None, of these 31.01.2024 alone."""
     parsed = read_dates(values)
     if len(parsed.bad) == 0 or not pa.types.is_string(values.type):
         return parsed
     parts = _take_apart(values)
+    if day_first is None:
+        frame = parts.frame[parts.frame[1] == "."]
+        parts, day_first = _Parts(frame[0].to_numpy(np.float64), frame[2].to_numpy(np.float64), frame), True
     day, month = (parts.first, parts.second) if day_first else (parts.second, parts.first)
     whole = {"year": parts.frame[3].to_numpy(np.float64), "month": month, "day": day}
     dates = pd.to_datetime(pd.DataFrame(whole, index=parts.frame.index), errors="coerce")
