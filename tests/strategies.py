@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -265,3 +266,16 @@ def put_beside_another(sample: Sample) -> Changed:
 
 
 LAWS = (relabel_nodes, reorder_edges, swap_ends, add_isolated_node, put_beside_another)
+
+
+@contextmanager
+def poisoned_memory() -> Iterator[None]:
+    """Memory that is not initialised holds NaN, and what is not deterministic raises."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0])
+        torch.utils.deterministic.fill_uninitialized_memory = before[1]

@@ -54,35 +54,9 @@ ALLOWED: dict[str, set[str]] = {  # by the name of the field: what is no mistake
     "top": set(),
     "rows": set(),
 }
-OF_PREDICT = (
-    "run",
-    "smiles",
-    "nodes",
-    "edges",
-    "graphs",
-    "known_labels",
-    "level",
-    "coverage",
-    "keep",
-    "strict",
-    "pairs",
-    "top",
-)
-OF_EXPLAIN = (
-    "run",
-    "smiles",
-    "nodes",
-    "edges",
-    "graphs",
-    "known_labels",
-    "rows",
-    "top",
-    "by",
-    "target",
-    "level",
-    "parts",
-    "drawing",
-)
+OF_DATA = ("run", "smiles", "nodes", "edges", "graphs", "known_labels", "level", "top")
+OF_PREDICT = (*OF_DATA, "coverage", "keep", "strict", "pairs")
+OF_EXPLAIN = (*OF_DATA, "rows", "by", "target", "parts", "drawing")
 
 
 def fields() -> Iterator[tuple[str, Callable[[Place], None]]]:

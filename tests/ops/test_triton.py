@@ -7,6 +7,7 @@ from functools import cache, partial
 
 import pytest
 import torch
+from strategies import poisoned_memory
 from torch import Tensor
 
 from censnet.ops import Incidence, propagate_edges, propagate_edges_released, propagate_nodes, sparse
@@ -28,13 +29,8 @@ NUM_NODES = 90
 
 @pytest.fixture(autouse=True)
 def _poison() -> Iterator[None]:
-    """Memory that is not initialised holds NaN, and what is not deterministic raises."""
-    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
-    torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = True
-    yield
-    torch.use_deterministic_algorithms(before[0])
-    torch.utils.deterministic.fill_uninitialized_memory = before[1]
+    with poisoned_memory():
+        yield
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from strategies import poisoned_memory
 from torch import Tensor
 
 from censnet.ops import scan, textbook, triton
@@ -30,16 +31,11 @@ WIDTHS = (1, 3, 32, 33, 64, 300)
 
 @pytest.fixture(autouse=True)
 def _poison(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Memory that is not initialised holds NaN, and what is not deterministic raises."""
     if INTERPRETED:
         monkeypatch.setattr(triton, "is_available", lambda table: table.numel() > 0)
         monkeypatch.setattr(scan, "take_rows", lambda table, rows: table.index_select(0, rows))
-    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
-    torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = True
-    yield
-    torch.use_deterministic_algorithms(before[0])
-    torch.utils.deterministic.fill_uninitialized_memory = before[1]
+    with poisoned_memory():
+        yield
 
 
 def numbers(*shape: int, seed: int) -> Tensor:

@@ -15,7 +15,7 @@ from censnet.nn.dropout import Dropout, dropout
 from censnet.nn.ensemble import batched_linear, check_rows, init_members
 from censnet.nn.kernels import make_kernel
 from censnet.nn.layers import DEFAULT_OPTIONS, LAYERS, IncidenceLayer, LayerOptions, Side, letters, show_options
-from censnet.nn.norms import Norm, check_norm, make_norm
+from censnet.nn.norms import BatchNorm, Norm, check_norm, make_norm
 from censnet.nn.recompute import Recomputing
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
@@ -202,13 +202,18 @@ class CensNet(LayeredEncoder):
         layer, features = self._layer(depth), {"node": nodes, "edge": edges}
         old, new = features[layer.updates], layer(nodes, edges, incidence)
         if not self._is_head(depth):
-            new = self.finish(self.norms[depth](new))
+            new = self.finish(self._normalize(depth, new, incidence.present.get(layer.updates)))
             if self.has_residual[depth]:
                 new = self.add(new, old, self.gains(sum(self.has_residual[:depth])))
             if self.variant == "released":
                 features[layer.reads] = self.finish(features[layer.reads])
         features[layer.updates] = new
         return features["node"], features["edge"]
+
+    def _normalize(self, depth: int, rows: Tensor, present: Tensor | None) -> Tensor:
+        norm = self.norms[depth]
+        normalized: Tensor = norm(rows) if present is None or not isinstance(norm, BatchNorm) else norm(rows, present)
+        return normalized
 
     def _layer(self, depth: int) -> IncidenceLayer:
         return cast(IncidenceLayer, self.layers[depth])

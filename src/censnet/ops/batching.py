@@ -39,12 +39,15 @@ class BatchIndex:
     count: Tensor
 
 
-def batch_index(starts: Tensor, graphs: Tensor) -> BatchIndex:
-    """The rows of these graphs; `starts` (4, G) has the first node and edge of each, and how many there are."""
+def batch_index(starts: Tensor, graphs: Tensor, sizes: tuple[int, int] | None = None) -> BatchIndex:
+    """The rows of these graphs; `starts` (4, G) has the first node and edge of each, and how many there are.
+
+    Without `sizes`, the number of nodes and edges of them all, a GPU is waited for.
+    """
     picked = starts.index_select(1, graphs)
     bounds = picked.new_zeros(2, len(graphs) + 1)
     torch.cumsum(picked[2:], 1, out=bounds[:, 1:])
-    num_nodes, num_edges = bounds[:, -1].tolist()
+    num_nodes, num_edges = bounds[:, -1].tolist() if sizes is None else sizes
     owner = torch.repeat_interleave(picked[2], output_size=num_nodes)
     edge_owner = torch.repeat_interleave(picked[3], output_size=num_edges)
     shift = picked[:2].sub_(bounds[:, :-1])

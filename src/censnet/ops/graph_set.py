@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from censnet.ops.batching import PackedIncidence, batch_index
+from censnet.ops.batching import BatchIndex, PackedIncidence, batch_index
 from censnet.ops.caching import DictionaryRows, cached, store, stored
 from censnet.ops.checks import check_floating, check_numbering, check_same_device, check_same_dtype, check_shape
 from censnet.ops.graph import Graph, GraphSizes, check_graph_features, check_odd_width, check_times
@@ -215,8 +215,22 @@ class GraphSet(GraphSizes):
 
         The batch's incidence comes with its sorted order and degrees, gathered from those of the set.
         """
-        index = self._check_index(index)
-        rows, own = batch_index(self._starts, index), self.graph_features
+        return self.take(*self.rows_of(index))
+
+    def rows_of(self, index: Tensor) -> tuple[Tensor, BatchIndex]:
+        """The positions on the device of the set, and the rows of these graphs. A GPU is not waited for."""
+        sizes = None
+        if index.device.type == "cpu" and self.nodes.device.type != "cpu":
+            index = self._check_index(index, move=False)
+            nodes, edges = self._sizes.index_select(1, index).sum(1).tolist()
+            sizes, index = (nodes, edges), index.pin_memory().to(self.nodes.device, non_blocking=True)
+        else:
+            index = self._check_index(index)
+        return index, batch_index(self._starts, index, sizes)
+
+    def take(self, index: Tensor, rows: BatchIndex) -> Graph:
+        """The batch of these graphs, whose rows `rows_of` gave."""
+        own = self.graph_features
         return Graph.from_incidence(
             self._nodes.take(rows.rows),
             self._edges.take(rows.edge_rows),
@@ -243,16 +257,16 @@ class GraphSet(GraphSizes):
             times=None if self.times is None else self.times.index_select(0, rows.edge_rows),
         )
 
-    def _check_index(self, index: Tensor) -> Tensor:
+    def _check_index(self, index: Tensor, move: bool = True) -> Tensor:
         check_shape("index", index, (None,), "(B,), the graphs of the batch")
         if len(index) == 0:
             raise ValueError("index is empty, expected at least one graph")
         if index.dtype == torch.int64:
             least, most = index.aminmax()
             if int(least) >= 0 and int(most) < len(self):
-                return index.to(self.nodes.device)
+                return index.to(self.nodes.device) if move else index
         check_numbering("index", index, len(self), "graph")
-        return index.to(self.nodes.device, torch.int64)
+        return index.to(self.nodes.device if move else index.device, torch.int64)
 
     @cached
     def whole(self) -> Graph:
@@ -271,6 +285,11 @@ class GraphSet(GraphSizes):
         """The first node and the first edge of each graph, and how many there are. (4, G)"""
         offset = torch.stack([self.node_offset, self.edge_offset])
         return torch.cat([offset[:, :-1], offset.diff()])
+
+    @cached
+    def _sizes(self) -> Tensor:
+        """The number of nodes and of edges of each graph, on the CPU. (2, G)"""
+        return self._starts[2:].cpu()
 
     @cached
     def _nodes(self) -> DictionaryRows:

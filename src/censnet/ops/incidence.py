@@ -439,6 +439,11 @@ class Incidence:
             0, owner, torch.ones_like(owner)
         )
 
+    @cached
+    def present(self) -> dict[str, Tensor]:
+        """ "node" and "edge" -> 1, or 0 for those of graphs that only pad the batch, (N,) and (E,); empty: all are."""
+        return {}
+
     # -- degrees ------------------------------------------------------------------------------------------------
 
     @cached

@@ -313,6 +313,11 @@ class TrainingSettings(_Settings):
         description="whether the backward pass computes each layer again, with the same bits: a fraction of the memory "
         "for a third more time; auto is true where a step on a full graph would take most of the memory",
     )
+    step_graphs: bool = Field(
+        False,
+        description="whether steps on a GPU whose shapes repeat are recorded once as CUDA graphs, which take less time "
+        "to launch; batches of graphs are padded for it",
+    )
     batch_size: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
         64,
         description=f"graphs, or labeled nodes or edges, in a batch; auto is the power of 2 from {BATCHES[0]} to "

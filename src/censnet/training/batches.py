@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from censnet.errors import SettingsError
 from censnet.levels import Level
 from censnet.nn.layers import LAYERS
 from censnet.nn.model import Model
+from censnet.ops.caching import store
 from censnet.ops.ego import ego_batches, ego_graphs, mark_egos, mean_ego_size
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -23,6 +25,7 @@ from censnet.settings.schema import TrainingSettings
 from censnet.tasks.inputs import LabelWindows
 from censnet.text import count
 from censnet.training.link_sampling import LinkSampler
+from censnet.training.padding import Padding, can_pad
 from censnet.training.task_data import TaskData, graphs_with
 
 logger = logging.getLogger(__name__)
@@ -70,6 +73,10 @@ class Batches(Protocol):
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         """Make the batch of a step."""
 
+    @property
+    def repeats(self) -> Literal["objects", "shapes"] | None:
+        """What of the batches repeats, so that steps can be recorded (`step_graphs.py`)."""
+
 
 class FullBatch:
     """Full-batch training: every step has the whole graph, and an epoch is one step.
@@ -93,6 +100,10 @@ class FullBatch:
             raise SettingsError(
                 "training.imbalance is sampling, expected weights: members of a batched ensemble share samples"
             )
+
+    @property
+    def repeats(self) -> Literal["objects", "shapes"] | None:
+        return None if self.balanced or self.task_data.known_levels else "objects"
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         return [torch.empty(0)]
@@ -137,6 +148,10 @@ class CausalBatch(FullBatch):
         every = {level: task_data.training_rows(level) for level in task_data.known_levels}
         self.batch = replace(self.batch, graph=self._show(every))
         self.stale: dict[int, Batch] = {}  # by piece
+
+    @property
+    def repeats(self) -> Literal["objects", "shapes"] | None:
+        return None if self.balanced else "objects"
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         batch = self.batch
@@ -194,6 +209,10 @@ class MaskedLinkBatch(FullBatch):
         ordered = task_data.links is not None and task_data.links.ordered
         self.sampler = LinkSampler(self.graph, mask_ratio, negative_ratio, ordered)
 
+    @property
+    def repeats(self) -> Literal["objects", "shapes"] | None:
+        return None
+
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         batch = super().make(chosen, generator)
         (message_edges, positives, negatives), graph = self.sampler(generator), self.graph
@@ -216,6 +235,8 @@ class MaskedLinkBatch(FullBatch):
 
 class GraphBatches:
     """Batches of graphs of a GraphSet; an epoch has all graphs with a training sample."""
+
+    repeats: Literal["objects", "shapes"] | None = None
 
     def __init__(self, task_data: TaskData, settings: TrainingSettings, balanced: bool) -> None:
         assert isinstance(task_data.graph, GraphSet)
@@ -245,8 +266,55 @@ class GraphBatches:
         return Batch(self.graphs.batch(chosen), rows, labels, censoring=censoring)
 
 
+class PaddedGraphBatches(GraphBatches):
+    """Batches of graphs that all have the same numbers of nodes and of edges, with graphs that pad them at the end.
+
+    All rows of a batch are in the loss, those that are not for training without a label. Where the size of a batch is
+    unusual, it is not padded.
+    """
+
+    repeats = "shapes"
+
+    def __init__(self, task_data: TaskData, settings: TrainingSettings, balanced: bool) -> None:
+        super().__init__(task_data, settings, balanced)
+        self.index = self.index.cpu()
+        largest = max(map(len, even_batches(self.index, self.batch_size)))
+        self.padding = Padding(self.graphs, self.index, largest)
+        self.graphs = self.padding.graphs
+        self.labels, self.censoring = dict[str, Tensor](), dict[str, Tensor]()
+        for level, labels in task_data.labels.items():
+            more = self.graphs.count(level) - len(labels)
+            known = labels.masked_fill((task_data.parts[level][:, 0] != 0).unsqueeze(1), torch.nan)
+            self.labels[level] = F.pad(known, (0, 0, 0, more), value=torch.nan)
+            if level in task_data.censoring:
+                self.censoring[level] = F.pad(task_data.censoring[level], (0, 0, 0, more))
+        self.every = torch.arange(0, device=self.graphs.nodes.device)
+
+    def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
+        padded = self.padding.fill(chosen)
+        index, rows = self.graphs.rows_of(chosen if padded is None else padded)
+        graph = self.graphs.take(index, rows)
+        if padded is not None:
+            owners = {"node": rows.owner, "edge": rows.edge_owner}
+            present = {side: (owner < len(chosen)).to(graph.nodes.dtype) for side, owner in owners.items()}
+            store(graph.incidence, present=present)
+        own = {"node": rows.rows, "edge": rows.edge_rows, "graph": index}
+        labels = {level: known.index_select(0, own[level]) for level, known in self.labels.items()}
+        censoring = {level: sides.index_select(0, own[level]) for level, sides in self.censoring.items()}
+        return Batch(
+            graph, {level: self._all(len(known)) for level, known in labels.items()}, labels, censoring=censoring
+        )
+
+    def _all(self, count: int) -> Tensor:
+        if len(self.every) < count:
+            self.every = torch.arange(count, device=self.every.device)
+        return self.every[:count]
+
+
 class SampledSubgraphs:
     """Subgraphs of one graph: sampled neighborhoods, or drawn in proportion (Algorithm 2 of the paper)."""
+
+    repeats: Literal["objects", "shapes"] | None = None
 
     def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int) -> None:
         assert isinstance(task_data.graph, Graph)
@@ -390,6 +458,8 @@ class EgoBatches:
     A batch has `batch_size` nodes, unless their ego graphs are too large: then it is several.
     """
 
+    repeats: Literal["objects", "shapes"] | None = None
+
     def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int) -> None:
         graph = task_data.graph
         self.graph = graph if isinstance(graph, Graph) else graph.whole
@@ -421,7 +491,12 @@ class EgoBatches:
 
 
 def make_batches(
-    task_data: TaskData, settings: TrainingSettings, hops: int, pairs: bool = False, ego_hops: int = 0
+    task_data: TaskData,
+    settings: TrainingSettings,
+    hops: int,
+    pairs: bool = False,
+    ego_hops: int = 0,
+    padded: bool = False,
 ) -> Batches:
     """The batches that the settings ask for.
 
@@ -431,12 +506,14 @@ def make_batches(
         hops: the receptive field, which a sampled subgraph has to cover.
         pairs: whether links are learned from sampled pairs.
         ego_hops: hops of the ego graphs that nodes are predicted in; 0 where they are in the whole graph.
+        padded: whether batches of graphs are padded where they can be.
     """
     balanced = settings.imbalance == "sampling"
     if ego_hops:
         return EgoBatches(task_data, settings, ego_hops)
     if isinstance(task_data.graph, GraphSet):
-        return GraphBatches(task_data, settings, balanced)
+        kind = PaddedGraphBatches if padded and can_pad(task_data.graph) else GraphBatches
+        return kind(task_data, settings, balanced)
     if settings.sampling in ("neighbors", "proportional"):
         return SampledSubgraphs(task_data, settings, hops)
     if pairs:

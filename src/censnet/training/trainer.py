@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from censnet.data.splits.split_file import PARTS
 from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.settings.schema import TrainingSettings
-from censnet.training.batches import choose_recompute, choose_sampling, make_batches
+from censnet.training.batches import Batch, choose_recompute, choose_sampling, make_batches
 from censnet.training.callbacks import Callback
 from censnet.training.checkpoint import Progress, Weights
 from censnet.training.devices import check_processes, make_accelerator, total_memory
@@ -29,6 +29,7 @@ from censnet.training.history import HistoryFile, Row, history_columns
 from censnet.training.interrupt import diverged, interrupted_after, interruptible
 from censnet.training.objective import Objective
 from censnet.training.optim import clip_gradients, freeze, lr_factor, make_optimizer, seed_generators, step_seed
+from censnet.training.step_graphs import RecordedSteps, can_record, leaves_padding_out
 from censnet.training.task_data import TaskData
 from censnet.training.time_budget import Pace, TimeBudget
 
@@ -129,9 +130,16 @@ class Trainer:
         main = accelerator.is_main_process
         self.checkpoint = checkpoint
         self.callbacks, self.history_file = (callbacks, history_file) if main else ((), None)
+        recording = can_record(accelerator, settings, model)
         self.batches = make_batches(
-            self.task_data, settings, model.receptive_field, model.samples_pairs, model.ego_hops
-        )
+            self.task_data, settings, model.receptive_field, model.samples_pairs, model.ego_hops,
+            padded=recording and leaves_padding_out(model),
+        )  # fmt: skip
+        self.compute_gradients: Callable[[Batch], Tensor] = self._compute_gradients
+        if recording and self.batches.repeats is not None:
+            self.compute_gradients = RecordedSteps(
+                self._compute_gradients, list(model.parameters()), self.batches.repeats
+            )
         self.steps = len(self._plan(0))
         self.evaluator = None
         if self.task_data.has("validation"):
@@ -210,7 +218,7 @@ class Trainer:
         totals = torch.tensor(progress.loss, dtype=torch.float64, device=self.accelerator.device)
         while progress.step < len(plan):
             loss = self._step(plan[progress.step])
-            totals += loss.detach()
+            totals += loss
             progress.step += 1
             # reading a number from a GPU waits for it
             on_cpu = self.accelerator.device.type == "cpu"
@@ -250,15 +258,21 @@ class Trainer:
         factor = lr_factor(settings.schedule, settings.warmup, number, self.pace.total)
         for group in self.optimizer.param_groups:
             group["lr"] = settings.learning_rate * factor
+        loss = self.compute_gradients(batch)
+        self.optimizer.step()
+        self.weights.update_ema()
+        return loss
+
+    def _compute_gradients(self, batch: Batch) -> Tensor:
+        """Leave the gradients of a batch in the parameters. -> the loss of each member"""
+        settings = self.settings
         with self.accelerator.autocast() if settings.precision == "bf16" else nullcontext():
             loss: Tensor = self.objective(self.wrapped(batch.graph), batch)
         self.optimizer.zero_grad()
         loss.sum().backward()  # type: ignore[no-untyped-call]
         if settings.max_grad_norm is not None:
             clip_gradients(list(self.model.parameters()), settings.max_grad_norm, self.members)
-        self.optimizer.step()
-        self.weights.update_ema()
-        return loss
+        return loss.detach()
 
     def _end_epoch(self, steps: int) -> None:
         """Validate, update the best weights and the history, and decide whether the training is finished."""
