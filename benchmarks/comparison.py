@@ -3,7 +3,8 @@
 Lipophilicity, the signs of Bitcoin OTC, and simulated payments, by the strong preset. A comparison may take at most
 four times as long, for each seed, as one training alone with that seed, which is timed just before it; and its boosted
 trees have to reach an AUC of 0.97 on OTC, where the split is random and labels are known. Times are of the wall clock,
-and of the processor for one thread, whose ratio does not depend on what else the machine does. `--epochs` trains all
+and of the processor, whose ratio does not depend on what else the machine does and is judged; so that no other process
+has a share in the work and nothing is left uncounted, all is done on one core with one thread. `--epochs` trains all
 networks for fewer epochs: trees and forest then weigh more, so the ratio is no less than that of whole trainings, and
 the scores of the networks say nothing. Record: benchmarks/results/comparison.json. It exits with 1 where a target is
 missed.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 import time
@@ -109,6 +111,9 @@ def main() -> None:
     parser.add_argument("--to", type=Path, help="a file, in place of the record")
     parser.add_argument("--collect", type=Path, nargs="+", default=[], help="files of --to for the record")
     asked = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    torch.set_num_threads(1)
     measured: dict[str, Any] = {}
     if asked.to is None and RECORD.exists():
         measured |= json.loads(RECORD.read_text())["measured"]["data"]

@@ -154,8 +154,12 @@ def test_a_threshold_is_stored_and_used_by_every_answer(town, tmp_path):
     for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
         assert scores["test"]["edge"][f"fraud/confusion_{row}_{column}"] == ((truth == row) & (chosen == column)).sum()
     assert scores["test"]["edge"]["accuracy"] == pytest.approx((truth == chosen).mean())
+    for part, levels in scores.items():
+        assert again.metrics[part]["edge"] == pytest.approx(levels["edge"]), part
     again.decide()
     assert again.predict(data)["fraud_predicted"].equals(town.predict(data)["fraud_predicted"])
+    for part, levels in town.metrics.items():
+        assert again.metrics[part]["edge"] == pytest.approx(levels["edge"]), part
 
 
 def test_a_training_chooses_by_costs_and_refuses_them_where_there_are_no_two_classes(tmp_path):

@@ -171,7 +171,8 @@ class Predictor:
         Args:
             data: as in `predict`.
             rows: ids as in the table, several joined by commas (`a7,a12` is an edge), or numbers of rows from 1. Of
-                links the two nodes, or the number of an edge; `row` then counts the pairs.
+                links the two nodes, or the number of an edge; `row` then counts the pairs. The only row if there is
+                one.
             top: without `rows`, how many rows: those of the highest score, or loss.
             by: score or loss.
             target: the column, where several are predicted.
@@ -206,8 +207,11 @@ class Predictor:
             seconds: for all rows; one that would take longer than what is left is left out. None has no limit.
         """
         chosen = self._explained_target(target, level)
+        if rows is None and top is None and chosen is not LINK and len(dataset.rows(chosen.level)) == 1:
+            rows = [1]
         if (rows is None) == (top is None):
-            raise ArgumentError("rows and top are both given, or neither, expected one of them")
+            names = f"{name_option('--row')} and {name_option('--top')}"
+            raise ArgumentError(f"{names} are both given, or neither, expected one of them")
         return explain_rows(self, dataset, chosen, rows, top, by, progress, most, seconds)
 
     def _explained_target(self, column: str | None, level: str | None) -> Target:

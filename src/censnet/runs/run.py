@@ -49,10 +49,11 @@ from censnet.runs.stream import Stream
 from censnet.runs.stream_directory import has_state
 from censnet.runs.stream_history import feed_history
 from censnet.runs.stream_lines import NUMBER
-from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores
+from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores, replace_decision
 from censnet.settings.build import has_ordered_links
-from censnet.tasks.decision import Rule
+from censnet.tasks.decision import Decision, Rule, score_decision
 from censnet.tasks.predictions import class_names
+from censnet.tasks.targets import Target
 from censnet.tasks.uncertainty import COVERAGE
 from censnet.text import count
 from censnet.training.devices import find_device
@@ -169,7 +170,8 @@ class Run(Predictor):
     def decide(self, cost: Mapping[str, float] | None = None, recall: float | None = None) -> None:
         """Choose the threshold of each target of two classes by validation rows; predictions use it from then on.
 
-        `save` stores it. Without a cost and a recall the threshold is 0.5 again.
+        `save` stores it. Without a cost and a recall the threshold is 0.5 again. Predictions of the training data and
+        their scores follow; those of a causal model with fixed labels lose what depends on the threshold.
         """
         rule = Rule.of(cost, recall)
         self.uncertainty = self.uncertainty.decide(self.targets, rule)
@@ -183,6 +185,20 @@ class Run(Predictor):
                     known = frame[names[1]].notna()
                     chosen = (frame.loc[known, names[1]] >= own.threshold).to_numpy().astype(np.int64)
                     frame.loc[known, names[0]] = class_names(target)[chosen]
+                    if target.column in frame:
+                        self._score_decision(target, own.decision)
+
+    def _score_decision(self, target: Target, decision: Decision | None) -> None:
+        """Score decisions on the training data anew, by the labels and probabilities of `predictions`."""
+        frame = self.predictions[target.level]
+        labels = target.encode(frame[target.column]).numpy()
+        p = frame[f"{target.column}_p_{target.classes[-1]}"].to_numpy(np.float64)
+        labeled = ~np.isnan(labels) & ~np.isnan(p)
+        for part, scores in self.metrics.items():
+            if target.level in scores:
+                rows = labeled & (frame["split"] == part).to_numpy()
+                found = dict(score_decision(p[rows], labels[rows] > 0.5, decision, every=True)) if rows.any() else {}
+                scores[target.level] = replace_decision(scores[target.level], target.column, found)
 
     def split(self, level: str) -> Split:
         """The rows of the training data that were used for training, validation and test.

@@ -19,7 +19,7 @@ from censnet.option_names import name_option
 from censnet.runs.links import HeldOutPairs
 from censnet.runs.novelty import LevelNovelty
 from censnet.tasks.calibration import MAX_ROWS, ClassCalibration
-from censnet.tasks.decision import Rule
+from censnet.tasks.decision import DECISIONS, Rule
 from censnet.tasks.predictions import summarize
 from censnet.tasks.targets import Target, output_slices
 from censnet.tasks.uncertainty import Rows, TargetUncertainty, calibrate
@@ -172,6 +172,29 @@ def merge_scores(scores: dict[str, float], more: dict[str, float]) -> dict[str, 
     for name in (name for name in more if name in scores and "/" not in name):
         values = [value for key, value in found.items() if "/" in key and key.rpartition("/")[2] == name]
         found[name] = sum(values) / len(values)
+    return found
+
+
+def replace_decision(scores: Mapping[str, float], column: str, more: Mapping[str, float]) -> dict[str, float]:
+    """Scores of columns and their means where a column has another threshold.
+
+    Args:
+        scores: those of a part.
+        column: whose threshold it is.
+        more: the scores of its decisions by `score_decision`; empty drops the old ones.
+
+    >>> replace_decision({"fraud/recall": 0.5, "late/recall": 0.9, "recall": 0.7, "auc": 0.8}, "fraud", {"recall": 0.7})
+    {'late/recall': 0.9, 'recall': 0.8, 'auc': 0.8, 'fraud/recall': 0.7}
+    """
+    old = {f"{column}/{name}" for name in DECISIONS}
+    found = {key: value for key, value in scores.items() if key not in old}
+    found |= {f"{column}/{name}": value for name, value in more.items()}
+    for name in DECISIONS:
+        values = [value for key, value in found.items() if "/" in key and key.rpartition("/")[2] == name]
+        if values:
+            found[name] = sum(values) / len(values)
+        else:
+            found.pop(name, None)
     return found
 
 

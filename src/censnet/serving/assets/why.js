@@ -40,9 +40,9 @@ function fidelityOf(found) {
 }
 
 function whySection(found) {
-  const what = found.class ? `log odds of ${found.class}` : found.target;
+  const what = found.class ? `log odds of ${found.class} before calibration` : found.target;
   return [
-    element("h2", { tabindex: -1 }, "Why ", own(found.id), ": ", own(what), ` ${number(found.answer, 3)}`),
+    element("h2", { tabindex: -1 }, "Why ", own(found.id), "? ", own(what), `: ${number(found.answer, 3)}`),
     element("div", { class: "why" }, element("div", {}, pictureOf(found)), element("div", {}, whyParts(found), fidelityOf(found))),
   ];
 }
