@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -129,7 +130,12 @@ class Predictor:
         outputs = self.outputs(dataset.graph, where, progress, known, sure.watch)
         if level == "link":
             certain = self.uncertainty.calibrate_links
-            return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress, certain)
+            sets = None if coverage is None else partial(self.uncertainty.link_sets, coverage=coverage)
+            novelty = self.uncertainty.novelty.get(Level.NODE)
+            unlike = None if novelty is None else novelty.describe(dataset, "node", None)
+            return link_table(
+                dataset, self.models, outputs, pairs, top, keep, where, progress, certain, sets, unlike
+            )  # fmt: skip
         return self.table(dataset, level, outputs, keep, coverage, sure)
 
     def embed(

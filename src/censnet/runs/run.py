@@ -41,7 +41,7 @@ from censnet.runs.directory import (
 )
 from censnet.runs.embedding import Embeddings
 from censnet.runs.known_labels_in_prediction import KnownLabels
-from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
+from censnet.runs.links import HeldOutPairs, node_names, one_graph, score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
 from censnet.runs.notebook import run_html
 from censnet.runs.predictor import Keep, Predictor
@@ -306,7 +306,7 @@ def score_parts(
             more = sure.score(level, task_data.of(level), outputs, labels, exact, inside, coverage)
             found[part][level] = merge_scores(scores, more)
     if held_out is not None:
-        for part, values in link_metrics(held_out, sure.calibrate_links).items():
+        for part, values in sure.score_links(held_out, coverage).items():
             found.setdefault(part, {})["link"] = values
     return found
 
@@ -379,8 +379,9 @@ def score_other_data(
         by_time = graph.times is not None and of.data.split in ("auto", "time")
         hidden = links_by_time(graph, *about, file=dataset.tables.name("edges")) if by_time else links(graph, *about)
         held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
-        certain = run.uncertainty.calibrate_links
-        scores["link"] = link_metrics(held_out, certain)["test"] | count_known_links(splits, dataset, hidden)
+        scores["link"] = run.uncertainty.score_links(held_out, coverage)["test"] | count_known_links(
+            splits, dataset, hidden
+        )
     for level, found in scores.items():
         note = describe_known(found, Level(level).table)
         if note is not None:

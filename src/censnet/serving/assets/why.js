@@ -33,9 +33,12 @@ function whyParts(found) {
     element("tbody", {}, lines));
 }
 
+const KINDS = { edge: "edges", node: "nodes", column: "columns" }, OF_MOLECULES = { edge: "bonds", node: "atoms", column: "columns" };
+
 function fidelityOf(found) {
+  const kinds = found.parts.some((part) => /^(atom|bond) /.test(part.part)) ? OF_MOLECULES : KINDS;
   const said = Object.entries(found.fidelity).filter(([, each]) => Number.isFinite(each.change)).map(([kind, each]) =>
-    `Without the first ${kind}s the answer moves by ${number(each.change, 3)}, without as many at random by ${number(each.random, 3)}.`);
+    `Without the first ${kinds[kind]} the answer moves by ${number(each.change, 3)}, without as many at random by ${number(each.random, 3)}.`);
   return said.map((text) => element("p", { class: "note" }, text));
 }
 
