@@ -98,7 +98,9 @@ def training_section(run: Run) -> str:
     for level in (Level.NODE, Level.EDGE, Level.GRAPH):
         columns = run.schema.table(level.table).columns
         if columns:
-            rows = [[c.name, c.kind, "feature" if c.width else "not used", c.reason] for c in columns[:MOST_ROWS]]
+            used = {column.name for column in run.schema.features_of(level.table).columns if column.width}
+            use = {True: "feature", False: "not used"}
+            rows = [[c.name, c.kind, use[c.name in used], c.reason] for c in columns[:MOST_ROWS]]
             head = ["column", "type", "used as", "why"]
             body += _details(f"Columns of {level.table} ({len(columns):,})", table(head, rows))
     return _section("training", "How it was trained", body)

@@ -30,8 +30,9 @@ from censnet.ops.graph_set import GraphSet
 from censnet.option_names import name_option, setting_option
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
-from censnet.runs.explain import Explained, PartNames, explanation_table
+from censnet.runs.explain import Explained, PartNames
 from censnet.runs.explained_rows import explain_rows
+from censnet.runs.explanation_frame import ExplanationFrame
 from censnet.runs.history import join_history, with_nodes_of
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
 from censnet.runs.links import LINK, check_link_options, link_table
@@ -189,7 +190,7 @@ class Predictor:
         check_arguments(Predictor.explain, locals())
         dataset = self.read(data, strict=strict)
         found = self.explain_rows(dataset, rows, top=top, by=by, target=target, level=level, progress=progress)
-        return explanation_table(found, PartNames(dataset, self.inputs))
+        return ExplanationFrame.of(found, PartNames(dataset, self.inputs))
 
     def explain_rows(
         self,
