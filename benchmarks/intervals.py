@@ -9,6 +9,7 @@ measured on the test molecules of a split. Record: benchmarks/results/intervals.
 exits with 1 where ours are wider on average than the narrower of chemprop's.
 
     python -m benchmarks.intervals --splits 2                    trains the splits that FOLDER lacks
+    python -m benchmarks.intervals --splits 2 --collect          the record from what FOLDER has
     python -m benchmarks.intervals --splits 2 --epochs 1 --folder DIR --to FILE.json     tries it out
 """
 
@@ -33,6 +34,7 @@ from censnet_experiments.external import write_cells
 
 PEER = Path(__file__).parent / "peers" / "chemprop_intervals.py"
 OURS = "censnet, strong"
+LINES = "intervals.jsonl"
 KEYS = ("coverage", "width", "rmse")
 console = Console(width=120)
 
@@ -43,7 +45,7 @@ Scores = dict[str, dict[str, Found]]  # method -> split -> scores
 def run_chemprop(folder: Path, splits: Sequence[int], epochs: int | None) -> Path:
     """Train chemprop on the splits that have no line yet. -> its lines"""
     cell, _ = write_cells(folder, splits, ["lipophilicity"])
-    lines = folder / "intervals.jsonl"
+    lines = folder / LINES
     python = os.environ.get("CENSNET_CHEMPROP", ".bench-chemprop/bin/python")
     command = [python, str(PEER), str(cell), "--to", str(lines), "--seeds", ",".join(map(str, splits))]
     command += [] if epochs is None else ["--epochs", str(epochs)]
@@ -88,12 +90,13 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--epochs", type=int, help="of chemprop, other than its default of 50: to try this out")
     parser.add_argument("--folder", type=Path, default=Path("runs/intervals"), help="for its splits and its lines")
+    parser.add_argument("--collect", action="store_true", help="train nothing")
     parser.add_argument("--to", type=Path, help="a file, in place of the record")
     asked = parser.parse_args()
-    splits = range(asked.splits)
+    splits, lines = range(asked.splits), asked.folder / LINES
     found: dict[str, Any] = {
         OURS: read_ours(splits),
-        **read_lines(run_chemprop(asked.folder, splits, asked.epochs), splits),
+        **read_lines(lines if asked.collect else run_chemprop(asked.folder, splits, asked.epochs), splits),
     }
     means = summarize(found)
     table = Table("", "splits", "coverage", "width", "RMSE")
