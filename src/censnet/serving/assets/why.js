@@ -33,10 +33,10 @@ function whyParts(found) {
     element("tbody", {}, lines));
 }
 
-const KINDS = { edge: "edges", node: "nodes", column: "columns" }, OF_MOLECULES = { edge: "bonds", node: "atoms", column: "columns" };
+const OF_GRAPHS = { edge: "edges", node: "nodes", column: "columns" }, OF_MOLECULES = { edge: "bonds", node: "atoms", column: "columns" };
 
 function fidelityOf(found) {
-  const kinds = found.parts.some((part) => /^(atom|bond) /.test(part.part)) ? OF_MOLECULES : KINDS;
+  const kinds = found.parts.some((part) => /^(atom|bond) /.test(part.part)) ? OF_MOLECULES : OF_GRAPHS;
   const said = Object.entries(found.fidelity).filter(([, each]) => Number.isFinite(each.change)).map(([kind, each]) =>
     `Without the first ${kinds[kind]} the answer moves by ${number(each.change, 3)}, without as many at random by ${number(each.random, 3)}.`);
   return said.map((text) => element("p", { class: "note" }, text));
