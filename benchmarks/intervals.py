@@ -10,7 +10,7 @@ exits with 1 where ours are wider on average than the narrower of chemprop's.
 
     python -m benchmarks.intervals --splits 2                    trains the splits that FOLDER lacks
     python -m benchmarks.intervals --splits 2 --collect          the record from what FOLDER has
-    python -m benchmarks.intervals --splits 2 --epochs 1 --folder DIR --to FILE.json     tries it out
+    python -m benchmarks.intervals --splits 2 --epochs 3 --folder DIR --to FILE.json     tries it out
 """
 
 from __future__ import annotations
