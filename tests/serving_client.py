@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +15,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+import censnet
 from censnet.serving.app import make_app
 from censnet.serving.limits import Limits
 from censnet.serving.workers import Plan, Workers
@@ -78,3 +82,24 @@ def started(paths: Mapping[str, Path], limits: Limits, number: int = 1) -> Itera
             yield Service(client, workers, paths)
     finally:
         workers.stop()
+
+
+@contextmanager
+def serving(*arguments: object) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The address of a server, and its process."""
+    command = [sys.executable, "-P", "-m", "censnet", "serve", *map(str, arguments), "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(Path(censnet.__file__).parents[1])}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("http://"):
+                break
+        else:
+            raise AssertionError("".join(lines) + process.stderr.read())  # type: ignore[union-attr]
+        yield lines[-1].split()[0], process
+    finally:
+        process.kill()
+        process.communicate()

@@ -48,8 +48,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     cell = json.loads(gzip.decompress(options.cell.read_bytes()))
-    for seed in map(int, options.seeds.split(",")):
-        for way, predict in (("residuals", residuals), ("quantiles", quantiles)):
+    for way, predict in (("residuals", residuals), ("quantiles", quantiles)):
+        for seed in map(int, options.seeds.split(",")):
             if (seed, way) in recorded(options.to):
                 continue
             begin, cpu = time.perf_counter(), time.process_time()

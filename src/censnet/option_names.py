@@ -24,6 +24,7 @@ ARGUMENTS = {
     "--time": "time",
     "--label-delay": "label_delay",
     "--pairs": "pairs",
+    "--row": "rows",
     "--top": "top",
     "--coverage": "coverage",
     "--cost": "cost",

@@ -144,6 +144,10 @@ def test_predict_and_embed_take_one_smiles_or_several(place: Path, tmp_path: Pat
     assert several["smiles"].tolist() == ["CCO", "C1CC", "CCN"]
     assert several["error"].notna().tolist() == [False, True, False]
     assert several["size_predicted"].iloc[0] == pytest.approx(one["size_predicted"].iloc[0], abs=1e-5)
+    chain = "C" * 600  # longer than the name of any file
+    long = pd.read_csv(io.StringIO(succeed("predict", place / "graphs", "CCO", chain).stdout))
+    assert long["smiles"].tolist() == ["CCO", chain]
+    assert long["unlike_training"].notna().tolist()[1]
     succeed("embed", place / "graphs", "CCO", "CCN", "--to", tmp_path, "--format", "csv")
     assert pd.read_csv(tmp_path / "nodes.csv")["row"].tolist() == [1, 1, 1, 2, 2, 2]
 

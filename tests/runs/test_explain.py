@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -91,8 +92,19 @@ def test_molecules_and_graphs_are_drawn(tmp_path: Path) -> None:
     assert png.read_bytes().startswith(b"\x89PNG")
     table = run.explain(frame, [4])
     assert table[table["kind"] == "node"]["part"].str.startswith("atom ").all()
-    assert table[table["kind"] == "edge"]["part"].str.match(r"bond \d+-\d+").all()
+    assert table[table["kind"] == "edge"]["part"].str.match(r"bond \d+-\d+ \(\w+-\w+\)$").all()
     assert {"atom: element", "bond: type"} <= set(table["part"])
+    shown = table._repr_html_()
+    assert shown.count("data:image/png;base64,") == 1
+    assert "<bdi>size</bdi>" in shown
+    assert re.search(r"<bdi>bond \d+-\d+ \(C-\w+\)</bdi>", shown)
+    assert type(table.head(2)) is pd.DataFrame
+    alone = run.explain("CCO")  # the only row
+    assert set(alone[alone["kind"] == "node"]["part"]) == {"atom 0 (C)", "atom 1 (C)", "atom 2 (O)"}
+    with pytest.raises(ArgumentError, match="rows and top are both given, or neither"):
+        run.explain(["CCO", "CCN"])
+    named = pd.DataFrame({"smiles": ["CCO", "CCN", "CCC", "CCC"], "name": ["a", "b", "c", "d"]})
+    assert set(run.explain(run.read(named), "CCN")["row"]) == {2}
     shapes = samples.shapes()
     run = censnet.train(shapes, "graph:ring", settings=settings)
     dataset = run.read(shapes)

@@ -28,6 +28,12 @@ def test_data_show_their_columns_and_what_was_found() -> None:
     assert len(shown) < 10_000
 
 
+def test_a_column_of_molecules_that_is_not_read_is_no_feature() -> None:
+    shown = load_data(pd.DataFrame({"smiles": ["CCO", "CCN", "CCC"], "weight": [1.5, 2.5, 3.5]}))._repr_html_()
+    assert "number, not used" in shown
+    assert "a feature" not in shown
+
+
 def test_names_of_a_user_s_make_no_element() -> None:
     frame = pd.DataFrame({"source": [1, 2], "target": [2, 3], "<img src=x onerror=alert(1)>": [0.5, 1.0]})
     shown = load_data(frame)._repr_html_()

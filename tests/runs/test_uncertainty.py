@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,8 +97,35 @@ def test_links_are_calibrated():
     odds = np.sqrt(raw / (1 - raw))
     assert run.predict(payments())["link_p"].to_numpy() == pytest.approx(odds / (1 + odds), rel=1e-4)
     assert run.uncertainty.calibrate_links(torch.tensor([0.8, 0.2])).tolist() == pytest.approx([2 / 3, 1 / 3])
-    with pytest.raises(ArgumentError, match="what is predicted is links"):
+    with pytest.raises(RunError, match="0 held-out validation links, expected at least 9"):
         run.predict(payments(), coverage=0.9)
+
+
+def test_links_have_sets_and_pairs_of_odd_nodes_are_marked(tmp_path):
+    data = payments(accounts=60, rows=900)
+    train(data, "link", tmp_path / "run", settings=quick() | {"data.link_fractions": (0.6, 0.2, 0.2)})
+    run = load_run(tmp_path / "run")
+    test = run.metrics["test"]["link"]
+    assert test["coverage"] > 0.8
+    assert 1 <= test["set_size"] <= 2
+    assert run.evaluate(data)["test"]["link"]["coverage"] == pytest.approx(test["coverage"])
+    held_out = run.predictions["link"]
+    linked = held_out[(held_out["link"] == 1) & (held_out["split"] == "validation")][["source", "target"]]
+    found = run.predict(data, pairs=linked.reset_index(drop=True), coverage=0.9)
+    assert set(found["link_set"]) <= {"link", "no link", "no link | link"}
+    likely = found["link_p"] > 0.5
+    assert found.loc[likely, "link_set"].str.contains(r"(?:^|\| )link$").all()  # the likelier one always is in it
+    smaller = run.predict(data, pairs=linked.reset_index(drop=True), coverage=0.5)["link_set"]
+    assert (smaller.str.len() <= found["link_set"].str.len()).all()
+    assert run.predict(data, top=3, coverage=0.9)["link_set"].notna().all()
+    nodes = data.nodes.copy()
+    name = "wealth"
+    nodes.loc[5, name] = 10 * nodes[name].max() + 1000
+    marked = run.predict(Tables(nodes, data.edges))
+    odd = nodes["id"][5]
+    is_odd = (marked["source"] == odd) | (marked["target"] == odd)
+    assert marked["unlike_training"].notna().equals(is_odd)
+    assert marked.loc[is_odd, "unlike_training"].str.contains(f"(?:source|target): {name} is .* above").all()
 
 
 def test_far_numbers_and_new_categories_are_named_and_ordinary_rows_are_not(town):
@@ -104,7 +133,7 @@ def test_far_numbers_and_new_categories_are_named_and_ordinary_rows_are_not(town
     edges = data.edges.copy()
     edges.loc[3, "amount"] = 2000.0
     reason = town.predict(Tables(data.nodes, edges))["unlike_training"]
-    assert reason[3].startswith("amount is 2000, far from training rows (up to ")
+    assert re.match(r"amount is 2000, above \d+(\.\d+)?: far from training rows", reason[3])
     assert reason.drop(3).notna().mean() < 0.08
     assert town.predictions["edge"]["unlike_training"].notna().mean() < 0.06
 
@@ -154,8 +183,12 @@ def test_a_threshold_is_stored_and_used_by_every_answer(town, tmp_path):
     for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
         assert scores["test"]["edge"][f"fraud/confusion_{row}_{column}"] == ((truth == row) & (chosen == column)).sum()
     assert scores["test"]["edge"]["accuracy"] == pytest.approx((truth == chosen).mean())
+    for part, levels in scores.items():
+        assert again.metrics[part]["edge"] == pytest.approx(levels["edge"]), part
     again.decide()
     assert again.predict(data)["fraud_predicted"].equals(town.predict(data)["fraud_predicted"])
+    for part, levels in town.metrics.items():
+        assert again.metrics[part]["edge"] == pytest.approx(levels["edge"]), part
 
 
 def test_a_training_chooses_by_costs_and_refuses_them_where_there_are_no_two_classes(tmp_path):

@@ -3,44 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from commands import run
+from serving_client import serving
 
-import censnet
 from censnet.cli.serve import named_runs
 from censnet.errors import ArgumentError
-
-
-@contextmanager
-def serving(*arguments: object) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """The address of a server, and its process."""
-    command = [sys.executable, "-P", "-m", "censnet", "serve", *map(str, arguments), "--port", "0"]
-    environment = os.environ | {"PYTHONPATH": str(Path(censnet.__file__).parents[1])}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    try:
-        assert process.stdout is not None
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if line.startswith("http://"):
-                break
-        else:
-            raise AssertionError("".join(lines) + process.stderr.read())  # type: ignore[union-attr]
-        yield lines[-1].split()[0], process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.slow

@@ -48,8 +48,8 @@ def explain(
     from censnet.runs.draw import draw_explanation
     from censnet.runs.explain import PartNames, explanation_table
 
-    if (row is None) == (top is None):
-        raise ArgumentError("--row and --top are both given, or neither, expected one of them")
+    if row is not None and top is not None:
+        raise ArgumentError("--row and --top are both given, expected one of them")
     if to is not None and to.exists() and not to.is_dir():
         raise RunError(f"{to} is a file, expected a folder for explanations.csv and drawings")
     dataset = trained.read(source, strict=strict)

@@ -155,7 +155,9 @@ def one_or_smiles(data: list[str]) -> str | list[str]:
     """DATA: one name, or several SMILES."""
     if len(data) == 1:
         return data[0]
-    found = next((name for name in data if Path(name).exists()), None)
+    from censnet.data.tables.files import is_there
+
+    found = next((name for name in data if is_there(Path(name))), None)
     if found is not None:
         raise ArgumentError(
             f"DATA are {len(data)}, of which {found} is there: give one file or folder, or SMILES alone"

@@ -20,8 +20,8 @@ def explanation_screen(found: Sequence[Explained], table: pd.DataFrame) -> Rende
     """One table for each row."""
     parts: list[RenderableType] = []
     for one in found:
-        what = f"log odds of {one.chosen}" if one.chosen else one.target
-        parts.append(Text(f"row {one.row + 1}, {one.name}: {one.target}, {what} {one.answer:.4g}", "bold"))
+        what = f"{one.target}, log odds of {one.chosen}" if one.chosen else one.target
+        parts.append(Text(f"row {one.row + 1}, {one.name}: {what}: {one.answer:.4g}", "bold"))
         parts.append(_parts(table[(table["row"] == one.row + 1)]))
         for kind, fidelity in one.fidelity.items():
             moved = f"{fidelity.change:.3g}, without {fidelity.count} at random by {fidelity.random:.3g}"

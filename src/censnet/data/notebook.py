@@ -16,10 +16,11 @@ def data_html(name: str, graph: object, schema: Schema, notes: Sequence[str]) ->
     parts = [f"<p><strong>{escape(name)}</strong>: {escape(graph)}</p>"]
     for level in COLUMN_LEVELS:
         found = schema.table(level.table)
+        used = {column.name for column in schema.features_of(level.table).columns if column.width}
         rows = [[column, role] for role, column in found.keys.items()]
         rows += [[column, "target"] for column in found.targets]
         rows += [
-            [column.name, f"{column.kind}, " + ("a feature" if column.width else "not used")]
+            [column.name, f"{column.kind}, " + ("a feature" if column.name in used else "not used")]
             for column in found.columns
         ]
         if rows:

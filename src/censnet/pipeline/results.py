@@ -148,7 +148,8 @@ def _with_or_without_labels(
 def _add_unlabeled(run: Run, data: Dataset, task_data: TaskData, hidden: Sequence[Outputs]) -> Uncertainty:
     """With what validation rows say of predictions that are shown no known labels: those of most new data."""
     novelty = fit_novelty(data, hidden[0].watched, task_data)
-    own = Uncertainty.fit(task_data, hidden).model_copy(update={"novelty": novelty, "link": run.uncertainty.link})
+    links = {"link": run.uncertainty.link, "link_conformal": run.uncertainty.link_conformal}
+    own = Uncertainty.fit(task_data, hidden).model_copy(update={"novelty": novelty, **links})
     known = torch.cat([task_data.known_for("validation", level) for level in run.inputs.levels])
     share = float(known.double().mean())
     return run.uncertainty.model_copy(update={"unlabeled": own, "label_share": share})

@@ -23,6 +23,7 @@ ROWS = 5  # of each target, unless more are asked for
 SECONDS = 6.0  # for all of them, unless more are asked for
 LEFT_OUT = 24  # edges, and nodes, that are left out one by one
 SHOWN = 3  # parts of each kind
+LEAST = 1e-5  # of the largest change, below which a part moves nothing
 KINDS = ("edge", "node", "column")
 Entry = dict[str, Any]
 Found = dict[tuple[str, int], dict[int, Entry]]  # level and number of a target -> row -> explanation
@@ -86,8 +87,9 @@ def _describe(one: Explained, names: PartNames) -> Entry:
 
 
 def _first(one: Explained, names: PartNames, kind: str) -> list[list[Any]]:
-    """Name, where and change of the parts that move the answer most."""
-    mine = [part for part in one.parts if part.kind == kind and np.isfinite(part.change) and part.change != 0]
+    """Name, where and change of the parts that move the answer most; rounding errors are none."""
+    largest = max((abs(part.change) for part in one.parts if np.isfinite(part.change)), default=0.0)
+    mine = [p for p in one.parts if p.kind == kind and np.isfinite(p.change) and abs(p.change) > LEAST * largest]
     return [[visible(names.name(part, one.place)[0], 60), part.where, part.change] for part in mine[:SHOWN]]
 
 

@@ -22,7 +22,14 @@ from censnet.report.content import Content, gather
 from censnet.report.explanations import explain_worst
 from censnet.report.figures import target_figures
 from censnet.report.maps import Method, make_map
-from censnet.report.sections import comparison_section, header, level_intervals, score_section, training_section
+from censnet.report.sections import (
+    comparison_section,
+    header,
+    level_intervals,
+    plain_metric_name,
+    score_section,
+    training_section,
+)
 from censnet.runs.predictor import UNLIKE
 from censnet.runs.run import Run
 from censnet.tasks.predictions import class_names
@@ -182,7 +189,8 @@ def _history(run: Run) -> dict[str, Any]:
         mine = mine.iloc[::step]
         curves = {name: _finite(mine[name]) for name in names}
         found.append({"member": int(member), "epoch": mine["epoch"].astype(int).tolist(), "curves": curves})
-    return {"series": found, "names": names, "monitor": run.config.monitor, "best": run.config.best_epoch[:MEMBERS]}
+    monitor = None if run.config.monitor is None else plain_metric_name(run.config.monitor)
+    return {"series": found, "names": names, "monitor": monitor, "best": run.config.best_epoch[:MEMBERS]}
 
 
 def _finite(column: pd.Series) -> list[float | None]:

@@ -29,7 +29,8 @@ def header(content: Content, intervals: Mapping[str, Mapping[str, Interval]]) ->
     """The title, one sentence, and the scores that matter most."""
     run = content.run
     name = run.path.resolve().name if run.path is not None else "A run"
-    said = f"Predicts {escape(', '.join(run.config.target_specs))}, trained on {escape(run.config.data)}"
+    specs = ["links" if spec == "link" else spec for spec in run.config.target_specs]
+    said = f"Predicts {escape(', '.join(specs))}, trained on {escape(run.config.data)}"
     if content.is_other:
         said += f", and applied here to {escape(content.name)}"
     cards = "".join(_cards(content, intervals))
@@ -69,7 +70,7 @@ def comparison_section(comparison: Comparison) -> str:
             ]
             for one in mine.itertuples()
         ]
-        head = ["", f"{mine['metric'].iloc[0]} on test", "seconds", "seeds"]
+        head = ["", f"{plain_metric_name(mine['metric'].iloc[0])} on test", "seconds", "seeds"]
         body += f'<div class="scroll">{table(head, rows, str(target))}</div>'
     return _section("comparison", "Compared on the same split", body)
 
@@ -91,17 +92,24 @@ def training_section(run: Run) -> str:
     body = f'<div class="scroll">{table(["", ""], facts)}</div>'
     changed = config.start.changed if config.start is not None else []
     if changed:
-        values = values_of(config.settings, changed)
-        body += f'<div class="scroll">{table(["setting", "value"], values.items(), "Settings that were changed")}</div>'
-    every = values_of(config.settings, setting_names())
-    body += _details("All settings", table(["setting", "value"], every.items()))
+        values = _setting_rows(run, changed)
+        body += f'<div class="scroll">{table(["setting", "value"], values, "Settings that were changed")}</div>'
+    body += _details("All settings", table(["setting", "value"], _setting_rows(run, setting_names())))
     for level in (Level.NODE, Level.EDGE, Level.GRAPH):
         columns = run.schema.table(level.table).columns
         if columns:
-            rows = [[c.name, c.kind, "feature" if c.width else "not used", c.reason] for c in columns[:MOST_ROWS]]
+            used = {column.name for column in run.schema.features_of(level.table).columns if column.width}
+            use = {True: "feature", False: "not used"}
+            rows = [[c.name, c.kind, use[c.name in used], c.reason] for c in columns[:MOST_ROWS]]
             head = ["column", "type", "used as", "why"]
             body += _details(f"Columns of {level.table} ({len(columns):,})", table(head, rows))
     return _section("training", "How it was trained", body)
+
+
+def _setting_rows(run: Run, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Settings and their values as they are written, all of them text: a column of these has one edge."""
+    values = values_of(run.config.settings, names)
+    return [(name, "" if value is None else str(value)) for name, value in values.items()]
 
 
 def level_intervals(content: Content) -> dict[str, dict[str, Interval]]:
@@ -255,9 +263,12 @@ def _seed_interval(low: float, high: float) -> str:
     return "" if np.isnan(low) else f'<span class="interval">{_interval(Interval(low, high))}</span>'
 
 
-def _metric_name(name: str) -> str:
-    if name in CENSORED:
-        return name.replace("_", " ")
+def plain_metric_name(name: str) -> str:
+    """A metric as readers know it.
+
+    >>> plain_metric_name("auc"), plain_metric_name("log_loss")
+    ('AUC', 'log loss')
+    """
     words = {
         "auc": "AUC",
         "ap": "average precision",
@@ -268,11 +279,17 @@ def _metric_name(name: str) -> str:
         "rmse": "RMSE",
         "mae": "MAE",
     }
+    return words.get(name, name.replace("_", " "))
+
+
+def _metric_name(name: str) -> str:
+    if name in CENSORED:
+        return name.replace("_", " ")
     try:
         arrow = "" if higher_is_better(name) else ' <span class="dim">(less is better)</span>'
     except ValueError:
         arrow = ""
-    return escape_attribute(words.get(name, name.replace("_", " "))) + arrow
+    return escape_attribute(plain_metric_name(name)) + arrow
 
 
 def _target_metric(name: str) -> str:

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from censnet.data.dataset import Dataset
-from censnet.data.molecules.smiles_to_mol import Parser
 from censnet.explanation.parts import Part
 from censnet.ops.arrays import Array
-from censnet.ops.graph_set import GraphSet
-from censnet.runs.explain import Explained, PartNames
+from censnet.runs.explain import Explained, PartNames, molecule_of
 
 SIZE = 480  # pixels of a molecule
 MOST_DRAWN = 40  # nodes of a neighborhood
 LABELED = 12  # of these, those with their names
+DEEPEST = 0.32  # of the half of the color map
+GRAY = (0.8, 0.8, 0.8)  # of an edge that changes nothing: seen on white
 
 
 def draw_explanation(
@@ -45,17 +44,9 @@ def _changes(one: Explained, kind: str) -> Array:
 
 
 def _draw_molecule(one: Explained, dataset: Dataset, path: Path, suffixes: Sequence[str]) -> list[Path]:
-    from rdkit import Chem
     from rdkit.Chem.Draw import rdMolDraw2D
 
-    graph = dataset.graph
-    assert isinstance(graph, GraphSet)
-    number = int(torch.searchsorted(graph.node_offset, int(one.place.nodes[0]), right=True)) - 1
-    row = int((dataset.rows("graph") == number).nonzero()[0])
-    text = dataset.tables.frames()["graphs"][dataset.schema.smiles].iloc[row]
-    molecule = Parser(dataset.schema.reading).molecule_or_none(text)
-    if dataset.schema.reading.hydrogens == "explicit":
-        molecule = Chem.AddHs(molecule)
+    molecule = molecule_of(dataset, int(one.place.nodes[0]))
     atoms, bonds = _changes(one, "node"), _changes(one, "edge")
     ends = one.place.graph.ends.T.tolist()
     colored = {
@@ -106,7 +97,7 @@ def _draw_neighborhood(one: Explained, names: PartNames, path: Path, suffixes: S
             arrowprops={
                 "arrowstyle": "-|>" if graph.directed else "-", "shrinkA": 9, "shrinkB": 9,
                 "connectionstyle": f"arc3,rad={bend}",
-                "color": "black" if edge == own else _color(edges[edge], edges) if edges[edge] else (0.8, 0.8, 0.8),
+                "color": "black" if edge == own else _color(edges[edge], edges, GRAY),
                 "lw": 2.5 if edge == own else 0.8 + 3 * abs(edges[edge]) / largest,
             },
         )  # fmt: skip
@@ -120,7 +111,8 @@ def _draw_neighborhood(one: Explained, names: PartNames, path: Path, suffixes: S
     named = sorted(shown, key=lambda node: (node not in centers, -abs(nodes[node])))[:LABELED]
     for node in named:
         text = names.name(Part("node", node, "", 0.0, 0.0, 0.0), one.place)[0]
-        axes.annotate(text, position[node], xytext=(0, 11), textcoords="offset points", ha="center", fontsize=8)
+        up = 13 if node in centers else 11
+        axes.annotate(text, position[node], xytext=(0, up), textcoords="offset points", ha="center", fontsize=8)
     axes.set_title(_title(one), fontsize=11)
     left = "" if len(shown) == graph.num_nodes else f"; {len(shown)} of {graph.num_nodes:,} nodes"
     axes.set_xlabel(f"red raises the answer, blue lowers it; outlined in black: the row{left}", fontsize=9)
@@ -181,18 +173,21 @@ def _layout(ends: Array, centers: list[int], shown: list[int]) -> dict[int, tupl
     return {node: (float(where[number, 0]), float(where[number, 1])) for node, number in place.items()}
 
 
-def _color(value: float, every: Array) -> tuple[float, float, float]:
-    """From white to red where the answer is raised, to blue where it is lowered."""
+def _color(value: float, every: Array, around: tuple[float, float, float] | None = None) -> tuple[float, float, float]:
+    """To red where the answer is raised, to blue where it is lowered; from white, or from the color `around`.
+
+    The deepest red and blue let the letters of an atom be read.
+    """
     largest = np.abs(every).max(initial=0) or 1
-    red, green, blue, _ = colormaps["RdBu_r"](0.5 + 0.42 * value / largest)
+    share = value / largest
+    found = np.array(colormaps["RdBu_r"](0.5 + DEEPEST * share)[:3])
+    none = 1.0 if around is None else max(0.0, 1 - 3 * abs(share))  # how much is left of the color of no change
+    red, green, blue = found if around is None else none * np.array(around) + (1 - none) * found
     return float(red), float(green), float(blue)
 
 
 def _title(one: Explained) -> str:
     what = f"log odds of {one.chosen}" if one.chosen else one.target
     name = one.name if len(one.name) <= 40 else f"{one.name[:40]}..."
-    return (
-        f"row {one.row + 1} ({name}), {one.target}: {what} {one.answer:.3g}"
-        if one.chosen
-        else (f"row {one.row + 1} ({name}): {what} {one.answer:.3g}")
-    )
+    target = f", {one.target}" if one.chosen else ""
+    return f"row {one.row + 1} ({name}){target}: {what}: {one.answer:.3g}"

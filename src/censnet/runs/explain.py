@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,12 @@ from torch import Tensor
 
 from censnet.data.dataset import Dataset
 from censnet.data.molecules.atoms import RICH_ATOM, RICH_BOND, names_of
+from censnet.data.molecules.smiles_to_mol import Parser
 from censnet.errors import DataError, first_few, quote
 from censnet.explanation.parts import Columns, Fidelity, Part
 from censnet.explanation.probe import Neighborhood
 from censnet.levels import Level
+from censnet.ops.graph_set import GraphSet
 from censnet.tasks.inputs import ModelInputs
 
 COLUMNS = ["row", "id", "target", "class", "answer", "kind", "part", "where", "part_row",
@@ -60,6 +63,7 @@ class PartNames:
     def __init__(self, dataset: Dataset, inputs: ModelInputs) -> None:
         self.dataset, self.columns = dataset, _columns(dataset, inputs)
         self._ids = {level: _ids(dataset, level) for level in (Level.NODE, Level.EDGE)}
+        self._last: tuple[int, list[str]] = -1, []
 
     def name(self, part: Part, place: Neighborhood) -> tuple[str, float]:
         """The name of a part, and its row in its own table from 1; NaN where it has none."""
@@ -71,14 +75,31 @@ class PartNames:
         if known is not None:
             names, first = known
             return names[first[index]] if first[index] >= 0 else f"{level} {index}", float(first[index] + 1)
-        if part.kind == "node":
-            return f"{self._word(part.kind)} {part.index}", np.nan
-        ends = "-".join(map(str, place.graph.ends[:, part.index].tolist()))
-        return f"{self._word(part.kind)} {ends}", np.nan
+        numbers = [part.index] if part.kind == "node" else place.graph.ends[:, part.index].tolist()
+        own = "-".join(map(str, numbers))
+        if self.dataset.schema.smiles is None:
+            return f"{part.kind} {own}", np.nan
+        symbols = self._elements(int(place.nodes[0]))
+        elements = "-".join(symbols[number] for number in numbers)
+        return f"{'atom' if part.kind == 'node' else 'bond'} {own} ({elements})", np.nan
 
-    def _word(self, kind: str) -> str:
-        molecules = self.dataset.schema.smiles is not None
-        return {"node": "atom", "edge": "bond"}[kind] if molecules else kind
+    def _elements(self, node: int) -> list[str]:
+        """The elements of the molecule that a node is in; it is read once for all of its parts."""
+        if self._last[0] != node:
+            self._last = node, [atom.GetSymbol() for atom in molecule_of(self.dataset, node).GetAtoms()]
+        return self._last[1]
+
+
+def molecule_of(dataset: Dataset, node: int) -> Any:
+    """The molecule that a node of the data is in, with its atoms in the order of the nodes."""
+    from rdkit import Chem
+
+    graph, reading = dataset.graph, dataset.schema.reading
+    assert isinstance(graph, GraphSet)
+    number = int(torch.searchsorted(graph.node_offset, node, right=True)) - 1
+    row = int((dataset.rows("graph") == number).nonzero()[0])
+    molecule = Parser(reading).molecule_or_none(dataset.tables.frames()["graphs"][dataset.schema.smiles].iloc[row])
+    return Chem.AddHs(molecule) if reading.hydrogens == "explicit" else molecule
 
 
 def explanation_table(found: Sequence[Explained], names: PartNames) -> pd.DataFrame:
@@ -106,7 +127,8 @@ def row_names(dataset: Dataset, level: str) -> list[str]:
 def find_rows(dataset: Dataset, level: str, asked: Sequence[str | int]) -> list[int]:
     """The rows that a user names, by their ids joined by commas, or as `#3`, or 3, for the third row.
 
-    Where several rows have the same ids, such as parallel edges, all of them are meant.
+    Of nodes and graphs with several ids, such as a name and a SMILES, each alone names a row. Where several rows have
+    the same ids, such as parallel edges, all of them are meant.
     """
     names = pd.Series(row_names(dataset, level))
     found = list[int]()
@@ -116,7 +138,7 @@ def find_rows(dataset: Dataset, level: str, asked: Sequence[str | int]) -> list[
         if isinstance(one, int) or text.startswith("#"):
             matches = [int(number) - 1] if number.isdigit() and 1 <= int(number) <= len(names) else []
         else:
-            matches = np.flatnonzero(names == text).tolist()
+            matches = np.flatnonzero(names == text).tolist() or _with_one_id(dataset, level, text)
         if not matches:
             like = first_few(map(quote, names[:3]), 3)
             raise DataError(
@@ -129,6 +151,15 @@ def find_rows(dataset: Dataset, level: str, asked: Sequence[str | int]) -> list[
             why = dataset.problems.get(Level(level).table, {}).get(row, "it is not in the graph")
             raise DataError(f"it cannot be explained: {why}", dataset.tables.name(Level(level).table), row)
     return list(dict.fromkeys(found))
+
+
+def _with_one_id(dataset: Dataset, level: str, text: str) -> list[int]:
+    """The row of which one of several ids is this, if no other has it; an end of an edge does not name it."""
+    frame = dataset.tables.frames().get(Level(level).table)
+    if frame is None or level == Level.EDGE:
+        return []
+    found = np.flatnonzero((frame[dataset.id_columns(level)].astype(str) == text).any(axis=1)).tolist()
+    return found if len(found) == 1 else []
 
 
 def _ids(dataset: Dataset, level: Level) -> tuple[list[str], Tensor] | None:

@@ -20,6 +20,7 @@ from censnet.errors import ArgumentError, DataError, name_columns, quote
 from censnet.levels import Level
 from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.model import Model, Outputs
+from censnet.ops.arrays import Array, BoolArray
 from censnet.ops.graph import Graph
 from censnet.ops.pairs import find_bipartition
 from censnet.option_names import name_option
@@ -28,6 +29,7 @@ from censnet.tasks.targets import Target
 
 Keep = Literal["ids", "all"]
 LINK = Target(level=Level.LINK, column="link", kind="binary", classes=["no link", "link"])
+ENDS = ("source", "target")
 BLOCK = 2**24  # pairs that are scored at once
 GRID = 2**22  # and where some nodes are scored with all
 
@@ -63,11 +65,14 @@ def link_table(
     device: torch.device,
     progress: bool = False,
     calibrate: Callable[[Tensor], Tensor] = lambda probability: probability,
+    sets: Callable[[Tensor], BoolArray] | None = None,
+    unlike: Array | None = None,
 ) -> pd.DataFrame:
     """Link probabilities of the rows of the edge table, of given pairs, or of the most probable pairs without an edge.
 
     For the latter all pairs are scored, on the device; others are few and scored on the CPU. `calibrate` is applied to
-    the mean over members.
+    the mean over members, and so is `sets`, which gives the sets of `link` and `no link`. `unlike` says why a node is
+    unlike those of training, or None.
     """
     graph, models = one_graph(dataset), [model.cpu() for model in models]
     latents = [member.link_inputs for member in outputs if member.link_inputs is not None]
@@ -80,18 +85,42 @@ def link_table(
         for model in models:
             model.cpu()
         source, target = node_names(dataset)[found.numpy()]
-        return pd.DataFrame({"source": source, "target": target, "link_p": calibrate(probability).numpy()})
+        values = _link_values(probability, None, calibrate, sets, found, unlike)
+        return pd.concat([pd.DataFrame({"source": source, "target": target}), values], axis=1)
     numbers, wrong = (graph.ends, []) if pairs is None else number_pairs(dataset, pairs)
     mean, deviation = pair_probability(models, latents, numbers)
-    values = pd.DataFrame({"link_p": calibrate(mean).numpy()})
-    if deviation is not None:
-        values["link_std"] = deviation.numpy()
+    values = _link_values(mean, deviation, calibrate, sets, numbers, unlike)
     if pairs is None:
         return dataset.results("edge", values, keep)
     if any(wrong):
-        values[[message is not None for message in wrong]] = np.nan
+        values = values.mask(pd.Series([message is not None for message in wrong]))
         values["error"] = wrong
     return pd.concat([pairs.reset_index(drop=True), values], axis=1)
+
+
+def _link_values(
+    probability: Tensor,
+    deviation: Tensor | None,
+    calibrate: Callable[[Tensor], Tensor],
+    sets: Callable[[Tensor], BoolArray] | None,
+    pairs: Tensor,
+    unlike: Array | None,
+) -> pd.DataFrame:
+    """The columns of the answers for pairs. (2, n)"""
+    values = pd.DataFrame({"link_p": calibrate(probability).numpy()})
+    if deviation is not None:
+        values["link_std"] = deviation.numpy()
+    if sets is not None:
+        names = np.array(["", LINK.classes[0], LINK.classes[1], " | ".join(LINK.classes)], dtype=object)
+        values.insert(0, "link_set", names[sets(probability) @ np.array([1, 2])])
+    if unlike is not None:
+        ends = [unlike[side] for side in pairs.numpy()]
+        said = zip(
+            *([f"{side}: {why}" if why else "" for why in mine] for side, mine in zip(ENDS, ends, strict=True)),
+            strict=True,
+        )
+        values["unlike_training"] = np.array(["; ".join(filter(None, each)) or None for each in said], dtype=object)
+    return values
 
 
 def check_link_options(levels: Sequence[str], pairs: object, top: int | None) -> None:

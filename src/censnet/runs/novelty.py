@@ -32,6 +32,7 @@ FAR = 0.97  # share of validation rows that are nearer than the threshold
 MOST_MARKED = 0.01  # share of validation rows that all features together may mark
 MARGIN = 0.5  # beyond the range of training rows, in units of its width
 MAX_NUMBERS = 2**27  # in the embeddings of the training data, above which distances are left out
+ELEMENT = names_of(RICH_ATOM).index("element")  # the column of the atomic number, in hundreds
 Watch = Callable[[str, Tensor], Tensor]  # level, embedded rows -> a row of numbers for each
 
 
@@ -76,8 +77,10 @@ class FeatureRange(BaseModel):
             return f"{self.name} is of no category in training"
         value, low, high = (x * self.scale + self.mean for x in (float(features[0, self.start]), self.low, self.high))
         if self.low == self.high == 0:
-            return f"{self.name} is in no training row"
-        return f"{self.name} is {value:.4g}, far from training rows (up to {high if value > high else low:.4g})"
+            name = f"{self.name[:-2]} of another kind" if self.name.endswith("=?") else self.name
+            return f"{name} is in no training row"
+        limit = f"above {high:.4g}" if value > high else f"below {low:.4g}"
+        return f"{self.name} is {value:.4g}, {limit}: far from training rows"
 
 
 class LevelNovelty(BaseModel):
@@ -166,12 +169,26 @@ class LevelNovelty(BaseModel):
                 rows, places = rows_of(np.flatnonzero(there))
                 rows, first = np.unique(rows, return_index=True)
                 for row, place in zip(rows.tolist(), places[first].tolist(), strict=True):
-                    reasons[row].append(each.describe(features[place : place + 1]))
+                    reason = _unseen_element(dataset, table, each, features[place]) or each.describe(features[[place]])
+                    if reason not in reasons[row]:
+                        reasons[row].append(reason)
         if distance is not None and self.threshold is not None:
             for row in (distance[:, 0] > self.threshold).nonzero().squeeze(1).tolist():
                 times = float(distance[row, 0]) / self.threshold
                 reasons[row].append(f"embedding far from training rows ({times:.2f} times the threshold)")
         return np.array(["; ".join(each) if each else None for each in reasons], dtype=object)
+
+
+def _unseen_element(dataset: Dataset, table: str, unusual: FeatureRange, atom: Tensor) -> str | None:
+    """The element of an atom by its symbol, if that is what is unusual: its number says nothing to a chemist."""
+    if dataset.schema.smiles is None or dataset.schema.features != "rich" or table != "nodes":
+        return None
+    if unusual.name.partition("=")[0] != "atom element":
+        return None
+    from rdkit.Chem import GetPeriodicTable
+
+    number = round(100 * float(atom[ELEMENT]))
+    return f"element {GetPeriodicTable().GetElementSymbol(number)} is in no training molecule"
 
 
 def _digits(values: Tensor) -> list[float]:
@@ -338,7 +355,8 @@ def watched(model: Model, watch: Watch | None) -> Iterator[dict[str, list[Tensor
 def fit_novelty(dataset: Dataset, embedded: Mapping[str, Tensor], task_data: TaskData) -> dict[Level, LevelNovelty]:
     """Of each level, from the embeddings of the training data.
 
-    Where links are predicted, edges are both what is asked and what is read, so they are not compared.
+    Where links are predicted, edges are both what is asked and what is read, so they are not compared; pairs are, by
+    the columns of their nodes, all of which training has seen.
 
     Args:
         dataset: the training data.
@@ -353,6 +371,10 @@ def fit_novelty(dataset: Dataset, embedded: Mapping[str, Tensor], task_data: Tas
         rows = embedded.get(level)
         rows = None if rows is None or not rows.shape[1] else rows
         found[Level(level)] = LevelNovelty.fit(dataset, level, rows, train, validation)
+    if task_data.links is not None and Level.NODE not in found:
+        every, none = torch.arange(dataset.count(Level.NODE)), torch.arange(0)
+        nodes = LevelNovelty.fit(dataset, Level.NODE, None, every, none)
+        found |= {Level.NODE: nodes} if any(nodes.ranges.values()) else {}
     return found
 
 

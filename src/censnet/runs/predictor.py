@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -29,8 +30,9 @@ from censnet.ops.graph_set import GraphSet
 from censnet.option_names import name_option, setting_option
 from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import Embeddings, embed_graph, embedding_tables, flip_odd_channels
-from censnet.runs.explain import Explained, PartNames, explanation_table
+from censnet.runs.explain import Explained, PartNames
 from censnet.runs.explained_rows import explain_rows
+from censnet.runs.explanation_frame import ExplanationFrame
 from censnet.runs.history import join_history, warn_of_late_history, with_nodes_of
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
 from censnet.runs.links import LINK, check_link_options, link_table
@@ -131,7 +133,12 @@ class Predictor:
         outputs = self.outputs(dataset.graph, where, progress, known, sure.watch)
         if level == "link":
             certain = self.uncertainty.calibrate_links
-            return link_table(dataset, self.models, outputs, pairs, top, keep, where, progress, certain)
+            sets = None if coverage is None else partial(self.uncertainty.link_sets, coverage=coverage)
+            novelty = self.uncertainty.novelty.get(Level.NODE)
+            unlike = None if novelty is None else novelty.describe(dataset, "node", None)
+            return link_table(
+                dataset, self.models, outputs, pairs, top, keep, where, progress, certain, sets, unlike
+            )  # fmt: skip
         return self.table(dataset, level, outputs, keep, coverage, sure)
 
     def embed(
@@ -173,7 +180,8 @@ class Predictor:
         Args:
             data: as in `predict`.
             rows: ids as in the table, several joined by commas (`a7,a12` is an edge), or numbers of rows from 1. Of
-                links the two nodes, or the number of an edge; `row` then counts the pairs.
+                links the two nodes, or the number of an edge; `row` then counts the pairs. The only row if there is
+                one.
             top: without `rows`, how many rows: those of the highest score, or loss.
             by: score or loss.
             target: the column, where several are predicted.
@@ -184,7 +192,7 @@ class Predictor:
         check_arguments(Predictor.explain, locals())
         dataset = self.read(data, strict=strict)
         found = self.explain_rows(dataset, rows, top=top, by=by, target=target, level=level, progress=progress)
-        return explanation_table(found, PartNames(dataset, self.inputs))
+        return ExplanationFrame.of(found, PartNames(dataset, self.inputs))
 
     def explain_rows(
         self,
@@ -208,8 +216,11 @@ class Predictor:
             seconds: for all rows; one that would take longer than what is left is left out. None has no limit.
         """
         chosen = self._explained_target(target, level)
+        if rows is None and top is None and chosen is not LINK and len(dataset.rows(chosen.level)) == 1:
+            rows = [1]
         if (rows is None) == (top is None):
-            raise ArgumentError("rows and top are both given, or neither, expected one of them")
+            names = f"{name_option('--row')} and {name_option('--top')}"
+            raise ArgumentError(f"{names} are both given, or neither, expected one of them")
         return explain_rows(self, dataset, chosen, rows, top, by, progress, most, seconds)
 
     def _explained_target(self, column: str | None, level: str | None) -> Target:

@@ -41,7 +41,7 @@ from censnet.runs.directory import (
 )
 from censnet.runs.embedding import Embeddings
 from censnet.runs.known_labels_in_prediction import KnownLabels
-from censnet.runs.links import HeldOutPairs, link_metrics, node_names, one_graph, score_held_out
+from censnet.runs.links import HeldOutPairs, node_names, one_graph, score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
 from censnet.runs.notebook import run_html
 from censnet.runs.predictor import Keep, Predictor
@@ -49,10 +49,11 @@ from censnet.runs.stream import Stream
 from censnet.runs.stream_directory import has_state
 from censnet.runs.stream_history import feed_history
 from censnet.runs.stream_lines import NUMBER
-from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores
+from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores, replace_decision
 from censnet.settings.build import has_ordered_links
-from censnet.tasks.decision import Rule
+from censnet.tasks.decision import Decision, Rule, score_decision
 from censnet.tasks.predictions import class_names
+from censnet.tasks.targets import Target
 from censnet.tasks.uncertainty import COVERAGE
 from censnet.text import count
 from censnet.training.devices import find_device
@@ -177,7 +178,8 @@ class Run(Predictor):
     def decide(self, cost: Mapping[str, float] | None = None, recall: float | None = None) -> None:
         """Choose the threshold of each target of two classes by validation rows; predictions use it from then on.
 
-        `save` stores it. Without a cost and a recall the threshold is 0.5 again.
+        `save` stores it. Without a cost and a recall the threshold is 0.5 again. Predictions of the training data and
+        their scores follow; those of a causal model with fixed labels lose what depends on the threshold.
         """
         rule = Rule.of(cost, recall)
         self.uncertainty = self.uncertainty.decide(self.targets, rule)
@@ -191,6 +193,20 @@ class Run(Predictor):
                     known = frame[names[1]].notna()
                     chosen = (frame.loc[known, names[1]] >= own.threshold).to_numpy().astype(np.int64)
                     frame.loc[known, names[0]] = class_names(target)[chosen]
+                    if target.column in frame:
+                        self._score_decision(target, own.decision)
+
+    def _score_decision(self, target: Target, decision: Decision | None) -> None:
+        """Score decisions on the training data anew, by the labels and probabilities of `predictions`."""
+        frame = self.predictions[target.level]
+        labels = target.encode(frame[target.column]).numpy()
+        p = frame[f"{target.column}_p_{target.classes[-1]}"].to_numpy(np.float64)
+        labeled = ~np.isnan(labels) & ~np.isnan(p)
+        for part, scores in self.metrics.items():
+            if target.level in scores:
+                rows = labeled & (frame["split"] == part).to_numpy()
+                found = dict(score_decision(p[rows], labels[rows] > 0.5, decision, every=True)) if rows.any() else {}
+                scores[target.level] = replace_decision(scores[target.level], target.column, found)
 
     def split(self, level: str) -> Split:
         """The rows of the training data that were used for training, validation and test.
@@ -299,7 +315,7 @@ def score_parts(
             more = sure.score(level, task_data.of(level), outputs, labels, exact, inside, coverage)
             found[part][level] = merge_scores(scores, more)
     if held_out is not None:
-        for part, values in link_metrics(held_out, sure.calibrate_links).items():
+        for part, values in sure.score_links(held_out, coverage).items():
             found.setdefault(part, {})["link"] = values
     return found
 
@@ -389,8 +405,9 @@ def score_other_data(
         by_time = graph.times is not None and of.data.split in ("auto", "time")
         hidden = links_by_time(graph, *about, file=dataset.tables.name("edges")) if by_time else links(graph, *about)
         held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
-        certain = run.uncertainty.calibrate_links
-        scores["link"] = link_metrics(held_out, certain)["test"] | count_known_links(splits, dataset, hidden)
+        scores["link"] = run.uncertainty.score_links(held_out, coverage)["test"] | count_known_links(
+            splits, dataset, hidden
+        )
     for level, found in scores.items():
         note = describe_known(found, Level(level).table)
         if note is not None:

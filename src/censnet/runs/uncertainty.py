@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
@@ -15,11 +16,13 @@ from censnet.errors import ArgumentError, RunError
 from censnet.levels import COLUMN_LEVELS, Level
 from censnet.nn.chunked import CombinedOutputs, HeadOutputs, RowOutputs, chunk_rows, dense
 from censnet.nn.model import Outputs
+from censnet.ops.arrays import Array, BoolArray
 from censnet.option_names import name_option
-from censnet.runs.links import HeldOutPairs
+from censnet.runs.links import LINK, HeldOutPairs, link_metrics
 from censnet.runs.novelty import LevelNovelty
 from censnet.tasks.calibration import MAX_ROWS, ClassCalibration
-from censnet.tasks.decision import Rule
+from censnet.tasks.conformal import Conformal
+from censnet.tasks.decision import DECISIONS, Rule
 from censnet.tasks.predictions import summarize
 from censnet.tasks.targets import Target, output_slices
 from censnet.tasks.uncertainty import Rows, TargetUncertainty, calibrate
@@ -35,6 +38,7 @@ class Uncertainty(BaseModel):
         format: of the file.
         levels: level -> of each of its targets.
         link: the calibration of link probabilities, among as many pairs with a link as without.
+        link_conformal: the scores of held-out links and of pairs without one, for sets.
         novelty: level -> what training rows are like.
         label_share: the share of rows whose known labels validation rows were shown.
         unlabeled: the same for rows that are shown no known labels, of a model that reads them. Without them it embeds
@@ -46,6 +50,7 @@ class Uncertainty(BaseModel):
     format: Literal[2] = 2
     levels: dict[Level, list[TargetUncertainty]] = Field(default_factory=dict)
     link: ClassCalibration | None = None
+    link_conformal: Conformal | None = None
     novelty: dict[Level, LevelNovelty] = Field(default_factory=dict)
     label_share: float = Field(0.0, ge=0, le=1)
     unlabeled: Uncertainty | None = None
@@ -95,7 +100,10 @@ class Uncertainty(BaseModel):
                 y, known = labels[:, number].numpy(), exact[:, number].numpy()
                 found.append(TargetUncertainty.fit(target, combined[:, part].numpy(), arrays, y, known))
             levels[Level(level)] = found
-        return cls(levels=levels, link=None if held_out is None else _fit_links(held_out))
+        if held_out is None:
+            return cls(levels=levels)
+        link, link_conformal = _fit_links(held_out)
+        return cls(levels=levels, link=link, link_conformal=link_conformal)
 
     def combine(self, level: str, targets: Sequence[Target], members: Sequence[RowOutputs]) -> RowOutputs:
         """The calibrated outputs of the members of an ensemble, averaged; in chunks where theirs are."""
@@ -110,6 +118,29 @@ class Uncertainty(BaseModel):
             return probability
         logits = probability.double().logit(eps=1e-12).unsqueeze(1)
         return self.link(logits).squeeze(1).sigmoid().to(probability.dtype)
+
+    def link_sets(self, probability: Tensor, coverage: float) -> BoolArray:
+        """Whether `no link` and `link` are in the set of each pair, by probabilities before they are calibrated. (n, 2)
+
+        Each has its own limit, so the coverage holds for links and for pairs without one, however rare links are.
+        """
+        if self.link_conformal is None:
+            return np.ones((len(probability), 2), bool)
+        return self.link_conformal.sets(_link_summary(probability), coverage)
+
+    def score_links(self, held_out: Sequence[HeldOutPairs], coverage: float) -> dict[str, dict[str, float]]:
+        """Part -> the metrics of held-out links against pairs without one, with the coverage and size of sets."""
+        found = link_metrics(held_out, self.calibrate_links)
+        if self.link_conformal is None or self.link_conformal.limit < coverage:
+            return found
+        for part in found:
+            mine = [each for each in held_out if each.part == part and len(each.probability)]
+            sets = [self.link_sets(each.probability, coverage) for each in mine]
+            if sets:
+                inside = np.concatenate([each[:, int(one.linked)] for each, one in zip(sets, mine, strict=True)])
+                found[part]["coverage"] = float(inside.mean())
+                found[part]["set_size"] = float(np.concatenate(sets).sum(1).mean())
+        return found
 
     def score(
         self,
@@ -175,6 +206,29 @@ def merge_scores(scores: dict[str, float], more: dict[str, float]) -> dict[str, 
     return found
 
 
+def replace_decision(scores: Mapping[str, float], column: str, more: Mapping[str, float]) -> dict[str, float]:
+    """Scores of columns and their means where a column has another threshold.
+
+    Args:
+        scores: those of a part.
+        column: whose threshold it is.
+        more: the scores of its decisions by `score_decision`; empty drops the old ones.
+
+    >>> replace_decision({"fraud/recall": 0.5, "late/recall": 0.9, "recall": 0.7, "auc": 0.8}, "fraud", {"recall": 0.7})
+    {'late/recall': 0.9, 'recall': 0.8, 'auc': 0.8, 'fraud/recall': 0.7}
+    """
+    old = {f"{column}/{name}" for name in DECISIONS}
+    found = {key: value for key, value in scores.items() if key not in old}
+    found |= {f"{column}/{name}": value for name, value in more.items()}
+    for name in DECISIONS:
+        values = [value for key, value in found.items() if "/" in key and key.rpartition("/")[2] == name]
+        if values:
+            found[name] = sum(values) / len(values)
+        else:
+            found.pop(name, None)
+    return found
+
+
 def exact_labels(task_data: TaskData, level: str) -> Tensor:
     """Which labels of a level are known, and not by a limit alone. (n, targets)"""
     known = ~task_data.labels[level].isnan()
@@ -198,9 +252,13 @@ def check_coverage(coverage: float, uncertainty: Uncertainty, level: str, target
     if not 0 < coverage < 1:
         raise ArgumentError(f"{name_option('--coverage')} is {coverage:g}, expected more than 0 and less than 1")
     if level not in COLUMN_LEVELS:
-        raise ArgumentError(
-            f"{name_option('--coverage')} is given, which is for columns, but what is predicted is links"
-        )
+        found = uncertainty.link_conformal
+        if found is None or found.limit < coverage:
+            pairs = 0 if found is None else max(found.rows)
+            raise RunError(
+                f"there are {count(pairs, 'held-out validation link')}, expected at least {least_rows(coverage):,} "
+                f"for a coverage of {coverage:g}: ask for less, or train with more of them"
+            )
     for target, own in zip(targets, uncertainty.of(level, targets), strict=True):
         if target.is_wide:
             raise RunError(f"{target.name} has {len(target.classes):,} classes, expected at most 200 for sets of them")
@@ -217,8 +275,15 @@ def least_rows(coverage: float) -> int:
     return next(n for n in range(1, 10**9) if n / (n + 1) >= coverage - 1e-12)
 
 
-def _fit_links(held_out: Sequence[HeldOutPairs]) -> ClassCalibration:
+def _fit_links(held_out: Sequence[HeldOutPairs]) -> tuple[ClassCalibration, Conformal | None]:
     mine = [each for each in held_out if each.part == "validation"]
-    logits = torch.cat([each.probability for each in mine]).double().logit(eps=1e-12).unsqueeze(1)
-    labels = torch.cat([torch.full_like(each.probability, float(each.linked)) for each in mine])
-    return ClassCalibration.fit(logits.numpy(), labels.numpy())
+    probability = torch.cat([each.probability for each in mine])
+    logits = probability.double().logit(eps=1e-12).unsqueeze(1)
+    labels = torch.cat([torch.full_like(each.probability, float(each.linked)) for each in mine]).numpy()
+    known = np.ones(len(labels), bool)
+    return ClassCalibration.fit(logits.numpy(), labels), Conformal.fit(LINK, _link_summary(probability), labels, known)
+
+
+def _link_summary(probability: Tensor) -> dict[str, Array]:
+    p = probability.double().numpy()
+    return {"mean": np.stack([1 - p, p], axis=1)}

@@ -9,6 +9,7 @@ from censnet.data.tables.feature_encoding import Column
 from censnet.data.tables.schema import Schema
 from censnet.errors import CensNetError
 from censnet.levels import Level
+from censnet.runs.links import LINK
 from censnet.runs.predictor import Predictor
 from censnet.runs.uncertainty import check_coverage
 from censnet.serving.served_run import ServedRun
@@ -37,13 +38,13 @@ def describe(served: ServedRun) -> dict[str, Any]:
         "levels": run.levels,
         "targets": [
             {"level": target.level, "column": target.column, "kind": target.kind, "classes": target.classes[:50]}
-            for target in run.config.targets
+            for target in [*run.config.targets, *([LINK] if run.config.link else [])]
         ],
         "reads": "smiles" if schema.smiles is not None else "tables",
         "tables": tables,
         "members": len(run.models),
         "coverages": [coverage for coverage in COVERAGES if _covers(run, coverage)],
-        "explains": bool(run.config.targets),
+        "explains": True,
         "example": example(served.name, schema),
     }
 
@@ -51,11 +52,11 @@ def describe(served: ServedRun) -> dict[str, Any]:
 def _covers(run: Predictor, coverage: float) -> bool:
     """Whether there are enough validation rows for intervals and sets of a coverage, at every level."""
     try:
-        for level, targets in run.targets.items():
-            check_coverage(coverage, run.uncertainty, level, targets)
+        for level in run.levels:
+            check_coverage(coverage, run.uncertainty, level, run.targets.get(level, []))
     except CensNetError:
         return False
-    return bool(run.targets)
+    return True
 
 
 def example(name: str, schema: Schema) -> dict[str, Any]:

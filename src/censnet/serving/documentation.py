@@ -52,8 +52,9 @@ def _limits(limits: Limits) -> str:
 def _runs(runs: Mapping[str, Mapping[str, Any]]) -> str:
     parts = ["<section><h2>Runs</h2>"]
     for name, found in runs.items():
-        targets = "; ".join(f"{one['level']}:{one['column']} ({one['kind']})" for one in found["targets"]) or ", ".join(
-            found["levels"]
+        targets = "; ".join(
+            "links" if one["level"] == "link" else f"{one['level']}:{one['column']} ({one['kind']})"
+            for one in found["targets"]
         )
         parts.append(f"<h3>{escape(name)}</h3><p>Predicts {escape(targets, 1000)}.</p>")
         rows = [

@@ -161,7 +161,7 @@ def describe_invalid(errors: Sequence[Mapping[str, Any]]) -> str:
     if first["type"] == "extra_forbidden":
         return f"{where} is no field: /docs lists what a request may have{more}"
     said = first["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
-    said = said[:1].lower() + said[1:]
+    said = said[:1].lower() + said[1:].replace("valid dictionary or object to extract fields from", "JSON object")
     if first["type"] == "missing":
         return f"{where or 'the body'} is missing: /docs lists what a request has{more}"
     found = f"is {quote(first.get('input'))}, " if first["type"] != "value_error" else ""

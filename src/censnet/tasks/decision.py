@@ -15,6 +15,7 @@ from censnet.option_names import name_option
 MAX_POINTS = 1000  # of a curve
 RANKS = (10, 100, 1000)  # the k of precision and recall among the k rows of highest probability
 COSTS = ("fp", "fn")
+DECISIONS = ("accuracy", "f1", "cost", "precision", "recall")  # metrics that depend on the threshold
 
 
 class Rule(BaseModel):
@@ -115,8 +116,17 @@ class Decision(BaseModel):
     rule: Rule
 
 
-def score_decision(p: Array, positive: BoolArray, decision: Decision | None) -> Iterator[tuple[str, float]]:
-    """The confusion table of two classes, what follows from it, and precision and recall of the likeliest k rows."""
+def score_decision(
+    p: Array, positive: BoolArray, decision: Decision | None, every: bool = False
+) -> Iterator[tuple[str, float]]:
+    """The confusion table of two classes, what follows from it, and precision and recall of the likeliest k rows.
+
+    Args:
+        p: probabilities of the positive class.
+        positive: which rows are of it.
+        decision: the threshold and its rule; None is 0.5.
+        every: whether accuracy and F1 are given for 0.5, too, where other metrics have them.
+    """
     chosen = p >= (0.5 if decision is None else decision.threshold)
     yield from confusion(positive.astype(np.int64), chosen.astype(np.int64), 2)
     hits, total = int((chosen & positive).sum()), int(positive.sum())
@@ -124,12 +134,12 @@ def score_decision(p: Array, positive: BoolArray, decision: Decision | None) -> 
         yield "precision", hits / int(chosen.sum())
     if total:
         yield "recall", hits / total
-    if decision is not None:
+    if every or decision is not None:
         yield "accuracy", float((chosen == positive).mean())
         yield "f1", 2 * hits / max(total + int(chosen.sum()), 1)
-        if decision.rule.recall is None:
-            missed, false = total - hits, int(chosen.sum()) - hits
-            yield "cost", (decision.rule.fp * false + decision.rule.fn * missed) / len(p)
+    if decision is not None and decision.rule.recall is None:
+        missed, false = total - hits, int(chosen.sum()) - hits
+        yield "cost", (decision.rule.fp * false + decision.rule.fn * missed) / len(p)
     found = positive[np.argsort(-p, kind="stable")]
     for k in RANKS:
         if k < len(p) and total:

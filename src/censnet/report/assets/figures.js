@@ -301,7 +301,7 @@ function learning(place) {
     return figure({
       title, attributes: { "data-figure": "learning" },
       note: `${thin ? `One line for each of ${series.length} members; dots` : "The dot"} mark${thin ? "" : "s"} the epoch that was kept.`,
-      legend: () => chosen.map((name) => [said[name] ?? name.replace("_", " "), partColor(colors[name] ?? "validation")]),
+      legend: () => chosen.map((name) => [said[name] ?? `validation ${monitor ?? name.replace("validation_", "")}`, partColor(colors[name] ?? "validation")]),
       rows: () => {
         const first = series[0], step = Math.max(1, Math.ceil(first.epoch.length / 20));
         return table(["epoch", ...chosen], first.epoch.map((epoch, at) => [epoch, ...chosen.map((name) => first.curves[name][at] ?? "")]).filter((_, at) => at % step === 0 || at === first.epoch.length - 1));
@@ -330,8 +330,8 @@ function why(found, { level, classes: names, column }) {
     const said = faithful ? `Without ${faithful.count} ${heads[kind]} together it moves by ${number(faithful.change, 3)}, without as many at random by ${number(faithful.random, 3)}.` : "";
     return element("div", {}, element("h4", {}, heads[kind]), element("ul", {}, parts.map(([name, where, change]) => element("li", {}, signed(change), " ", own(name), where ? ` (${where})` : ""))), said ? element("p", { class: "note" }, said) : null);
   });
-  const answer = names ? ["log odds of ", own(found.class), ` ${number(found.answer)}`] : [own(column), ` ${number(found.answer)}`];
-  return element("div", { class: "explained", "data-figure": "why" }, element("p", {}, "Answer: ", answer), element("div", { class: "reasons" }, lists.length ? lists : "No part moves it."));
+  const answer = names ? ["log odds of ", own(found.class), ` before calibration: ${number(found.answer)}`] : [own(column), `: ${number(found.answer)}`];
+  return element("div", { class: "explained", "data-figure": "why" }, element("p", {}, answer), element("div", { class: "reasons" }, lists.length ? lists : "No part moves it."));
 }
 
 // The worst errors of the target that is chosen above; a row leads to its point on the map.

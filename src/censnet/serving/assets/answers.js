@@ -4,6 +4,10 @@ const NS = "http://www.w3.org/2000/svg";
 
 // The columns of an answer that belong to one target.
 function answerOf(row, column, kind) {
+  if (column === "link" && Number.isFinite(row.link_p)) {
+    const linked = row.link_p >= 0.5;
+    return { value: linked ? "link" : "no link", share: linked ? row.link_p : 1 - row.link_p, set: row.link_set, std: row.link_std };
+  }
   const value = row[`${column}_predicted`];
   const found = { value, low: row[`${column}_low`], high: row[`${column}_high`], set: row[`${column}_set`] };
   found.clipped = row[`${column}_clipped`] === true;

@@ -55,7 +55,7 @@ function build() {
     element("button", { class: "main", type: "submit" }, "Predict"),
     element("button", { type: "button", onclick: () => { for (const one of Object.values(texts)) one.value = ""; Object.values(texts)[0].focus(); } }, "Clear"));
   form.replaceChildren(element("div", { class: "fields" }, fields), row);
-  const targets = run.targets.map((target) => `${target.column} of each ${target.level}`).join(", ") || "links";
+  const targets = run.targets.map((target) => target.level === "link" ? "links" : `${target.column} of each ${target.level === "graph" && run.reads === "smiles" ? "molecule" : target.level}`).join(", ");
   document.getElementById("lead").textContent = `${run.name} predicts ${targets}. At most ${whole(content.rows)} rows at a time; Ctrl+Enter predicts.`;
   answers.hidden = whyPlace.hidden = true;
   say("");

@@ -33,16 +33,19 @@ function whyParts(found) {
     element("tbody", {}, lines));
 }
 
+const OF_GRAPHS = { edge: "edges", node: "nodes", column: "columns" }, OF_MOLECULES = { edge: "bonds", node: "atoms", column: "columns" };
+
 function fidelityOf(found) {
+  const kinds = found.parts.some((part) => /^(atom|bond) /.test(part.part)) ? OF_MOLECULES : OF_GRAPHS;
   const said = Object.entries(found.fidelity).filter(([, each]) => Number.isFinite(each.change)).map(([kind, each]) =>
-    `Without the first ${kind}s the answer moves by ${number(each.change, 3)}, without as many at random by ${number(each.random, 3)}.`);
+    `Without the first ${kinds[kind]} the answer moves by ${number(each.change, 3)}, without as many at random by ${number(each.random, 3)}.`);
   return said.map((text) => element("p", { class: "note" }, text));
 }
 
 function whySection(found) {
-  const what = found.class ? `log odds of ${found.class}` : found.target;
+  const what = found.class ? `log odds of ${found.class} before calibration` : found.target;
   return [
-    element("h2", { tabindex: -1 }, "Why ", own(found.id), ": ", own(what), ` ${number(found.answer, 3)}`),
+    element("h2", { tabindex: -1 }, "Why ", own(found.id), "? ", own(what), `: ${number(found.answer, 3)}`),
     element("div", { class: "why" }, element("div", {}, pictureOf(found)), element("div", {}, whyParts(found), fidelityOf(found))),
   ];
 }
