@@ -78,7 +78,7 @@ class Clock:
 def payments() -> Tables:
     """Accounts and payments: a payment is bad by its amount, by what its two ends are, and by chance."""
     rng = np.random.default_rng(0)
-    ends = power_law(NODES, EDGES, 0.6).numpy()
+    ends = power_law(NODES, EDGES, 0.6, ordered=False).numpy()
     age, trust = rng.normal(size=NODES), rng.normal(size=NODES)
     amount = rng.normal(size=EDGES)
     around = np.zeros(NODES)
@@ -130,7 +130,7 @@ def start(count: int, rows: int, epochs: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, help="of a step, in one of the processes that this command starts")
     parser.add_argument("--out", type=Path, help="of one of these")
