@@ -55,7 +55,11 @@ def test_one_process_needs_nobody(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     assert processes.launched() == processes.count() == processes.per_machine() == 1
     assert processes.on_first(lambda: 3) == processes.together(lambda: 3) == 3
-    assert not processes.is_lost(RuntimeError("Connection closed by peer"))
+    lost = RuntimeError("[gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:3432")
+    assert not processes.is_lost(lost)
+    monkeypatch.setattr(processes, "count", lambda: 2)
+    assert processes.is_lost(lost)
+    assert not processes.is_lost(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     monkeypatch.setenv("WORLD_SIZE", "4")
     assert processes.launched() == 4
 

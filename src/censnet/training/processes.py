@@ -187,11 +187,7 @@ def is_first_to_say() -> bool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether an error means that another process is gone.
-
-    >>> is_lost(RuntimeError("[../gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:3432"))
-    True
-    """
+    """Whether an error means that another process is gone."""
     text = str(error).lower()
     return count() > 1 and isinstance(error, RuntimeError) and any(words in text for words in LOST)
 
