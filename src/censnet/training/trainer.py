@@ -139,6 +139,8 @@ class Trainer:
         if self.task_data.has("validation"):
             part = self.task_data.only("validation")
             self.evaluator = Evaluator(part, "validation", regression_loss=settings.regression_loss)
+            if not accelerator.is_main_process:  # which alone validates: a graph with known labels is a copy
+                self.evaluator.graph = part.graph
             self.rows_per_validated = _ratio(self.task_data, part, model.ego_hops > 0)
         loss = settings.regression_loss
         self.monitor = choose_monitor(settings.monitor, self.task_data, self.evaluator, loss)
