@@ -1,15 +1,17 @@
-"""One thread, and examples and weights that are the same each time, whatever was run before."""
+"""One thread, Ctrl-C as at a terminal, and examples and weights that are always the same, whatever was run before."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 import pytest
 import torch
 
 torch.set_num_threads(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background of a shell ignores Ctrl-C
 
 if importlib.util.find_spec("hypothesis") is not None:  # a GPU machine may have pytest alone
     from hypothesis import HealthCheck, settings

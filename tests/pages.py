@@ -4,9 +4,9 @@ Blocks run in the order of the page, in one folder. A ```python block is execute
 ```sh block `censnet` is called in this process, reading and writing the files behind `<` and `>`, anything else by a
 shell. A ```text block right behind either is what
 it prints, where `...` stands for anything. An ```output block is the same for a training, whose scores differ by
-rounding between machines: numbers with decimals are within `NEAR` of those shown, times and epochs are anything. Behind
-a command, `# Ctrl-C` stops it after some epochs, and `# exits with N` is what it returns. Blocks of other languages are
-only shown.
+rounding between machines: numbers with decimals, and the shares of the counts in a row of a table, are within `NEAR` of
+those shown, times and epochs are anything. Behind a command, `# Ctrl-C` stops it after some epochs, and
+`# exits with N` is what it returns. Blocks of other languages are only shown.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[1]
 RUN = ("python", "sh")
 NEAR = 0.05  # how far a number of an ```output block may be from the one that is printed
 NUMBER = re.compile(r"\d+\.\d+")
+COUNTS = re.compile(r"(?<=\S)(?: {2,}[\d,]+){2,}$", re.MULTILINE)  # of a row of a table
 
 
 class Block(NamedTuple):
@@ -144,12 +145,19 @@ def _ctrl_c(arguments: list[str]) -> Any:
         thread.join()
 
 
+def _shares(row: re.Match[str]) -> str:
+    counts = [int(count.replace(",", "")) for count in row[0].split()]
+    return "".join(f"  {count / max(sum(counts), 1):.6f}" for count in counts)
+
+
 def matches(expected: str, printed: str, near: bool = False) -> bool:
     """Whether a text is what is expected: `...` is anything, nothing too, and white space is white space.
 
     Args:
         near: whether numbers with decimals need only be near, and epochs and seconds are anything.
     """
+    if near:
+        expected, printed = COUNTS.sub(_shares, expected), COUNTS.sub(_shares, printed)
     expected, printed = " ".join(expected.split()), " ".join(printed.split())
     shown: list[str] = []
     if near:

@@ -225,6 +225,8 @@ def test_scikit_learn(tmp_path: Path) -> None:
         ("auc 0.91", "auc 1", True, False),
         ("took 3.5 s, epoch 5 of 9", "took 12 s, epoch 7 of 8", True, True),
         ("4 rows", "5 rows", True, False),
+        ("said no    1,608   21\n", "said no    1,611   18\n", True, True),
+        ("said no    1,608   21\n", "said no    1,308   321\n", True, False),
     ],
 )
 def test_three_dots_are_anything_and_scores_of_a_training_need_only_be_near(

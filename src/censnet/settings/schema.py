@@ -311,9 +311,8 @@ class TrainingSettings(_Settings):
     )
     recompute: bool | Literal["auto"] = Field(
         "auto",
-        description="whether the backward pass computes each layer again, with the same bits, rather than keeping all "
-        "that is inside: a fraction of the memory for a third more time; auto is true where a step on a full graph "
-        "would take most of the memory",
+        description="whether the backward pass computes each layer again, with the same bits: a fraction of the memory "
+        "for a third more time; auto is true where a step on a full graph would take most of the memory",
     )
     batch_size: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
         64,

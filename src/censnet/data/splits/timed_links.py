@@ -43,9 +43,9 @@ def links_by_time(
         file, column: for errors.
 
     Example:
-        >>> ends = torch.tensor([[0, 1, 2, 3, 0, 4, 0, 1, 1], [1, 2, 3, 4, 1, 0, 2, 3, 4]])
+        >>> ends = torch.tensor([[0, 1, 2, 3, 5, 4, 0, 1, 1], [1, 2, 3, 4, 1, 0, 2, 3, 4]])
         >>> times = torch.arange(9).double()
-        >>> split = links_by_time(Graph(torch.ones(5, 1), torch.ones(9, 1), ends, times=times), (6, 1, 2))
+        >>> split = links_by_time(Graph(torch.ones(6, 1), torch.ones(9, 1), ends, times=times), (6, 1, 2))
         >>> split
         LinkSplit(6 edges seen, 1 + 1 pairs for validation, 2 + 2 for test)
         >>> split.validation_links.t().tolist(), split.test_links.t().tolist()
