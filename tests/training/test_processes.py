@@ -13,7 +13,7 @@ import psutil
 import pytest
 import torch
 from commands import SMALL, run
-from pair import run_pair
+from pair import run_pairs
 from samples import payments, quick, shapes
 
 from censnet.data import Tables
@@ -79,7 +79,7 @@ def sparse_payments():
 
 @pytest.mark.slow
 def test_two_processes_share_many_graphs_and_one_graph(tmp_path):
-    pair = run_pair(
+    (pair,) = run_pairs(
         tmp_path,
         f"""
 settings = quick(training__epochs=4, training__batch_size=6, training__patience=2, model__norm="batch")
@@ -104,7 +104,7 @@ say_error(train, payments(), "edge:fraud", out + "/one", settings=plain, device=
 say_error(train, payments(), "edge:fraud", out + "/one", settings={SAMPLED!r}, device="cpu", finish=True)
 """,
     )
-    assert pair.code == 0, pair.stderr
+    assert pair.codes == [0, 0], pair.stderr
     assert pair.first == pair.second, "all end with the same weights, epochs, scores and errors"
     many, one, chosen = (load_run(tmp_path / name) for name in ("many", "one", "chosen"))
     assert many.config.graph_width == 1
@@ -141,7 +141,7 @@ def same_training(alone, both):
 @pytest.mark.slow
 def test_a_killed_process_stops_the_other_and_resuming_ends_with_the_same_bits(tmp_path):
     settings = SAMPLED | {"training.checkpoint_seconds": 0.0, "training.epochs": 3, "training.batch_size": 12}
-    pair = run_pair(
+    pair, again = run_pairs(
         tmp_path,
         f"""
 from censnet.training.trainer import Trainer
@@ -158,24 +158,23 @@ def die(self, chosen):
 
 Trainer._step = die
 say_error(train, payments(), "edge:fraud", out + "/killed", settings=settings, device="cpu")
+say(sorted(os.listdir(out + "/killed")))
 """,
-    )
-    assert len(pair.second) == 1, "it was killed"
-    assert pair.first[1].startswith("TrainingStopped one of the 2 processes has ended, so the others ended too: start ")
-    assert "resume" in pair.first[1]
-    killed = tmp_path / "killed"
-    assert sorted(path.name for path in killed.iterdir()) == ["checkpoint", "history.csv"]
-    again = run_pair(
-        tmp_path,
         f"""
 run = train(payments(), "edge:fraud", out + "/killed", settings={settings!r}, device="cpu", if_exists="resume")
 say_weights(run)
 """,
     )
-    assert again.code == 0, again.stderr
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    assert pair.codes == [0, -signal.SIGKILL]
+    assert len(pair.second) == 1
+    assert pair.first[1].startswith("TrainingStopped one of the 2 processes has ended, so the others ended too: start ")
+    assert "resume" in pair.first[1]
+    assert pair.first[2] == "['checkpoint', 'history.csv']"
+    assert again.codes == [0, 0], again.stderr
     assert again.first == again.second == pair.first[:1]
     for name in ("model.safetensors", "history.csv", "metrics.json", "predictions.csv"):
-        assert (killed / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+        assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
 
 
 @pytest.mark.slow

@@ -204,7 +204,7 @@ def losses_named(how_to_resume: str = "") -> Iterator[None]:
     except RuntimeError as error:
         if isinstance(error, CensNetError) or not is_lost(error):
             raise
-        how = f": start all of them again, {how_to_resume}" if how_to_resume else ""
+        how = f": start all of them again with {how_to_resume}" if how_to_resume else ""
         raise TrainingStopped(f"one of the {count()} processes has ended, so the others ended too{how}") from None
 
 
