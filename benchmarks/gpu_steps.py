@@ -60,7 +60,7 @@ def steps_of(prepared: Prepared, recorded: bool) -> Trainer:
     model = build_model(prepared.task_data, prepared.settings)
     settings = prepared.settings.training.model_copy(update={"step_graphs": recorded})
     trainer = Trainer(model, prepared.task_data, settings, 0, make_accelerator(settings.precision, "cuda"))
-    trainer.wrapped.train()
+    trainer.model.train()
     return trainer
 
 

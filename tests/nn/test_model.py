@@ -100,6 +100,9 @@ def test_a_head_that_is_a_layer_widens_the_receptive_field() -> None:
     assert Model(encoder(), {"node": RowHead("node", 8, 8, 1)}).receptive_field == receptive_field("NEN", "node") == 2
     assert Model(encoder(), {"edge": last}).receptive_field == receptive_field("NENE", "edge") == 2
     assert Model(encoder(), {}, PairDecoder(8, 8)).receptive_field == 2
+    ends = RowHead("edge", 8, 8, 1, reads_nodes=True)
+    assert Model(encoder(), {"edge": ends}).receptive_field == 2
+    assert Model(encoder(), {"edge": RowHead("edge", 8, 8, 1)}).receptive_field == 1
     nodes, edges = torch.randn(5, 8), torch.randn(6, 8)
     torch.testing.assert_close(last(nodes, edges, graph()), last.layer(nodes, edges, graph().incidence))
 

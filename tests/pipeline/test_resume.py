@@ -34,7 +34,13 @@ KINDS = {
     "neighbors": (
         payments,
         "edge:fraud",
-        {"training__sampling": "neighbors", "training__fanout": 8, "training__ema_decay": 0.0, "model__norm": "batch"},
+        {
+            "training__sampling": "neighbors",
+            "training__fanout": 8,
+            "training__ema_decay": 0.0,
+            "model__norm": "batch",
+            "model__layers": "ENE",
+        },
         1,
     ),
     "known labels": (payments, "edge:fraud", {"model__known_labels": True, "model__triangles": True}, 1),

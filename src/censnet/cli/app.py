@@ -5,6 +5,8 @@ Modules of the commands import what is heavy inside their functions, so that `--
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -73,7 +75,21 @@ class Commands(TyperGroup):
                 code = FAILED
             else:
                 code = failed(_wrong_usage(error), FAILED).exit_code
-        sys.exit(code if isinstance(code, int) else 0)
+        code = code if isinstance(code, int) else 0
+        if "torch.distributed" in sys.modules:
+            _end_at_once(code)
+        sys.exit(code)
+
+
+def _end_at_once(code: int) -> None:
+    """End one of several processes: at a usual end torch's threads may abort it, also after all work is done."""
+    from censnet.training.processes import count
+
+    if count() > 1:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _debug_first(args: Sequence[str]) -> list[str]:

@@ -117,10 +117,24 @@ def echo_json(content: object) -> None:
 
 
 def failed(text: str, code: int) -> typer.Exit:
-    """Print in one line what went wrong. -> the exception to raise"""
+    """Print in one line what went wrong, in one of the processes that train together. -> the exception to raise"""
+    if not _speaks(code):
+        return typer.Exit(code)
     line = Text.assemble(("error: " if code == FAILED else "", "bold red"), text)
     Console(stderr=True, soft_wrap=True).print(line)
     return typer.Exit(code)
+
+
+def _speaks(code: int) -> bool:
+    """Whether this process prints an error: the first that sees one, but of an interrupt, which all see, the main one.
+
+    Before they have met, all of them see the same: what was typed.
+    """
+    if code == INTERRUPTED or "torch.distributed" not in sys.modules:
+        return is_main()
+    from censnet.training.processes import is_first_to_say
+
+    return is_first_to_say()
 
 
 def _describe(error: Exception) -> str:
@@ -147,6 +161,8 @@ def _warn(
     line: object = None,
 ) -> None:
     """Print a warning of another library as one of the notes."""
+    if not is_main():
+        return
     Console(stderr=True, soft_wrap=True).print(Text(f"! {' '.join(str(message).split())} ({category.__name__})"))
 
 

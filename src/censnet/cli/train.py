@@ -133,6 +133,7 @@ def train(
     import censnet.pipeline as pipeline
     from censnet.cli.render_run import replicates_screen, run_screen
     from censnet.inspection.cost import assume_heap_kept
+    from censnet.training import processes
     from censnet.training.time_budget import counted_from
 
     if kept:
@@ -155,6 +156,7 @@ def train(
                 run = pipeline.train(data, targets, folder, ensemble=ensemble, tensorboard=tensorboard, **shared)
             else:
                 several = pipeline.replicate(data, targets, folder, replicates=replicates, vary=vary.value, **shared)
+    processes.leave()
     if as_json:
         echo_json(run.metrics if several is None else several.summary)
     elif not quiet:

@@ -35,6 +35,7 @@ from censnet.pipeline.train import IfExists, make_start
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
 from censnet.runs.directory import check_own, is_complete, locked, run_dir
 from censnet.settings.presets import Changes
+from censnet.training import processes
 from censnet.training.callbacks import Callback
 from censnet.training.devices import make_accelerator
 
@@ -131,6 +132,10 @@ def compare(
         ['trees on neighbors', 'CensNet']
     """
     check_arguments(compare, locals())
+    if processes.launched() > 1:
+        raise ArgumentError(
+            f"a comparison was started as {processes.launched()} processes, expected one: trees are fitted by one"
+        )
     if seeds < 1:
         raise ArgumentError(f"seeds is {seeds}, expected at least 1")
     specs = as_specs(target)

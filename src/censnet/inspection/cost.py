@@ -36,6 +36,7 @@ from censnet.training.batches import (
 from censnet.training.devices import free_memory, total_memory
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
+from censnet.training.processes import per_machine
 from censnet.training.task_data import TaskData, build_model
 
 logger = logging.getLogger(__name__)
@@ -273,7 +274,7 @@ def check_memory(task_data: TaskData, settings: Settings, device: torch.device) 
 
     A step is measured only where a rough count is close to the limit. On a GPU the training itself runs out of memory.
     """
-    free = free_memory()
+    free = free_memory() // per_machine()
     if device.type != "cpu" or _count_roughly(task_data, settings) < UNASKED * free:
         return
     advice = what_to_lower(task_data, settings)

@@ -15,6 +15,7 @@ from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.dropout import Dropout
 from censnet.nn.encoder import receptive_field
 from censnet.nn.heads import Head
+from censnet.nn.layers import Side
 from censnet.nn.oriented_head import even_channels
 from censnet.ops.graph import Graph
 from censnet.ops.sparse import map_values
@@ -140,8 +141,11 @@ class Model(nn.Module):
         """The number of hops around a node or edge that its outputs depend on."""
         encoder, level = self.encoder, next(iter(self.heads), "node")
         layers = encoder.layer_order + (cast(Head, self.heads[level]).layer_order if level in self.heads else "")
+        sides: list[Side] = ["edge"] if level == "edge" else ["node"]
+        if level == "edge" and getattr(self.heads[level], "reads_nodes", False):
+            sides.append("node")  # both ends of an edge
         released = encoder.variant == "released"
-        return max(1, receptive_field(layers, "edge" if level == "edge" else "node", encoder.steps, released))
+        return max(1, *(receptive_field(layers, side, encoder.steps, released) for side in sides))
 
     def reset_parameters(self) -> None:
         """Initialize all parameters."""

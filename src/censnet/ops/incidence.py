@@ -136,7 +136,11 @@ class Incidence:
     def scatter(self, edges: Tensor) -> Tensor:
         """T z: on each node, the sum over its edges. (E, d) -> (N, d)."""
         self._check("edges", edges, self.num_edges, "(E, d)")
-        return linear_map(edges, self._scatter, self._gather)
+        return self.total(linear_map(edges, self._scatter, self._gather))
+
+    def total(self, sums: Tensor) -> Tensor:
+        """Sums over the edges at each node; where these are a part of a graph, over those of all parts (`parts`)."""
+        return sums
 
     # -- S and R, the two halves of T: where an edge starts, and where it ends --------------------------------------
 
@@ -162,6 +166,7 @@ class Incidence:
         if torch.compiler.is_compiling():
             return self.scatter_start(edges), self.scatter_end(edges)
         both = linear_map(edges, self._scatter_both, lambda grad: sum_pairs(grad, self.stacked_pairs))
+        both = self.total(both)
         return both[: self.num_nodes], both[self.num_nodes :]
 
     def _scatter_both(self, edges: Tensor) -> Tensor:
@@ -179,7 +184,7 @@ class Incidence:
         if torch.compiler.is_compiling():
             return edges.new_zeros(self.num_nodes, edges.shape[1]).index_add(0, self.ends[end], edges)
         index, segments = self.end_index[end], self.end_segments[end]
-        return linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index))
+        return self.total(linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index)))
 
     # -- B = R - S, whose columns change sign with the order of the ends; 0 for a loop --------------------------------
 

@@ -190,7 +190,7 @@ def _node_product(
         before, after = (scale_of(incidence, "node", power, x.dtype) for power in (right, left))
         arguments = csr.other.index, csr.edge.index, csr.other.offset, csr.other.chunk_segment
         out = triton.node_product(x, w, *arguments, after, before, diagonal is None)
-        out = add_chunks(out, csr.other)
+        out = incidence.total(add_chunks(out, csr.other))
         return out.add_(scale_rows(x, scale_of(incidence, "node", both, x.dtype)), alpha=diagonal) if diagonal else out
     heads = w.shape[1]
     if heads == 1 or x.shape[1] >= 8 * heads:  # the factors go where the weights are: fewer numbers than the rows have
@@ -203,6 +203,7 @@ def _node_product(
         message = torch.stack([scale_rows(take_rows(y, end), w) for end in incidence.ends.flip(0)])
         out = sum_segments(message.flatten(0, 1), incidence.entries)
         out = scale_rows(out, scale_of(incidence, "node", left, x.dtype))
+    out = incidence.total(out)
     if diagonal is None:
         own = scale_rows(cast(Tensor, around), scale_of(incidence, "node", both, x.dtype))
     elif diagonal:
@@ -267,7 +268,7 @@ class _PropagateNodes(torch.autograd.Function):
         ends_weighed = _scale_loops(w, incidence, diagonal)
         around = None
         if diagonal is None and not triton.is_available(x):
-            around = sum_segments(ends_weighed, incidence.csr.edge)
+            around = incidence.total(sum_segments(ends_weighed, incidence.csr.edge))
         ctx.save_for_backward(x, ends_weighed, around)
         ctx.rest = incidence, left, right, diagonal
         return _node_product(x, ends_weighed, around, incidence, left, right, diagonal)
@@ -292,7 +293,7 @@ def _edge_product(
     z: Tensor, u: Tensor, incidence: Incidence, left: DegreePower, right: DegreePower, diagonal: float | None
 ) -> tuple[Tensor, Tensor]:
     """L B R z for B = T^t diag(u) T with `diagonal` on its diagonal, and the sum T R z at each node."""
-    total = sum_segments(z, incidence.csr.edge, csr_weight(incidence, right, z.dtype))
+    total = incidence.total(sum_segments(z, incidence.csr.edge, csr_weight(incidence, right, z.dtype)))
     own = None
     if diagonal is not None:
         own = diagonal - sum_pairs(u, incidence.pairs, incidence.pair_mask)

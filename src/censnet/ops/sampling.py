@@ -186,6 +186,8 @@ def _sample_without_replacement(count: Tensor, most: int, generator: torch.Gener
     step before could have drawn, if it was drawn before.
     """
     index = count.new_empty(len(count), most)
+    if not len(count):
+        return index
     device = count.device if generator is None else generator.device
     for k in range(most):
         last = count - most + k

@@ -27,6 +27,7 @@ from censnet.option_names import column_option, setting_option
 from censnet.pipeline.causal import resolve_causal
 from censnet.pipeline.ego_marks import resolve_ego_marks
 from censnet.pipeline.resolve import resolve_recipes
+from censnet.pipeline.resolve_sampling import share_graph
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
 from censnet.pipeline.user_settings import section_of
 from censnet.settings.build import has_ordered_links
@@ -34,6 +35,7 @@ from censnet.settings.presets import make_settings
 from censnet.settings.schema import DataSettings, Settings
 from censnet.tasks.targets import Target
 from censnet.text import count
+from censnet.training import processes
 from censnet.training.task_data import TaskData, make_task_data
 
 logger = logging.getLogger(__name__)
@@ -208,7 +210,9 @@ def prepare_typed(
     task_data = make_task_data(dataset, targets, [splits], links, label_delay(dataset.schema, settings.data))
     settings = resolve_ego_marks(task_data, settings, changed, dataset.schema.smiles is not None)
     settings = resolve_causal(task_data, settings, changed)
-    recipes = resolve_recipes(task_data, settings, changed, dataset, splits.values())
+    before, settings = settings, share_graph(task_data, settings, processes.count())
+    decided = {*changed, "training.sampling"} if settings != before else changed
+    recipes = resolve_recipes(task_data, settings, decided, dataset, splits.values())
     settings = recipes[0]
     if link and isinstance(dataset.graph, Graph) and find_bipartition(dataset.graph) is not None:
         logger.info("the graph is bipartite (no node is both a source and a target): links join its two sides")

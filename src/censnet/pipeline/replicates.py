@@ -24,7 +24,7 @@ from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.option_names import name_option
 from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
-from censnet.pipeline.results import make_run
+from censnet.pipeline.results import make_run, share_run
 from censnet.pipeline.train import IfExists, make_budget, make_start, record_budget, train
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings, section_of
 from censnet.runs.config import TrainingStart
@@ -33,6 +33,7 @@ from censnet.runs.run import Run
 from censnet.selection.recipes import fit_recipes, select_recipe
 from censnet.selection.self_training import can_batch
 from censnet.settings.presets import Changes, make_settings
+from censnet.training import processes
 from censnet.training.devices import make_accelerator
 from censnet.training.task_data import make_task_data
 from censnet.training.time_budget import counted_from, now, now_or_before
@@ -86,6 +87,7 @@ def replicate(
     if replicates < 2:
         raise ArgumentError(f"replicates is {replicates}, expected at least 2")
     started = now_or_before()
+    processes.join(device)
     target = as_specs(target)
     specs, link = read_targets(data, target)
     given, preset, seed = read_settings(settings, target, preset, seed)
@@ -97,7 +99,7 @@ def replicate(
         {**given, "data.split_seed": first_split + (0 if vary == "init" else number)} for number in range(replicates)
     ]
     folders = [None if folder is None else folder / f"seed-{number}" for number in range(replicates)]
-    _check_free(folder, folders, if_exists != "error")
+    processes.on_first(partial(_check_free, folder, folders, if_exists != "error"))
 
     def prepare_one(number: int) -> Prepared:
         return prepare(data, target, preset, changes[number], seeds[number], strict=strict, overrides=overrides)
@@ -117,13 +119,21 @@ def replicate(
 
     with ExitStack() as held:
         accelerator = make_accelerator(asked.training.precision, device)
-        if folder is not None and accelerator.is_main_process:
-            held.enter_context(locked(folder))
-        one_by_one = resume and any(where is not None and has_checkpoint(where) for where in folders)
-        done = resume and all(where is not None and is_finished(where) for where in folders)
-        every = [] if one_by_one or done else [prepare_one(0)]
-        if every and can_batch(every[0].task_data, every[0].settings, replicates, accelerator.device):
-            every += [prepare_one(number) for number in range(1, replicates)]
+
+        def look() -> tuple[bool, bool]:
+            if folder is not None:
+                held.enter_context(locked(folder))
+            found = [where for where in folders if where is not None]
+            return any(map(has_checkpoint, found)), bool(found) and all(map(is_finished, found))
+
+        def read() -> list[Prepared]:
+            found = [prepare_one(0)]
+            if can_batch(found[0].task_data, found[0].settings, replicates, accelerator.device):
+                found += [prepare_one(number) for number in range(1, replicates)]
+            return found
+
+        begun, done = processes.on_first(look)
+        every = [] if resume and (begun or done) else processes.together(read)
         if len(every) == replicates and _can_share(every):
             if folder is not None:
                 logger.info("the runs go to %s", folder)
@@ -133,14 +143,19 @@ def replicate(
             runs = _fit_batched(every, accelerator, progress, begin, started)
             for where, run in zip(folders, runs, strict=True):
                 if where is not None:
-                    run.save(where)
-                    close_directory(where)
+                    processes.on_first(partial(_save, run, where))
         else:
             runs = [train_one(number) for number in range(replicates)]
         summary = summarize([run.metrics for run in runs])
-        if folder is not None and accelerator.is_main_process:
-            atomic_write(folder / SUMMARY, (json.dumps({"vary": vary, "parts": summary}, indent=1) + "\n").encode())
+        if folder is not None:
+            content = (json.dumps({"vary": vary, "parts": summary}, indent=1) + "\n").encode()
+            processes.on_first(partial(atomic_write, folder / SUMMARY, content))
         return Replicates(runs, summary)
+
+
+def _save(run: Run, folder: Path) -> None:
+    run.save(folder)
+    close_directory(folder)
 
 
 def _check_free(folder: Path | None, folders: Sequence[Path | None], may_be_there: bool) -> None:
@@ -241,5 +256,6 @@ def _fit_batched(
         start = None if make is None else make(one)
         own = replace(one, data=first.data).select(selected)
         record = record_budget(own, members)
-        runs.append(make_run(own, members, seconds, accelerator.device, start, time_budget=record))
+        made = partial(make_run, own, members, seconds, accelerator.device, start, time_budget=record)
+        runs.append(share_run(own, members, made))
     return runs

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 
 import torch
 
+from censnet.errors import SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.settings.schema import Settings
 from censnet.training.batches import choose_sampling
 from censnet.training.devices import total_memory
 from censnet.training.task_data import TaskData, build_model, graphs_with
+
+logger = logging.getLogger(__name__)
 
 SAMPLED_STEPS = 1250  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
 MIN_EPOCHS = 6
@@ -37,6 +41,32 @@ def resolve_sampling(task_data: TaskData, settings: Settings, changed: Collectio
     if "training.patience" not in changed and training.patience is not None:
         changes["patience"] = min(max(changes["epochs"] // 3, MIN_EPOCHS // 2), training.patience)
     return settings.with_training(changes)
+
+
+def share_graph(task_data: TaskData, settings: Settings, processes: int) -> Settings:
+    """Settings of a training that several processes share: of one graph, each samples parts of its own.
+
+    Where these are refused, the error says so before anything is written.
+    """
+    if processes == 1 or not isinstance(task_data.graph, Graph) or settings.model.ego_marks:
+        return settings
+    one = f"{processes} processes would all do the same work on one whole graph"
+    if task_data.links is not None:
+        raise SettingsError(f"{one}: links are predicted, and each step needs all of them: start one process")
+    if settings.model.causal is True:
+        raise SettingsError(
+            f"{one}: layers are causal, and each step has the whole history: start one process, or set "
+            "model.causal=false"
+        )
+    if settings.training.sampling == "full":
+        raise SettingsError(f"{one}: start one process, or set training.sampling=neighbors")
+    if settings.training.sampling == "auto":
+        logger.info(
+            "%d processes share the training: in each step every one has its own rows, with sampled neighborhoods "
+            "(training.sampling=neighbors)", processes,
+        )  # fmt: skip
+        settings = settings.with_training({"sampling": "neighbors"})
+    return settings
 
 
 def find_sampling(task_data: TaskData, settings: Settings) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -24,9 +24,10 @@ from censnet.runs.run import Run, score_parts, score_with_fixed_labels
 from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.tasks.decision import Rule
+from censnet.training import processes
 from censnet.training.early_stopping import ValidationScore
-from censnet.training.evaluator import mean_over_levels
-from censnet.training.history import history_table
+from censnet.training.evaluator import Scores, mean_over_levels
+from censnet.training.history import Row, history_table
 from censnet.training.task_data import TaskData
 from censnet.training.trainer import FitResult
 
@@ -55,11 +56,7 @@ def make_run(
     """
     data, task_data, links = prepared.data, prepared.task_data, prepared.links
     models, fit_results = [one.model for one in members], [one.fit_result for one in members]
-    rows = [
-        ({"member": number} if len(fit_results) > 1 else {}) | row
-        for number, one in enumerate(fit_results)
-        for row in one.history
-    ]
+    rows = _history(fit_results)
     monitor = fit_results[0].monitor
     validated = any(f"validation_{monitor}" in row for row in rows)
     config = RunConfig(
@@ -122,6 +119,39 @@ def make_run(
         held_out = [each._replace(probability=certain(each.probability)) for each in held_out]
         run.predictions["link"] = _held_out_table(prepared, held_out)
     return run
+
+
+def share_run(prepared: Prepared, members: Sequence[Selection], make: Callable[[], Run]) -> Run:
+    """The run that the first of several processes makes. The others have all of it but the predictions.
+
+    Args:
+        prepared, members: as in `make_run`.
+        make: makes the run.
+    """
+    if processes.count() == 1:
+        return make()
+    runs = list[Run]()
+
+    def make_and_send() -> tuple[RunConfig, dict[str, Scores], Uncertainty]:
+        runs.append(make())
+        return runs[0].config, runs[0].metrics, runs[0].uncertainty
+
+    config, metrics, uncertainty = processes.on_first(make_and_send)
+    if runs:
+        return runs[0]
+    fit_results = [one.fit_result for one in members]
+    history = history_table(_history(fit_results), fit_results[0].monitor)
+    models = [one.model for one in members]
+    return Run(config, prepared.data.schema, models, metrics, history, split_table(prepared), uncertainty=uncertainty)
+
+
+def _history(fit_results: Sequence[FitResult]) -> list[Row]:
+    """The epochs of all members."""
+    return [
+        ({"member": number} if len(fit_results) > 1 else {}) | row
+        for number, one in enumerate(fit_results)
+        for row in one.history
+    ]
 
 
 def _with_or_without_labels(

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Literal
@@ -23,7 +24,7 @@ from censnet.inspection.cost import check_memory, what_to_lower
 from censnet.levels import Level
 from censnet.option_names import name_option, resume_option
 from censnet.pipeline.prepare import Prepared, describe_times, find_leaks, prepare
-from censnet.pipeline.results import make_run
+from censnet.pipeline.results import make_run, share_run
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
 from censnet.runs.config import MAX_MEMBERS, TimeBudgetRecord, TrainingStart
 from censnet.runs.directory import (
@@ -46,6 +47,7 @@ from censnet.selection.candidates import Selection
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
 from censnet.settings.presets import Changes
 from censnet.text import show_seconds
+from censnet.training import processes
 from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback, TensorBoardCallback
 from censnet.training.devices import check_processes, make_accelerator, total_memory
@@ -127,6 +129,11 @@ def train(
     if out is None and (if_exists == "resume" or tensorboard or finish):
         raise ArgumentError("if_exists='resume', finish and tensorboard need a run directory: give out")
     started = now_or_before()
+    processes.join(device)
+    if finish and processes.count() > 1:
+        raise ArgumentError(
+            f"finish is given to {processes.count()} processes, expected one: it closes a training, and trains no more"
+        )
     specs = as_specs(target)
     changes, preset, seed = read_settings(settings, specs, preset, seed)
     given = {
@@ -137,42 +144,45 @@ def train(
     folder = None if out is None else run_dir(out)
     resume, again = finish or if_exists == "resume", False
     if folder is not None and resume:
-        if is_finished(folder):
-            again = not finish and asks_other_epochs(read_config(folder), changes)
-            if not again:
-                return _load_finished(folder)
-        elif finish:
-            read_start(folder)  # an error if there is none
-    prepared = prepare(data, specs, preset, changes, seed, strict=strict, overrides=overrides)
-    accelerator = make_accelerator(prepared.settings.training.precision, device)
-    _check_processes(accelerator, prepared)
-    for recipe in prepared.recipes if not finish else ():
-        check_memory(prepared.task_data, recipe, accelerator.device)
+        finished, again = processes.on_first(partial(_how_finished, folder, changes, finish))
+        if finished and not again:
+            return _load_finished(folder)
+
+    def read() -> tuple[Prepared, Accelerator]:
+        found = prepare(data, specs, preset, changes, seed, strict=strict, overrides=overrides)
+        accelerator = make_accelerator(found.settings.training.precision, device)
+        _check_processes(accelerator, found)
+        for recipe in found.recipes if not finish else ():
+            check_memory(found.task_data, recipe, accelerator.device)
+        return found, accelerator
+
+    prepared, accelerator = processes.together(read)
     start = None
     with ExitStack() as held:
-        if folder is not None and accelerator.is_main_process:
-            held.enter_context(locked(folder))
-            start = make_start(prepared, ensemble, overrides, isinstance(data, str | os.PathLike))
-            if again:
-                check_extends(folder, read_config(folder), start)
-            open_directory(folder, start, resume, again or if_exists == "overwrite")
-        accelerator.wait_for_everyone()
-        prepared = replace(prepared, findings=find_leaks(prepared) if accelerator.is_main_process else [])
+
+        def open_folder() -> None:
+            nonlocal start
+            if folder is not None:
+                held.enter_context(locked(folder))
+                start = make_start(prepared, ensemble, overrides, isinstance(data, str | os.PathLike))
+                if again:
+                    check_extends(folder, read_config(folder), start)
+                open_directory(folder, start, resume, again or if_exists == "overwrite")
+
+        processes.on_first(open_folder)
+        prepared = replace(prepared, findings=processes.on_first(partial(find_leaks, prepared)))
         _announce(prepared, folder)
         callbacks: list[Callback] = [show()] if progress else []
         if tensorboard and folder is not None and accelerator.is_main_process:
             callbacks.append(TensorBoardCallback(folder / "tensorboard"))
         try:
-            run = fit_run(
-                prepared, ensemble, accelerator, started,
-                folder=folder, resume=resume, finish=finish, callbacks=callbacks, start=start,
-            )  # fmt: skip
-            if folder is not None and accelerator.is_main_process:
-                run.save(folder)
-                if run.config.time_budget is not None and run.config.time_budget.ended:
-                    keep_training(folder)
-                else:
-                    close_directory(folder)
+            with processes.losses_named("" if folder is None else resume_option(folder)):
+                run = fit_run(
+                    prepared, ensemble, accelerator, started,
+                    folder=folder, resume=resume, finish=finish, callbacks=callbacks, start=start,
+                )  # fmt: skip
+                if folder is not None:
+                    processes.on_first(partial(_save, run, folder))
         except WriteError as error:
             resumes = f"{resume_option(folder or '')} goes on from its last checkpoint when there is room"
             raise RunError(f"{error}; the training stopped, and {resumes}") from None
@@ -203,19 +213,10 @@ def resume_run(
     """
     check_arguments(resume_run, locals())
     folder = run_dir(out)
-    if is_finished(folder):
-        config = read_config(folder)
-        changes = read_settings(settings, config.target_specs, config.settings.preset, config.settings.seed)[0]
-        if finish or not asks_other_epochs(config, changes):
-            return _load_finished(folder)
-        if config.start is None:
-            raise RunError(
-                f"{folder} does not say what it was started with: train it again with {name_option('--overwrite')}"
-            )
-        start = config.start
-    else:
-        start = read_start(folder)
-        changes = read_settings(settings, start.target_specs, start.settings.preset, start.settings.seed)[0]
+    processes.join(device)
+    start, changes = processes.on_first(partial(_how_started, folder, settings, finish))
+    if start is None:
+        return _load_finished(folder)
     if not start.data:
         raise RunError(f"{folder} was trained on data that were in memory: call train again with if_exists='resume'")
     return train(
@@ -233,6 +234,42 @@ def resume_run(
         tensorboard=tensorboard,
         finish=finish,
     )
+
+
+def _how_finished(folder: Path, changes: Mapping[str, object], finish: bool) -> tuple[bool, bool]:
+    """Whether a folder holds a finished run, and whether it is asked for other epochs; else it holds a training."""
+    if is_finished(folder):
+        return True, not finish and asks_other_epochs(read_config(folder), changes)
+    if finish:
+        read_start(folder)  # an error if there is none
+    return False, False
+
+
+def _how_started(
+    folder: Path, settings: Changes | None, finish: bool
+) -> tuple[TrainingStart | None, dict[str, object]]:
+    """What the training in a folder was started with, and the changes; None if it is finished and stays as it is."""
+    if not is_finished(folder):
+        start = read_start(folder)
+        return start, read_settings(settings, start.target_specs, start.settings.preset, start.settings.seed)[0]
+    config = read_config(folder)
+    changes = read_settings(settings, config.target_specs, config.settings.preset, config.settings.seed)[0]
+    if finish or not asks_other_epochs(config, changes):
+        return None, changes
+    if config.start is None:
+        raise RunError(
+            f"{folder} does not say what it was started with: train it again with {name_option('--overwrite')}"
+        )
+    return config.start, changes
+
+
+def _save(run: Run, folder: Path) -> None:
+    """Save a run, and remove its checkpoints, unless the training may go on."""
+    run.save(folder)
+    if run.config.time_budget is not None and run.config.time_budget.ended:
+        keep_training(folder)
+    else:
+        close_directory(folder)
 
 
 def fit_run(
@@ -265,7 +302,7 @@ def fit_run(
         task_data = replace(task_data, parts=parts)
     files, budget = None, make_budget(prepared, ensemble, started)
     if folder is not None:
-        extend = resume and ended_by_budget(folder)
+        extend = resume and processes.on_first(partial(ended_by_budget, folder))
         files = TrainingFiles(folder / CHECKPOINT, HistoryFile(history_path(folder)), resume, extend=extend)
     if finish and files is not None:
         found = restore_recipes(task_data, recipes, ensemble, files, accelerator)
@@ -277,7 +314,8 @@ def fit_run(
     seconds = monotonic() - started
     chosen = prepared.select(selected)
     record = None if finish else record_budget(prepared, members)
-    return make_run(chosen, members, seconds, accelerator.device, start, finish, record)
+    make = partial(make_run, chosen, members, seconds, accelerator.device, start, finish, record)
+    return share_run(chosen, members, make)
 
 
 def make_budget(prepared: Prepared, models: int, started: float) -> TimeBudget | None:
@@ -323,6 +361,7 @@ def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] |
         changed=prepared.changed,
         ensemble=ensemble,
         overrides=dict(overrides or {}),
+        processes=processes.count(),
         data=prepared.data.name if has_name else "",
         fingerprint=f"{fingerprint(prepared.data.graph)}-{tensor_digest(tensors)}",
         tables={table: table_content(frame, tables.name(table)) for table, frame in tables.frames().items()},
@@ -366,8 +405,12 @@ def _announce(prepared: Prepared, folder: Path | None) -> None:
 def _load_finished(folder: Path) -> Run:
     """Load the finished run of a directory, and remove what a crash at its end may have left."""
     logger.info("%s is finished already", folder)
+
+    def tidy() -> None:
+        with locked(folder):
+            commit(folder)
+            close_directory(folder)
+
     run = load_run(folder)
-    with locked(folder):
-        commit(folder)
-        close_directory(folder)
+    processes.on_first(tidy)
     return run

@@ -157,6 +157,7 @@ class TrainingStart(BaseModel):
         fingerprint: of the graph, the labels and the split.
         tables: nodes, edges, graphs -> their content.
         parts: level -> digest of the part (train, validation, test) of each row.
+        processes: that train together.
         replaces: SHA-256 of the `config.json` of the finished run that this training replaces when it ends, or empty.
     """
 
@@ -173,6 +174,7 @@ class TrainingStart(BaseModel):
     fingerprint: str
     tables: dict[str, TableContent] = Field(default_factory=dict)
     parts: dict[str, str] = Field(default_factory=dict)
+    processes: int = Field(1, ge=1)
     replaces: str = ""
 
     @property

@@ -16,10 +16,11 @@ from censnet.data.molecules.featurize import atom_positions
 from censnet.levels import Level
 from censnet.nn.heads import GraphHead
 from censnet.nn.model import Model
+from censnet.nn.parts import embed_in_parts
 from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.training.evaluator import BATCH_ROWS, graph_batches
+from censnet.training.evaluator import BATCH_ROWS, edges_of_part, graph_batches
 
 ENDS = ("source", "target")
 
@@ -107,7 +108,8 @@ def embed_graph(
     if model.ego_hops:
         return _embed_egos(model, graph, tick)
     if isinstance(graph, Graph):
-        nodes, edges = model.embed(graph)
+        most = edges_of_part(model, graph)
+        nodes, edges = model.embed(graph) if most is None else embed_in_parts(model, graph, most)
         nodes = nodes if model.decoder is None else model.decoder.embed_nodes(nodes)
         nodes, edges = _to_dense(nodes), _to_dense(edges)
         tick(1)

@@ -44,7 +44,7 @@ from censnet.tasks.predictions import prediction_rows, prediction_table
 from censnet.tasks.targets import Target
 from censnet.text import count, plural
 from censnet.training.devices import find_device
-from censnet.training.evaluator import infer
+from censnet.training.evaluator import edges_of_part, infer
 from censnet.training.task_data import TaskData
 
 logger = logging.getLogger(__name__)
@@ -445,7 +445,9 @@ def _infer(
 ) -> Outputs:
     """The outputs of a model for a graph, computed on a device; on the CPU."""
     with watched(model, watch) as parts:
-        found = infer(model.to(device).eval(), graph.to(device), tick)
+        model.to(device).eval()
+        in_parts = edges_of_part(model, graph) is not None  # which are taken to the device one after the other
+        found = infer(model, graph if in_parts else graph.to(device), tick)
     links = None if found.link_inputs is None else found.link_inputs.to("cpu")
     rows = {level: torch.cat(batches) for level, batches in parts.items()}
     return Outputs(_on_cpu(found.by_level), links, _on_cpu(found.unclipped), rows)

@@ -18,6 +18,7 @@ from censnet.levels import Level
 from censnet.option_names import name_option, resume_option
 from censnet.runs.config import RunConfig, TableContent, TrainingStart
 from censnet.settings.presets import make_settings, values_of
+from censnet.text import count, plural
 from censnet.training.checkpoint import read_facts
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,9 @@ def check_extends(folder: Path, config: RunConfig, now: TrainingStart) -> None:
 
 def check_same(folder: Path, before: TrainingStart, now: TrainingStart) -> None:
     """Raise unless two starts have the same inputs, but for the settings in `FREE`."""
+    if before.processes != now.processes:
+        was = f"was started by {count(before.processes, 'process')}, and now there {plural(now.processes, 'is')}"
+        raise RunError(f"{folder} {was} {now.processes}: {_again()}")
     old, new = before.model_dump(mode="json"), now.model_dump(mode="json")
     for name in FREE:
         was, value = old["settings"]["training"][name], new["settings"]["training"][name]

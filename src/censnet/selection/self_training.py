@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 from accelerate import Accelerator
@@ -32,6 +33,7 @@ from censnet.selection.pseudo_labels import calibrate_confidence, propagate_feat
 from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import Settings
 from censnet.tasks.uncertainty import probabilities
+from censnet.training import processes
 from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback
 from censnet.training.devices import make_accelerator, total_memory
@@ -81,7 +83,7 @@ def fit_ensemble(
     several = members * sum(map(len, rounds)) > 1
     batched = several and can_batch(task_data, settings, members, accelerator.device)
     if files is not None:
-        batched = files.was_batched(batched)
+        batched = processes.on_first(partial(files.was_batched, batched))
         if files.history is not None:
             files.history.numbered |= several
     found: list[Results] = [{} for _ in range(members)]

@@ -306,7 +306,8 @@ class TrainingSettings(_Settings):
     sampling: Literal["auto", "full", "neighbors", "proportional"] = Field(
         "auto",
         description="batches of one large graph: the full graph, sampled neighborhoods, or nodes in proportion "
-        "to the split (the paper's Algorithm 2); auto is neighbors if the graph does not fit into memory",
+        "to the split (the paper's Algorithm 2); auto is neighbors if the graph does not fit into memory, or if "
+        "several processes share it",
     )
     recompute: bool | Literal["auto"] = Field(
         "auto",
@@ -320,8 +321,8 @@ class TrainingSettings(_Settings):
     )
     batch_size: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
         64,
-        description=f"graphs, or labeled nodes or edges, in a batch; auto is the power of 2 from {BATCHES[0]} to "
-        f"{BATCHES[1]} that gives an epoch {STEPS} steps or more, if possible",
+        description=f"graphs, or labeled nodes or edges, in a batch (of each process); auto is the power of 2 from "
+        f"{BATCHES[0]} to {BATCHES[1]} that gives an epoch {STEPS} steps or more, if possible",
     )
     fanout: int = Field(
         15, ge=1, le=MOST, description="neighbor sampling: edges sampled for each node, halved at each further hop"

@@ -238,11 +238,11 @@ class GraphBatches:
 
     repeats: Literal["objects", "shapes"] | None = None
 
-    def __init__(self, task_data: TaskData, settings: TrainingSettings, balanced: bool) -> None:
+    def __init__(self, task_data: TaskData, settings: TrainingSettings, balanced: bool, processes: int = 1) -> None:
         assert isinstance(task_data.graph, GraphSet)
         self.graphs, self.task_data, self.balanced = task_data.graph, task_data, balanced
         self.index = graphs_with(self.graphs, task_data.parts, 0)
-        self.batch_size = settings.batch_size_for(len(self.index))
+        self.batch_size = settings.batch_size_for(len(self.index)) * processes
         if balanced and "graph" not in task_data.parts:
             raise SettingsError(
                 "training.imbalance is sampling, expected weights: graphs are sampled, and no target is of graphs"
@@ -275,8 +275,8 @@ class PaddedGraphBatches(GraphBatches):
 
     repeats = "shapes"
 
-    def __init__(self, task_data: TaskData, settings: TrainingSettings, balanced: bool) -> None:
-        super().__init__(task_data, settings, balanced)
+    def __init__(self, task_data: TaskData, settings: TrainingSettings, balanced: bool, processes: int = 1) -> None:
+        super().__init__(task_data, settings, balanced, processes)
         self.index = self.index.cpu()
         largest = max(map(len, even_batches(self.index, self.batch_size)))
         self.padding = Padding(self.graphs, self.index, largest)
@@ -316,8 +316,9 @@ class SampledSubgraphs:
 
     repeats: Literal["objects", "shapes"] | None = None
 
-    def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int) -> None:
+    def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int, processes: int = 1) -> None:
         assert isinstance(task_data.graph, Graph)
+        self.processes = processes
         if task_data.links is not None or task_data.members > 1:
             raise SettingsError(
                 f"training.sampling is {settings.sampling}, expected full, which links and batched ensembles need"
@@ -351,12 +352,16 @@ class SampledSubgraphs:
         if self.settings.sampling == "proportional":
             parts = self.task_data.parts.get("node")
             codes = torch.full((self.graph.num_nodes,), -1) if parts is None else parts[:, 0].cpu()
-            return proportional_batches(codes, self.settings.batch_size_for(self.graph.num_nodes), generator)
+            size = self.settings.batch_size_for(self.graph.num_nodes) * self.processes
+            batches = proportional_batches(codes, size, generator)
+            if self.processes > 1:  # so that each share of a batch is in proportion, too
+                batches = [nodes[torch.argsort(codes[nodes], stable=True)] for nodes in batches]
+            return batches
         if self.settings.imbalance == "sampling":
             order = sample_balanced(self.task_data.labels[self.level][self.rows], len(self.rows), generator)
         else:
             order = torch.randperm(len(self.rows), generator=generator).to(self.rows.device)
-        size = self.settings.batch_size_for(len(self.rows))
+        size = self.settings.batch_size_for(len(self.rows)) * self.processes
         batches = even_batches(self.rows[order], size)[: self.settings.max_steps_per_epoch]
         return [self._latest(len(batch), generator) for batch in batches] if self.by_time else batches
 
@@ -460,8 +465,9 @@ class EgoBatches:
 
     repeats: Literal["objects", "shapes"] | None = None
 
-    def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int) -> None:
+    def __init__(self, task_data: TaskData, settings: TrainingSettings, hops: int, processes: int = 1) -> None:
         graph = task_data.graph
+        self.processes = processes
         self.graph = graph if isinstance(graph, Graph) else graph.whole
         self.task_data, self.settings, self.hops = task_data, settings, hops
         self.rows = (task_data.parts["node"][:, 0] == 0).nonzero().squeeze(1)
@@ -479,8 +485,9 @@ class EgoBatches:
             order = sample_balanced(self.task_data.labels["node"][self.rows], len(self.rows), generator)
         else:
             order = torch.randperm(len(self.rows), generator=generator).to(self.rows.device)
-        batches = even_batches(self.rows[order], self.settings.batch_size_for(len(self.rows)))
-        steps = [part for nodes in batches for part in ego_batches(self.graph, nodes, self.hops, MAX_EGO_ROWS)]
+        batches = even_batches(self.rows[order], self.settings.batch_size_for(len(self.rows)) * self.processes)
+        most = MAX_EGO_ROWS * self.processes
+        steps = [part for nodes in batches for part in ego_batches(self.graph, nodes, self.hops, most)]
         return steps[: self.settings.max_steps_per_epoch]
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
@@ -496,6 +503,7 @@ def make_batches(
     hops: int,
     pairs: bool = False,
     ego_hops: int = 0,
+    processes: int = 1,
     padded: bool = False,
 ) -> Batches:
     """The batches that the settings ask for.
@@ -506,21 +514,35 @@ def make_batches(
         hops: the receptive field, which a sampled subgraph has to cover.
         pairs: whether links are learned from sampled pairs.
         ego_hops: hops of the ego graphs that nodes are predicted in; 0 where they are in the whole graph.
+        processes: how many take a step together: the samples of a step are then those of all, see `share_of`.
         padded: whether batches of graphs are padded where they can be.
     """
     balanced = settings.imbalance == "sampling"
     if ego_hops:
-        return EgoBatches(task_data, settings, ego_hops)
+        return EgoBatches(task_data, settings, ego_hops, processes)
     if isinstance(task_data.graph, GraphSet):
         kind = PaddedGraphBatches if padded and can_pad(task_data.graph) else GraphBatches
-        return kind(task_data, settings, balanced)
+        return kind(task_data, settings, balanced, processes)
     if settings.sampling in ("neighbors", "proportional"):
-        return SampledSubgraphs(task_data, settings, hops)
+        return SampledSubgraphs(task_data, settings, hops, processes)
     if pairs:
         return MaskedLinkBatch(task_data, balanced, settings.edge_mask_ratio, settings.negative_ratio)
     if task_data.is_causal:
         return CausalBatch(task_data, balanced, settings.stale_label_ratio)
     return FullBatch(task_data, balanced, settings.hidden_label_ratio)
+
+
+def share_of(chosen: Tensor, process: int, processes: int) -> Tensor:
+    """The samples of a step that one of several processes takes: each takes as many as the others, or one fewer.
+
+    Where there are fewer samples than processes, some are taken by several, as a process without any would be missed.
+
+    >>> [share_of(torch.arange(5), process, 2).tolist() for process in range(2)]
+    [[0, 2, 4], [1, 3]]
+    """
+    if processes > 1 and len(chosen) < processes:
+        chosen = chosen[torch.arange(processes, device=chosen.device) % len(chosen)]
+    return chosen[process::processes]
 
 
 def choose_sampling(

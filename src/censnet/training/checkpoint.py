@@ -25,6 +25,7 @@ from censnet.nn.model import Model
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.ema import EMA
 from censnet.training.history import Row
+from censnet.training.processes import on_first
 
 Facts = dict[str, Any]
 MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")  # Adam's state of each parameter
@@ -106,7 +107,10 @@ class Weights:
         save_tensors(path, tensors, vars(progress))
 
     def restore(self, path: Path) -> Progress:
-        """Load a checkpoint. Its names and shapes are compared with those of the model before any tensor is read."""
+        """Load a checkpoint. Its names and shapes are compared with those of the model before any tensor is read.
+
+        Of several processes the first reads the file, which the others need not see.
+        """
         parameters: dict[str, Tensor] = dict(self.model.named_parameters())
         expected = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
         expected |= {f"best/{name}": tensor for name, tensor in self.best.items()}
@@ -115,7 +119,7 @@ class Weights:
         )
         moments = {f"optimizer/{name}|{key}": tensor for name, tensor in parameters.items() for key in MOMENTS}
         moments |= {f"optimizer/{name}|step": torch.tensor(0.0) for name in parameters}
-        tensors, facts = load_tensors(path, lambda name: expected.get(name, moments.get(name)))
+        tensors, facts = on_first(lambda: load_tensors(path, lambda name: expected.get(name, moments.get(name))))
         missing = next((name for name in expected if name not in tensors), None)
         if missing is not None:
             raise RunError(f"{path} has no {missing}, expected what the settings describe: it is damaged")

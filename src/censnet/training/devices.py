@@ -9,13 +9,14 @@ from pathlib import Path
 
 import psutil
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate import Accelerator, InitProcessGroupKwargs
 from accelerate.state import AcceleratorState
 
 from censnet.errors import ArgumentError, SettingsError, quote
 from censnet.isolated import isolated_python
 from censnet.ops.graph import Graph
 from censnet.settings.schema import TrainingSettings
+from censnet.training.processes import PATIENCE
 from censnet.training.task_data import TaskData
 
 
@@ -30,12 +31,10 @@ def make_accelerator(precision: str = "float32", device: str | None = None) -> A
     """
     asked = _parse_device(device)
     AcceleratorState._reset_state(reset_partial_state=True)
-    # a last layer may update a side that no head reads, and then has no gradient
-    kwargs = DistributedDataParallelKwargs(find_unused_parameters=True)
     accelerator = Accelerator(
         mixed_precision="bf16" if precision == "bf16" else "no",
         cpu=asked is not None and asked.type == "cpu",
-        kwargs_handlers=[kwargs],
+        kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
     )
     found = accelerator.device
     _check_available(asked, found)
@@ -117,6 +116,6 @@ def check_processes(
     count, parts = accelerator.num_processes, settings.sampling in ("neighbors", "proportional") or ego_hops > 0
     if count > 1 and isinstance(task_data.graph, Graph) and not parts:
         raise SettingsError(
-            f"{count} processes would all do the same work on one whole graph: start one, or set training.sampling to "
-            "neighbors"
+            f"{count} processes would all do the same work on one whole graph: start one process, or set "
+            "training.sampling=neighbors"
         )

@@ -15,6 +15,7 @@ from censnet.errors import SettingsError
 from censnet.nn.chunked import HeadOutputs, LazyOutputs, RowOutputs, dense, join
 from censnet.nn.decoder import LinkInputs
 from censnet.nn.model import Model, Outputs
+from censnet.nn.parts import can_split, edges_at_once, infer_in_parts
 from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -30,10 +31,12 @@ from censnet.tasks.metrics import (
 )
 from censnet.tasks.targets import Target
 from censnet.training.batches import even_batches
+from censnet.training.devices import total_memory
 from censnet.training.task_data import TaskData
 
 logger = logging.getLogger(__name__)
 
+MAX_WHOLE, MAX_PART = 0.3, 0.1  # shares of the memory of the device that a layer on a whole graph, or on a part, takes
 BATCH_ROWS = 200_000  # nodes and edges of a GraphSet in one batch of inference
 Scores = dict[str, dict[str, float]]  # level -> metric -> value
 
@@ -56,10 +59,15 @@ def infer(
     was_training = model.training
     model.eval()
     try:
+        most = edges_of_part(model, graph)
+        if most is not None and isinstance(graph, Graph):
+            found: Outputs = infer_in_parts(model, graph, most)
+            tick(1)
+            return found
         if model.ego_hops:
             return _infer_egos(model, graph if isinstance(graph, Graph) else graph.whole, tick, nodes)
         if isinstance(graph, Graph):
-            found: Outputs = model(graph)
+            found = model(graph)
             tick(1)
             return found
         batches = list[Outputs]()
@@ -71,6 +79,19 @@ def infer(
         return Outputs(by_level, None, unclipped)
     finally:
         model.train(was_training)
+
+
+def edges_of_part(model: Model, graph: Graph | GraphSet) -> int | None:
+    """The most edges of a part where inference is by parts; None where the whole graph fits into memory.
+
+    It follows from the total memory of the device of the model: the free one would make two predictions differ.
+    """
+    if not isinstance(graph, Graph) or not can_split(model, graph):
+        return None
+    memory = total_memory(next(model.parameters()).device)
+    if graph.num_edges <= edges_at_once(model, graph, memory * MAX_WHOLE):
+        return None
+    return edges_at_once(model, graph, memory * MAX_PART)
 
 
 def _infer_egos(model: Model, graph: Graph, tick: Callable[[int], None], nodes: Tensor | None) -> Outputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -26,10 +27,20 @@ class Objective:
         task_data: targets, class frequencies and soft labels.
         settings: class weights and penalty.
         model: whose weights are penalized.
+        total: sums a tensor over all processes that take a step together.
+        processes: their number. The mean of the losses of all is that of their samples taken as one batch.
     """
 
-    def __init__(self, task_data: TaskData, settings: TrainingSettings, model: Model) -> None:
+    def __init__(
+        self,
+        task_data: TaskData,
+        settings: TrainingSettings,
+        model: Model,
+        total: Callable[[Tensor], Tensor] = lambda values: values,
+        processes: int = 1,
+    ) -> None:
         self.task_data, self.settings, self.model = task_data, settings, model
+        self.total, self.processes = total, processes
         if settings.imbalance != "none" and all(target.is_number for target in task_data.targets):
             raise SettingsError(
                 f"training.imbalance is {settings.imbalance!r}, expected none: no target here has classes"
@@ -46,7 +57,7 @@ class Objective:
         members = self.task_data.members
         total = torch.zeros(members, device=batch.graph.edges.device)
         for level, values in outputs.by_level.items():
-            total = total + self._label_loss(level, values, batch)
+            total = total + self._label_loss(level, values, batch) * self._weight(level, batch)
         if self.soft_labels is not None:
             total = total.index_add(0, self.soft_labels.members, self.soft_labels.loss(outputs, members))
         if outputs.link_inputs is not None and self.model.decoder is not None:
@@ -56,6 +67,14 @@ class Objective:
             size = penalty(self.model.parameters(), self.settings.lp_power, members)
             total = total + self.settings.lp_penalty * size
         return total
+
+    def _weight(self, level: str, batch: Batch) -> Tensor | float:
+        """The weight of the mean loss of this process: its number of labels by the mean one."""
+        if self.processes == 1:
+            return 1.0
+        own = label_count(batch.labels[level], batch.weight.get(level)).to(torch.float32)
+        every = self.total(own)
+        return own * self.processes / torch.where(every > 0, every, 1)
 
     def _label_loss(self, level: str, outputs: HeadOutputs, batch: Batch) -> Tensor:
         """Loss of one level. Chunked outputs are recomputed in the backward pass, so that no tensor has all."""

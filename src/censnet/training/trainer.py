@@ -12,14 +12,14 @@ from typing import NoReturn
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast, broadcast_object_list, extract_model_from_parallel
+from accelerate.utils import broadcast, broadcast_object_list
 from torch import Tensor
 
 from censnet.data.splits.split_file import PARTS
-from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.settings.schema import TrainingSettings
-from censnet.training.batches import Batch, choose_recompute, choose_sampling, make_batches
+from censnet.training import processes
+from censnet.training.batches import Batch, choose_recompute, choose_sampling, make_batches, share_of
 from censnet.training.callbacks import Callback
 from censnet.training.checkpoint import Progress, Weights
 from censnet.training.devices import check_processes, make_accelerator, total_memory
@@ -72,7 +72,8 @@ def fit(
     """Train a model with early stopping, and give it the weights of its best epoch.
 
     Every step draws its dropout and its batch from a seed of its own, (seed, epoch, step), so that a training resumed
-    from a checkpoint takes the steps that it would have taken.
+    from a checkpoint takes the steps that it would have taken. Where several processes train together, all draw the
+    same order of the samples, and each takes its share of those of a step.
 
     Args:
         model: the model; a batched ensemble has several members.
@@ -88,7 +89,7 @@ def fit(
         extend: whether a training that its time budget has ended goes on.
     """
     trainer = Trainer(model, task_data, settings, seed, accelerator, checkpoint, callbacks, history_file, budget)
-    if resume and checkpoint is not None and checkpoint.exists():
+    if resume and checkpoint is not None and processes.on_first(checkpoint.exists):
         trainer.restore(checkpoint, extend)
     return trainer.run()
 
@@ -124,15 +125,15 @@ class Trainer:
         model.encoder.recompute = choose_recompute(task_data, settings, model, total_memory(device))
         self.accelerator, self.model, self.settings, self.seed = accelerator, model, settings, seed
         self.task_data, self.members = task_data.to(accelerator.device), task_data.members
-        self.wrapped = accelerator.prepare_model(model)  # on its device; several processes share gradients
-        extract_model_from_parallel(self.wrapped, keep_fp32_wrapper=False)  # each step sets its precision by autocast
+        model.to(device)
+        self.gradients = processes.Gradients(model)
         self.optimizer = make_optimizer(model, settings)
         main = accelerator.is_main_process
         self.checkpoint = checkpoint
         self.callbacks, self.history_file = (callbacks, history_file) if main else ((), None)
-        recording = can_record(accelerator, settings, model)
+        several, recording = accelerator.num_processes, can_record(accelerator, settings, model)
         self.batches = make_batches(
-            self.task_data, settings, model.receptive_field, model.samples_pairs, model.ego_hops,
+            self.task_data, settings, model.receptive_field, model.samples_pairs, model.ego_hops, several,
             padded=recording and leaves_padding_out(model),
         )  # fmt: skip
         self.compute_gradients: Callable[[Batch], Tensor] = self._compute_gradients
@@ -145,6 +146,8 @@ class Trainer:
         if self.task_data.has("validation"):
             part = self.task_data.only("validation")
             self.evaluator = Evaluator(part, "validation", regression_loss=settings.regression_loss)
+            if not accelerator.is_main_process:  # which alone validates: a graph with known labels is a copy
+                self.evaluator.graph = part.graph
             self.rows_per_validated = _ratio(self.task_data, part, model.ego_hops > 0)
         loss = settings.regression_loss
         self.monitor = choose_monitor(settings.monitor, self.task_data, self.evaluator, loss)
@@ -152,7 +155,7 @@ class Trainer:
             self.evaluator.metrics = {self.monitor}
         patience = None if self.evaluator is None else settings.patience
         self.early_stopping = EarlyStopping(self.monitor, patience, settings.validate_every)
-        self.objective = Objective(self.task_data, settings, model)
+        self.objective = Objective(self.task_data, settings, model, processes.total, several)
         self.progress = Progress(loss=[0.0] * self.members, best=[None] * self.members, best_epoch=[-1] * self.members)
         self.weights = Weights(model, self.optimizer, settings.ema_decay)
         self.saved_at = time.monotonic()
@@ -170,7 +173,7 @@ class Trainer:
             self.history_file.begin(progress.history, history_columns(validated), self.members)
         hooks = freeze(self.model, self.task_data.frozen)
         try:
-            if self.checkpoint is not None and not self.checkpoint.exists():
+            if self.accelerator.is_main_process and self.checkpoint is not None and not self.checkpoint.exists():
                 self.save()
             with interruptible() as interrupted:
                 while not progress.finished:
@@ -212,12 +215,15 @@ class Trainer:
 
     def _epoch(self, interrupted: threading.Event) -> None:
         progress = self.progress
-        if not self.wrapped.training:
-            self.wrapped.train()
+        if not self.model.training:
+            self.model.train()
         plan = self._plan(progress.epoch)
         totals = torch.tensor(progress.loss, dtype=torch.float64, device=self.accelerator.device)
+        several, asked = self.accelerator.num_processes > 1, torch.zeros((), device=self.accelerator.device)
         while progress.step < len(plan):
             loss = self._step(plan[progress.step])
+            if several:  # the loss of all their samples, and whether one is to stop: all see the same
+                loss, asked = self._of_all(loss, asked, interrupted.is_set())
             totals += loss
             progress.step += 1
             # reading a number from a GPU waits for it
@@ -230,9 +236,7 @@ class Trainer:
             last = progress.step == len(plan) or self._steps_done >= self.pace.total
             if seen or last:
                 self._check_loss(totals)
-            stop = (
-                not last and (seen or self.accelerator.num_processes == 1) and self._any_process(interrupted.is_set())
-            )
+            stop = not last and (seen and bool(asked > 0) if several else interrupted.is_set())
             if not last and (stop or self._checkpoint_is_due()):
                 progress.loss = totals.tolist()
                 self._check_loss(totals)
@@ -253,6 +257,8 @@ class Trainer:
         """Take one step. -> the loss of each member."""
         settings, number = self.settings, self._steps_done
         seed = step_seed(self.seed, number)
+        if self.accelerator.process_index:  # others drop other channels, and hide other labels
+            seed = step_seed(seed, self.accelerator.process_index)
         seed_generators(seed, self.accelerator.device)
         batch = self.batches.make(chosen, torch.Generator().manual_seed(seed))
         factor = lr_factor(settings.schedule, settings.warmup, number, self.pace.total)
@@ -267,12 +273,19 @@ class Trainer:
         """Leave the gradients of a batch in the parameters. -> the loss of each member"""
         settings = self.settings
         with self.accelerator.autocast() if settings.precision == "bf16" else nullcontext():
-            loss: Tensor = self.objective(self.wrapped(batch.graph), batch)
+            loss: Tensor = self.objective(self.model(batch.graph), batch)
         self.optimizer.zero_grad()
         loss.sum().backward()  # type: ignore[no-untyped-call]
+        self.gradients.average()
         if settings.max_grad_norm is not None:
             clip_gradients(list(self.model.parameters()), settings.max_grad_norm, self.members)
         return loss.detach()
+
+    def _of_all(self, loss: Tensor, asked: Tensor, interrupted: bool) -> tuple[Tensor, Tensor]:
+        """The mean loss of all processes, and how often one of them was asked to stop, so far."""
+        flag = torch.tensor([float(interrupted)], dtype=torch.float64).to(loss.device)
+        every = processes.total(torch.cat([loss.double(), flag]))
+        return every[:-1] / self.accelerator.num_processes, asked + every[-1]
 
     def _end_epoch(self, steps: int) -> None:
         """Validate, update the best weights and the history, and decide whether the training is finished."""
@@ -328,21 +341,22 @@ class Trainer:
         """Validation scores of each member, computed by the main process."""
         assert self.evaluator is not None
         started = time.monotonic() if self.budget is None else self.budget.now()
-        several, scores, model = self.accelerator.num_processes > 1, list[Scores](), self.weights.validated
-        if several:
-            broadcast(list(model.buffers()))  # each process has statistics of its own batches
-        if self.accelerator.is_main_process:
-            try:
-                scores = self.evaluator(model)
-            except FloatingPointError as error:
-                self._check_weights()  # names the parameter
-                self._diverged(str(error))
-        found: list[Scores] = broadcast_object_list([scores])[0] if several else scores
+        if self.accelerator.num_processes > 1:
+            broadcast(list(self.weights.validated.buffers()))  # each process has statistics of its own batches
+        found = processes.on_first(self._score)
         if self.budget is not None:
             seconds = self.budget.now() - started
             self.pace.validated(seconds)
             self.budget.measured(seconds * self.rows_per_validated)
         return found
+
+    def _score(self) -> list[Scores]:
+        assert self.evaluator is not None
+        try:
+            return self.evaluator(self.weights.validated)
+        except FloatingPointError as error:
+            self._check_weights()  # names the parameter
+            self._diverged(str(error))
 
     @property
     def _steps_done(self) -> int:
@@ -355,7 +369,7 @@ class Trainer:
             torch.cuda.synchronize()
         if self.pace.lacks_validation and self.evaluator is not None:
             self._validate()  # to see how long it takes; the score is of no use yet
-            self.wrapped.train()
+            self.model.train()
         epochs, firm = self.pace.epochs, self.pace.is_firm
         self.pace.look(self._steps_done)
         if self.accelerator.num_processes > 1:
@@ -367,12 +381,8 @@ class Trainer:
     def _plan(self, epoch: int) -> Sequence[Tensor]:
         """The steps of an epoch that this process takes."""
         plan = self.batches.plan(torch.Generator().manual_seed(step_seed(self.seed, -1 - epoch)))
-        count = self.accelerator.num_processes
-        if count > 1:
-            if len(plan) < count:
-                raise SettingsError(f"an epoch has {len(plan)} steps for {count} processes: lower training.batch_size")
-            plan = plan[self.accelerator.process_index : len(plan) - len(plan) % count : count]
-        return plan
+        process, several = self.accelerator.process_index, self.accelerator.num_processes
+        return plan if several == 1 else [share_of(chosen, process, several) for chosen in plan]
 
     def _check_loss(self, totals: Tensor) -> None:
         if not bool(totals.isfinite().all()):
