@@ -17,7 +17,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.settings.schema import TrainingSettings
-from censnet.training.batches import SampledSubgraphs
+from censnet.training.sampled_subgraphs import SampledSubgraphs
 
 TARGET = "edge:late=binary"
 WINDOWS = quick(model__windows=True, model__known_labels=True, model__directed=True, data__time="day")

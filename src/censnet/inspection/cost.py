@@ -25,15 +25,11 @@ from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings.schema import Settings
-from censnet.training.batches import (
-    MAX_EGO_ROWS,
-    SAVED_VALUES,
-    Batch,
-    choose_recompute,
-    choose_sampling,
-    make_batches,
-)
+from censnet.training.batch import Batch
+from censnet.training.batches import make_batches
+from censnet.training.choose_sampling import SAVED_VALUES, choose_recompute, choose_sampling
 from censnet.training.devices import free_memory, total_memory
+from censnet.training.ego_batches import MAX_EGO_ROWS
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
 from censnet.training.processes import per_machine

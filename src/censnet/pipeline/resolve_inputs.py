@@ -17,7 +17,7 @@ from censnet.settings.schema import DIFFUSION_STEPS, Settings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.label_counts import is_counted
 from censnet.tasks.targets import Target
-from censnet.training.batches import MAX_FULL_BATCH
+from censnet.training.choose_sampling import MAX_FULL_BATCH
 from censnet.training.task_data import TaskData
 
 MAX_WINDOW_VALUES = 2**28  # numbers that the features of windows of time have by default: 1 GiB

@@ -48,8 +48,8 @@ from censnet.selection.recipes import fit_recipes, restore_recipes, select_recip
 from censnet.settings.presets import Changes
 from censnet.text import show_seconds
 from censnet.training import processes
-from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback, TensorBoardCallback
+from censnet.training.choose_sampling import choose_sampling
 from censnet.training.devices import check_processes, make_accelerator, total_memory
 from censnet.training.ensemble import TrainingFiles
 from censnet.training.history import HistoryFile

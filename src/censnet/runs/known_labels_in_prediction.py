@@ -4,7 +4,7 @@ The label of a row must not reach its own prediction. So rows without a label ar
 rows that have one in folds, each with the labels of the other folds shown. On the training data, where predictions are
 scored, validation rows are predicted with training labels, and test rows with the labels of both, as far as these are
 known by then (`data.label_delay`). While a model is trained, each batch hides the labels that it predicts:
-`training/batches.py`.
+`training/full_batches.py` and `training/sampled_subgraphs.py`.
 """
 
 from __future__ import annotations

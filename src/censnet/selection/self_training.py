@@ -34,8 +34,8 @@ from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import Settings
 from censnet.tasks.uncertainty import probabilities
 from censnet.training import processes
-from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback
+from censnet.training.choose_sampling import choose_sampling
 from censnet.training.devices import make_accelerator, total_memory
 from censnet.training.ensemble import (
     TrainingFiles,

@@ -30,7 +30,7 @@ from censnet.tasks.metrics import (
     score_links,
 )
 from censnet.tasks.targets import Target
-from censnet.training.batches import even_batches
+from censnet.training.batch import even_batches
 from censnet.training.devices import total_memory
 from censnet.training.task_data import TaskData
 

@@ -23,7 +23,7 @@ from censnet.nn.model import Model
 from censnet.nn.norms import BatchNorm
 from censnet.ops.caching import unchecked
 from censnet.settings.schema import TrainingSettings
-from censnet.training.batches import Batch
+from censnet.training.batch import Batch
 
 logger = logging.getLogger(__name__)
 

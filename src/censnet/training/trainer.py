@@ -19,9 +19,11 @@ from censnet.data.splits.split_file import PARTS
 from censnet.nn.model import Model
 from censnet.settings.schema import TrainingSettings
 from censnet.training import processes
-from censnet.training.batches import Batch, choose_recompute, choose_sampling, make_batches, share_of
+from censnet.training.batch import Batch
+from censnet.training.batches import make_batches, share_of
 from censnet.training.callbacks import Callback
 from censnet.training.checkpoint import Progress, Weights
+from censnet.training.choose_sampling import choose_recompute, choose_sampling
 from censnet.training.devices import check_processes, make_accelerator, total_memory
 from censnet.training.early_stopping import EarlyStopping, ValidationScore
 from censnet.training.evaluator import Evaluator, Scores, choose_monitor, mean_over_levels
