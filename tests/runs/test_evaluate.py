@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from censnet.cli.render_run import scores_screen
 from censnet.data import Dataset, load_data
-from censnet.data.dataset import row_digests
+from censnet.data.digests import row_digests
 from censnet.data.tables.files import Tables
 from censnet.ops.graph import Graph
 from censnet.pipeline import train

@@ -11,12 +11,14 @@ import pandas as pd
 from torch import Tensor
 
 from censnet.console import printable
-from censnet.data.dataset import Dataset, TypedData
-from censnet.data.load import read_data, suggest_targets
+from censnet.data.dataset import Dataset
+from censnet.data.input_forms import suggest_targets
+from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
+from censnet.data.typed_data import TypedData
 from censnet.errors import DataError, SettingsError
 from censnet.inspection import audit
 from censnet.levels import Level

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.data.dataset import Dataset, fingerprint, row_digests, spell_digests
+from censnet.data.dataset import Dataset
+from censnet.data.digests import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, part_rows
 from censnet.levels import Level

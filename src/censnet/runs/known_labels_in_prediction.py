@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import Dataset, row_digests
+from censnet.data.dataset import Dataset
+from censnet.data.digests import row_digests
 from censnet.data.splits.split_file import PARTS
 from censnet.nn.chunked import HeadOutputs, dense
 from censnet.nn.model import Outputs

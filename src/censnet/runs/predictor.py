@@ -16,7 +16,8 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.console import counting
 from censnet.data.dataset import Dataset
-from censnet.data.load import given_smiles, load_data, tables_of
+from censnet.data.input_forms import given_smiles, tables_of
+from censnet.data.load import load_data
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import ArgumentError, DataError, RunError, quote

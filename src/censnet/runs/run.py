@@ -19,7 +19,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, fingerprint, read_digests, row_digests
+from censnet.data.dataset import Dataset
+from censnet.data.digests import fingerprint, read_digests, row_digests
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split_file import PARTS, Split, read_splits
 from censnet.data.splits.timed_links import links_by_time

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from censnet.data.tables.columns import as_arrow, as_text
-from censnet.data.tables.ids import IdIndex
+from censnet.data.tables.id_index import IdIndex
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.oriented import (
     check_negated_features,
