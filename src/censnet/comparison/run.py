@@ -14,15 +14,7 @@ import pandas as pd
 
 from censnet.arguments import check_arguments
 from censnet.comparison.methods import METHODS, run_method
-from censnet.comparison.records import (
-    FILE,
-    Compared,
-    Start,
-    Stored,
-    check_same_start,
-    read_stored,
-    write_stored,
-)
+from censnet.comparison.records import FILE, Compared, Start, Stored, check_same_start, read_stored, write_stored
 from censnet.comparison.skipped import NO_MOLECULES
 from censnet.comparison.summary import comparison_table, describe_comparison
 from censnet.console import show

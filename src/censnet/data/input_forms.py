@@ -12,10 +12,7 @@ import pandas as pd
 from censnet.data.datasets import download as sources
 from censnet.data.datasets.builtin import read_builtin
 from censnet.data.molecules.featurize import featurize
-from censnet.data.molecules.label_sources import (
-    are_molecules,
-    chemical_name,
-)
+from censnet.data.molecules.label_sources import are_molecules, chemical_name
 from censnet.data.molecules.structure_files import is_structure_file, read_structures
 from censnet.data.tables.files import Tables, as_tables, is_there, read_tables
 from censnet.data.tables.keys import ROLES, TABLES

@@ -14,11 +14,7 @@ from accelerate import Accelerator
 from censnet.pipeline.prepare import Prepared
 from censnet.pipeline.results import make_run, share_run
 from censnet.runs.config import TimeBudgetRecord, TrainingStart
-from censnet.runs.directory import (
-    CHECKPOINT,
-    ended_by_budget,
-    history_path,
-)
+from censnet.runs.directory import CHECKPOINT, ended_by_budget, history_path
 from censnet.runs.run import Run
 from censnet.selection.candidates import Selection
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe

@@ -10,7 +10,8 @@ from censnet.errors import SettingsError
 from censnet.ops.graph import Graph
 from censnet.ops.structure import assortativity
 from censnet.settings.presets import has_high_label_recipe
-from censnet.settings.schema import MANY, Recipe, Settings
+from censnet.settings.schema import Settings
+from censnet.settings.training_settings import MANY, Recipe
 from censnet.text import count, plural
 from censnet.training.task_data import TaskData
 

@@ -12,8 +12,9 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.triangles import count_wedges
 from censnet.pipeline.resolve_sampling import find_sampling
+from censnet.settings.model_settings import DIFFUSION_STEPS
 from censnet.settings.presets import of_directed_links
-from censnet.settings.schema import DIFFUSION_STEPS, Settings
+from censnet.settings.schema import Settings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.label_counts import is_counted
 from censnet.tasks.targets import Target

@@ -13,7 +13,8 @@ from censnet.errors import RunError
 from censnet.option_names import resume_option
 from censnet.selection.candidates import Candidate, Selection, best_of
 from censnet.selection.self_training import fit_ensemble, restore_ensemble
-from censnet.settings.schema import Recipe, Settings
+from censnet.settings.schema import Settings
+from censnet.settings.training_settings import Recipe
 from censnet.training.callbacks import Callback
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.ensemble import TrainingFiles

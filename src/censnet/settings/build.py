@@ -20,8 +20,9 @@ from censnet.nn.model import Encoder, Model
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
+from censnet.settings.model_settings import DIFFUSION_STEPS
 from censnet.settings.oriented import FeatureStatistics, build_edge_head, build_oriented_encoder, is_oriented
-from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
+from censnet.settings.schema import ModelSettings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, target_range
 

@@ -21,14 +21,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.normalization import by_head
 from censnet.tasks.losses import RegressionLoss, label_count, row_loss
-from censnet.tasks.metrics import (
-    METRICS,
-    MONITORS,
-    condense,
-    condensed_width,
-    score,
-    score_links,
-)
+from censnet.tasks.metrics import METRICS, MONITORS, condense, condensed_width, score, score_links
 from censnet.tasks.targets import Target
 from censnet.training.batch import even_batches
 from censnet.training.devices import total_memory

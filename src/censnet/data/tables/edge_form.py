@@ -20,12 +20,7 @@ from numpy.typing import NDArray
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.id_index import IdIndex
 from censnet.data.tables.notes import Note, RowError
-from censnet.data.tables.oriented import (
-    check_negated_features,
-    check_negated_labels,
-    codes_of_oriented,
-    end_signs,
-)
+from censnet.data.tables.oriented import check_negated_features, check_negated_labels, codes_of_oriented, end_signs
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import EdgeForm, TableSchema
 from censnet.data.tables.typed_table import TypedTable

@@ -1,4 +1,4 @@
-"""Ids of any type as numbers from 0: an index of the distinct ones, and ids that differ only in how they are written."""
+"""Ids of any type as numbers from 0: an index of the distinct ones, and ids that are written in two ways."""
 
 from __future__ import annotations
 
