@@ -14,7 +14,8 @@ from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.nn.causal_stream import CausalStream
 from censnet.pipeline.prepare import describe_times, prepare
-from censnet.runs.run import FIXED_LABELS, Run
+from censnet.runs.run import Run
+from censnet.runs.scoring import FIXED_LABELS
 
 POSITIVE = "good"
 FAST = {"training.epochs": 6, "model.hidden": 8, "model.head": [], "data.time": "time"}

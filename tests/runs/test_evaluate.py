@@ -18,7 +18,7 @@ from censnet.data.tables.files import Tables
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.runs.run import COUNTS
+from censnet.runs.known_rows import COUNTS
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,9 @@ from censnet.levels import Level
 from censnet.option_names import resume_option
 from censnet.pipeline.replicates import Replicates
 from censnet.runs.config import TimeBudgetRecord
-from censnet.runs.run import COUNTS, FIXED, Run
+from censnet.runs.known_rows import COUNTS
+from censnet.runs.run import Run
+from censnet.runs.scoring import FIXED
 from censnet.selection.candidates import Candidate
 from censnet.tasks.decision import RANKS
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better

@@ -21,7 +21,8 @@ from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TimeBudgetRecord, TrainingStart
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
 from censnet.runs.novelty import fit_novelty, keep_embedded
-from censnet.runs.run import Run, score_parts, score_with_fixed_labels
+from censnet.runs.run import Run
+from censnet.runs.scoring import score_parts, score_with_fixed_labels
 from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.tasks.decision import Rule
