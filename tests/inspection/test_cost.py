@@ -133,6 +133,6 @@ def test_memory_that_runs_out_is_one_line_that_says_what_to_lower(monkeypatch: p
     def exhausted(*_: object, **__: object) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 512 bytes. Error code 12")
 
-    monkeypatch.setattr(sys.modules["censnet.pipeline.train"], "fit_recipes", exhausted)
+    monkeypatch.setattr(sys.modules["censnet.pipeline.fit_run"], "fit_recipes", exhausted)
     with pytest.raises(TrainingStopped, match=r"^out of memory \(512 bytes were asked for\): lower model.hidden"):
         censnet.train("karate", "node:faction")

@@ -26,7 +26,8 @@ from censnet.pipeline.prepare import Prepared, prepare
 from censnet.pipeline.resume import make_start
 from censnet.pipeline.train import IfExists
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
-from censnet.runs.directory import check_own, is_complete, locked, run_dir
+from censnet.runs.directory import check_own, is_complete
+from censnet.runs.lock import locked, run_dir
 from censnet.settings.presets import Changes
 from censnet.training import processes
 from censnet.training.callbacks import Callback

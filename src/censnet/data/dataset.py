@@ -13,11 +13,11 @@ import torch
 from censnet.arguments import check_arguments
 from censnet.data.notebook import data_html
 from censnet.data.splits.links import LinkSplit
+from censnet.data.tables.default_features import count_degree, encode_degree
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.schema import TableSchema
 from censnet.data.tables.table_graph import TableGraph
-from censnet.data.tables.typed_table import count_degree, encode_degree
 from censnet.errors import DataError, name_columns
 from censnet.levels import Level
 from censnet.ops.arrays import Array

@@ -17,8 +17,9 @@ from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import DataError
-from censnet.inspection.audit import Finding, audit, sort_findings
+from censnet.inspection.audit import audit
 from censnet.inspection.cost import Cost
+from censnet.inspection.findings import Finding, sort_findings
 from censnet.inspection.leakage import as_labels, as_numbers, is_regression_target
 from censnet.inspection.oriented import oriented_notes
 from censnet.inspection.structure import LineGraph, Structure, measure_structure

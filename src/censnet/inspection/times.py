@@ -13,7 +13,7 @@ from censnet.data.dataset import IndexedData
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.times import TimeColumn
 from censnet.errors import DataError
-from censnet.inspection.audit import Finding
+from censnet.inspection.findings import Finding
 from censnet.option_names import time_option
 from censnet.text import plural
 

@@ -21,8 +21,8 @@ from censnet.data.tables.schema import Hydrogens
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
 from censnet.data.typed_data import TypedData
 from censnet.errors import DataError, SettingsError
-from censnet.inspection.audit import Finding
 from censnet.inspection.cost import Cost, estimate_cost
+from censnet.inspection.findings import Finding
 from censnet.inspection.report import Report, make_report
 from censnet.inspection.times import find_time_columns
 from censnet.levels import Level

@@ -30,7 +30,8 @@ from censnet.pipeline.resume import make_start
 from censnet.pipeline.train import IfExists, train
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings, section_of
 from censnet.runs.config import TrainingStart
-from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished, locked, run_dir
+from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished
+from censnet.runs.lock import locked, run_dir
 from censnet.runs.run import Run
 from censnet.selection.recipes import fit_recipes, select_recipe
 from censnet.selection.self_training import can_batch

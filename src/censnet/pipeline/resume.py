@@ -14,7 +14,8 @@ from censnet.option_names import name_option
 from censnet.pipeline.prepare import Prepared
 from censnet.pipeline.user_settings import read_settings
 from censnet.runs.config import TrainingStart
-from censnet.runs.directory import close_directory, commit, is_finished, locked, read_config, read_start
+from censnet.runs.directory import close_directory, commit, is_finished, read_config, read_start
+from censnet.runs.lock import locked
 from censnet.runs.resume import asks_other_epochs, table_content
 from censnet.runs.run import Run, load_run
 from censnet.settings.presets import Changes

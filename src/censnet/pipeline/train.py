@@ -24,7 +24,8 @@ from censnet.pipeline.prepare import Prepared, describe_times, find_leaks, prepa
 from censnet.pipeline.resume import how_finished, how_started, load_finished, make_start
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
 from censnet.runs.config import MAX_MEMBERS
-from censnet.runs.directory import close_directory, keep_training, locked, open_directory, read_config, run_dir
+from censnet.runs.directory import close_directory, keep_training, open_directory, read_config
+from censnet.runs.lock import locked, run_dir
 from censnet.runs.resume import check_extends
 from censnet.runs.run import Run
 from censnet.settings.presets import Changes

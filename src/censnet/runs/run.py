@@ -20,20 +20,11 @@ from censnet.data.tables.files import to_csv
 from censnet.errors import ArgumentError, RunError, quote
 from censnet.levels import Level
 from censnet.option_names import name_option
-from censnet.runs.directory import (
-    CALIBRATION,
-    HISTORY,
-    METRICS,
-    MODEL,
-    SCHEMA,
-    SPLITS,
-    read_config,
-    run_dir,
-    write_directory,
-)
+from censnet.runs.directory import CALIBRATION, HISTORY, METRICS, MODEL, SCHEMA, SPLITS, read_config, write_directory
 from censnet.runs.embedding import Embeddings
 from censnet.runs.links import score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
+from censnet.runs.lock import run_dir
 from censnet.runs.notebook import run_html
 from censnet.runs.predictor import Keep, Predictor
 from censnet.runs.scoring import score_other_data, score_parts, score_with_fixed_labels

@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 
 from censnet.data.tables.columns import CHOICES
+from censnet.data.tables.default_features import add_default_features
 from censnet.data.tables.direction import decide_direction, direction_note
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.files import Tables, check_names
@@ -26,7 +27,7 @@ from censnet.data.tables.schema import EdgeForm, Features, Schema, TableSchema, 
 from censnet.data.tables.suggest_keys import ends_hint
 from censnet.data.tables.table_graph import Assembled, TableEncoder
 from censnet.data.tables.times import TimeColumn
-from censnet.data.tables.typed_table import TypedTable, add_default_features
+from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError, name_columns
 from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray

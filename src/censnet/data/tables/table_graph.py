@@ -11,10 +11,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from censnet.data.tables.default_features import add_default_features, count_degree, encode_degree, fit_degree
 from censnet.data.tables.files import Tables
 from censnet.data.tables.row_order import take_rows
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.typed_table import TypedTable, add_default_features, count_degree, encode_degree, fit_degree
+from censnet.data.tables.typed_table import TypedTable
 from censnet.levels import Level
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph
