@@ -14,8 +14,8 @@ from strategies import Sample, assert_near, graphs
 from torch import Tensor, nn
 
 from censnet.nn import GraphHead, RowHead
-from censnet.nn.heads import Readout
 from censnet.nn.norms import Norm
+from censnet.nn.pooling import Readout
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from censnet.nn.causal import CausalLayer
 from censnet.nn.causal_encoder import CausalEncoder
-from censnet.nn.causal_stream import Array, SentEvent, StreamState
-from censnet.nn.stream_state import COUNT, KNOWN, LAST, LAST_LABEL, LATEST, NEIGHBORS, SUMS, ClockState, Window
+from censnet.nn.stream_clock import COUNT, KNOWN, LAST, LAST_LABEL, LATEST, NEIGHBORS, SUMS, ClockState, Window
+from censnet.nn.stream_state import SentEvent, StreamState
+from censnet.ops.arrays import Array
 from censnet.ops.history import History
 from censnet.ops.incidence import Incidence
 

@@ -17,10 +17,10 @@ from censnet.errors import CensNetError, DataError, RunError, quote
 from censnet.nn.causal_encoder import CausalEncoder
 from censnet.nn.causal_stream import CausalStream
 from censnet.nn.dropout import Dropout
+from censnet.nn.growing_rows import GrowingRows
 from censnet.nn.heads import RowHead
 from censnet.nn.model import Model
 from censnet.nn.stream_arrays import from_arrays, to_arrays
-from censnet.nn.stream_state import GrowingRows
 from censnet.ops.arrays import Array
 from censnet.option_names import name_option
 from censnet.runs.predictor import UNLIKE, Predictor, free_name

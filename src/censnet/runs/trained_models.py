@@ -28,8 +28,8 @@ from censnet.runs.config import GraphSize, RunConfig
 from censnet.runs.embedding import embed_graph
 from censnet.runs.history import join_history, warn_of_late_history, with_nodes_of
 from censnet.runs.known_labels_in_prediction import KnownLabels, merge, read_labels
-from censnet.runs.novelty import Watch, watched
 from censnet.runs.uncertainty import Uncertainty
+from censnet.runs.watched import Watch, watched
 from censnet.settings.build import model_inputs
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target

@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from censnet.errors import quote
 from censnet.nn.encoder import ACTIVATIONS
-from censnet.nn.heads import Pool
 from censnet.nn.kernels import KERNELS
 from censnet.nn.layers import Gate, GateInit, SelfWeight, Variant, letters
 from censnet.nn.norms import Norm
+from censnet.nn.pooling import Pool
 from censnet.ops.normalization import Normalization
 from censnet.settings.section import OrNone, Section
 
