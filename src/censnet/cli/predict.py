@@ -17,6 +17,7 @@ from censnet.cli.options import (
     Data,
     DataOrSmiles,
     Device,
+    History,
     Json,
     Recall,
     RunDir,
@@ -65,10 +66,7 @@ def predict(
         ),
     ] = True,
     coverage: Coverage = None,
-    history: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
-    ] = None,
+    history: History = None,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
@@ -117,10 +115,7 @@ def evaluate(
     coverage: Coverage = None,
     cost: Cost = None,
     recall: Recall = None,
-    history: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
-    ] = None,
+    history: History = None,
     as_json: Json = False,
     strict: Strict = False,
     device: Device = None,

@@ -13,11 +13,10 @@ from censnet.nn.layers import Gate, GateInit, SelfWeight, Variant, letters
 from censnet.nn.norms import Norm
 from censnet.nn.pooling import Pool
 from censnet.ops.normalization import Normalization
-from censnet.settings.section import OrNone, Section
+from censnet.settings.section import WIDEST, OrNone, Rate, Section, Width
 
 DROPOUT = 0.1  # of dropout "auto"
 DIFFUSION_STEPS = 4  # of diffusion_steps "auto"
-WIDEST = 2**16  # channels of a layer
 DEEPEST = 1000  # layers
 LAYER_PATTERN = f"^([{''.join(letters())}]+|[{''.join(letters(causal=True))}]+)$"
 
@@ -31,7 +30,7 @@ class ModelSettings(Section):
         max_length=DEEPEST,
         description="node (N) and edge (E) layers, in order; or causal ones (C), as many as there are letters",
     )
-    hidden: int = Field(32, ge=1, le=WIDEST, description="hidden channels of nodes and edges")
+    hidden: Width = Field(32, description="hidden channels of nodes and edges")
     pre_layers: int = Field(
         0,
         ge=0,
@@ -41,12 +40,12 @@ class ModelSettings(Section):
     edge_pre_layer: bool = Field(
         False, description="whether a linear layer first maps each edge and the sum of its two nodes to hidden channels"
     )
-    dropout: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(
+    dropout: Rate | Literal["auto"] = Field(
         0.5,
         description=f"dropout rate after each layer; auto is {DROPOUT} for classification and 0 where all targets are"
         " regression",
     )
-    feature_dropout: float = Field(0.0, ge=0, lt=1, description="dropout rate of sparse node features, such as words")
+    feature_dropout: Rate = Field(0.0, description="dropout rate of sparse node features, such as words")
     norm: Norm | Literal["auto"] | None = Field(
         None,
         description="normalization after each layer, or none; auto is batch, or layer where neighborhoods are sampled, "
@@ -81,7 +80,7 @@ class ModelSettings(Section):
         description="weight of the self-loop: incident is the sum of the gates of the incident edges (as printed), "
         "one is 1, learned is a root weight matrix, one_plus_learned is both; none is the variant's",
     )
-    heads: Annotated[int, Field(ge=1, le=WIDEST)] | Literal["per_channel"] = Field(
+    heads: Width | Literal["per_channel"] = Field(
         1,
         description="gates of each node or edge, each for an equal share of the channels; per_channel is one for "
         "each channel",
@@ -172,9 +171,7 @@ class ModelSettings(Section):
     clip_to_label_range: bool = Field(
         False, description="whether regression predictions are clipped to the range of the training labels"
     )
-    head: list[Annotated[int, Field(ge=1, le=WIDEST)]] = Field(
-        default_factory=list, max_length=DEEPEST, description="hidden widths of the MLP head"
-    )
+    head: list[Width] = Field(default_factory=list, max_length=DEEPEST, description="hidden widths of the MLP head")
     edge_head_reads_nodes: bool = Field(
         False, description="whether the head of edges reads the embeddings of the two end nodes beside that of the edge"
     )
@@ -190,7 +187,7 @@ class ModelSettings(Section):
         description="link decoder: inner product of a variational auto-encoder (as in the paper), pairwise with the "
         "embedding of a virtual edge, or cosine",
     )
-    latent: int = Field(32, ge=1, le=WIDEST, description="channels of the node embeddings that links are decoded from")
+    latent: Width = Field(32, description="channels of the node embeddings that links are decoded from")
     diffusion_steps: Annotated[int, Field(ge=0, le=100)] | Literal["auto"] = Field(
         "auto",
         description=f"steps of the diffusion embedding that link scores also use; auto is {DIFFUSION_STEPS}, or 0 "

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 MOST = 10**9  # of any count
+WIDEST = 2**16  # channels of a layer
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Width = Annotated[int, Field(ge=1, le=WIDEST)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
 OneOrSeveral = BeforeValidator(lambda value: [value] if isinstance(value, int | float) else value)
 OneOrSeveralWords = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 OrNone = BeforeValidator(lambda value: "none" if value is None else value)  # here "none" is a choice like the others

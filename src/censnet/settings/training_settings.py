@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from censnet.errors import quote
-from censnet.settings.section import MOST, OneOrSeveral, OneOrSeveralWords, OrNone, Section
+from censnet.settings.section import Count, OneOrSeveral, OneOrSeveralWords, OrNone, Rate, Section
 from censnet.tasks.losses import RegressionLoss
 from censnet.text import read_seconds
 
@@ -21,7 +21,7 @@ MANY = 100  # training labels of nodes from which on recipe "auto" includes high
 class TrainingSettings(Section):
     """The training: optimizer, schedule, batches, early stopping, self-training and selection."""
 
-    epochs: int = Field(300, ge=1, le=MOST, description="maximum number of epochs")
+    epochs: Count = Field(300, description="maximum number of epochs")
     learning_rate: float = Field(0.01, gt=0, description="learning rate, the highest where a schedule changes it")
     optimizer: Literal["adam", "adamw"] = Field("adam", description="optimizer")
     weight_decay: float = Field(5e-4, ge=0, description="weight decay of all parameters")
@@ -30,14 +30,12 @@ class TrainingSettings(Section):
         description="weight decay of parameters whose name begins or ends so, such as encoder; of several, the last",
     )
     schedule: Literal["constant", "cosine", "warmup-cosine"] = Field("constant", description="learning-rate schedule")
-    ema_decay: float = Field(
+    ema_decay: Rate = Field(
         0.0,
-        ge=0,
-        lt=1,
         description="decay of the exponential moving average (EMA) of the weights (0.98: about 50 steps; 0: none); "
         "validation and the saved model use the average",
     )
-    warmup: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the learning rate rises linearly")
+    warmup: Rate = Field(0.0, description="share of the steps in which the learning rate rises linearly")
     max_grad_norm: float | None = Field(None, gt=0, description="gradient clipping: maximum norm; none does not clip")
     regression_loss: RegressionLoss = Field(
         "squared",
@@ -62,18 +60,14 @@ class TrainingSettings(Section):
         description="whether steps on a GPU whose shapes repeat are recorded once as CUDA graphs, which take less time "
         "to launch; batches of graphs are padded for it",
     )
-    batch_size: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
+    batch_size: Count | Literal["auto"] = Field(
         64,
         description=f"graphs, or labeled nodes or edges, in a batch (of each process); auto is the power of 2 from "
         f"{BATCHES[0]} to {BATCHES[1]} that gives an epoch {STEPS} steps or more, if possible",
     )
-    fanout: int = Field(
-        15, ge=1, le=MOST, description="neighbor sampling: edges sampled for each node, halved at each further hop"
-    )
-    max_steps_per_epoch: int | None = Field(
+    fanout: Count = Field(15, description="neighbor sampling: edges sampled for each node, halved at each further hop")
+    max_steps_per_epoch: Count | None = Field(
         None,
-        ge=1,
-        le=MOST,
         description="maximum number of steps of an epoch with sampled subgraphs; none takes every labeled sample once",
     )
     imbalance: Annotated[Literal["none", "weights", "sampling"], OrNone] = Field(
@@ -110,14 +104,12 @@ class TrainingSettings(Section):
         lt=1,
         description="where known labels are inputs, the share of the training labels that a step hides and predicts",
     )
-    stale_label_ratio: float = Field(
+    stale_label_ratio: Rate = Field(
         0.0,
-        ge=0,
-        lt=1,
         description="with causal layers, the share of the steps that show no label after a moment and predict the rows "
         "right after it, as the score with fixed labels does; other steps show each row all labels before it",
     )
-    edge_mask_ratio: float = Field(0.0, ge=0, lt=1, description="share of the links that each step masks and predicts")
+    edge_mask_ratio: Rate = Field(0.0, description="share of the links that each step masks and predicts")
     negative_ratio: int = Field(
         1, ge=1, le=1000, description="negative sampling: pairs without a link for each masked link"
     )
@@ -126,10 +118,8 @@ class TrainingSettings(Section):
         description="validation metric of early stopping; auto is the usual one of the target, mae for numbers with "
         "absolute errors as loss",
     )
-    patience: int | None = Field(
+    patience: Count | None = Field(
         100,
-        ge=1,
-        le=MOST,
         description="early stopping: epochs without improvement of the monitor; none trains all epochs",
     )
     cost: dict[Literal["fp", "fn"], Annotated[float, Field(gt=0)]] = Field(
@@ -144,7 +134,7 @@ class TrainingSettings(Section):
         description="of two classes, the share of positive samples to find: the highest threshold that does on "
         "validation samples is stored for predictions",
     )
-    validate_every: int = Field(1, ge=1, le=MOST, description="epochs between validations")
+    validate_every: Count = Field(1, description="epochs between validations")
     precision: Literal["float32", "bf16"] = Field("float32", description="floating-point precision of the forward pass")
     time_budget: str | float | None = Field(
         None,
