@@ -54,18 +54,10 @@ class TimedLists:
         asked = time if instant is None else instant
         return Reads(self, key, time, self._by_instant.find(key, asked))
 
-    def window(self, key: Tensor, time: Tensor, since: Tensor, instant: Tensor | None = None) -> Reads:
-        """Queries for what came before a time, or an instant, and not before `since`. (Q,) each.
-
-        For two-sided windows `time` is the end of the window; what comes at that time is not in it.
-        """
-        return self.before(key, time, instant).since(since)
-
-    def until(self, key: Tensor, time: Tensor, since: Tensor | None = None) -> Reads:
-        """Queries for what came up to a time, that time included, and not before `since`. (Q,) each."""
+    def until(self, key: Tensor, time: Tensor) -> Reads:
+        """Queries for what came up to a time, that time included. (Q,) each."""
         after = torch.nextafter(time, torch.full_like(time, torch.inf))
-        found = Reads(self, key, time, self._by_time.find(key, after))
-        return found if since is None else found.since(since)
+        return Reads(self, key, time, self._by_time.find(key, after))
 
     def find(self, key: Tensor, time: Tensor) -> Tensor:
         """The place of the first message of a list that is not before a time. (Q,) each"""
