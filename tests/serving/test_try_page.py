@@ -19,7 +19,7 @@ def wait_for_why(page: Any) -> None:
 
 
 def test_molecules_and_links_are_predicted_and_explained(home: Path) -> None:
-    arguments = (home / "molecules", home / "contacts", "--workers", 1)
+    arguments = (home / "molecules", home / "contacts", "--workers", 1, "--max-seconds", 120)
     with serving(*arguments) as (address, _), open_browser() as browser:
         page: Any = browser.new_page(viewport={"width": 390, "height": 900})
         messages: list[str] = []
