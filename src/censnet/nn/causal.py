@@ -8,9 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from censnet.nn.carried import CarriedSums
 from censnet.nn.layers import LAYERS, GraphLayer
 from censnet.ops.causal import Reads, decayed_sums, prefix_sums
 from censnet.ops.history import History, Relation
+from censnet.ops.history_chunks import HistoryChunk
 
 
 class Messages(NamedTuple):
@@ -143,6 +145,11 @@ class CausalLayer(GraphLayer):
             self.log_rate.data.copy_(-torch.tensor(self.time_scales, dtype=torch.float64).log())
 
     @property
+    def carried_label_width(self) -> int:
+        """Channels of labels that chunks carry on: those of their messages, and one that counts them."""
+        return self.message_width + 1 if self.message_width else 0
+
+    @property
     def rates(self) -> Tensor | None:
         """The decay rates. (K,)"""
         return None if self.log_rate is None else self.log_rate.exp()
@@ -152,6 +159,25 @@ class CausalLayer(GraphLayer):
         messages, own = self.send(edges, states, labels)
         seen, pairs = self._see(messages, labels, history), self._see_pair(messages, labels, history)
         return self.update_edges(own, states, seen, *pairs.chunk(2)), self.update_nodes(states, seen)
+
+    def forward_chunk(
+        self, edges: Tensor, states: Tensor, labels: Tensor, chunk: HistoryChunk, carried: CarriedSums
+    ) -> tuple[Tensor, Tensor]:
+        """The same of the edges of a chunk, which also see what was carried to it; then their messages are carried on.
+
+        edges (C, width), states (2C, width), labels (C, label_width) -> edges and states of the same shape.
+        """
+        messages, own = self.send(edges, states, labels)
+        label = torch.cat([messages.label, is_known(labels)], dim=1) if self.message_width else edges[:, :0]
+        arriving = carried.arriving(chunk, label)
+        sent: list[tuple[Relation, Tensor]] = [("out", messages.out), ("in", messages.into), ("pair", messages.pair)]
+        out, into, pairs = (self._see_chunk(rows, arriving, chunk, carried, of) for of, rows in sent)
+        seen = torch.cat([mean for both in zip(out, into, strict=True) for mean in both], dim=1)
+        for of, rows in sent:
+            carried.add(chunk, of, rows, arriving)
+        carried.keep(chunk, label)
+        there, back = torch.cat(pairs, dim=1).chunk(2)
+        return self.update_edges(own, states, seen, there, back), self.update_nodes(states, seen)
 
     # -- the rule -----------------------------------------------------------------------------------------------------
 
@@ -198,6 +224,17 @@ class CausalLayer(GraphLayer):
         if of_labels is reads:  # one scan for both
             return self._means([(sent, None), about], reads, decay)
         return self._means([(sent, None)], reads, decay) + self._means([about], of_labels, decay)
+
+    def _see_chunk(
+        self, sent: Tensor, arriving: Tensor, chunk: HistoryChunk, carried: CarriedSums, of: Relation
+    ) -> list[Tensor]:
+        """`_see_list` for a chunk. (2C, width), (2C, message_width)"""
+        before, known = carried.before(chunk, of, sent.dtype)
+        means = [(prefix_sums(sent, chunk.reads(of)) + before) / _at_least_one(chunk.count(of), sent)]
+        if self.message_width:
+            known = known + prefix_sums(arriving, chunk.reads(of, labels=True))
+            means.append(known[:, :-1] / known[:, -1:].clamp(min=1))
+        return means
 
     def _see_pair(self, messages: Messages, labels: Tensor, history: History) -> Tensor:
         """The means over the edges from start to end, and then over those back. (2E, width + message_width)"""

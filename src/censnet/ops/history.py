@@ -105,15 +105,23 @@ class History:
         key = (relation, labels, window)
         if key not in self._reads:
             if window is None:
-                self._reads[key] = self._all_reads(relation, self._lists[relation, labels])
+                self._reads[key] = self._all_reads(relation, self.lists(relation, labels))
             else:
                 whole = self.reads(relation, labels)
                 self._reads[key] = whole.since(whole.time - window)
         return self._reads[key]
 
+    def lists(self, relation: Relation, labels: bool = False) -> TimedLists:
+        """The lists of edges, or of labels, of a relation."""
+        return self._lists[relation, labels and self.arrivals is not None]
+
+    def asked(self, relation: Relation) -> Tensor:
+        """The list that each edge reads, at its start and then at its end, or there and then back. (2E,)"""
+        return self._asked[relation == "pair"]
+
     def reads_of_pairs(self, pair: Tensor, edge: Tensor, labels: bool = False) -> Reads:
         """What was sent between the nodes of some pairs (`find_pairs`) before some edges. (Q,) each"""
-        lists = self._lists["pair", labels and self.arrivals is not None]
+        lists = self.lists("pair", labels)
         return lists.before(pair, self.times[edge], None if self.instants is None else self.instants[edge])
 
     def find_pairs(self, start: Tensor, end: Tensor) -> Tensor:
@@ -157,7 +165,7 @@ class History:
 
     def _all_reads(self, relation: Relation, lists: TimedLists) -> Reads:
         time, instant = self._both
-        reads = lists.before(self._asked[relation == "pair"], time, instant)
+        reads = lists.before(self.asked(relation), time, instant)
         if relation == "pair":
             return reads
         every = torch.arange(self.incidence.num_nodes, device=self.times.device)

@@ -16,6 +16,8 @@ from censnet.training.task_data import TaskData
 
 MANY_EDGES = 2**16  # above, a training has fewer epochs, each of one step on all edges, but never fewer than
 MIN_EPOCHS = 60
+PART = 4096  # labeled edges of a step on a part of a long history
+OTHERS = ("auto", "full", "neighbors", "proportional")
 ALONE = {  # features of the whole graph
     "structural_features": False,
     "windows": False,
@@ -53,6 +55,8 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
         if settings.model.decay_rates:
             rates = settings.model.decay_rates
             raise SettingsError(f"model.decay_rates is {rates}, expected 0: nothing reads it without model.causal")
+        if settings.training.sampling == "history":
+            raise SettingsError(f"training.sampling is history, expected {' or '.join(OTHERS)}: layers are not causal")
         return settings.with_model({"causal": False})
     if why is not None:
         raise SettingsError(f"model.causal is true, expected false: {why}")
@@ -69,10 +73,38 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
     if section == Level.NODE:
         one["recipe"] = "low_label"
     settings = settings.with_model({**ALONE, "last_layer_is_head": False})
+    settings = settings.with_training(one)
+    return _resolve_sampling(task_data, settings, changed)
+
+
+def _resolve_sampling(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
+    """Whether a step takes the whole history or a part of it, and the number of epochs."""
+    training, edges = settings.training, task_data.graph.num_edges
+    why = _why_not_in_parts(task_data, settings)
+    in_parts = training.sampling == "history" or (
+        training.sampling == "auto" and why is None and edges > MANY_EDGES and "training.batch_size" not in changed
+    )
+    if training.sampling == "history" and why is not None:
+        raise SettingsError(f"training.sampling is history, expected full: {why}")
+    changes: dict[str, object] = {"sampling": "history" if in_parts else "full"}
+    if in_parts:
+        size = training.batch_size if "training.batch_size" in changed else PART
+        changes["batch_size"] = size
     if "training.epochs" not in changed:
-        fitting = settings.training.epochs * MANY_EDGES // max(task_data.graph.num_edges, 1)
-        one["epochs"] = min(settings.training.epochs, max(fitting, MIN_EPOCHS))
-    return settings.with_training({**one, "sampling": "full"})
+        fitting = training.epochs * MANY_EDGES // max(edges, 1)
+        changes["epochs"] = min(training.epochs, max(fitting, MIN_EPOCHS))
+    return settings.with_training(changes)
+
+
+def _why_not_in_parts(task_data: TaskData, settings: Settings) -> str | None:
+    """The reason why a step cannot take a part of the history, if there is one."""
+    if set(task_data.parts) != {"edge"}:
+        return "nodes are predicted, as of the last edge"
+    if settings.model.decay_rates:
+        return f"model.decay_rates is {settings.model.decay_rates}"
+    if settings.training.stale_label_ratio:
+        return f"training.stale_label_ratio is {settings.training.stale_label_ratio}"
+    return None
 
 
 def _why_not(task_data: TaskData, settings: Settings) -> str | None:

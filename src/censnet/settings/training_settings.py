@@ -44,11 +44,12 @@ class TrainingSettings(Section):
     )
     lp_penalty: float = Field(0.0, ge=0, description="weight of the l^p penalty of the paper's regression loss")
     lp_power: float = Field(2.0, ge=1, description="p of the l^p penalty")
-    sampling: Literal["auto", "full", "neighbors", "proportional"] = Field(
+    sampling: Literal["auto", "full", "neighbors", "proportional", "history"] = Field(
         "auto",
-        description="batches of one large graph: the full graph, sampled neighborhoods, or nodes in proportion "
-        "to the split (the paper's Algorithm 2); auto is neighbors if the graph does not fit into memory, or if "
-        "several processes share it",
+        description="batches of one large graph: the full graph, sampled neighborhoods, nodes in proportion "
+        "to the split (the paper's Algorithm 2), or, with causal layers, parts of the history one after the other; "
+        "auto is neighbors if the graph does not fit into memory, or if several processes share it, and history for "
+        "causal layers on many edges",
     )
     recompute: bool | Literal["auto"] = Field(
         "auto",

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from censnet.nn.carried import ChunkInput
 from censnet.ops.graph import Graph
 from censnet.training.task_data import TaskData
 
@@ -25,6 +26,7 @@ class Batch:
         weight: level -> the weight of each for each member; without one, all count the same.
         positives, negatives: linked and other pairs, (2, P) and (2, Q), where links are learned from sampled pairs.
         censoring: level -> the side of each label, where some are censored.
+        chunk: where a step has some edges of a history alone, which `rows` then number.
     """
 
     graph: Graph
@@ -34,6 +36,7 @@ class Batch:
     positives: Tensor | None = None
     negatives: Tensor | None = None
     censoring: Mapping[str, Tensor] = field(default_factory=dict)
+    chunk: ChunkInput | None = None
 
 
 class Batches(Protocol):
@@ -48,6 +51,10 @@ class Batches(Protocol):
     @property
     def repeats(self) -> Literal["objects", "shapes"] | None:
         """What of the batches repeats, so that steps can be recorded (`step_graphs.py`)."""
+
+    @property
+    def carries(self) -> bool:
+        """Whether a step depends on those before it in its epoch, so that a training stops between epochs alone."""
 
 
 def draw_share(count: int, share: float, generator: torch.Generator) -> Tensor:

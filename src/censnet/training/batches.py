@@ -11,6 +11,7 @@ from censnet.training.batch import Batches
 from censnet.training.ego_batches import EgoBatches
 from censnet.training.full_batches import CausalBatch, FullBatch, MaskedLinkBatch
 from censnet.training.graph_batches import GraphBatches, PaddedGraphBatches
+from censnet.training.history_batches import HistoryBatches
 from censnet.training.padding import can_pad
 from censnet.training.sampled_subgraphs import SampledSubgraphs
 from censnet.training.task_data import TaskData
@@ -44,6 +45,9 @@ def make_batches(
         return kind(task_data, settings, balanced, processes)
     if settings.sampling in ("neighbors", "proportional"):
         return SampledSubgraphs(task_data, settings, hops, processes)
+    if settings.sampling == "history":
+        labeled = int((task_data.parts["edge"] == 0).any(1).sum())
+        return HistoryBatches(task_data, settings.batch_size_for(labeled), balanced)
     if pairs:
         return MaskedLinkBatch(task_data, balanced, settings.edge_mask_ratio, settings.negative_ratio)
     if task_data.is_causal:
