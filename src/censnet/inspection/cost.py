@@ -142,17 +142,18 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
     scale *= more
     sampled = isinstance(task_data.graph, Graph) and training.sampling in ("neighbors", "proportional")
     whole = isinstance(task_data.graph, Graph) and not sampled and not model.ego_hops
+    in_parts = training.sampling == "history"  # each step has a part, of which there are more in a larger graph
     batches = make_batches(
         few if whole else task_data, training, model.receptive_field, model.samples_pairs, model.ego_hops
     )
     plan = batches.plan(torch.Generator().manual_seed(0))
-    steps = len(plan)
+    steps = round(len(plan) * scale) if in_parts else len(plan)
     if more > 1 and not whole:
         steps = min(round(steps * more), training.max_steps_per_epoch or round(steps * more))
     draw = partial(batches.make, plan[0], torch.Generator().manual_seed(0))
     memory, seconds = _Step(few if whole else task_data, settings, model).measure(draw)
     own = sum(weight.numel() for weight in model.parameters()) * OF_A_WEIGHT
-    memory, seconds = (memory * scale, seconds * scale) if whole else (memory, seconds * steps)
+    memory, seconds = (memory * scale, seconds * scale) if whole and not in_parts else (memory, seconds * steps)
     if model.ego_hops:
         pass_memory, pass_seconds = _measure_egos(model, task_data.graph, plan[0][:FEW])
         pass_seconds *= more
@@ -194,7 +195,7 @@ class _Step:
     def __call__(self, batch: Batch) -> None:
         self.model.train()
         self.model.zero_grad()
-        self.objective(self.model(batch.graph), batch).sum().backward()  # type: ignore[no-untyped-call]
+        self.objective(self.model(batch.graph, batch.chunk), batch).sum().backward()  # type: ignore[no-untyped-call]
 
 
 def _measure_pass(model: Model, graph: Any) -> tuple[float, float]:

@@ -42,15 +42,15 @@ class CarriedSums:
         return self.edges[relation][lists].to(dtype), self.labels[relation][lists].to(dtype)
 
     def arriving(self, chunk: HistoryChunk, sent: Tensor) -> Tensor:
-        """The messages of the labels that arrive in the chunk, from those of its own edges (C, w) and from earlier ones.
+        """The messages of the labels that arrive in the chunk: of its own edges, which are given, and of earlier ones.
 
-        (L, w), with gradients to those of its own edges.
+        (C, w) -> (L, w), with gradients to those of its own edges.
         """
         if not len(self.sent):
             return sent
-        own = torch.searchsorted(chunk.rows, chunk.label_rows).clamp(max=max(0, len(chunk.rows) - 1))
         if not len(chunk.rows):
             return self.sent[chunk.label_rows].to(sent.dtype)
+        own = torch.searchsorted(chunk.rows, chunk.label_rows).clamp(max=len(chunk.rows) - 1)
         is_own = chunk.rows[own] == chunk.label_rows
         return torch.where(is_own.unsqueeze(1), sent[own], self.sent[chunk.label_rows].to(sent.dtype))
 

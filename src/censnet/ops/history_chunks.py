@@ -16,8 +16,8 @@ from censnet.ops.timed_lists import Reads, TimedLists
 class HistoryChunk:
     """Some edges of a history, of all that happen from one moment on and before another.
 
-    What an edge sees is the sum over the edges before the chunk, which is carried along, and over those before it in the
-    chunk. Chunks are cut between two moments, so that edges of one time are in one chunk.
+    What an edge sees is the sum over the edges before the chunk, which is carried along, and over those before it in
+    the chunk. Chunks are cut between two moments, so that edges of one time are in one chunk.
 
     Args:
         history: the whole of it.
@@ -83,7 +83,8 @@ class HistoryChunk:
                 known, number = torch.unique(torch.cat([lists.key[rows], self.asked(relation)]), return_inverse=True)
                 key, asked = number.split([len(rows), len(time)])
                 own = None if lists.instant is None else lists.instant[rows]
-                found[relation, labels] = TimedLists(key, lists.time[rows], len(known), own).before(asked, time, instant)
+                few = TimedLists(key, lists.time[rows], len(known), own)
+                found[relation, labels] = few.before(asked, time, instant)
         return found
 
 

@@ -17,7 +17,6 @@ from censnet.training.task_data import TaskData
 MANY_EDGES = 2**16  # above, a training has fewer epochs, each of one step on all edges, but never fewer than
 MIN_EPOCHS = 60
 PART = 4096  # labeled edges of a step on a part of a long history
-OTHERS = ("auto", "full", "neighbors", "proportional")
 ALONE = {  # features of the whole graph
     "structural_features": False,
     "windows": False,
@@ -56,7 +55,7 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
             rates = settings.model.decay_rates
             raise SettingsError(f"model.decay_rates is {rates}, expected 0: nothing reads it without model.causal")
         if settings.training.sampling == "history":
-            raise SettingsError(f"training.sampling is history, expected {' or '.join(OTHERS)}: layers are not causal")
+            raise SettingsError("training.sampling is history, expected auto or full: layers are not causal")
         return settings.with_model({"causal": False})
     if why is not None:
         raise SettingsError(f"model.causal is true, expected false: {why}")

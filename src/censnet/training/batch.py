@@ -52,10 +52,6 @@ class Batches(Protocol):
     def repeats(self) -> Literal["objects", "shapes"] | None:
         """What of the batches repeats, so that steps can be recorded (`step_graphs.py`)."""
 
-    @property
-    def carries(self) -> bool:
-        """Whether a step depends on those before it in its epoch, so that a training stops between epochs alone."""
-
 
 def draw_share(count: int, share: float, generator: torch.Generator) -> Tensor:
     """A share of so many rows, each with the same chance; at least one of them. In rising order."""

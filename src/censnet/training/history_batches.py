@@ -50,7 +50,7 @@ class HistoryBatches:
 
     def plan(self, generator: torch.Generator) -> Sequence[Tensor]:
         """The numbers of the chunks, in the order of time."""
-        return list(torch.arange(len(self.bounds)).split(1))
+        return list(torch.split(torch.arange(len(self.bounds)), 1))
 
     def make(self, chosen: Tensor, generator: torch.Generator) -> Batch:
         """A chunk, with what the steps before it carry to it."""
@@ -76,5 +76,5 @@ def chunk_bounds(times: Tensor, size: int) -> Tensor:
     count = max(1, round(len(ordered) / size))
     cuts = ordered[[len(ordered) * number // count for number in range(1, count)]]
     last = torch.nextafter(ordered[-1], ordered.new_tensor(torch.inf))
-    bounds = torch.unique(torch.cat([cuts, last.unsqueeze(0)]))
+    bounds: Tensor = torch.unique(torch.cat([cuts, last.unsqueeze(0)]))
     return bounds[bounds > ordered[0]]
