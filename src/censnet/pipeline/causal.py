@@ -14,8 +14,9 @@ from censnet.settings.presets import make_settings, of_causal, values_of
 from censnet.settings.schema import Settings
 from censnet.training.task_data import TaskData
 
-MANY_EDGES = 2**16  # above, a training has fewer epochs, each of one step on all edges, but never fewer than
+MANY_EDGES = 2**16  # above, a step takes a part of the history; where it cannot, there are fewer epochs, but never below
 MIN_EPOCHS = 60
+STEPS_IN_PARTS, MIN_PASSES = 1000, 4  # of a training on parts of a history
 PART = 4096  # labeled edges of a step on a part of a long history
 ALONE = {  # features of the whole graph
     "structural_features": False,
@@ -86,12 +87,20 @@ def _resolve_sampling(task_data: TaskData, settings: Settings, changed: Collecti
     if training.sampling == "history" and why is not None:
         raise SettingsError(f"training.sampling is history, expected full: {why}")
     changes: dict[str, object] = {"sampling": "history" if in_parts else "full"}
-    if in_parts:
-        size = training.batch_size if "training.batch_size" in changed else PART
-        changes["batch_size"] = size
-    if "training.epochs" not in changed:
-        fitting = training.epochs * MANY_EDGES // max(edges, 1)
-        changes["epochs"] = min(training.epochs, max(fitting, MIN_EPOCHS))
+    if in_parts and "training.batch_size" not in changed:
+        changes["batch_size"] = PART
+    settings = settings.with_training(changes)
+    if "training.epochs" in changed:
+        return settings
+    most = training.epochs
+    if not in_parts:
+        return settings.with_training({"epochs": min(most, max(most * MANY_EDGES // max(edges, 1), MIN_EPOCHS))})
+    labeled = int((task_data.parts["edge"] == 0).any(1).sum())
+    steps = max(1, labeled // settings.training.batch_size_for(labeled))
+    epochs = min(most, max(STEPS_IN_PARTS // steps, MIN_PASSES))
+    changes = {"epochs": epochs}
+    if "training.validate_every" not in changed:
+        changes["validate_every"] = max(1, min(training.validate_every, epochs // 8))
     return settings.with_training(changes)
 
 
