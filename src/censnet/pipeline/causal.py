@@ -14,7 +14,7 @@ from censnet.settings.presets import make_settings, of_causal, values_of
 from censnet.settings.schema import Settings
 from censnet.training.task_data import TaskData
 
-MANY_EDGES = 2**16  # above, a step takes a part of the history; where it cannot, there are fewer epochs, but never below
+MANY_EDGES = 2**16  # above, a step takes a part of the history; where it cannot, there are fewer epochs, but at least
 MIN_EPOCHS = 60
 STEPS_IN_PARTS, MIN_PASSES = 1000, 4  # of a training on parts of a history
 PART = 4096  # labeled edges of a step on a part of a long history
