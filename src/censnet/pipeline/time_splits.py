@@ -38,7 +38,7 @@ def split_links_by_time(data: TypedData, settings: DataSettings, seed: int, orde
     left = graph.num_edges - sum(map(len, found.rows.parts.values()))
     source = f"by time, column {column.name} of {file}{when}, of links that are new between known nodes"
     if left:
-        source += f"; {count(left, 'later edge')} repeat a link, join a new node or are loops: not seen, not judged"
+        source += f"; {count(left, 'later edge')} repeat a link, join a new node or are loops: neither seen nor scored"
     return replace(found, rows=replace(found.rows, source=source))
 
 

@@ -121,7 +121,7 @@ def test_links_with_times_are_split_by_them_and_a_run_scores_them_again(tmp_path
     run = train(tables, "link", tmp_path / "run", settings=quick, time="sent")
     split = prepare(tables, "link", "strong", quick | {"data.time": "sent"}).split_sources["link"]
     assert "by time, column sent of edges, validation from 2024-03-" in split
-    assert "later edges repeat a link, join a new node or are loops: not seen, not judged" in split
+    assert "later edges repeat a link, join a new node or are loops: neither seen nor scored" in split
     again = load_run(tmp_path / "run").evaluate(tables)
     assert again["test"]["link"]["auc"] == pytest.approx(run.metrics["test"]["link"]["auc"])
 
