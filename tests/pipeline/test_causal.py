@@ -154,7 +154,7 @@ def test_label_delay_and_rates_are_those_of_the_run(data: Tables, tmp_path: Path
     ("changes", "words"),
     [
         ({"data.time": None, "data.split": "ratio"}, r"model\.causal is true, expected false: edges have no times"),
-        ({"model.layers": "NEN"}, r"model\.layers is NEN, expected letters C: others see the future"),
+        ({"model.layers": "NEN"}, r"model\.layers is NEN, expected letters C: others use later edges"),
         ({"model.norm": "batch"}, r"model\.causal is true, expected model\.kernel hop, model\.norm layer"),
         ({"training.sampling": "neighbors"}, r"a sampled past would lack events"),
     ],

@@ -228,7 +228,7 @@ def prepare_typed(
 
 
 def describe_times(prepared: Prepared) -> list[str]:
-    """What a model knows of times, and which labels are known when rows are predicted for a score, in sentences."""
+    """Sentences on the inputs of a model that follow from times, and on the labels known when rows are scored."""
     column, task_data, found = prepared.data.schema.time, prepared.task_data, list[str]()
     if column is None:
         return found
@@ -248,7 +248,7 @@ def describe_times(prepared: Prepared) -> list[str]:
             "of all times are seen"
         )
     elif "edge" in task_data.parts:
-        found.append("edges are not split by time: those of the future are seen when a row is scored")
+        found.append("edges are not split by time: later edges are seen when a row is scored")
     elif prepared.links is None:
         reads = setting_option("model.causal", True)
         found.append(f"no layer reads the times of edges: {reads} embeds nodes from their edges in the order of time")
@@ -258,7 +258,7 @@ def describe_times(prepared: Prepared) -> list[str]:
         both = column.show_duration(delay), column.show_duration(span)
         found.append(f"no label is ever known: the label delay is {both[0]}, and all edges are within {both[1]}")
     if prepared.links is not None and prepared.settings.data.split not in ("auto", "time", "file"):
-        found.append("links are not split by time: those of the future are seen when a link is scored")
+        found.append("links are not split by time: later edges are seen when a link is scored")
     return found
 
 
@@ -274,7 +274,7 @@ def label_delay(schema: Schema, settings: DataSettings) -> float:
 
 
 def find_leaks(prepared: Prepared) -> list[str]:
-    """Features that tell a target, and rows that are in two parts, as `censnet inspect` finds them: the first few."""
+    """Features that leak a target, and rows that are in two parts, as `censnet inspect` finds them: the first few."""
     targets: dict[str, list[str]] = {}
     for target in prepared.targets:
         targets.setdefault(target.level.table, []).append(target.column)

@@ -86,6 +86,6 @@ def read_starts(settings: DataSettings, column: TimeColumn) -> tuple[float, floa
 
 
 def describe_starts(column: TimeColumn, times: Tensor, edges: Mapping[str, Tensor]) -> str:
-    """When validation and test begin, for the user."""
+    """The times at which validation and test begin, for the user."""
     starts = ((part, edges[part]) for part in PARTS[1:])
     return "".join(f", {part} from {column.show(float(times[some].min()))}" for part, some in starts if len(some))

@@ -148,7 +148,7 @@ def build_causal_encoder(
     if settings.kernel != "hop" or settings.norm == "batch" or settings.normalization == "symmetric":
         raise SettingsError(
             f"model.causal is true, expected model.kernel hop, model.norm layer and model.normalization row beside it: "
-            f"{settings.kernel}, {settings.norm} and {settings.normalization} would let the future in"
+            f"{settings.kernel}, {settings.norm} and {settings.normalization} would use later edges"
         )
     return CausalEncoder(
         node_width,

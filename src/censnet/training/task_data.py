@@ -79,7 +79,7 @@ class TaskData:
         return len(groups) > 1 and all(bool(a.max() <= b.min()) for a, b in itertools.pairwise(groups))
 
     def known_for(self, part: str, level: str) -> Tensor:
-        """Which labels of a level are known when validation or test rows are predicted: those of the parts before. (n,)
+        """A mask of the labels known when validation or test rows are predicted: those of the parts before. (n,)
 
         Where the split is by time, the label of an edge is known from `label_delay` after it, and the rows of a part
         are predicted at the time of the first of them.
@@ -92,7 +92,7 @@ class TaskData:
         return known & self._is_known(asked)
 
     def known_before(self, edges: Tensor) -> Tensor:
-        """Which labels of training edges are known at the time of the first of some edges. (E,)"""
+        """A mask of the training edges whose label is known at the time of the first of some edges. (E,)"""
         return self.training_rows("edge") & self._is_known(edges)
 
     def _is_known(self, edges: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ class TaskData:
 
     @property
     def shape(self) -> TaskShape:
-        """What a model of these data is built for."""
+        """The widths and levels that a model of these data is built for."""
         added, graph = self.inputs or ModelInputs(), self.graph
         return TaskShape(
             graph.node_width - added.node_width, graph.edge_width - added.edge_width, self.targets,
@@ -162,7 +162,7 @@ class TaskData:
         return [] if self.inputs is None else self.inputs.levels
 
     def training_rows(self, level: str) -> Tensor:
-        """Which rows of a level are training rows of some member. (n,)"""
+        """A mask of the rows of a level that are training rows of some member. (n,)"""
         return (self.parts[level] == 0).any(1)
 
     @property
@@ -171,7 +171,7 @@ class TaskData:
         return self.inputs is not None and self.inputs.causal
 
     def known_until(self, part: str, level: str) -> Tensor:
-        """Which rows have a label in a part, or in one before it. (n,)"""
+        """A mask of the rows that have a label in a part, or in one before it. (n,)"""
         own = self.parts[level]
         return ((own >= 0) & (own <= PARTS.index(part))).any(1) & ~self.labels[level].isnan().all(1)
 

@@ -131,7 +131,7 @@ def test_a_random_split_of_links_with_times_says_that_it_sees_the_future() -> No
     assert "by time" in prepare(Tables(edges=messages()), "link", "strong", changes).split_sources["link"]
     found = prepare(Tables(edges=messages()), "link", "strong", {**changes, "data.split": "random"})
     assert "drawn at random" in found.split_sources["link"]
-    assert describe_times(found) == ["links are not split by time: those of the future are seen when a link is scored"]
+    assert describe_times(found) == ["links are not split by time: later edges are seen when a link is scored"]
     times = "2024-03-12", "2024-03-15"
     found = prepare(Tables(edges=messages()), "link", "strong", {**changes, "data.split_times": times})
     assert "validation from 2024-03-12 03:00, test from 2024-03-15 02:00" in found.split_sources["link"]
@@ -152,6 +152,6 @@ def test_inspection_warns_of_a_random_split_of_links() -> None:
     (warning,) = [
         finding.what
         for finding in inspect_data(Tables(edges=messages()), "link").findings
-        if "when each edge happened" in finding.what
+        if "the time of each edge" in finding.what
     ]
-    assert "a random split of links shows a model the future" in warning
+    assert "a random split of links trains on edges that are later" in warning

@@ -31,7 +31,7 @@ LIMIT = rf"^\s*(?:{_BELOW}|{ABOVE}){_NUMBER}"
 
 
 def find_notation(text: pa.ChunkedArray) -> Notation:
-    """The notation of a column of text, by all of its values; `point` where nothing speaks against it.
+    """The notation of a column of text, by all of its values; `point` where there is no evidence against it.
 
     >>> find_notation(pa.chunked_array([["3,14", "1.234,56", "7"]])), find_notation(pa.chunked_array([["1,175"]]))
     ('comma', 'point')

@@ -96,7 +96,7 @@ class TimeColumn(BaseModel):
 
     @property
     def has_unit(self) -> bool:
-        """Whether times are in seconds, rather than in a unit that nothing says."""
+        """Whether times are in seconds, rather than in an unknown unit."""
         return self.form != "number"
 
     def read(self, column: pd.Series) -> Parsed:
@@ -151,7 +151,7 @@ class TimeColumn(BaseModel):
         if unit and not self.has_unit:
             raise DataError(
                 f"the label delay is {quote(text)}, expected a plain number: column {self.name} holds numbers, whose "
-                "unit nothing says"
+                "unit is unknown"
             )
         return number * UNITS.get(unit, 1.0)
 
@@ -280,7 +280,7 @@ def _is_day_first(values: pa.ChunkedArray, refuse: Callable[[str], DataError]) -
     if not day_first and not month_first:
         found = parts.frame[0].iloc[0] + parts.frame[1].iloc[0] + parts.frame[2].iloc[0]
         raise refuse(
-            f"{found}/{parts.frame[3].iloc[0]} may have the day or the month first, and no row tells: write dates as "
+            f"{found}/{parts.frame[3].iloc[0]} may have the day or the month first, and no row decides: write dates as "
             "2024-01-31"
         )
     return day_first
