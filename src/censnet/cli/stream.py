@@ -66,7 +66,7 @@ def stream(
 
 
 def describe(fed: Stream, state: Path | None, goes_on: bool, history: str | None) -> str:
-    """Where a stream stands when it is opened."""
+    """The position of a stream when it is opened."""
     position = fed.position
     if not position.events:
         return "the stream is empty" + (f", and its state is saved to {state}" if state is not None else "")

@@ -32,7 +32,7 @@ MakeEncoder = Callable[[int, int, ModelSettings], Encoder]  # from node_width, e
 
 @dataclass(frozen=True)
 class TaskShape:
-    """What a model is built for: the widths of the features that it reads, and what it predicts.
+    """The task that a model is built for: the widths of the features that it reads, and its targets.
 
     Args:
         node_width, edge_width: channels of the features, without the inputs that are added to them.

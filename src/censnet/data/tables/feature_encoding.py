@@ -220,7 +220,7 @@ class Column(BaseModel):
 
     @property
     def zeros(self) -> list[float]:
-        """What the number 0 is in each feature; NaN for a feature that is no number, or oriented."""
+        """The value of the number 0 in each feature; NaN for a feature that is no number, or oriented."""
         found = [math.nan] * self.width
         if self.kind == "number":
             found[0] = -self.mean[0] / self.scale[0] if self.is_centered[0] else 0.0

@@ -1,4 +1,4 @@
-"""What the commas and points of a number mean in a column of text, and numbers that are limits, such as `<5`."""
+"""The meaning of commas and points in a column of numbers as text, and numbers that are limits, such as `<5`."""
 
 from __future__ import annotations
 

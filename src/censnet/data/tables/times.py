@@ -187,14 +187,14 @@ class TimeColumn(BaseModel):
         return f"{what}, from {self.show(float(times.min()))} to {self.show(float(times.max()))}"
 
     def _expected(self, column: pd.Series, row: int) -> str:
-        """What was expected of a value that is no time."""
+        """The expected form of a value that is no time."""
         if self.form in PER_SECOND and _is_finite_number(column.iloc[row]):
             least, most = EPOCH[self.form]
             return f"expected {self.form} since 1970 as in training, from {least:.0e} to {most:.0e}"
         return EXPECTED
 
     def _remarks(self, values: pa.ChunkedArray) -> list[str]:
-        """What the user should know of how dates are read."""
+        """Remarks on how dates are read."""
         if self.form != "date" or not pa.types.is_string(values.type):
             return []
         clock = _matches(values, _CLOCK)
