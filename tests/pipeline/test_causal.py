@@ -13,7 +13,8 @@ from censnet import load_run, train
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.nn.causal_stream import CausalStream
-from censnet.pipeline.prepare import describe_times, prepare
+from censnet.pipeline.announce import describe_times
+from censnet.pipeline.prepare import prepare
 from censnet.runs.run import Run
 from censnet.runs.scoring import FIXED_LABELS
 
