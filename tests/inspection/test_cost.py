@@ -11,7 +11,8 @@ import torch
 import censnet
 from censnet.errors import SettingsError, TrainingStopped
 from censnet.inspection import cost
-from censnet.inspection.cost import PeakMemory, check_memory, estimate_cost
+from censnet.inspection.cost import check_memory, estimate_cost
+from censnet.inspection.peak_memory import PeakMemory
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings.presets import make_settings

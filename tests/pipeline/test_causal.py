@@ -14,7 +14,8 @@ from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.nn.causal_stream import CausalStream
 from censnet.pipeline import causal
-from censnet.pipeline.prepare import describe_times, prepare
+from censnet.pipeline.announce import describe_times
+from censnet.pipeline.prepare import prepare
 from censnet.runs.run import Run
 from censnet.runs.scoring import FIXED_LABELS
 
@@ -155,7 +156,7 @@ def test_label_delay_and_rates_are_those_of_the_run(data: Tables, tmp_path: Path
     ("changes", "words"),
     [
         ({"data.time": None, "data.split": "ratio"}, r"model\.causal is true, expected false: edges have no times"),
-        ({"model.layers": "NEN"}, r"model\.layers is NEN, expected letters C: others see the future"),
+        ({"model.layers": "NEN"}, r"model\.layers is NEN, expected letters C: others use later edges"),
         ({"model.norm": "batch"}, r"model\.causal is true, expected model\.kernel hop, model\.norm layer"),
         ({"training.sampling": "neighbors"}, r"a sampled past would lack events"),
     ],

@@ -51,7 +51,7 @@ class IndexedData(TableGraph):
 
     @property
     def is_flipped(self) -> Array | None:
-        """Which input rows of edges have the two ends in the opposite order of their edge; None if none has.
+        """A mask of the input rows whose two ends are in the opposite order of their edge; None if none are.
 
         Where each edge is there twice, the second of its rows has: what is oriented changes sign there.
         """

@@ -40,7 +40,7 @@ class TableReport(BaseModel):
 
 
 class ColumnReport(BaseModel):
-    """What a column became, and why."""
+    """The features that a column became, and why."""
 
     table: str
     name: str
@@ -75,7 +75,7 @@ class _Summary(TypedDict):
 
 
 class Report(BaseModel):
-    """Everything `censnet inspect` says."""
+    """The content of `censnet inspect`."""
 
     name: str
     tables: list[TableReport]
@@ -90,7 +90,7 @@ class Report(BaseModel):
 
     @property
     def problems(self) -> list[Finding]:
-        """What is wrong, rather than doubtful."""
+        """The findings that are wrong, rather than doubtful."""
         return [finding for finding in self.findings if finding.level == "problem"]
 
 
@@ -148,7 +148,7 @@ def make_report(
 
 
 def _columns(dataset: Dataset) -> list[ColumnReport]:
-    """What each column became; what stands in for columns; and the columns of graphs, of which few are features."""
+    """The features that each column became; default features; and the columns of graphs, of which few are features."""
     schema, graph, found = dataset.schema, dataset.graph, list[ColumnReport]()
     if schema.smiles is not None:
         reason = f"{schema.features}: {graph.node_width} for each atom, {graph.edge_width} for each bond"

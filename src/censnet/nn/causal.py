@@ -16,7 +16,7 @@ from censnet.ops.history_chunks import HistoryChunk
 
 
 class Messages(NamedTuple):
-    """What an edge sends when it has happened, and later, when its label is known: (E, width) each."""
+    """The messages of an edge when it has happened, and later, when its label is known: (E, width) each."""
 
     out: Tensor  # to the list of the edges that leave its start
     into: Tensor  # to that of the edges that arrive at its end
@@ -209,7 +209,7 @@ class CausalLayer(GraphLayer):
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _see(self, messages: Messages, labels: Tensor, history: History) -> Tensor:
-        """What nodes have seen: the means of all messages to their two lists. (2E + N, 2 * (width + message_width))"""
+        """The means of all messages to the two lists of each node. (2E + N, 2 * (width + message_width))"""
         out, into = (self._see_list(sent, messages.label, labels, history, of) for sent, of in _lists(messages))
         return torch.cat([mean for both in zip(out, into, strict=True) for mean in both], dim=1)
 
@@ -241,7 +241,7 @@ class CausalLayer(GraphLayer):
         return torch.cat(self._see_list(messages.pair, messages.label, labels, history, "pair", decay=False), dim=1)
 
     def _means(self, sent: Sequence[tuple[Tensor, Tensor | None]], reads: Reads, decay: bool) -> list[Tensor]:
-        """The sums over counts: of all messages, or of those that count as is said; half of them with decay."""
+        """The sums over counts: of all messages, or of the counted ones alone; half of them with decay."""
         rates = self.rates if decay else None
         half = [rows.shape[1] // (1 if rates is None else 2) for rows, _ in sent]
         known = [count for _, count in sent if count is not None]
@@ -275,7 +275,7 @@ class CausalLayer(GraphLayer):
 
 
 def _lists(messages: Messages) -> Iterator[tuple[Tensor, Relation]]:
-    """What is sent to the two lists of nodes."""
+    """The messages to the two lists of nodes."""
     yield messages.out, "out"
     yield messages.into, "in"
 

@@ -42,7 +42,7 @@ class CausalEncoder(Recomputing):
         hidden: channels that each layer gives.
         layers: as many letters C as there are layers.
         dropout: probability of a channel to be dropped after each layer.
-        norm: "layer" or None; a batch norm would let the future in.
+        norm: "layer" or None; the statistics of a batch norm include later edges.
         residual: whether to add the input of a layer.
         activation: relu, elu, gelu, silu, tanh or none.
         windows: widths of the windows in which edges and labels are counted, in the unit of the times.
@@ -87,9 +87,9 @@ class CausalEncoder(Recomputing):
     ) -> None:
         super().__init__()
         if not layers or set(layers) != {"C"}:
-            raise ValueError(f"layers is {layers!r}, expected letters C, such as 'CC': other layers see the future")
+            raise ValueError(f"layers is {layers!r}, expected letters C, such as 'CC': other layers use later edges")
         if norm == "batch":
-            raise ValueError("norm is 'batch', expected 'layer' or None: statistics over rows let the future in")
+            raise ValueError("norm is 'batch', expected 'layer' or None: statistics over rows include later edges")
         self.layer_order, self.hidden, self.label_width = layers, hidden, label_width
         self.residual, self.activation = residual, activation
         self.windows, self.ties = tuple(sorted(windows)), ties

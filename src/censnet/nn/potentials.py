@@ -1,4 +1,4 @@
-"""The layer of potentials: every node and edge of an oriented graph hears of all others in one layer."""
+"""The layer of potentials: every node and edge of an oriented graph depends on all others in one layer."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ COUNT, LAST, KNOWN, LAST_LABEL, NEIGHBORS, LATEST, SUMS = range(7)  # columns of
 
 @dataclass(slots=True)
 class Window:
-    """What came to a list within the widest window: times, and the sums before each label, one after the other."""
+    """The entries of a list within the widest window: times, and the sums before each label, one after the other."""
 
     edges: array[float] = field(default_factory=lambda: array("d"))
     labels: array[float] = field(default_factory=lambda: array("d"))

@@ -36,7 +36,7 @@ class LayerWeights:
         self.bias = np.stack([weights["edge_bias"], weights["node_bias"], weights["node_bias"]])
 
     def __call__(self, z: Array, seen: Array, pairs: Array | None) -> tuple[Array, Array, Array]:
-        """What the edge and the states of its start and its end become, its messages, and those of label channels.
+        """The updated edge and states of its start and its end, its messages, and those of label channels.
 
         Args:
             z: the edge, its start and its end. (3, width)
@@ -59,7 +59,7 @@ class LayerWeights:
         return new, sent, parts[6 * width :].reshape(self.label_bias.shape) + self.label_bias
 
     def update_nodes(self, x: Array, seen: Array) -> Array:
-        """What states of nodes become. (n, width)"""
+        """The updated states of nodes. (n, width)"""
         return cast(Array, x @ self.node_weight + seen @ self.node_seen + self.bias[1])
 
 

@@ -89,7 +89,7 @@ class History:
         return self._all_reads(relation, few).of_last()
 
     def reads(self, relation: Relation, labels: bool = False, window: float | None = None) -> Reads:
-        """What each edge sees just before it happens, at its start and then at its end, and each node at its time.
+        """The messages before each edge, at its start and then at its end, and before each node at its time.
 
         Of the relation "pair" it is what went from the start of an edge to its end, and then what came back.
 
@@ -120,7 +120,7 @@ class History:
         return self._asked[relation == "pair"]
 
     def reads_of_pairs(self, pair: Tensor, edge: Tensor, labels: bool = False) -> Reads:
-        """What was sent between the nodes of some pairs (`find_pairs`) before some edges. (Q,) each"""
+        """Messages between the nodes of some pairs (`find_pairs`) before some edges. (Q,) each"""
         lists = self.lists("pair", labels)
         return lists.before(pair, self.times[edge], None if self.instants is None else self.instants[edge])
 
@@ -141,7 +141,7 @@ class History:
 
     @cached
     def is_first(self) -> Tensor:
-        """Which edges are the first between their nodes, the same way. (E,)"""
+        """A mask of the edges that are the first between their nodes, the same way. (E,)"""
         return self._first_of(self._pair[0], self._pair[1])
 
     @cached
@@ -179,14 +179,14 @@ class History:
 
     @cached
     def _until(self) -> Tensor:
-        """When each node is looked at. (N,)"""
+        """The time at which each node is embedded. (N,)"""
         if self.as_of is not None:
             return self.as_of
         end = self.times.max() if len(self.times) else self.times.new_zeros(())
         return end.expand(self.incidence.num_nodes)
 
     def _first_of(self, key: Tensor, count: int) -> Tensor:
-        """Which edges are the first of their key. (E,)"""
+        """A mask of the edges that are the first of their key. (E,)"""
         first = self._number.new_full((count,), torch.inf).scatter_reduce_(0, key, self._number, "amin")
         return first[key] == self._number
 
@@ -220,7 +220,7 @@ class History:
 
     @cached
     def clocks(self) -> dict[tuple[object, ...], tuple[Tensor, Tensor, Tensor]]:
-        """What `censnet.nn.clock` has computed for some features of edges."""
+        """The results of `censnet.nn.clock` for some features of edges."""
         return {}
 
     @cached

@@ -21,7 +21,7 @@ LONGEST = 512  # entries of a segment that are summed in one go: a longer one is
 
 
 def offsets(lengths: Tensor) -> Tensor:
-    """Where each run begins and the last one ends: (n,) -> (n + 1,)."""
+    """The position where each run begins and the last one ends: (n,) -> (n + 1,)."""
     return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
 
 

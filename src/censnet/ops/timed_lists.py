@@ -135,7 +135,7 @@ class Moments:
         self._asked: tuple[Tensor, Tensor] | None = None
 
     def find(self, asked: Tensor) -> Tensor:
-        """How many different moments are before each of these. (Q,)"""
+        """The number of distinct moments before each of these. (Q,)"""
         if self._asked is None or self._asked[0] is not asked:
             self._asked = asked, torch.searchsorted(self.known, asked)
         return self._asked[1]
@@ -157,7 +157,7 @@ class _Sorted:
         self.sorted, self.order = self.code.sort(stable=True)
 
     def find(self, key: Tensor, asked: Tensor) -> Tensor:
-        """How many messages are before a moment of a list, or in a list before it. (Q,)"""
+        """The number of messages before a moment of a list, or in a list before it. (Q,)"""
         code, order = self._encode(key, self.moments.find(asked)).sort()  # a search in order stays in the cache
         return torch.empty_like(order).index_copy_(0, order, torch.searchsorted(self.sorted, code))
 
@@ -247,7 +247,7 @@ class Reads:
 
     @cached
     def mirrored(self) -> list[Mirror]:
-        """What messages read in turn, for gradients: the queries that see them are a sum of these, signs + and -."""
+        """The reads of messages in turn, for gradients: the queries that see them are a sum of these, signs + and -."""
         return [Mirror.of(self, self.stop)] if self.begin is None else [
             Mirror.of(self, self.stop), Mirror.of(self, self.begin)
         ]  # fmt: skip

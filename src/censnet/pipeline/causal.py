@@ -63,12 +63,12 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
     for name, off in ALONE.items():
         value = getattr(settings.model, name)
         if f"model.{name}" in changed and value not in (off, "auto"):
-            raise SettingsError(f"model.{name} is {value}, expected {off} beside model.causal: it tells of the future")
+            raise SettingsError(f"model.{name} is {value}, expected {off} beside model.causal: it uses later edges")
     stated = of_causal(settings.preset) | values_of(settings, set(changed)) | {"model.causal": True}
     section = Level.EDGE if "edge" in task_data.parts else task_data.targets[0].level
     settings = make_settings(settings.preset, section, stated, settings.seed)
     if set(settings.model.layers) != {"C"}:
-        raise SettingsError(f"model.layers is {settings.model.layers}, expected letters C: others see the future")
+        raise SettingsError(f"model.layers is {settings.model.layers}, expected letters C: others use later edges")
     one: dict[str, object] = {"pseudo_label_weights": [0.0], "gates": ["learned"], "self_training_rounds": 1}
     if section == Level.NODE:
         one["recipe"] = "low_label"

@@ -88,7 +88,7 @@ def inspect_data(
 def compare_splits(
     data: object, typed: TypedData, time: str | None, overrides: Mapping[str, str] | None, link: bool = False
 ) -> str:
-    """How much a random split flatters: the scores of a quick model on it, and on a split by time, in a sentence.
+    """A sentence on how much a random split overestimates: the scores of a quick model on it, and on a split by time.
 
     Args:
         data, time, overrides: as in `inspect_data`.

@@ -23,8 +23,9 @@ from censnet.console import show
 from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.option_names import name_option
+from censnet.pipeline.announce import find_leaks
 from censnet.pipeline.fit_run import make_budget, record_budget
-from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
+from censnet.pipeline.prepare import Prepared, prepare, read_targets
 from censnet.pipeline.results import make_run, share_run
 from censnet.pipeline.resume import make_start
 from censnet.pipeline.train import IfExists, train

@@ -44,7 +44,7 @@ def choose_recipes(task_data: TaskData, settings: Settings, changed: Collection[
 
 
 def _has_like_neighbors(task_data: TaskData) -> bool:
-    """Whether neighbors have like labels, as far as the edges between training nodes tell."""
+    """Whether neighbors have like labels, by the edges between training nodes."""
     ends = task_data.graph.global_ends
     labels = task_data.labels["node"].masked_fill(~task_data.training_rows("node").unsqueeze(1), torch.nan)
     for target, values in zip(task_data.of("node"), labels.unbind(1), strict=True):

@@ -62,7 +62,7 @@ def resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection[
             changes[name] = 0 if name == "position_steps" else False
     if model.known_labels and why is not None:
         if "model.known_labels" in changed and model.known_labels is True:
-            raise SettingsError(f"model.known_labels is true, expected false: known labels tell nothing, as {why}")
+            raise SettingsError(f"model.known_labels is true, expected false: known labels are of no use, as {why}")
         changes["known_labels"] = False
     elif model.known_labels == "auto":
         changes["known_labels"] = True
@@ -70,7 +70,7 @@ def resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection[
     for name in LABEL_FEATURES:
         if getattr(model, name) is True and known is False:
             if f"model.{name}" in changed:
-                why = "model.known_labels is false" if why is None else f"known labels tell nothing, as {why}"
+                why = "model.known_labels is false" if why is None else f"known labels are of no use, as {why}"
                 raise SettingsError(f"model.{name} is true, expected false or auto: {why}")
             changes[name] = False
         elif getattr(model, name) == "auto" and not (known and name in _compared_label_features(task_data, settings)):

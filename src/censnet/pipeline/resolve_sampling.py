@@ -1,4 +1,4 @@
-"""How samples are drawn for each step, and the settings that depend on it, as the data allow them."""
+"""The sampling of the batches, and the settings that depend on it, as the data allow them."""
 
 from __future__ import annotations
 

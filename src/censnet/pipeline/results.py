@@ -172,7 +172,7 @@ def _with_or_without_labels(
         return shown, hidden
     better = ValidationScore(other, other_loss).is_better(monitor, ValidationScore(value, loss))
     said = f"validation {monitor} is {value:.4g} with the known labels of other rows as inputs, {other:.4g} without"
-    logger.info("%s: predictions are %s", said, "not shown any" if better else "shown those that are known")
+    logger.info("%s: predictions %s", said, "do not use them" if better else "use them")
     run.config = run.config.model_copy(update={"shows_labels": not better})
     return (hidden, None) if better else (shown, hidden)
 

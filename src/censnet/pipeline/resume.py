@@ -1,4 +1,4 @@
-"""Resuming: what a training was started with, and whether its directory holds a finished run."""
+"""Resuming: the inputs of a training, and whether its directory holds a finished run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def how_finished(folder: Path, changes: Mapping[str, object], finish: bool) -> t
 
 
 def how_started(folder: Path, settings: Changes | None, finish: bool) -> tuple[TrainingStart | None, dict[str, object]]:
-    """What the training in a folder was started with, and the changes; None if it is finished and stays as it is."""
+    """The inputs of the training in a folder, and the changes; None if it is finished and stays as it is."""
     if not is_finished(folder):
         start = read_start(folder)
         return start, read_settings(settings, start.target_specs, start.settings.preset, start.settings.seed)[0]

@@ -38,7 +38,7 @@ def split_links_by_time(data: TypedData, settings: DataSettings, seed: int, orde
     left = graph.num_edges - sum(map(len, found.rows.parts.values()))
     source = f"by time, column {column.name} of {file}{when}, of links that are new between known nodes"
     if left:
-        source += f"; {count(left, 'later edge')} repeat a link, join a new node or are loops: not seen, not judged"
+        source += f"; {count(left, 'later edge')} repeat a link, join a new node or are loops: neither seen nor scored"
     return replace(found, rows=replace(found.rows, source=source))
 
 
@@ -86,6 +86,6 @@ def read_starts(settings: DataSettings, column: TimeColumn) -> tuple[float, floa
 
 
 def describe_starts(column: TimeColumn, times: Tensor, edges: Mapping[str, Tensor]) -> str:
-    """When validation and test begin, for the user."""
+    """The times at which validation and test begin, for the user."""
     starts = ((part, edges[part]) for part in PARTS[1:])
     return "".join(f", {part} from {column.show(float(times[some].min()))}" for part, some in starts if len(some))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -17,10 +16,10 @@ from censnet.arguments import check_arguments
 from censnet.console import show
 from censnet.errors import ArgumentError, RunError, WriteError, quote
 from censnet.inspection.cost import check_memory, what_to_lower
-from censnet.levels import Level
 from censnet.option_names import resume_option
+from censnet.pipeline.announce import announce, find_leaks
 from censnet.pipeline.fit_run import fit_run
-from censnet.pipeline.prepare import Prepared, describe_times, find_leaks, prepare
+from censnet.pipeline.prepare import Prepared, prepare
 from censnet.pipeline.resume import how_finished, how_started, load_finished, make_start
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
 from censnet.runs.config import MAX_MEMBERS
@@ -37,10 +36,7 @@ from censnet.training.interrupt import is_out_of_memory, out_of_memory
 from censnet.training.task_data import build_model
 from censnet.training.time_budget import now_or_before
 
-logger = logging.getLogger(__name__)
-
 IfExists = Literal["error", "resume", "overwrite"]
-MAX_SHOWN = 12  # targets that are described one by one
 
 
 def train(
@@ -151,7 +147,7 @@ def train(
 
         processes.on_first(open_folder)
         prepared = replace(prepared, findings=processes.on_first(partial(find_leaks, prepared)))
-        _announce(prepared, folder)
+        announce(prepared, folder)
         callbacks: list[Callback] = [show()] if progress else []
         if tensorboard and folder is not None and accelerator.is_main_process:
             callbacks.append(TensorBoardCallback(folder / "tensorboard"))
@@ -234,22 +230,3 @@ def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
         model, on_cpu = build_model(task_data, settings), accelerator.device.type == "cpu"
         chosen = choose_sampling(task_data, settings.training, model, memory, on_cpu)
         check_processes(accelerator, task_data, chosen, model.ego_hops)
-
-
-def _announce(prepared: Prepared, folder: Path | None) -> None:
-    """Log the notes on the data, the targets, the split and the findings before the training starts."""
-    for note in prepared.data.notes:
-        if note.kind != "row error":  # a warning was logged when the rows were read
-            logger.info("%s", note)
-    for target in prepared.targets[:MAX_SHOWN]:
-        logger.info("%s is %s: %s", target.name, target.kind, target.reason)
-    if len(prepared.targets) > MAX_SHOWN:
-        logger.info("... and %d more targets", len(prepared.targets) - MAX_SHOWN)
-    for level, source in prepared.split_sources.items():
-        logger.info("split of %s: %s", Level(level).table, source)
-    for line in describe_times(prepared):
-        logger.info("%s", line)
-    for finding in prepared.findings:
-        logger.warning("%s", finding)
-    if folder is not None:
-        logger.info("the run goes to %s", folder)

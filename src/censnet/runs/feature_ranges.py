@@ -50,7 +50,7 @@ class FeatureRange(BaseModel):
         return self
 
     def outside(self, features: Tensor) -> BoolArray:
-        """Which rows have a value that is unusual. (n,)"""
+        """A mask of the rows that have an unusual value. (n,)"""
         if self.stop > features.shape[1]:
             raise RunError(f"{self.name} is column {self.stop} of {features.shape[1]} features: the run is damaged")
         x = features[:, self.start : self.stop]

@@ -23,7 +23,8 @@ from censnet.nn.model import Outputs
 from censnet.ops.graph import Graph
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target
-from censnet.training.task_data import TaskData, row_labels
+from censnet.training.label_tensors import row_labels
+from censnet.training.task_data import TaskData
 
 FOLDS = 5
 

@@ -58,7 +58,7 @@ class StreamMember:
                 raise RunError(f"the head has a {type(part).__name__}, expected linear layers with ReLU between them")
 
     def outputs(self, embedded: Array) -> Array:
-        """What the head makes of an embedding. (width,)"""
+        """The outputs of the head for an embedding. (width,)"""
         x = embedded
         for part in self._parts:
             x = np.maximum(x, 0) if part is None else x @ part[0] + part[1]
@@ -67,7 +67,7 @@ class StreamMember:
 
 @dataclass
 class Position:
-    """Where a stream stands.
+    """The position of a stream.
 
     Args:
         event: the highest number of an event; 0 before the first.

@@ -71,7 +71,7 @@ class StreamRecord(BaseModel):
 
 
 def run_digest(run: Predictor) -> str:
-    """What a state depends on: weights, schema, targets and label delay. Thresholds may be chosen anew."""
+    """A digest of what a state depends on: weights, schema, targets and label delay. Thresholds may be chosen anew."""
     found = hashlib.sha256(run.schema.to_json().encode())
     about = [run.config.label_delay, run.config.widths, run.config.shows_labels, run.config.node_features]
     found.update(json.dumps([*about, [target.model_dump(mode="json") for target in run.config.targets]]).encode())

@@ -104,7 +104,7 @@ def select_recipe(
 
 
 def _as_read_by(settings: Settings, task_data: TaskData) -> TaskData:
-    """What a recipe trains on."""
+    """The data that a recipe trains on."""
     return task_data if settings.data.descriptors is True else task_data.without_descriptors()
 
 

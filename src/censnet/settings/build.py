@@ -32,7 +32,7 @@ MakeEncoder = Callable[[int, int, ModelSettings], Encoder]  # from node_width, e
 
 @dataclass(frozen=True)
 class TaskShape:
-    """What a model is built for: the widths of the features that it reads, and what it predicts.
+    """The task that a model is built for: the widths of the features that it reads, and its targets.
 
     Args:
         node_width, edge_width: channels of the features, without the inputs that are added to them.
@@ -148,7 +148,7 @@ def build_causal_encoder(
     if settings.kernel != "hop" or settings.norm == "batch" or settings.normalization == "symmetric":
         raise SettingsError(
             f"model.causal is true, expected model.kernel hop, model.norm layer and model.normalization row beside it: "
-            f"{settings.kernel}, {settings.norm} and {settings.normalization} would let the future in"
+            f"{settings.kernel}, {settings.norm} and {settings.normalization} would use later edges"
         )
     return CausalEncoder(
         node_width,

@@ -50,7 +50,7 @@ class Batches(Protocol):
 
     @property
     def repeats(self) -> Literal["objects", "shapes"] | None:
-        """What of the batches repeats, so that steps can be recorded (`step_graphs.py`)."""
+        """Whether batches repeat as objects or in their shapes, so that steps can be recorded (`step_graphs.py`)."""
 
 
 def draw_share(count: int, share: float, generator: torch.Generator) -> Tensor:

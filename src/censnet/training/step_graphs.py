@@ -141,7 +141,7 @@ def leaves_padding_out(model: Model) -> bool:
 
 
 def signature(value: object, tensors: list[Tensor]) -> Hashable:
-    """What has to be the same of two batches for the same recording; different tensors are added to a list."""
+    """The properties that batches of one recording have in common; different tensors are added to a list."""
     known: dict[int, int] = {}
     found: list[Hashable] = []
 

@@ -149,7 +149,7 @@ def _read_times(
 def _name_times(typed: TypedTable, time: str) -> TypedTable:
     """The table of edges, in whose schema the column of times says what it is where it is no feature."""
     columns = [
-        column.model_copy(update={"reason": "when each edge happened"})
+        column.model_copy(update={"reason": "the time of each edge"})
         if column.name == time and column.kind == "drop"
         else column
         for column in typed.schema.columns

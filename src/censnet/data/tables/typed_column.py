@@ -9,19 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from censnet.data.tables.column_statistics import Summary, different_columns, normalize_rows, summarize, summarize_each
 from censnet.data.tables.column_types import MAX_CATEGORIES, find_kind
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, Kind, Parsed, as_text, list_width, read_numbers
-from censnet.data.tables.feature_encoding import (
-    CHOSEN,
-    EXPECTED,
-    Column,
-    Summary,
-    different_columns,
-    normalize_rows,
-    parse_values,
-    summarize,
-    summarize_each,
-)
+from censnet.data.tables.feature_encoding import CHOSEN, EXPECTED, Column, parse_values
 from censnet.data.tables.notes import RowError
 from censnet.data.tables.number_notation import Notation
 from censnet.errors import DataError, quote
