@@ -41,6 +41,7 @@ class TypedData(IndexedData):
         fitted: whether the schema was given, with its statistics.
 
     Example:
+        >>> import pandas as pd
         >>> from censnet.data.load import read_data
         >>> people = {"source": ["ann", "ann", "bob"], "target": ["bob", "eve", "eve"]}
         >>> data = read_data(pd.DataFrame({**people, "eur": [10, 20, 900]}))
