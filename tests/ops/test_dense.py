@@ -12,7 +12,7 @@ from censnet.ops.dense import affine
 needs_avx512 = pytest.mark.skipif(not dense._has_wide(), reason="this CPU has no AVX-512")
 
 
-def inputs(n: int = 90, i: int = 130, o: int = 150) -> tuple[Tensor, ...]:
+def inputs(n: int = 91, i: int = 130, o: int = 150) -> tuple[Tensor, ...]:
     generator = torch.Generator().manual_seed(0)
     shapes = (n, i), (i, o), (o,), (n, o)
     return tuple(torch.randn(shape, generator=generator, requires_grad=True) for shape in shapes)

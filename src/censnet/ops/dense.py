@@ -60,22 +60,41 @@ class _Affine(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, matrix: Tensor, bias: Tensor | None, more: Tensor | None) -> Tensor:
         ctx.save_for_backward(rows, matrix)
-        return _multiply(rows.contiguous(), matrix.t(), bias, more)
+        out = _multiply(rows, matrix.t(), bias)
+        return out if more is None else out.add_(more)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, matrix = ctx.saved_tensors
-        grad = grad.contiguous()
         of_rows = _multiply(grad, matrix) if ctx.needs_input_grad[0] else None
-        of_matrix = _multiply(rows.t(), grad.t()) if ctx.needs_input_grad[1] else None
+        of_matrix = _sum_products(rows, grad) if ctx.needs_input_grad[1] else None
         of_bias = grad.sum(0) if ctx.needs_input_grad[2] else None
         return of_rows, of_matrix, of_bias, grad if ctx.needs_input_grad[3] else None
 
 
-def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None, more: Tensor | None = None) -> Tensor:
-    """X M^t + b + Y."""
-    product = torch.ops.mkldnn._linear_pointwise
-    if more is None:
-        return cast(Tensor, product(rows, matrix, bias, "none", [], ""))
-    return cast(Tensor, product.binary(rows, more.contiguous(), matrix, bias, "add"))
+def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
+    """X M^t + b."""
+    count, beyond = len(rows), -len(rows) % _step(len(rows))
+    if beyond:  # at most 3 % more
+        padded = rows.new_empty(count + beyond, rows.shape[1])
+        padded[:count].copy_(rows)
+        padded[count:].zero_()
+        rows = padded
+    return _by_onednn(rows.contiguous(), matrix, bias).resize_(count, len(matrix))
+
+
+def _sum_products(rows: Tensor, others: Tensor) -> Tensor:
+    """X^t Y, the last rows, which make an unusual number of them, by torch's own product."""
+    count = len(rows) - len(rows) % _step(len(rows))
+    out = _by_onednn(rows[:count].t(), others[:count].t())
+    return out if count == len(rows) else out.addmm_(rows[count:].t(), others[count:])
+
+
+def _step(count: int) -> int:
+    """Numbers of rows that are multiples of it are few. oneDNN compiles, and keeps, a program for each number."""
+    return 1 << max(count.bit_length() - 6, 0)
+
+
+def _by_onednn(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
+    return cast(Tensor, torch.ops.mkldnn._linear_pointwise(rows, matrix, bias, "none", [], ""))
