@@ -27,6 +27,7 @@ from censnet.text import count, show_seconds
 
 MAX_COLUMNS = 12
 MAX_TABLES = 3  # of confusion
+MAX_WIDTH = 76  # of such a table; a wider one numbers its classes
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
 SHOWN_FIXED = "test_labels_fixed"  # of the scores with fixed labels
@@ -122,9 +123,12 @@ def _confusion_tables(run: Run, scores: Scores) -> Iterable[RenderableType]:
             if f"{place}_0_0" not in found or shown == MAX_TABLES:
                 continue
             shown += 1
-            grid = _grid(f"{target.column}, {part} rows", [f"predicted {name}" for name in target.classes])
-            for row, name in enumerate(target.classes):
-                grid.add_row(f"  {name}", *(f"{found[f'{place}_{row}_{column}']:,.0f}" for column in codes))
+            names, heads = list(map(str, target.classes)), [f"predicted {name}" for name in target.classes]
+            if sum(map(len, [max(names, key=len), *heads])) + 3 * len(heads) > MAX_WIDTH:
+                names, heads = [f"{code} {names[code]}" for code in codes], [f"as {code}" for code in codes]
+            grid = _grid(f"{target.column}, {part} rows", heads)
+            for row, name in enumerate(names):
+                grid.add_row(Text(f"  {name}"), *(f"{found[f'{place}_{row}_{column}']:,.0f}" for column in codes))
             yield grid
 
 
