@@ -20,7 +20,7 @@ from censnet.data.load import given_smiles, load_data, tables_of
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import ArgumentError, DataError, RunError, quote
-from censnet.explanation.parts import MOST
+from censnet.explanation.parts import WHOLE, Effort
 from censnet.levels import MOLECULE_LEVELS, Level
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Model, Outputs
@@ -204,7 +204,7 @@ class Predictor:
         target: str | None = None,
         level: str | None = None,
         progress: bool = False,
-        most: int = MOST,
+        effort: Effort = WHOLE,
         seconds: float | None = None,
     ) -> list[Explained]:
         """The explanations of `explain`, with the neighborhoods that they are of, to be drawn.
@@ -212,7 +212,7 @@ class Predictor:
         Args:
             dataset: the data.
             rows, top, by, target, level, progress: as in `explain`.
-            most: edges, and nodes, that are left out one by one.
+            effort: how much is computed for each.
             seconds: for all rows; one that would take longer than what is left is left out. None has no limit.
         """
         chosen = self._explained_target(target, level)
@@ -221,7 +221,7 @@ class Predictor:
         if (rows is None) == (top is None):
             names = f"{name_option('--row')} and {name_option('--top')}"
             raise ArgumentError(f"{names} are both given, or neither, expected one of them")
-        return explain_rows(self, dataset, chosen, rows, top, by, progress, most, seconds)
+        return explain_rows(self, dataset, chosen, rows, top, by, progress, effort, seconds)
 
     def _explained_target(self, column: str | None, level: str | None) -> Target:
         """The target that a user means."""
