@@ -34,7 +34,7 @@ def wait_for_why(page: Any) -> None:
 def test_molecules_and_links_are_predicted_and_explained(home: Path) -> None:
     from playwright.sync_api import sync_playwright
 
-    arguments = (home / "molecules", home / "contacts", "--workers", 1)
+    arguments = (home / "molecules", home / "contacts", "--workers", 1, "--max-seconds", 120)
     with serving(*arguments) as (address, _), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         page: Any = browser.new_page(viewport={"width": 390, "height": 900})

@@ -140,7 +140,7 @@ def test_what_training_did_not_tell_is_refused_later() -> None:
 @pytest.mark.parametrize(("factor", "form"), [(1, "seconds"), (1000, "milliseconds")])
 def test_a_moment_in_another_unit_than_in_training_is_no_time(factor: int, form: str) -> None:
     column, _ = TimeColumn.find("when", pd.Series([1_600_000_000 * factor, 1_700_000_000 * factor]))
-    other = pd.Series([1_700_000_001 * factor, 1_700_000_001_000_000 // factor])
+    other = pd.Series([1_700_000_001 * factor, 1_700_000_001_000_000 // factor**2])  # microseconds, seconds
     times, errors = column.read_rows(other)
     assert times[0] == 1_700_000_001
     assert list(errors) == [1]
