@@ -101,7 +101,8 @@ function classes(found, part) {
 }
 
 function confusion({ names, counts }, part) {
-  const several = names.length > 2, called = (name, at) => [several ? `${at} ` : "", own(name)];  // a column has no room for a long name
+  const numbered = names.length > 2 && names.some((name) => name.length > 4);  // a column has no room for long names
+  const called = (name, at) => [numbered ? `${at} ` : "", own(name)];
   const body = counts.map((row, at) => {
     const total = row.reduce((sum, value) => sum + value, 0);
     return element("tr", {}, element("th", { scope: "row", title: names[at] }, called(names[at], at)), row.map((value, column) => {
