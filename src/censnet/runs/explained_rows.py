@@ -31,7 +31,7 @@ from censnet.tasks.targets import Target, output_slices
 from censnet.training.task_data import row_labels
 
 Order = Literal["score", "loss"]
-TIMED = 16  # copies of a neighborhood
+TIMED, TIMED_ROWS = 16, 10_000  # copies of a neighborhood, and nodes and edges in all of them
 MOST_IF_SLOW = 50  # edges, and nodes, that are left out where each takes a diffusion of the graph or its whole past
 
 
@@ -84,6 +84,8 @@ def explain_rows(
     found = list[Explained]()
     with counting("explaining", len(chosen), progress) as tick:
         for one in chosen:
+            if end is not None and time.monotonic() > end:
+                break
             chosen_class = 1
             if isinstance(one, tuple):
                 row, name = len(found), pair_name(dataset, one)
@@ -132,7 +134,8 @@ def _chosen_pairs(
 
 def _seconds_of(probe: Probe) -> float:
     """How long one answer takes, computed with some others as in an explanation."""
-    graph, copies = probe.place.graph, min(TIMED, probe.copies)
+    graph = probe.place.graph
+    copies = max(1, min(TIMED, probe.copies, TIMED_ROWS // (graph.num_nodes + graph.num_edges + 1)))
     nodes, edges = (features.expand(copies, *features.shape) for features in (graph.nodes, graph.edges))
     probe.whole()  # the first answer takes longer
     begin = time.monotonic()
