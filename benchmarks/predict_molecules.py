@@ -73,7 +73,9 @@ def commands(home: Path, rows: int) -> Mapping[str, list[str]]:
         "chemprop": [
             *chemprop, "predict", "-i", places[1], "-s", "smiles", "--model-paths", model, "-o", found, *theirs,
         ],
-        "censnet": [*ours, "predict", str(home / "run"), places[1], "--to", str(home / "censnet.csv"), "--device", "cpu"],
+        "censnet": [
+            *ours, "predict", str(home / "run"), places[1], "--to", str(home / "censnet.csv"), "--device", "cpu",
+        ],
     }  # fmt: skip
 
 

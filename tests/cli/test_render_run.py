@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
-from censnet.cli.render_run import score_tables
+from censnet.cli.render_run import confusion_table, score_tables
 
 
 def lines(scores: dict[str, float]) -> list[str]:
+    return printed(score_tables({"test": {"edge": scores}}, "auc", lambda value: f"{value:.2f}"), 100)
+
+
+def printed(tables: Iterable[RenderableType], width: int) -> list[str]:
     with open(os.devnull, "w", encoding="utf-8") as file:
-        console = Console(width=100, file=file, record=True, highlight=False)
-        for table in score_tables({"test": {"edge": scores}}, "auc", lambda value: f"{value:.2f}"):
+        console = Console(width=width, file=file, record=True, highlight=False)
+        for table in tables:
             console.print(table)
     return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+def test_a_confusion_table_of_many_classes_numbers_them():
+    names = ["Reinforcement_Learning", "Probabilistic_Methods", "[red]Theory", "Neural_Networks"]
+    counts = [[40.0, 1, 2, 3], [4, 50, 6, 7], [8, 9, 60, 10], [11, 12, 13, 70]]
+    head, *rows = printed([confusion_table("label, test rows", names, counts)], 80)
+    assert head.split() == ["label,", "test", "rows", "as", "0", "as", "1", "as", "2", "as", "3"]
+    assert [row.split() for row in rows] == [
+        [str(code), name, *(f"{value:.0f}" for value in row)]
+        for code, (name, row) in enumerate(zip(names, counts, strict=True))
+    ]
+    head, *_ = printed([confusion_table("fraud, test rows", ["no", "yes"], [[8, 1], [2, 9]])], 80)
+    assert head.split() == ["fraud,", "test", "rows", "predicted", "no", "predicted", "yes"]
 
 
 def test_a_metric_of_one_column_is_no_mean():

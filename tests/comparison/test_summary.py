@@ -67,6 +67,12 @@ def test_the_sentence_claims_what_the_seeds_show(values, expected):
     assert "nan" not in sentence
 
 
+def test_a_seed_that_is_not_finished_is_no_part_of_the_sentence():
+    sentence = describe_comparison(stored({"trees-own": [0.7, 0.9], OURS: [0.8]}))
+    assert sentence.startswith("On one seed, which has no interval")
+    assert "CensNet is better than trees on own columns by 0.1 " in sentence
+
+
 def test_the_best_other_method_is_chosen_on_validation_rows():
     found = stored({OURS: [0.8, 0.8], "trees-own": [0.7, 0.7], "trees-neighbors": [0.9, 0.9]})
     swapped = [

@@ -120,6 +120,7 @@ def test_an_error_leads_to_its_molecule_on_the_map(browser: Any, molecule_page: 
     with Opened(browser, molecule_page, tmp_path) as opened:
         row = opened.page.locator("table.errors tbody tr").first
         assert row.locator("svg").count() == 1
+        assert re.search(r"[\d.]+ % of labels lie in their interval of 90 %", opened.text("coverage"))
         smiles = row.locator("td bdi").all_inner_texts()
         row.focus()
         row.press("Enter")

@@ -138,6 +138,16 @@ def test_far_numbers_and_new_categories_are_named_and_ordinary_rows_are_not(town
     assert town.predictions["edge"]["unlike_training"].notna().mean() < 0.06
 
 
+def test_edges_beside_links_are_compared_by_their_columns():
+    data = fees()
+    run = train(data, ["edge:fraud", "link"], settings=quick(**{"training.epochs": 2}) | HALF)
+    edges = data.edges.copy()
+    edges.loc[3, "amount"] = 2000.0
+    reason = run.predict(Tables(data.nodes, edges), "edge")["unlike_training"]
+    assert "amount is 2000" in reason[3]
+    assert reason.drop(3).notna().mean() < 0.08
+
+
 def test_molecules_unlike_those_of_the_training_are_marked():
     run = train(smiles(120), "graph:size", settings=quick(**{"training.epochs": 2}) | HALF)
     odd = ["C" * 600, "[NH3][Pt]([NH3])(Cl)Cl", "[Fe+2]", "N" * 300]

@@ -56,7 +56,7 @@ def explain(
     found = trained.explain_rows(dataset, row, top=top, by=by.value, target=target, level=level, progress=True)
     names = PartNames(dataset, trained.inputs)
     table = explanation_table(found, names)
-    echo(explanation_screen(found, table))
+    echo(explanation_screen(found, table, molecules=trained.schema.smiles is not None))
     if to is None:
         return
     write_tables({to / "explanations.csv": table})

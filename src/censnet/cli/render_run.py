@@ -29,6 +29,7 @@ from censnet.text import count, show_seconds
 
 MAX_COLUMNS = 12
 MAX_TABLES = 3  # of confusion
+MAX_WIDTH = 76  # of such a table; a wider one numbers its classes
 DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have every row with a label
 
 SHOWN_FIXED = "test_labels_fixed"  # of the scores with fixed labels
@@ -124,10 +125,22 @@ def _confusion_tables(run: Run, scores: Scores) -> Iterable[RenderableType]:
             if f"{place}_0_0" not in found or shown == MAX_TABLES:
                 continue
             shown += 1
-            grid = _grid(f"{target.column}, {part} rows", [f"predicted {name}" for name in target.classes])
-            for row, name in enumerate(target.classes):
-                grid.add_row(f"  {name}", *(f"{found[f'{place}_{row}_{column}']:,.0f}" for column in codes))
-            yield grid
+            counts = [[found[f"{place}_{row}_{column}"] for column in codes] for row in codes]
+            yield confusion_table(f"{target.column}, {part} rows", target.classes, counts)
+
+
+def confusion_table(title: str, classes: Sequence[str], counts: Sequence[Sequence[float]]) -> Table:
+    """Counts by label and predicted class; classes are numbered where the names of all are too long for a line."""
+    names, heads = list(classes), [f"predicted {name}" for name in classes]
+    if sum(map(len, [max(names, key=len), *heads])) + 3 * len(heads) > MAX_WIDTH:
+        names, heads = (
+            [f"{code} {name}" for code, name in enumerate(names)],
+            [f"as {code}" for code in range(len(names))],
+        )
+    grid = _grid(title, heads)
+    for name, row in zip(names, counts, strict=True):
+        grid.add_row(Text(f"  {name}"), *(f"{value:,.0f}" for value in row))
+    return grid
 
 
 def _positives(run: Run) -> Iterable[RenderableType]:

@@ -85,7 +85,11 @@ def gain(stored: Stored, targets: Sequence[Compared], other: str) -> Interval:
 
 
 def describe_comparison(stored: Stored) -> str:
-    """What edges are worth, and whether trees are better, in one sentence that claims no more than the seeds show."""
+    """What edges are worth, and whether trees are better, in one sentence that claims no more than the seeds show.
+
+    Seeds whose methods have not all been fitted yet are left out, unless there is no other.
+    """
+    stored = _finished(stored)
     clauses, groups = [], dict[str, list[Compared]]()
     for target in stored.targets:
         groups.setdefault(target.metrics[0], []).append(target)
@@ -104,6 +108,14 @@ def describe_comparison(stored: Stored) -> str:
         what = f"Over {seeds} {'initializations on one split' if stored.one_split else 'splits'}"
     several = " (mean over the targets)" if any(len(one) > 1 for one in groups.values()) else ""
     return f"{what}{several}, {'; '.join(clauses)}."
+
+
+def _finished(stored: Stored) -> Stored:
+    """The records of the seeds that have one of each method that any seed has."""
+    methods = {one.method for one in stored.records}
+    seeds = {one.seed for one in stored.records}
+    done = {seed for seed in seeds if all(stored.find(method, seed) is not None for method in methods)}
+    return stored.model_copy(update={"records": [one for one in stored.records if one.seed in done or not done]})
 
 
 def _worth(what: str, metric: str, found: Interval) -> str:

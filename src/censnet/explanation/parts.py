@@ -14,8 +14,26 @@ from censnet.explanation.gradients import STEPS, integrated_gradients
 from censnet.explanation.probe import Probe
 
 Kind = Literal["edge", "node", "column"]
-MOST = 200  # edges, and nodes, that are left out one by one
+MOST = 200
 TOP, DRAWS = 5, 20  # parts that are left out together for the fidelity; random draws of as many
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is computed for one explanation.
+
+    Args:
+        most: edges, and nodes, that are left out one by one.
+        steps: points of the path of integrated gradients.
+        gates: whether the gates of each of these edges are closed as well.
+    """
+
+    most: int = MOST
+    steps: int = STEPS
+    gates: bool = True
+
+
+WHOLE = Effort()
 
 
 @dataclass(frozen=True)
@@ -75,14 +93,15 @@ class Fidelity:
     beats: float
 
 
-def explain_parts(probe: Probe, columns: Sequence[Columns], most: int = MOST) -> list[Part]:
-    """What `most` edges and nodes and each column of a neighborhood add, the largest first within its kind."""
-    answer, gradients = probe.whole(), integrated_gradients(probe)
-    edges = _chosen(probe, "edge", gradients["edge"].sum(1), most)
-    nodes = _chosen(probe, "node", gradients["node"].sum(1), most)
+def explain_parts(probe: Probe, columns: Sequence[Columns], effort: Effort = WHOLE) -> list[Part]:
+    """What edges, nodes and each column of a neighborhood add, the largest first within its kind."""
+    answer, gradients = probe.whole(), integrated_gradients(probe, effort.steps)
+    edges = _chosen(probe, "edge", gradients["edge"].sum(1), effort.most)
+    nodes = _chosen(probe, "node", gradients["node"].sum(1), effort.most)
     keep, hidden = _masks(probe, "edge", edges[:, None])
     without = probe.without(keep, hidden)
-    gates = probe.with_gates_closed(edges) if probe.has_gates else torch.full((len(edges),), torch.nan)
+    closed = effort.gates and probe.has_gates
+    gates = probe.with_gates_closed(edges) if closed else torch.full((len(edges),), torch.nan)
     found = [
         Part("edge", edge, "", answer - float(one), answer - float(gate), float(gradients["edge"][edge].sum()))
         for edge, one, gate in zip(edges.tolist(), without, gates, strict=True)
@@ -96,11 +115,11 @@ def explain_parts(probe: Probe, columns: Sequence[Columns], most: int = MOST) ->
     return sorted(found, key=lambda part: (("edge", "node", "column").index(part.kind), -abs(part.change)))
 
 
-def count_copies(probe: Probe, columns: Sequence[Columns], most: int) -> int:
+def count_copies(probe: Probe, columns: Sequence[Columns], effort: Effort) -> int:
     """About how many copies of its neighborhood an explanation of a row takes."""
-    edges, nodes = min(most, probe.place.graph.num_edges), min(most, probe.place.graph.num_nodes)
-    gradients = 3 * STEPS * len(probe.models)  # forward and backward, on features that need gradients
-    return (1 + probe.has_gates) * edges + nodes + 2 * len(columns) + 2 * (2 + DRAWS) + gradients
+    edges, nodes = (min(effort.most, count) for count in (probe.place.graph.num_edges, probe.place.graph.num_nodes))
+    gradients = 3 * effort.steps  # forward and backward, on features that need gradients
+    return (1 + (effort.gates and probe.has_gates)) * edges + nodes + 2 * len(columns) + 2 * (2 + DRAWS) + gradients
 
 
 def fidelity(probe: Probe, parts: Sequence[Part], kind: Kind, seed: int = 0) -> Fidelity | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from censnet.errors import CensNetError
-from censnet.explanation.parts import Part
+from censnet.explanation.parts import Effort, Part
 from censnet.levels import Level
 from censnet.markup import visible
 from censnet.ops.arrays import Array
@@ -21,7 +21,7 @@ from censnet.runs.explain import Explained, PartNames
 logger = logging.getLogger(__name__)
 ROWS = 5  # of each target, unless more are asked for
 SECONDS = 6.0  # for all of them, unless more are asked for
-LEFT_OUT = 24  # edges, and nodes, that are left out one by one
+EFFORT = Effort(most=24, steps=8, gates=False)  # gradients choose what is left out, and are not shown
 SHOWN = 3  # parts of each kind
 LEAST = 1e-5  # of the largest change, below which a part moves nothing
 KINDS = ("edge", "node", "column")
@@ -55,7 +55,7 @@ def explain_worst(
         left = None if rows is not None else max(end - time.monotonic(), 0.0)
         try:
             explained = run.explain_rows(
-                dataset, [int(row) + 1 for row in worst[: rows or ROWS]], most=LEFT_OUT, seconds=left,
+                dataset, [int(row) + 1 for row in worst[: rows or ROWS]], effort=EFFORT, seconds=left,
                 target=content.rows[level][number].target.column, level=level,
             )  # fmt: skip
         except CensNetError as error:  # a kind of model, or a missing dependency

@@ -10,6 +10,7 @@ import numpy as np
 from censnet.markup import visible
 from censnet.ops.arrays import Array
 from censnet.report.rows import TargetRows
+from censnet.tasks.uncertainty import COVERAGE
 
 MOST_CLASSES = 12  # with a threshold curve each
 CONFUSED = 20  # classes of a confusion table; the others are one
@@ -131,7 +132,7 @@ def _parity(rows: TargetRows, chosen: Array) -> dict[str, Any]:
     found: dict[str, Any] = {"fifths": fifths}
     if rows.low is not None and rows.high is not None:
         inside = (labels >= rows.low[chosen]) & (labels <= rows.high[chosen])
-        found["coverage"] = float(inside.mean())
+        found |= {"coverage": float(inside.mean()), "wanted": COVERAGE}
         found["width"] = float((rows.high[chosen] - rows.low[chosen]).mean())
     if len(chosen) > PARITY_ROWS:
         keep = np.sort(np.random.default_rng(0).choice(len(chosen), PARITY_ROWS, replace=False))

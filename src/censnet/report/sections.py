@@ -19,6 +19,7 @@ from censnet.runs.run import Run
 from censnet.settings.presets import setting_names, values_of
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better, score
 from censnet.tasks.targets import Target
+from censnet.tasks.uncertainty import COVERAGE
 from censnet.text import count
 
 PART_NAMES = {"all": "these data", "new": "rows unknown to training"}
@@ -279,6 +280,7 @@ def plain_metric_name(name: str) -> str:
         "r2": "R²",
         "rmse": "RMSE",
         "mae": "MAE",
+        "coverage": f"coverage ({COVERAGE:.0%} wanted)",
     }
     return words.get(name, name.replace("_", " "))
 

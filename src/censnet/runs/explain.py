@@ -121,7 +121,7 @@ def row_names(dataset: Dataset, level: str) -> list[str]:
     if frame is None:
         return [str(number + 1) for number in range(len(dataset.rows(level)))]
     ids = dataset.id_columns(level)
-    return list(frame[ids].astype(str).agg(",".join, axis=1)) if len(ids) > 1 else list(frame[ids[0]].astype(str))
+    return list(map(",".join, zip(*(frame[column].astype(str) for column in ids), strict=True)))
 
 
 def find_rows(dataset: Dataset, level: str, asked: Sequence[str | int]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, Protocol
 
 import torch
@@ -13,7 +14,7 @@ from censnet.console import counting
 from censnet.data.dataset import Dataset
 from censnet.errors import ArgumentError, DataError
 from censnet.explanation.answers import answer_of, losses
-from censnet.explanation.parts import MOST, count_copies, explain_parts, fidelity
+from censnet.explanation.parts import WHOLE, Effort, count_copies, explain_parts, fidelity
 from censnet.explanation.probe import Probe, neighborhood, pair_neighborhood
 from censnet.levels import Level
 from censnet.nn.chunked import dense
@@ -30,6 +31,7 @@ from censnet.tasks.targets import Target, output_slices
 from censnet.training.label_tensors import row_labels
 
 Order = Literal["score", "loss"]
+TIMED, TIMED_ROWS = 16, 10_000  # copies of a neighborhood, and nodes and edges in all of them
 MOST_IF_SLOW = 50  # edges, and nodes, that are left out where each takes a diffusion of the graph or its whole past
 
 
@@ -63,7 +65,7 @@ def explain_rows(
     top: int | None,
     by: Order,
     progress: bool,
-    most: int = MOST,
+    effort: Effort = WHOLE,
     seconds: float | None = None,
 ) -> list[Explained]:
     """Explain rows of one target. The arguments are those of `Predictor.explain_rows`."""
@@ -82,6 +84,8 @@ def explain_rows(
     found = list[Explained]()
     with counting("explaining", len(chosen), progress) as tick:
         for one in chosen:
+            if end is not None and time.monotonic() > end:
+                break
             chosen_class = 1
             if isinstance(one, tuple):
                 row, name = len(found), pair_name(dataset, one)
@@ -96,11 +100,11 @@ def explain_rows(
                 chosen_class = _predicted_class(models, place.graph, place.seed, level, target, mine[target.column])
                 probe = Probe(models, place, level, answer_of(target, mine[target.column], chosen_class))
             if probe.is_slow:
-                most = min(most, MOST_IF_SLOW)
-            if end is not None and time.monotonic() + _seconds_of(probe) * count_copies(probe, columns, most) > end:
+                effort = replace(effort, most=min(effort.most, MOST_IF_SLOW))
+            if end is not None and time.monotonic() + _seconds_of(probe) * count_copies(probe, columns, effort) > end:
                 tick(1)
                 continue
-            parts = explain_parts(probe, columns, most)
+            parts = explain_parts(probe, columns, effort)
             faithful = {kind: fidelity(probe, parts, kind) for kind in ("edge", "node")}
             word = target.classes[chosen_class] if target.classes else ""
             measured = {kind: one for kind, one in faithful.items() if one is not None}
@@ -129,10 +133,15 @@ def _chosen_pairs(
 
 
 def _seconds_of(probe: Probe) -> float:
-    """How long one answer takes."""
+    """How long one answer takes, computed with some others as in an explanation."""
+    graph = probe.place.graph
+    copies = max(1, min(TIMED, probe.copies, TIMED_ROWS // (graph.num_nodes + graph.num_edges + 1)))
+    nodes, edges = (features.expand(copies, *features.shape) for features in (graph.nodes, graph.edges))
+    probe.whole()  # the first answer takes longer
     begin = time.monotonic()
-    probe.whole()
-    return time.monotonic() - begin
+    with torch.no_grad():
+        probe.of_features(nodes, edges)
+    return (time.monotonic() - begin) / copies
 
 
 class _Passes:

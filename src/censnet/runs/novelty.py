@@ -145,8 +145,8 @@ def _digits(values: Tensor) -> list[float]:
 def fit_novelty(dataset: Dataset, embedded: Mapping[str, Tensor], task_data: TaskData) -> dict[Level, LevelNovelty]:
     """Of each level, from the embeddings of the training data.
 
-    Where links are predicted, edges are both what is asked and what is read, so they are not compared; pairs are, by
-    the columns of their nodes, all of which training has seen.
+    Where links are predicted, edges are both what is asked and what is read: those with a target of their own are
+    compared by their columns alone, and pairs by the columns of their nodes, all of which training has seen.
 
     Args:
         dataset: the training data.
@@ -155,11 +155,12 @@ def fit_novelty(dataset: Dataset, embedded: Mapping[str, Tensor], task_data: Tas
     """
     found = {}
     for level, parts in task_data.parts.items():
-        if level == "edge" and task_data.links is not None:
+        with_links = level == "edge" and task_data.links is not None
+        if with_links and not task_data.of(level):
             continue
         train, validation = ((parts[:, 0] == PARTS.index(part)).nonzero().squeeze(1) for part in PARTS[:2])
         rows = embedded.get(level)
-        rows = None if rows is None or not rows.shape[1] else rows
+        rows = None if with_links or rows is None or not rows.shape[1] else rows
         found[Level(level)] = LevelNovelty.fit(dataset, level, rows, train, validation)
     if task_data.links is not None and Level.NODE not in found:
         every, none = torch.arange(dataset.count(Level.NODE)), torch.arange(0)

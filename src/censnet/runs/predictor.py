@@ -16,7 +16,7 @@ from torch import Tensor
 from censnet.arguments import check_arguments
 from censnet.data.dataset import Dataset
 from censnet.errors import ArgumentError, RunError, quote
-from censnet.explanation.parts import MOST
+from censnet.explanation.parts import WHOLE, Effort
 from censnet.levels import Level
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, dense
 from censnet.nn.model import Outputs
@@ -171,7 +171,7 @@ class Predictor(TrainedModels):
         target: str | None = None,
         level: str | None = None,
         progress: bool = False,
-        most: int = MOST,
+        effort: Effort = WHOLE,
         seconds: float | None = None,
     ) -> list[Explained]:
         """The explanations of `explain`, with the neighborhoods that they are of, to be drawn.
@@ -179,7 +179,7 @@ class Predictor(TrainedModels):
         Args:
             dataset: the data.
             rows, top, by, target, level, progress: as in `explain`.
-            most: edges, and nodes, that are left out one by one.
+            effort: how much is computed for each.
             seconds: for all rows; one that would take longer than what is left is left out. None has no limit.
         """
         chosen = self._explained_target(target, level)
@@ -188,7 +188,7 @@ class Predictor(TrainedModels):
         if (rows is None) == (top is None):
             names = f"{name_option('--row')} and {name_option('--top')}"
             raise ArgumentError(f"{names} are both given, or neither, expected one of them")
-        return explain_rows(self, dataset, chosen, rows, top, by, progress, most, seconds)
+        return explain_rows(self, dataset, chosen, rows, top, by, progress, effort, seconds)
 
     def _explained_target(self, column: str | None, level: str | None) -> Target:
         """The target that a user means."""

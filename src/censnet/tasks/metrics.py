@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from types import ModuleType
 
@@ -176,9 +177,7 @@ def _check_finite(column: str, x: Array) -> None:
 
 
 def _sklearn() -> ModuleType:
-    from sklearn import metrics  # a moment, for which who only predicts shall not wait
-
-    return metrics
+    return importlib.import_module("sklearn.metrics")  # takes a moment, and predicting needs no metric
 
 
 def _accuracy(x: Array, y: Array) -> float:

@@ -101,16 +101,18 @@ function classes(found, part) {
 }
 
 function confusion({ names, counts }, part) {
+  const numbered = names.length > 2 && names.some((name) => name.length > 4);  // a column has no room for long names
+  const called = (name, at) => [numbered ? `${at} ` : "", own(name)];
   const body = counts.map((row, at) => {
     const total = row.reduce((sum, value) => sum + value, 0);
-    return element("tr", {}, element("th", { scope: "row", title: names[at] }, own(names[at])), row.map((value, column) => {
+    return element("tr", {}, element("th", { scope: "row", title: names[at] }, called(names[at], at)), row.map((value, column) => {
       const share = total ? value / total : 0;
       const cell = element("td", { class: `${at === column ? "right" : ""} ${value ? "" : "dim"}`.trim() || null, title: `${percent(share)} of ${names[at]}` }, whole(value));
       cell.style.background = `rgba(${style("--shade")}, ${value ? 0.06 + 0.5 * share : 0})`;
       return cell;
     }));
   });
-  const head = element("tr", {}, element("td", {}, "label ↓  predicted →"), names.map((name) => element("th", { scope: "col", title: name }, own(name))));
+  const head = element("tr", {}, element("td", {}, "label ↓  predicted →"), names.map((name, at) => element("th", { scope: "col", title: name }, called(name, at))));
   return element("figure", { "data-figure": "confusion", class: names.length > 4 ? "wide" : null },
     element("figcaption", {}, `Confusion, ${PART_NAMES[part]}`, element("span", { class: "note" }, "Rows by label and predicted class; shaded by the share of each label; the outlined cells are right.")),
     element("div", { class: "scroll" }, element("table", { class: "confusion" }, element("thead", {}, head), element("tbody", {}, body))));
@@ -255,7 +257,7 @@ function numbers(found, part) {
     }).made,
     histogram(errors, part));
   if (parity.coverage !== undefined) {
-    made.append(element("p", { class: "note", "data-figure": "coverage" }, `${percent(parity.coverage)} of labels lie in their interval, whose mean width is ${number(parity.width)}.`));
+    made.append(element("p", { class: "note", "data-figure": "coverage" }, `${percent(parity.coverage)} of labels lie in their interval of ${percent(parity.wanted)}, whose mean width is ${number(parity.width)}.`));
   }
   return made;
 }
