@@ -341,18 +341,21 @@ def row_digests(data: Dataset, level: str) -> Digests:
         return _unsigned(_at(whole, rows))
     schema, frame = data.schema.table(level.table), data.tables.frames()[level.table]
     features = level.features(graph)
-    found = (
-        torch.zeros_like(rows)
-        if schema.structure != "none" or features is None
-        else _at(hash_rows(features).cpu(), rows)
-    )
-    for role in level.made_keys:
-        column = schema.keys.get(role)
-        if column is not None and column in frame.columns:
-            found = splitmix64(3 * found + _hash_texts(frame[column]))
+    own = schema.structure == "none" and features is not None
+    found = _at(hash_rows(features).cpu(), rows) if own and features is not None else torch.zeros_like(rows)
+    found = hash_ids(found, level, schema, frame)
     if isinstance(graph, GraphSet):
         found = splitmix64(found + _at(whole[level.owners(graph).cpu()], rows))
     return _unsigned(found)
+
+
+def hash_ids(hashes: Tensor, level: Level, schema: TableSchema, frame: pd.DataFrame) -> Tensor:
+    """The hashes of the features of rows, with those of their ids. (n,)"""
+    for role in level.made_keys:
+        column = schema.keys.get(role)
+        if column is not None and column in frame.columns:
+            hashes = splitmix64(3 * hashes + _hash_texts(frame[column]))
+    return hashes
 
 
 def spell_digests(digests: Digests) -> list[str]:

@@ -1,0 +1,1 @@
+"""Predictions on graphs past memory and past one machine: a trained run as relational algebra on tables."""

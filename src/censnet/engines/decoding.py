@@ -1,0 +1,112 @@
+"""Outputs as predictions in the user's labels and units, batch by batch: what `Predictor.table` does with all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import pyarrow as pa
+import torch
+
+from censnet.engines.columns import Group
+from censnet.engines.unusual import join_unusual
+from censnet.nn.heads import Head
+from censnet.runs.novelty import LevelNovelty
+from censnet.runs.predictor import UNLIKE, check_finite, free_name
+from censnet.tasks.predictions import prediction_rows
+from censnet.tasks.targets import Target
+from censnet.tasks.uncertainty import TargetUncertainty
+
+NUMBER = "number"  # of a node or an edge
+
+
+@dataclass(frozen=True)
+class Decode:
+    """Predictions from the outputs of all members, as a function of Arrow batches.
+
+    Args:
+        targets: of the level.
+        heads: of each member, which clip their outputs.
+        uncertainty: of each target.
+        coverage: of intervals and sets, if they are wanted.
+        novelty: with what training rows are like; None where rows are not compared.
+        taken: names that no column may have.
+    """
+
+    targets: Sequence[Target]
+    heads: Sequence[Head]
+    uncertainty: Sequence[TargetUncertainty]
+    coverage: float | None
+    novelty: LevelNovelty | None
+    taken: Collection[str]
+
+    def outputs(self, member: int) -> Group:
+        """The columns of the outputs of a member."""
+        return Group(f"out{member}", sum(target.width for target in self.targets))
+
+    @property
+    def measures(self) -> bool:
+        """Whether embeddings are compared with those of training rows."""
+        return self.novelty is not None and self.novelty.threshold is not None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of the predictions."""
+        return list(self._example.columns)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the table of predictions, whose columns have numbers in the place of names."""
+        found = pa.Schema.from_pandas(self._example, preserve_index=False)
+        kinds = [pa.string() if not _is_plain(field.type) else field.type for field in found]
+        return pa.schema([(NUMBER, pa.int64()), *((f"v{place}", kind) for place, kind in enumerate(kinds))])
+
+    @property
+    def _example(self) -> pd.DataFrame:
+        zeros = [torch.zeros(1, self.outputs(0).width)] * len(self.heads)
+        return self._with_reasons(self._values(zeros), [None])
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        frame = self._values([self.outputs(member).read(batch) for member in range(len(self.heads))])
+        check_finite(frame)
+        schema = self.schema
+        frame = self._with_reasons(frame, self._reasons(batch))
+        arrays = [
+            pa.Array.from_pandas(frame[name], type=kind.type)
+            for name, kind in zip(frame, list(schema)[1:], strict=True)
+        ]
+        return pa.RecordBatch.from_arrays([batch.column(NUMBER), *arrays], schema=schema)
+
+    def _values(self, outputs: Sequence[torch.Tensor]) -> pd.DataFrame:
+        raw = torch.stack(list(outputs))
+        clipped = torch.stack([head.clip(rows) for head, rows in zip(self.heads, outputs, strict=True)])  # type: ignore[arg-type]
+        clips = any(head.target_range is not None for head in self.heads)
+        before = raw if clips else None
+        return prediction_rows(self.targets, clipped, self.taken, before, self.uncertainty, self.coverage)
+
+    def _with_reasons(self, values: pd.DataFrame, reasons: Sequence[str | None]) -> pd.DataFrame:
+        if self.novelty is None:
+            return values
+        name = free_name(UNLIKE, {*self.taken, *values.columns})
+        return values.assign(**{name: pd.Series(reasons, dtype=object)})
+
+    def _reasons(self, batch: pa.RecordBatch) -> list[str | None]:
+        """Why each row is unlike training rows."""
+        if self.novelty is None:
+            return []
+        own = batch.column("unusual").to_pylist()
+        ends = [batch.column(name).to_pylist() for name in ("a_unusual", "b_unusual") if name in batch.schema.names]
+        times: list[float | None] = [None] * batch.num_rows
+        if self.measures and self.novelty.threshold is not None:
+            far = Group("far", 1).read(batch).squeeze(1).double() / self.novelty.threshold
+            times = list(far.tolist())
+        return [
+            join_unusual(one, others, each)
+            for one, each, *others in zip(own, times, *ends, strict=True)
+        ]
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether a column of this type is stored as it is."""
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))

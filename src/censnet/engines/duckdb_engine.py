@@ -1,0 +1,136 @@
+"""The DuckDB back end: each table is a Parquet file in a folder, and DuckDB joins and sums them within a memory limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import torch
+
+from censnet.engines.engine import BATCH_ROWS, MAPPED, ROW, Work
+from censnet.engines.files import TableFile
+from censnet.errors import MissingDependencyError, RunError
+
+
+class DuckDBEngine:
+    """Tables on a disk.
+
+    Args:
+        folder: of the tables, and of what does not fit into memory.
+        memory_limit: of DuckDB, such as 4GiB; that of the process is larger by what torch and one batch take.
+    """
+
+    def __init__(self, folder: Path, memory_limit: str) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingDependencyError(
+                "engine duckdb needs DuckDB, which is not installed: pip install censnet[duckdb]"
+            ) from None
+        self.folder, self._duckdb, self._limit = folder, duckdb, memory_limit
+        self._connection = duckdb.connect(config={"threads": max(1, torch.get_num_threads())})
+        with self._explained():
+            self._set("memory_limit", memory_limit)
+            self._set("temp_directory", str(folder / "spill"))
+            self._set("preserve_insertion_order", "false")
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._connection.close()
+
+    def read(self, name: str, file: TableFile, work: Work, schema: pa.Schema) -> None:
+        def batches() -> Iterator[pa.RecordBatch]:
+            first = 0
+            for batch in file.batches(BATCH_ROWS):
+                numbers = pa.array(range(first, first + batch.num_rows), pa.int64())
+                first += batch.num_rows
+                yield pa.RecordBatch.from_arrays([numbers, *batch.columns], names=[ROW, *batch.schema.names])
+
+        self._write(name, map(work, batches()), schema)
+
+    def query(self, name: str, sql: str) -> None:
+        with self._explained():
+            self._copy(self._connection, name, sql)
+        self._view(name)
+
+    def map(self, name: str, sql: str, work: Work, schema: pa.Schema) -> None:
+        self._write(name, map(work, self.fetch(sql)), schema)
+
+    def reduce(self, name: str, sql: str, work: Work, schema: pa.Schema, over: str) -> None:
+        mapped = pa.RecordBatchReader.from_batches(schema, map(work, self.fetch(sql)))
+        with self._explained():
+            cursor = self._connection.cursor()
+            cursor.register(MAPPED, mapped)
+            self._copy(cursor, name, over)
+            cursor.unregister(MAPPED)
+            cursor.close()
+        self._view(name)
+
+    def fetch(self, sql: str) -> Iterator[pa.RecordBatch]:
+        with self._explained():
+            cursor = self._connection.cursor()
+            yield from cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
+            cursor.close()
+
+    def drop(self, *names: str) -> None:
+        for name in names:
+            self._connection.execute(f"DROP VIEW IF EXISTS {name}")
+            self._path(name).unlink(missing_ok=True)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _set(self, name: str, value: str) -> None:
+        self._connection.execute(f"SET {name} = {_quote(value)}")
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.parquet"
+
+    def _view(self, name: str) -> None:
+        path = _quote(str(self._path(name)))
+        self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM read_parquet({path})")
+
+    def _copy(self, cursor: Any, name: str, sql: str) -> None:
+        path = _quote(str(self._path(name)))
+        cursor.execute(f"COPY ({sql}) TO {path} (FORMAT parquet, COMPRESSION uncompressed)")
+
+    def _write(self, name: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        counts = [field.name for field in schema if field.type == pa.int64()]
+        with (
+            self._explained(),
+            pa.parquet.ParquetWriter(
+                self._path(name), schema, compression="none", use_dictionary=counts, write_statistics=False
+            ) as writer,
+        ):
+            for batch in batches:
+                writer.write_batch(batch)
+        self._view(name)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Errors of DuckDB and of the disk as ours."""
+        try:
+            yield
+        except self._duckdb.OutOfMemoryException:
+            raise RunError(
+                f"engine duckdb needs more memory than {self._limit}: give it more with --memory-limit"
+            ) from None
+        except (self._duckdb.Error, OSError) as error:
+            raise explain_disk(error, self.folder) from None
+
+
+def explain_disk(error: Exception, folder: Path) -> Exception:
+    """An error as ours, where it is of the disk; else the error itself."""
+    text = str(error)
+    if getattr(error, "errno", None) == 28 or "No space left" in text or "max_temp_directory_size" in text:
+        return RunError(f"there is no space left in {folder.parent}: free some, or name another folder with --spill")
+    return error
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+

@@ -1,0 +1,49 @@
+"""What a plan asks of an engine: tables by name, queries in the SQL that engines share, functions of Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from censnet.engines.files import TableFile
+
+Work = Callable[[pa.RecordBatch], pa.RecordBatch]
+MAPPED = "mapped"  # the table of what a function gave, in the query that reads it
+BATCH_ROWS = 65_536
+ROW = "censnet_row"  # the column with the number of a row in its file, from 0
+
+
+class Engine(Protocol):
+    """Where tables are. Each step of a plan is one call, and its result a table that is on a disk when it returns."""
+
+    def read(self, name: str, file: TableFile, work: Work, schema: pa.Schema) -> None:
+        """A table of what a function gives for the rows of a file, behind the number of each, `ROW`."""
+        ...
+
+    def query(self, name: str, sql: str) -> None:
+        """A table of the rows of a query."""
+        ...
+
+    def map(self, name: str, sql: str, work: Work, schema: pa.Schema) -> None:
+        """A table of what a function gives for the rows of a query, batch by batch."""
+        ...
+
+    def reduce(self, name: str, sql: str, work: Work, schema: pa.Schema, over: str) -> None:
+        """A table of the rows of a query `over` what a function gives, `MAPPED`, which is not kept."""
+        ...
+
+    def fetch(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a query."""
+        ...
+
+    def drop(self, *names: str) -> None:
+        """Remove tables that are not needed any more."""
+        ...
+
+
+def fetch_one(engine: Engine, sql: str) -> list[int]:
+    """The one row of a query for whole numbers; 0 where there is none."""
+    rows = [row for batch in engine.fetch(sql) for row in batch.to_pylist()]
+    return [value or 0 for value in rows[0].values()]
