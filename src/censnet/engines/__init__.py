@@ -1,1 +1,5 @@
 """Predictions on graphs past memory and past one machine: a trained run as relational algebra on tables."""
+
+from censnet.engines.predict import Written, predict_files
+
+__all__ = ["Written", "predict_files"]

@@ -83,10 +83,12 @@ class ReadRows:
         tensors = dict[str, Tensor]()
         if fitted.structure == "none":
             tensors["x"] = typed.encode(fitted) if typed.columns else torch.zeros(len(frame), 0)
+        errors = self._errors(typed, frame, first)
         unusual = find_unusual(self.ranges, tensors["x"]) if "x" in tensors else [None] * len(frame)
-        keys += [pa.array(texts, pa.string()) for texts in (self._errors(typed, frame, first), unusual)]
+        keys += [pa.array(texts, pa.string()) for texts in (errors, unusual)]
         if self.targets:
             tensors["label"] = torch.stack([_labels(target, frame) for target in self.targets], dim=1)
+            tensors["label"][[row for row, error in enumerate(errors) if error is not None]] = torch.nan
             hashes = hash_rows(tensors["x"]) if "x" in tensors else torch.zeros(len(frame), dtype=torch.int64)
             digests = hash_ids(hashes, self.level, self.schema.table(self.level.table), frame)
             tensors["fold"] = find_folds(digests).unsqueeze(1)

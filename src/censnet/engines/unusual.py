@@ -13,6 +13,7 @@ from torch import Tensor
 
 from censnet.runs.novelty import FeatureRange
 
+ROUNDING = 1e-6  # of a distance: the threshold is that of a row, which sums in another order must not put beyond it
 
 def find_unusual(ranges: Sequence[FeatureRange], features: Tensor) -> list[str | None]:
     """The text of each row; None where nothing is unusual."""
@@ -39,7 +40,7 @@ def join_unusual(own: str | None, others: Iterable[str | None], times: float | N
     for text in others:
         nodes = {**read_unusual(text), **nodes}
     reasons += [nodes[number] for number in sorted(nodes)]
-    if times is not None and times > 1:
+    if times is not None and times > 1 + ROUNDING:
         reasons.append(f"embedding far from training rows ({times:.2f} times the threshold)")
     return "; ".join(dict.fromkeys(reasons)) or None
 
