@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import torch
 
-from censnet.engines.columns import Group
-from censnet.engines.unusual import join_unusual
+from censnet.engines.columns import Group, read_integers
+from censnet.engines.unusual import find_unusual, join_ends, join_reasons, read_unusual
 from censnet.nn.heads import Head
 from censnet.runs.novelty import LevelNovelty
 from censnet.runs.predictor import UNLIKE, check_finite, free_name
@@ -95,16 +95,21 @@ class Decode:
         """Why each row is unlike training rows."""
         if self.novelty is None:
             return []
-        own = batch.column("unusual").to_pylist()
-        ends = [batch.column(name).to_pylist() for name in ("a_unusual", "b_unusual") if name in batch.schema.names]
         times: list[float | None] = [None] * batch.num_rows
         if self.measures and self.novelty.threshold is not None:
-            far = Group("far", 1).read(batch).squeeze(1).double() / self.novelty.threshold
-            times = list(far.tolist())
-        return [
-            join_unusual(one, others, each)
-            for one, each, *others in zip(own, times, *ends, strict=True)
-        ]
+            times = (Group("far", 1).read(batch).squeeze(1).double() / self.novelty.threshold).tolist()
+        own = [list(read_unusual(text).values()) for text in batch.column("unusual").to_pylist()]
+        names = batch.schema.names
+        if "a_unusual" in names:
+            ends = zip(*(batch.column(f"{end}_unusual").to_pylist() for end in "ab"), strict=True)
+            own = [[*mine, *join_ends(both)] for mine, both in zip(own, ends, strict=True)]
+        if "nodes" in names:  # of a graph: its nodes and edges come first, and its size last
+            firsts = [batch.column(name).to_pylist() for name in names if name.startswith(("nodes_u", "edges_u"))]
+            sizes = torch.stack([read_integers(batch, side) for side in ("nodes", "edges")], dim=1).float()
+            last = [list(read_unusual(text).values()) for text in find_unusual(self.novelty.ranges.get("sizes", []), sizes)]
+            before = [[column[row] for column in firsts] for row in range(batch.num_rows)]
+            own = [[*first, *mine, *size] for first, mine, size in zip(before, own, last, strict=True)]
+        return [join_reasons(reasons, each) for reasons, each in zip(own, times, strict=True)]
 
 
 def _is_plain(kind: pa.DataType) -> bool:

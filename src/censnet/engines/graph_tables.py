@@ -14,10 +14,10 @@ from censnet.data.tables.schema import Schema
 from censnet.engines import graph_queries as queries
 from censnet.engines.batches import EDGE_COUNTS, NODE_COUNTS
 from censnet.engines.columns import Group, columns_of
-from censnet.engines.engine import Engine, fetch_one
+from censnet.engines.engine import ROW, Engine, fetch_one
 from censnet.engines.files import TableFile
 from censnet.engines.reading import ReadRows, find_key_types
-from censnet.engines.row_messages import ERRORS, ExplainEdges, ExplainNodes
+from censnet.engines.row_messages import ERRORS, ExplainRows
 from censnet.engines.works import LEAST, GraphTables
 from censnet.errors import DataError
 from censnet.levels import Level
@@ -57,12 +57,14 @@ class ReadGraph:
         ids: table -> role -> column.
         graph: the graph that they are.
         levels: level -> its table.
+        graph_groups: the tensors of graphs, in the table `graphs_base`, if there are many.
     """
 
     files: Mapping[str, TableFile]
     ids: Mapping[str, Mapping[str, str]]
     graph: GraphTables
     levels: Mapping[Level, UserTable]
+    graph_groups: Mapping[str, Group]
 
 
 class GraphReader:
@@ -94,35 +96,52 @@ class GraphReader:
         names = {table: file.name for table, file in files.items()}
         self.ids = find_table_keys(Tables(names=names).with_frames(heads), schema, {})
         self.types = find_key_types(files, self.ids)
+        holders = [table for table in ("nodes", "edges") if "graph" in self.ids.get(table, {})]
+        self.form = queries.Form(
+            many=bool(holders),
+            scoped=bool(holders) and ("edges" not in files or "edges" in holders),
+            twice=schema.edge_form == "twice",
+            nodes_have_ids="id" in self.ids.get("nodes", {"id": "id"}),
+        )
+        self._check(holders)
 
     def __call__(self) -> ReadGraph:
         """Read all tables."""
-        groups = {table: self._read(table) for table in self.files}
-        if "nodes" in self.files:
-            self.engine.query("ids", queries.ids_of_nodes("id" in self.ids["nodes"]))
+        form, engine = self.form, self.engine
+        groups = {table: self._read(table) for table in self.files if form.many or table != "graphs"}
+        has_nodes, has_graphs = "nodes" in self.files, "graphs" in groups
+        if form.many:
+            engine.query("graph_ids", queries.graph_ids("graphs" if has_graphs else "nodes" if has_nodes else "edges"))
+        if has_nodes:
+            engine.query("ids", queries.ids_of_nodes(form))
         else:
-            self._refuse_features_of_nodes()
-            (rows,) = fetch_one(self.engine, "SELECT count(*) AS n FROM edges_read")
-            self.engine.query("ids", queries.ids_of_ends(rows))
-        (num_nodes,) = fetch_one(self.engine, "SELECT count(*) AS n FROM ids")
+            (rows,) = fetch_one(engine, "SELECT count(*) AS n FROM edges_read")
+            engine.query("ids", queries.ids_of_ends(form, rows))
+        (num_nodes,) = fetch_one(engine, "SELECT count(*) AS n FROM ids")
         if num_nodes == 0:
-            table = "nodes" if "nodes" in self.files else "edges"
-            raise DataError("has no row with an id, expected at least one node", self.files[table].name)
+            raise DataError("has no row with an id, expected at least one node", self._file("nodes").name)
+        if form.twice:
+            self._pair_rows(groups["edges"])
         self._explain("edges", num_nodes)
-        self.engine.query("ends", queries.ends())
-        self.engine.query("edge_rows", queries.edge_rows())
-        self.engine.query("several", queries.several())
-        self.engine.query("counts", queries.counts())
-        node_groups = groups.get("nodes", [])
-        self.engine.query("nodes_base", queries.nodes(_columns(node_groups), "nodes" in self.files))
-        self.engine.query("node_rows", queries.node_rows("nodes" in self.files))
+        engine.query("ends", queries.ends(form))
+        engine.query("edge_rows", queries.edge_rows(form))
+        engine.query("several", queries.several())
+        engine.query("counts", queries.counts())
+        node_groups, graph_groups = groups.get("nodes", []), groups.get("graphs", [])
+        engine.query("nodes_base", queries.nodes(form, _columns(node_groups), has_nodes))
+        engine.query("node_rows", queries.node_rows(has_nodes))
         self._explain("nodes", num_nodes)
-        for table, has_rows in (("nodes", "nodes" in self.files), ("edges", True)):
-            self.engine.query(f"{table}_unusual", queries.unusual(table if has_rows else "edges", has_rows))
-        self.engine.query("edges_base", queries.edges(_columns(groups["edges"]), self.shares))
+        for table in ("nodes", "edges", *(["graphs"] if form.many else [])):
+            there = table in groups
+            engine.query(f"{table}_unusual", queries.unusual(table if there else "edges", there))
+        engine.query("edges_base", queries.edges(form, _columns(groups["edges"]), self.shares))
         if self.least:
-            self.engine.query("least", queries.least_degrees())
-            self.engine.query("edges_least", queries.edges_with_least())
+            engine.query("least", queries.least_degrees())
+            engine.query("edges_least", queries.edges_with_least())
+        if form.many:
+            engine.query("graphs_base", queries.graphs(_columns(graph_groups), has_graphs))
+            engine.query("graph_rows", queries.graph_rows(has_graphs))
+            self._explain("graphs", num_nodes)
         graph = GraphTables(
             "nodes_base",
             "edges_least" if self.least else "edges_base",
@@ -132,9 +151,45 @@ class GraphReader:
             self._keys(("edge", "s", "t", *self._counts), groups["edges"])
             | (dict.fromkeys(LEAST.columns, pa.float64()) if self.least else {}),
         )
-        levels = {level: self._count(level, graph) for level in (Level.NODE, Level.EDGE)}
-        self.engine.drop("nodes_read", "edges_read", "several", "counts", "ends")
-        return ReadGraph(self.files, self.ids, graph, levels)
+        tables = {Level.NODE: graph.nodes, Level.EDGE: graph.edges} | ({Level.GRAPH: "graphs_base"} if form.many else {})
+        levels = {level: self._count(level, table, graph) for level, table in tables.items()}
+        engine.drop("nodes_read", "edges_read", "several", "counts", "ends")
+        return ReadGraph(self.files, self.ids, graph, levels, _tensors(graph_groups))
+
+    def _check(self, holders: Sequence[str]) -> None:
+        """Raise where a table lacks a column that others imply, or that training had."""
+        if "edges" not in self.files:
+            raise DataError("there is no table of edges, expected one: an engine computes on edges", self._file("nodes").name)
+        if "nodes" in self.files and holders and "nodes" not in holders:
+            raise DataError(f"has no column graph, expected one as in {self._file('edges').name}", self._file("nodes").name)
+        if holders and "graphs" in self.files and "graph" not in self.ids["graphs"]:
+            raise DataError("has no column graph, expected the id of each graph", self._file("graphs").name)
+        if "nodes" in self.files:
+            return
+        column = next((column for column in self.schema.nodes.columns if column.width), None)
+        if column is not None:  # nodes had features in training, and now are in no table
+            file = f"nodes of {self._file('edges').name}"
+            raise DataError(f"is missing, expected a {column.kind} as in training", file, column=column.name)
+
+    def _file(self, table: str) -> TableFile:
+        return self.files.get(table) or next(iter(self.files.values()))
+
+    def _pair_rows(self, groups: Sequence[Group]) -> None:
+        """Find the two rows of each edge."""
+        columns = columns_of(groups)
+        self.engine.query("reverses", queries.reverses(self.form, columns))
+        rows, loops = fetch_one(
+            self.engine, f"SELECT count(*) AS n, sum(CASE WHEN {ROW} = other THEN 1 ELSE 0 END) AS l FROM reverses"
+        )
+        (proper,) = fetch_one(self.engine, "SELECT count(*) AS n FROM edges_read WHERE source <> target")
+        if rows == loops and proper:
+            raise DataError(
+                f"no row has its reverse with the same data, expected each edge twice, once in each direction, as in "
+                f"training: add the reverse of each of the {proper:,} rows",
+                self._file("edges").name,
+            )
+        keys = [ROW, "source", "target", *(["graph"] if self.form.scoped else []), "error", "unusual"]
+        self.engine.query("edges_once", queries.edges_once([*keys, *columns]))
 
     @property
     def _counts(self) -> list[str]:
@@ -148,35 +203,33 @@ class GraphReader:
         self.engine.read(f"{table}_read", file, read, read.arrow_schema)
         return read.groups
 
-    def _refuse_features_of_nodes(self) -> None:
-        """Raise where nodes had features in training, and now are in no table."""
-        column = next((column for column in self.schema.nodes.columns if column.width), None)
-        if column is not None:
-            file = f"nodes of {self.files['edges'].name}"
-            raise DataError(f"is missing, expected a {column.kind} as in training", file, column=column.name)
-
     def _explain(self, table: str, num_nodes: int) -> None:
         """The rows of a table that cannot be used, with the reason."""
         if table not in self.files:
             self.engine.query(f"{table}_errors", queries.NO_ERRORS)
             return
-        file, ids = self.files[table].name, self.ids[table]
-        known = f"{self.files['nodes'].name} has {count(num_nodes, 'id')}" if "nodes" in self.files else ""
-        explain = ExplainNodes(file, ids) if table == "nodes" else ExplainEdges(file, ids, known)
-        self.engine.map(f"{table}_errors", queries.bad_rows(table, "id" in ids), explain, ERRORS)
+        nodes = self.files["nodes"].name if "nodes" in self.files else None
+        known = "" if nodes is None else f"{nodes} has {count(num_nodes, 'id')}"
+        if nodes is not None and self.form.scoped:
+            known = f"in {nodes}, in the same graph"
+        graphs = 0
+        if self.form.many:
+            (graphs,) = fetch_one(self.engine, "SELECT count(*) AS n FROM graph_ids")
+        explain = ExplainRows(table, self.files[table].name, self.ids[table], known, graphs)
+        self.engine.map(f"{table}_errors", queries.bad_rows(table, self.form), explain, ERRORS)
 
     def _keys(self, names: Sequence[str], groups: Sequence[Group]) -> dict[str, pa.DataType]:
+        names = (*names, "graph") if self.form.many else names
         parts = [PART.name] if any(group.name == "label" for group in groups) else []
         return dict.fromkeys((*names, *parts), pa.int64())
 
-    def _count(self, level: Level, graph: GraphTables) -> UserTable:
-        table, base = level.table, graph.nodes if level is Level.NODE else graph.edges
-        keys = graph.node_keys if level is Level.NODE else graph.edge_keys
+    def _count(self, level: Level, table: str, graph: GraphTables) -> UserTable:
+        keys = {Level.NODE: graph.node_keys, Level.EDGE: graph.edge_keys}.get(level, {})
         known = f"sum(CASE WHEN {PART.name} > 0 THEN 1 ELSE 0 END)" if PART.name in keys else "0"
         (rows,) = fetch_one(self.engine, f"SELECT count(*) AS n FROM {level}_rows")
-        (bad,) = fetch_one(self.engine, f"SELECT count(*) AS n FROM {table}_errors")
-        number, labeled = fetch_one(self.engine, f"SELECT count(*) AS n, {known} AS k FROM {base}")
-        return UserTable(f"{level}_rows", f"{table}_errors", rows, bad, labeled, number)
+        (bad,) = fetch_one(self.engine, f"SELECT count(*) AS n FROM {level.table}_errors")
+        number, labeled = fetch_one(self.engine, f"SELECT count(*) AS n, {known} AS k FROM {table}")
+        return UserTable(f"{level}_rows", f"{level.table}_errors", rows, bad, labeled, number)
 
 
 def _columns(groups: Sequence[Group]) -> list[str]:

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.typed_table import encode_degree
-from censnet.engines.columns import Group
 from censnet.engines.engine import Engine
 from censnet.engines.graph_tables import PART
 from censnet.engines.steps import run_step
@@ -147,31 +146,30 @@ def model_steps(model: Model, prepare: Prepare) -> list[Step]:
     return [prepare, *steps]
 
 
-def run_model(engine: Engine, tables: GraphTables, steps: Sequence[Step], outputs: Outputs, name: str) -> str:
-    """The table of the outputs of a model: the keys of nodes or edges, and the groups `out` and `far`.
+def run_model(engine: Engine, tables: GraphTables, steps: Sequence[Step], name: str) -> GraphTables:
+    """The tables with the embeddings of nodes and edges, or with outputs, as the last step has it.
 
     Args:
         engine: that computes it.
-        tables: of the graph.
+        tables: of the graph, which stay.
         steps: as `model_steps` gives them.
-        outputs: of a level.
         name: with which no other table begins.
     """
-    start = tables
-    last = steps[-1]
-    if isinstance(last, Layer) and last.updates == outputs.level:  # the embedding need not be stored
-        steps, final = steps[:-1], Chain([last, outputs])
-    else:
-        final = outputs  # type: ignore[assignment]
+    start = {tables.nodes, tables.edges}
     for number, step in enumerate(steps):
         new = run_step(engine, tables, step, f"{name}_{number}")
-        engine.drop(*({tables.nodes, tables.edges} - {new.nodes, new.edges, start.nodes, start.edges}))
+        engine.drop(*({tables.nodes, tables.edges} - {new.nodes, new.edges} - start))
         tables = new
-    new = run_step(engine, tables, final, f"{name}_out")
-    engine.drop(*({tables.nodes, tables.edges} - {start.nodes, start.edges}))
-    return new.nodes if outputs.level == "node" else new.edges
+    return tables
 
 
-def output_groups(outputs: Outputs, width: int) -> list[Group]:
-    """The columns of the table that `run_model` makes."""
-    return [Group("out", width), *([Group("far", 1)] if outputs.uncertainty is not None else [])]
+def run_outputs(engine: Engine, tables: GraphTables, steps: Sequence[Step], outputs: Outputs, name: str) -> str:
+    """The table of the outputs for nodes or edges: their keys, and the groups `out` and `far`; arguments as `run_model`."""
+    last = steps[-1]
+    # an embedding that the head alone reads is not stored
+    fused = isinstance(last, Layer) and last.updates == outputs.level
+    every = [*steps[:-1], Chain([last, outputs])] if fused else [*steps, outputs]
+    found = run_model(engine, tables, every, name)
+    mine, other = (found.nodes, found.edges) if outputs.level == "node" else (found.edges, found.nodes)
+    engine.drop(*({other} - {tables.nodes, tables.edges}))
+    return mine

@@ -23,12 +23,15 @@ from censnet.engines.duckdb_engine import DuckDBEngine
 from censnet.engines.engine import ROW, Engine
 from censnet.engines.files import open_tables
 from censnet.engines.graph_tables import PART, GraphReader, ReadGraph, UserTable
-from censnet.engines.network import Outputs, Prepare, model_steps, run_model
+from censnet.engines.network import Outputs, Prepare, model_steps, run_model, run_outputs
+from censnet.engines.pooling import pool_graphs
 from censnet.engines.support import check_support
+from censnet.engines.unusual import first_unusual
 from censnet.engines.writing import write_results
 from censnet.errors import ArgumentError, DataError, quote
 from censnet.levels import Level
 from censnet.nn.encoder import CensNet
+from censnet.nn.heads import GraphHead
 from censnet.option_names import name_option
 from censnet.runs.config import GraphSize
 from censnet.runs.known_labels_in_prediction import FOLDS
@@ -136,6 +139,8 @@ class _Plan:
         files = open_tables(source, find_roles(None, run.schema), folder)
         read = self._reader(files)()
         self._report(read, strict)
+        if level not in read.levels:
+            raise DataError("the data are one graph, expected many: this run predicts whole graphs")
         table = read.levels[level]
         shown = self._shows(read)
         total = sum(read.levels[Level(each)].count for each in run.inputs.levels)
@@ -143,7 +148,7 @@ class _Plan:
         sure = run.uncertainty.where_known(share if shown else 0.0)
         hidden = self._hidden_folds(read) if shown else [None]
         file = files.get(level.table)
-        columns = ["id"] if file is None else file.schema.names
+        columns = ["graph" if level is Level.GRAPH else "id"] if file is None else file.schema.names
         decode = Decode(
             run.targets[level],
             [model.heads[level] for model in run.models],  # type: ignore[misc]
@@ -192,7 +197,8 @@ class _Plan:
             logger.warning("%s: %s; the first: %s", read.files[level.table].name, lost, first)
         if self.run.config.graph_size is not None:
             nodes, edges = (read.levels[level].count for level in (Level.NODE, Level.EDGE))
-            line, much = GraphSize(nodes=nodes, edges=edges).compare(self.run.config.graph_size)
+            graphs = read.levels[Level.GRAPH].count if Level.GRAPH in read.levels else 1
+            line, much = GraphSize(nodes=nodes, edges=edges, graphs=graphs).compare(self.run.config.graph_size)
             logger.log(logging.WARNING if much else logging.INFO, "%s", line)
 
     def _shows(self, read: ReadGraph) -> bool:
@@ -220,18 +226,23 @@ class _Plan:
         """The query for the outputs of a member, of each row from the pass that predicts it."""
         run, model = self.run, self.run.models[member]
         assert isinstance(model.encoder, CensNet)
-        outputs = Outputs(self.level, model.heads[self.level], run.config.settings.model.directed is True, watch)  # type: ignore[arg-type]
-        found = []
+        head, found = model.heads[self.level], []
+        outputs = Outputs(self.level, head, run.config.settings.model.directed is True, watch)  # type: ignore[arg-type]
         for fold in hidden:
-            prepare = Prepare(model.encoder, run.inputs, run.schema, fold)
-            name = run_model(self.engine, read.graph, model_steps(model, prepare), outputs, f"m{member}_{fold or 0}")
+            steps, name = model_steps(model, Prepare(model.encoder, run.inputs, run.schema, fold)), f"m{member}_{fold or 0}"
+            if isinstance(head, GraphHead):
+                embedded = run_model(self.engine, read.graph, steps, name)
+                table = pool_graphs(self.engine, embedded, read.graph_groups, head, watch, f"{name}_out")
+                self.engine.drop(*({embedded.nodes, embedded.edges} - {read.graph.nodes, read.graph.edges}))
+            else:
+                table = run_outputs(self.engine, read.graph, steps, outputs, name)
             mine = f" WHERE {PART.name} = {fold}" if len(hidden) > 1 else ""
-            found.append(f"SELECT * FROM {name}{mine}")
+            found.append(f"SELECT * FROM {table}{mine}")
         return " UNION ALL ".join(found)
 
     def _decode(self, read: ReadGraph, decode: Decode, members: Sequence[str]) -> None:
-        """The table of predictions, by the number of a node or an edge."""
-        key = "node" if self.level is Level.NODE else "edge"
+        """The table of predictions, by the number of a node, an edge or a graph."""
+        key = str(self.level)
         columns, joins = [f"m0.{key} AS {NUMBER}"], ""
         for member, query in enumerate(members):
             columns += [
@@ -246,6 +257,14 @@ class _Plan:
             for end, node in (("a", "s"), ("b", "t")) if self.level is Level.EDGE else ():
                 columns.append(f"{end}.unusual AS {end}_unusual")
                 joins += f" LEFT JOIN nodes_unusual {end} ON {end}.number = m0.{node}"
+            if self.level is Level.GRAPH:
+                columns += ["m0.nodes AS nodes", "m0.edges AS edges"]
+                for level, base in ((Level.NODE, read.graph.nodes), (Level.EDGE, read.graph.edges)):
+                    ranges = len(decode.novelty.ranges.get(level.table, []))
+                    if ranges:
+                        first = first_unusual(self.engine, level.table, base, level, ranges)
+                        columns += [f"{first}.u{number} AS {level.table}_u{number}" for number in range(ranges)]
+                        joins += f" LEFT JOIN {first} ON {first}.graph = m0.graph"
         self.engine.map("predictions", f"SELECT {', '.join(columns)} FROM {joins}", decode, decode.schema)
 
     def _results(self, table: UserTable, width: int) -> Iterator[pa.RecordBatch]:
@@ -261,7 +280,9 @@ class _Plan:
         return self.engine.fetch(query)
 
     def _made_rows(self) -> Iterator[pa.RecordBatch]:
-        """The nodes that edges name, as rows of a table."""
+        """The nodes that edges name, or the graphs that nodes or edges name, as rows of a table."""
+        if self.level is Level.GRAPH:
+            return self.engine.fetch("SELECT id AS graph FROM graph_ids ORDER BY graph_ids.graph")
         return self.engine.fetch("SELECT id FROM ids ORDER BY node")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from censnet.data.tables.assemble import EMPTY
 from censnet.engines.engine import ROW
 from censnet.errors import location, quote
 
@@ -16,60 +17,73 @@ MISSING_ID = "the id is missing"
 
 
 @dataclass(frozen=True)
-class ExplainNodes:
-    """The errors of rows of nodes.
+class ExplainRows:
+    """The errors of rows of a table, as a function of Arrow batches.
 
     Args:
+        table: nodes, edges or graphs.
         file: of the table.
         ids: role -> column.
+        known: which ids there are.
+        graphs: the number of graphs.
     """
 
-    file: str
-    ids: Mapping[str, str]
-
-    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return _write(batch, self.explain)
-
-    def explain(self, row: Mapping[str, Any]) -> str:
-        """Why a row cannot be used."""
-        where = location(self.file, row[ROW], self.ids.get("id"))
-        if row["id"] is None:
-            return where + MISSING_ID
-        if row["node"] != row[ROW]:
-            return where + f"the id {quote(row['id'])} is in row {row['node'] + 1} already"
-        return str(row["error"])
-
-
-@dataclass(frozen=True)
-class ExplainEdges:
-    """The errors of rows of edges.
-
-    Args:
-        file: of the table.
-        ids: role -> column.
-        known: how many ids there are.
-    """
-
+    table: str
     file: str
     ids: Mapping[str, str]
     known: str
+    graphs: int
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return _write(batch, self.explain)
+        rows = batch.to_pylist()
+        errors = [{"nodes": self.of_node, "edges": self.of_edge, "graphs": self.of_graph}[self.table](row) for row in rows]
+        numbers = pa.array([row[ROW] for row in rows], pa.int64())
+        return pa.RecordBatch.from_arrays([numbers, pa.array(errors, pa.string())], schema=ERRORS)
 
-    def explain(self, row: Mapping[str, Any]) -> str:
-        """Why a row cannot be used."""
+    def of_node(self, row: Mapping[str, Any]) -> str:
+        """Why a row of nodes cannot be used."""
+        unknown = self._unknown_graph(row)
+        if unknown is not None:
+            return unknown
+        if row["id"] is None:
+            what = MISSING_ID
+        elif row["node"] is not None and row["node"] != row[ROW]:
+            what = f"the id {quote(row['id'])} is in row {row['node'] + 1} already"
+        else:
+            return str(row["error"])
+        return self._at(row, "id") + what
+
+    def of_edge(self, row: Mapping[str, Any]) -> str:
+        """Why a row of edges cannot be used."""
+        unknown = self._unknown_graph(row)
+        if unknown is not None:
+            return unknown
         for role, node in (("source", "s"), ("target", "t")):
             if row[node] is None:
-                where = location(self.file, row[ROW], self.ids[role])
-                if row[role] is None:
-                    return where + MISSING_ID
-                return where + f"no node has the id {quote(row[role])}" + (f" ({self.known})" if self.known else "")
-        return str(row["error"])
+                aside = f" ({self.known})" if self.known else ""
+                what = MISSING_ID if row[role] is None else f"no node has the id {quote(row[role])}{aside}"
+                return self._at(row, role) + what
+        if row["error"] is not None:
+            return str(row["error"])
+        if self.graphs and "graph_id" not in row:
+            return self._at(row, "target") + "joins nodes of two graphs"
+        what = f"no row goes back from {quote(row['target'])} to {quote(row['source'])} with the same data"
+        how = "expected each edge twice, once in each direction, as in training: add that row"
+        return f"{self._at(row, 'target')}{what}, {how}"
 
+    def of_graph(self, row: Mapping[str, Any]) -> str:
+        """Why a row of graphs cannot be used."""
+        if row["graph_id"] is None:
+            return self._at(row, "graph") + MISSING_ID
+        if row["graph"] != row[ROW]:
+            return self._at(row, "graph") + f"the id {quote(row['graph_id'])} is in row {row['graph'] + 1} already"
+        return str(row["error"]) if row["error"] is not None else self._at(row, "graph") + EMPTY
 
-def _write(batch: pa.RecordBatch, explain: Any) -> pa.RecordBatch:
-    rows = batch.to_pylist()
-    return pa.RecordBatch.from_arrays(
-        [pa.array([row[ROW] for row in rows], pa.int64()), pa.array(map(explain, rows), pa.string())], schema=ERRORS
-    )
+    def _unknown_graph(self, row: Mapping[str, Any]) -> str | None:
+        if "graph_id" not in row or row["known_graph"] is not None:
+            return None
+        unknown = f"no graph has the id {quote(row['graph_id'])} (there are {self.graphs:,})"
+        return self._at(row, "graph") + (MISSING_ID if row["graph_id"] is None else unknown)
+
+    def _at(self, row: Mapping[str, Any], role: str) -> str:
+        return location(self.file, row[ROW], self.ids.get(role))

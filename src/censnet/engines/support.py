@@ -51,7 +51,3 @@ def _lacking(run: Predictor, level: str) -> Iterator[str]:
             yield f"the head {type(head).__name__}"
         if isinstance(head, GraphHead) and any(isinstance(r, Readout) and r.pool == "attention" for r in head.readouts):
             yield "pooling by attention"
-    if schema.many:
-        yield "many graphs"
-    if schema.edge_form == "twice":
-        yield "edges that are there twice"

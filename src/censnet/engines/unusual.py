@@ -8,12 +8,59 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+import pyarrow as pa
 from torch import Tensor
 
+from censnet.engines.engine import Engine
 from censnet.runs.novelty import FeatureRange
 
 ROUNDING = 1e-6  # of a distance: the threshold is that of a row, which sums in another order must not put beyond it
+
+@dataclass(frozen=True)
+class Explode:
+    """The text of each row in as many columns as there are ranges, as a function of Arrow batches.
+
+    Args:
+        ranges: their number.
+    """
+
+    ranges: int
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [f"u{number}" for number in range(self.ranges)]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the table."""
+        return pa.schema([("number", pa.int64()), ("graph", pa.int64()), *((name, pa.string()) for name in self.columns)])
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        texts = [read_unusual(text) for text in batch.column("unusual").to_pylist()]
+        columns = [pa.array([text.get(number) for text in texts], pa.string()) for number in range(self.ranges)]
+        keys = [batch.column("number"), batch.column("graph")]
+        return pa.RecordBatch.from_arrays([*keys, *columns], schema=self.schema)
+
+
+def first_unusual(engine: Engine, table: str, base: str, key: str, ranges: int) -> str:
+    """The table `TABLE_first` of what is unusual in each graph: for each range, the first of its rows that is outside.
+
+    Args:
+        engine: that computes it.
+        table: nodes or edges.
+        base: the table of the graph with these, by their `key`.
+        ranges: their number.
+    """
+    work = Explode(ranges)
+    source = f"SELECT u.number, b.graph, u.unusual FROM {table}_unusual u JOIN {base} b ON b.{key} = u.number"
+    engine.map(f"{table}_each", source, work, work.schema)
+    first = [f"min_by({name}, CASE WHEN {name} IS NOT NULL THEN number END) AS {name}" for name in work.columns]
+    engine.query(f"{table}_first", f"SELECT {', '.join(['graph', *first])} FROM {table}_each GROUP BY graph")
+    return f"{table}_first"
+
 
 def find_unusual(ranges: Sequence[FeatureRange], features: Tensor) -> list[str | None]:
     """The text of each row; None where nothing is unusual."""
@@ -24,33 +71,37 @@ def find_unusual(ranges: Sequence[FeatureRange], features: Tensor) -> list[str |
     return [json.dumps(found[row]) if row in found else None for row in range(len(features))]
 
 
-def join_unusual(own: str | None, others: Iterable[str | None], times: float | None) -> str | None:
-    """Why a row is unlike training rows.
+def join_ends(texts: Iterable[str | None]) -> list[str]:
+    """What is unusual of the two nodes of an edge: of each range, what the first of them has.
+
+    >>> join_ends(['{"1": "age is 3"}', '{"0": "height is 9", "1": "age is 90"}'])
+    ['height is 9', 'age is 3']
+    """
+    found: dict[int, str] = {}
+    for text in texts:
+        found = {**read_unusual(text), **found}
+    return [found[number] for number in sorted(found)]
+
+
+def join_reasons(reasons: Iterable[str | None], times: float | None) -> str | None:
+    """Why a row is unlike training rows, in words.
 
     Args:
-        own: the text of the row.
-        others: those of its nodes, of which the first that is outside of a range is named.
+        reasons: what is unusual, in order; None is left out.
         times: the distance of its embedding from training rows, in units of the threshold; None where it is not asked.
 
-    >>> join_unusual('{"0": "amount is 9"}', [None, '{"1": "age is 3"}'], 1.5)
+    >>> join_reasons(["amount is 9", None, "age is 3", "amount is 9"], 1.5)
     'amount is 9; age is 3; embedding far from training rows (1.50 times the threshold)'
     """
-    reasons = list(read_unusual(own).values())
-    nodes: dict[int, str] = {}
-    for text in others:
-        nodes = {**read_unusual(text), **nodes}
-    reasons += [nodes[number] for number in sorted(nodes)]
+    found = [reason for reason in reasons if reason is not None]
     if times is not None and times > 1 + ROUNDING:
-        reasons.append(f"embedding far from training rows ({times:.2f} times the threshold)")
-    return "; ".join(dict.fromkeys(reasons)) or None
+        found.append(f"embedding far from training rows ({times:.2f} times the threshold)")
+    return "; ".join(dict.fromkeys(found)) or None
 
 
 def read_unusual(text: str | None) -> Mapping[int, str]:
     """Range -> what to say, in order."""
-    return {} if text is None else {int(number): reason for number, reason in sorted(json.loads(text).items(), key=_number)}
-
-
-def _number(item: tuple[str, str]) -> int:
-    return int(item[0])
+    found = {} if text is None else json.loads(text)
+    return {number: found[str(number)] for number in sorted(map(int, found))}
 
 
