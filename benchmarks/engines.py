@@ -10,6 +10,7 @@ not fit, `--in-memory-most` leaves it out.
 from __future__ import annotations
 
 import argparse
+import itertools
 import shutil
 import subprocess
 import sys
@@ -76,7 +77,19 @@ def write_graph(path: Path, edges: int) -> None:
 
 def measure(run: Path, data: Path, to: Path, *options: str) -> dict[str, float]:
     """Seconds, seconds of CPU and peak GiB of one prediction."""
-    command = [sys.executable, "-m", "censnet", "predict", str(run), str(data), "--to", str(to), "--keep", "ids", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "censnet",
+        "predict",
+        str(run),
+        str(data),
+        "--to",
+        str(to),
+        "--keep",
+        "ids",
+        *options,
+    ]
     out = subprocess.run([sys.executable, "-c", MEASURE, *command], capture_output=True, text=True, check=True)
     code, seconds, cpu, peak = out.stdout.strip().splitlines()[-1].split()
     if code != "0":
@@ -121,7 +134,7 @@ def main() -> None:
     finally:
         shutil.rmtree(folder)
     sizes = [edges for edges in arguments.edges if str(edges) in measured]
-    for small, large in zip(sizes, sizes[1:], strict=False):
+    for small, large in itertools.pairwise(sizes):
         for name in ("seconds", "cpu_seconds"):
             few, many = (measured[str(edges)]["duckdb"][name] for edges in (small, large))
             measured[f"{name}_{small}_to_{large}"] = round(many / few, 2)

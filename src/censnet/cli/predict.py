@@ -45,6 +45,7 @@ class Engine(Enum):
     """The engine that computes predictions, in the place of torch in memory."""
 
     duckdb = "duckdb"
+    spark = "spark"
 
 
 class Format(Enum):
@@ -76,9 +77,13 @@ def predict(
         typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
     ] = None,
     engine: Annotated[
-        Engine | None, typer.Option(help="Compute on tables on a disk: for graphs past memory (duckdb), or many machines.")
+        Engine | None,
+        typer.Option(help="Compute on tables on a disk: for graphs past memory (duckdb), or many machines."),
     ] = None,
     memory_limit: Annotated[str, typer.Option(metavar="SIZE", help="Of the engine duckdb.")] = "4GiB",
+    master: Annotated[
+        str | None, typer.Option(help="Of the engine spark: local[2], spark://host:7077; local[*] if not given.")
+    ] = None,
     spill: Annotated[
         Path | None, path_option("A folder with room for the tables of the engine; that of --to if not given.")
     ] = None,
@@ -91,8 +96,9 @@ def predict(
         unused = {"--pairs": pairs, "--top": top, "--history": history, "--device": device}
         options = {"keep": keep.value, "known_labels": known_labels, "coverage": coverage, "strict": strict}
         predict_by_engine(
-            trained, source, to, level, unused, engine=engine.value, memory_limit=memory_limit, spill=spill, **options
-        )
+            trained, source, to, level, unused, engine=engine.value, memory_limit=memory_limit,
+            master=master, spill=spill, **options,
+        )  # fmt: skip
         return
     from censnet.data.tables.files import to_csv
     from censnet.runs.links import check_link_options
@@ -124,7 +130,9 @@ def predict_by_engine(
     if given is not None:
         raise ArgumentError(f"{given} is given, expected none beside --engine, which does not read it: leave out one")
     if to is None or isinstance(data, list):
-        raise ArgumentError("--engine is given without --to or with SMILES, expected tables to read and a file to write")
+        raise ArgumentError(
+            "--engine is given without --to or with SMILES, expected tables to read and a file to write"
+        )
     paths = prediction_files(run, to, level)
     check_outputs([path for path in paths.values() if path is not None], run, data)
     for name, path in paths.items():

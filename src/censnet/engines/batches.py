@@ -19,7 +19,9 @@ from censnet.ops.caching import cached, unchecked
 from censnet.ops.incidence import Incidence
 from censnet.ops.released import LEAST_OTHER_DEGREE
 
-Kind = Literal["start", "end", "ends", "pair"]  # what a sum is over: edges that start at a node, end there, or do either
+Kind = Literal[
+    "start", "end", "ends", "pair"
+]  # what a sum is over: edges that start at a node, end there, or do either
 KINDS: dict[Literal[0, 1] | None, Kind] = {0: "start", 1: "end", None: "ends"}
 # whole numbers that a table has of each node and each edge
 NODE_COUNTS = ("degree", "touching", "leaving", "arriving", "successors", "predecessors")
@@ -122,7 +124,7 @@ class BatchIncidence(Incidence):
         both = self.sums("pair", edges, (edges.shape[0], 2 * edges.shape[1]))
         parallel, reciprocal = both.chunk(2, dim=1)
         # alone between its nodes, an edge is the sum itself: no table has a row of it
-        parallel = torch.where((self.parallel_count > 1).unsqueeze(1), parallel, edges)
+        parallel = torch.where(torch.gt(self.parallel_count, 1).unsqueeze(1), parallel, edges)
         self._summed.append((edges, parallel, reciprocal))
         return parallel, reciprocal
 
@@ -154,7 +156,7 @@ def node_batch(node: Mapping[str, Tensor], sums: Sums) -> BatchIncidence:
 def _make(
     ends: Tensor, num_nodes: int, node: Mapping[str, Tensor], edge: Mapping[str, Tensor], sums: Sums
 ) -> BatchIncidence:
-    known = {PROPERTIES[name]: values for name, values in edge.items() if name in PROPERTIES}
+    known: dict[str, object] = {PROPERTIES[name]: values for name, values in edge.items() if name in PROPERTIES}
     known["_cache"] = {(LEAST_OTHER_DEGREE,): edge["least"].t()} if "least" in edge else {}
     if node:
         known |= {
@@ -163,6 +165,4 @@ def _make(
             "end_degree": torch.stack([node["leaving"], node["arriving"]]),
             "neighbor_count": torch.stack([node["successors"], node["predecessors"]]),
         }
-    return unchecked(
-        BatchIncidence, ends=ends, num_nodes=num_nodes, owner=None, num_graphs=1, sums=sums, **known
-    )
+    return unchecked(BatchIncidence, ends=ends, num_nodes=num_nodes, owner=None, num_graphs=1, sums=sums, **known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -11,6 +12,7 @@ import torch
 
 from censnet.engines.columns import Group, read_integers
 from censnet.engines.unusual import find_unusual, join_ends, join_reasons, read_unusual
+from censnet.nn.chunked import dense
 from censnet.nn.heads import Head
 from censnet.runs.novelty import LevelNovelty
 from censnet.runs.predictor import UNLIKE, check_finite, free_name
@@ -80,16 +82,16 @@ class Decode:
 
     def _values(self, outputs: Sequence[torch.Tensor]) -> pd.DataFrame:
         raw = torch.stack(list(outputs))
-        clipped = torch.stack([head.clip(rows) for head, rows in zip(self.heads, outputs, strict=True)])  # type: ignore[arg-type]
+        clipped = torch.stack([dense(head.clip(rows)) for head, rows in zip(self.heads, outputs, strict=True)])
         clips = any(head.target_range is not None for head in self.heads)
         before = raw if clips else None
         return prediction_rows(self.targets, clipped, self.taken, before, self.uncertainty, self.coverage)
 
-    def _with_reasons(self, values: pd.DataFrame, reasons: Sequence[str | None]) -> pd.DataFrame:
+    def _with_reasons(self, values: pd.DataFrame, reasons: Sequence[Any]) -> pd.DataFrame:
         if self.novelty is None:
             return values
         name = free_name(UNLIKE, {*self.taken, *values.columns})
-        return values.assign(**{name: pd.Series(reasons, dtype=object)})
+        return values.assign(**{name: pd.Series(list(reasons), dtype=object)})
 
     def _reasons(self, batch: pa.RecordBatch) -> list[str | None]:
         """Why each row is unlike training rows."""
@@ -106,7 +108,9 @@ class Decode:
         if "nodes" in names:  # of a graph: its nodes and edges come first, and its size last
             firsts = [batch.column(name).to_pylist() for name in names if name.startswith(("nodes_u", "edges_u"))]
             sizes = torch.stack([read_integers(batch, side) for side in ("nodes", "edges")], dim=1).float()
-            last = [list(read_unusual(text).values()) for text in find_unusual(self.novelty.ranges.get("sizes", []), sizes)]
+            last = [
+                list(read_unusual(text).values()) for text in find_unusual(self.novelty.ranges.get("sizes", []), sizes)
+            ]
             before = [[column[row] for column in firsts] for row in range(batch.num_rows)]
             own = [[*first, *mine, *size] for first, mine, size in zip(before, own, last, strict=True)]
         return [join_reasons(reasons, each) for reasons, each in zip(own, times, strict=True)]

@@ -1,8 +1,8 @@
-"""The DuckDB back end: each table is a Parquet file in a folder, and DuckDB joins and sums them within a memory limit."""
+"""The back end of DuckDB: each table is a Parquet file, and DuckDB joins and sums them within a memory limit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import torch
 
 from censnet.engines.engine import BATCH_ROWS, MAPPED, ROW, Work
 from censnet.engines.files import TableFile
-from censnet.errors import MissingDependencyError, RunError
+from censnet.engines.writing import write_results
+from censnet.errors import MissingDependencyError, RunError, quote
 
 
 class DuckDBEngine:
@@ -33,8 +34,11 @@ class DuckDBEngine:
             ) from None
         self.folder, self._duckdb, self._limit = folder, duckdb, memory_limit
         self._connection = duckdb.connect(config={"threads": max(1, torch.get_num_threads())})
-        with self._explained():
+        try:
             self._set("memory_limit", memory_limit)
+        except duckdb.Error:
+            raise RunError(f"memory_limit is {quote(memory_limit)}, expected a size such as 4GiB") from None
+        with self._explained():
             self._set("temp_directory", str(folder / "spill"))
             self._set("preserve_insertion_order", "false")
 
@@ -75,6 +79,10 @@ class DuckDBEngine:
             cursor = self._connection.cursor()
             yield from cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
             cursor.close()
+
+    def write(self, to: Path, source: TableFile | str, kept: Sequence[str], results: str, names: Sequence[str]) -> int:
+        rows = self.fetch(source) if isinstance(source, str) else source
+        return write_results(to, rows, kept, self.fetch(results), names)
 
     def drop(self, *names: str) -> None:
         for name in names:
@@ -132,5 +140,3 @@ def explain_disk(error: Exception, folder: Path) -> Exception:
 
 def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-

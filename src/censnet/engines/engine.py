@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -36,6 +37,22 @@ class Engine(Protocol):
 
     def fetch(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The rows of a query."""
+        ...
+
+    def write(self, to: Path, source: TableFile | str, kept: Sequence[str], results: str, names: Sequence[str]) -> int:
+        """Write the user's rows with results behind them. -> the number of rows
+
+        Args:
+            to: a .csv, .tsv or .parquet file.
+            source: the user's table, or a query for its rows in order.
+            kept: the columns of it that are repeated.
+            results: a query for a row for each of its rows, in the same order, behind the number of the row.
+            names: of the columns of the results.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
         ...
 
     def drop(self, *names: str) -> None:

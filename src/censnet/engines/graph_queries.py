@@ -56,7 +56,9 @@ class Form:
 
 def graph_ids(table: str) -> str:
     """The id of each graph, and its number: that of the first row with it in this table."""
-    return f"SELECT graph AS id, min({ROW}) AS graph FROM {table}_read WHERE graph IS NOT NULL GROUP BY {table}_read.graph"
+    return (
+        f"SELECT graph AS id, min({ROW}) AS graph FROM {table}_read WHERE graph IS NOT NULL GROUP BY {table}_read.graph"
+    )
 
 
 def ids_of_nodes(form: Form) -> str:
@@ -68,7 +70,9 @@ def ids_of_nodes(form: Form) -> str:
         return f"SELECT id, min({ROW}) AS node FROM nodes_read WHERE id IS NOT NULL GROUP BY id"
     rows = f"SELECT r.{key} AS id, r.{ROW} AS place, g.graph FROM nodes_read r JOIN graph_ids g ON g.id = r.graph"
     graph, keys = ("graph", "id, graph") if form.scoped else ("min_by(graph, place)", "id")
-    return f"SELECT id, {graph} AS graph, min(place) AS node FROM ({rows}) every_row WHERE id IS NOT NULL GROUP BY {keys}"
+    return (
+        f"SELECT id, {graph} AS graph, min(place) AS node FROM ({rows}) every_row WHERE id IS NOT NULL GROUP BY {keys}"
+    )
 
 
 def ids_of_ends(form: Form, num_rows: int) -> str:
@@ -86,7 +90,7 @@ def bad_rows(table: str, form: Form) -> str:
         alone = f" LEFT JOIN reverses v ON v.{ROW} = r.{ROW}" if form.twice else ""
         found = ["r.source", "r.target", "a.node AS s", "b.node AS t", "r.error"]
         found += ["r.graph AS graph_id", "g.graph AS known_graph"] if form.scoped else []
-        reason = f"a.node IS NULL OR b.node IS NULL OR r.error IS NOT NULL"
+        reason = "a.node IS NULL OR b.node IS NULL OR r.error IS NOT NULL"
         reason += " OR a.graph <> b.graph" if form.many and not form.scoped else ""
         reason += f" OR v.{ROW} IS NULL" if form.twice else ""
         return f"SELECT r.{ROW}, {', '.join(found)} FROM edges_read r{form.ends}{alone} WHERE {reason}"
@@ -94,7 +98,8 @@ def bad_rows(table: str, form: Form) -> str:
         return (
             f"SELECT r.{ROW}, r.graph AS graph_id, i.graph, c.graph AS present, r.error FROM graphs_read r "
             "LEFT JOIN graph_ids i ON i.id = r.graph LEFT JOIN (SELECT DISTINCT graph FROM nodes_base) c "
-            f"ON c.graph = r.{ROW} WHERE i.graph IS NULL OR i.graph <> r.{ROW} OR c.graph IS NULL OR r.error IS NOT NULL"
+            f"ON c.graph = r.{ROW} WHERE i.graph IS NULL OR i.graph <> r.{ROW} "
+            "OR c.graph IS NULL OR r.error IS NOT NULL"
         )
     key = "id" if form.nodes_have_ids else ROW
     of_graph, join, scope = "", "", ""
@@ -182,7 +187,9 @@ def node_rows(has_table: bool) -> str:
 
 def unusual(table: str, has_rows: bool) -> str:
     """The rows of a table that have what no training row has."""
-    return f"SELECT {ROW} AS number, unusual FROM {table}_read WHERE unusual IS NOT NULL{'' if has_rows else ' AND 1 = 0'}"
+    return (
+        f"SELECT {ROW} AS number, unusual FROM {table}_read WHERE unusual IS NOT NULL{'' if has_rows else ' AND 1 = 0'}"
+    )
 
 
 def several() -> str:
@@ -204,7 +211,7 @@ def counts() -> str:
     of_start = one.format(end="s", o=1, i=0, loop=loop)
     of_end = one.format(end="t", o=0, i=1, loop="0")
     # of several edges between two nodes, one counts
-    more_up, more_down = ("CASE WHEN {0} > 1 THEN {0} - 1 ELSE 0 END".format(name) for name in ("up", "down"))
+    more_up, more_down = (f"CASE WHEN {name} > 1 THEN {name} - 1 ELSE 0 END" for name in ("up", "down"))
     low = (
         f"SELECT low AS node, 0 AS o, 0 AS i, 0 AS l, {more_up} AS succ, "
         f"CASE WHEN low = high THEN {more_up} ELSE {more_down} END AS pred, "
@@ -224,7 +231,11 @@ def counts() -> str:
 
 def nodes(form: Form, columns: Sequence[str], has_table: bool) -> str:
     """The nodes with their counts and their tensors."""
-    found = ["i.node AS node", *(["i.graph AS graph"] if form.many else []), "CAST(coalesce(c.degree, 1) AS BIGINT) AS degree"]
+    found = [
+        "i.node AS node",
+        *(["i.graph AS graph"] if form.many else []),
+        "CAST(coalesce(c.degree, 1) AS BIGINT) AS degree",
+    ]
     found += [
         f"CAST(coalesce(c.{name}, 0) AS BIGINT) AS {name}"
         for name in ("touching", "leaving", "arriving", "successors", "predecessors")
@@ -247,10 +258,7 @@ def edges(form: Form, columns: Sequence[str], shares: bool) -> str:
         f"CAST(CASE WHEN {alone} AND {loop} THEN 1 WHEN {alone} THEN 0 WHEN {loop} THEN {up} "
         f"WHEN a.node < b.node THEN {down} ELSE {up} END AS BIGINT) AS reciprocal",
     ]
-    joins = (
-        f"{form.ends} "
-        "LEFT JOIN several m ON m.low = least(a.node, b.node) AND m.high = greatest(a.node, b.node)"
-    )
+    joins = f"{form.ends} LEFT JOIN several m ON m.low = least(a.node, b.node) AND m.high = greatest(a.node, b.node)"
     if shares:
         both = f"x.touching + y.touching - CASE WHEN {alone} THEN 1 ELSE {up} + {down} END"
         found.append(f"CAST(CASE WHEN {loop} THEN x.touching ELSE {both} END AS BIGINT) AS sharing")
@@ -259,9 +267,11 @@ def edges(form: Form, columns: Sequence[str], shares: bool) -> str:
 
 
 def least_degrees() -> str:
-    """Of each node, the least D_e + 1 of its edges, how many pairs of nodes have it, and the next; for the released code."""
+    """Of each node, the least D_e + 1 of its edges, how many pairs of nodes have it, and the next one."""
     pairs = "SELECT DISTINCT least(s, t) AS low, greatest(s, t) AS high, sharing + 1 AS d FROM edges_base"
-    at_nodes = f"SELECT low AS node, d FROM ({pairs}) p UNION ALL SELECT high AS node, d FROM ({pairs}) q WHERE low <> high"
+    at_nodes = (
+        f"SELECT low AS node, d FROM ({pairs}) p UNION ALL SELECT high AS node, d FROM ({pairs}) q WHERE low <> high"
+    )
     ranked = f"SELECT node, d, min(d) OVER (PARTITION BY node) AS first FROM ({at_nodes}) every_pair"
     return (
         "SELECT node, first, sum(CASE WHEN d = first THEN 1 ELSE 0 END) AS holders, "

@@ -1,4 +1,4 @@
-"""The tables of a graph from those of the user: nodes and edges by number, degrees, and the rows that cannot be used."""
+"""The tables of a graph from those of the user: nodes and edges by number, degrees, and rows that cannot be used."""
 
 from __future__ import annotations
 
@@ -151,7 +151,9 @@ class GraphReader:
             self._keys(("edge", "s", "t", *self._counts), groups["edges"])
             | (dict.fromkeys(LEAST.columns, pa.float64()) if self.least else {}),
         )
-        tables = {Level.NODE: graph.nodes, Level.EDGE: graph.edges} | ({Level.GRAPH: "graphs_base"} if form.many else {})
+        tables = {Level.NODE: graph.nodes, Level.EDGE: graph.edges} | (
+            {Level.GRAPH: "graphs_base"} if form.many else {}
+        )
         levels = {level: self._count(level, table, graph) for level, table in tables.items()}
         engine.drop("nodes_read", "edges_read", "several", "counts", "ends")
         return ReadGraph(self.files, self.ids, graph, levels, _tensors(graph_groups))
@@ -159,9 +161,13 @@ class GraphReader:
     def _check(self, holders: Sequence[str]) -> None:
         """Raise where a table lacks a column that others imply, or that training had."""
         if "edges" not in self.files:
-            raise DataError("there is no table of edges, expected one: an engine computes on edges", self._file("nodes").name)
+            raise DataError(
+                "there is no table of edges, expected one: an engine computes on edges", self._file("nodes").name
+            )
         if "nodes" in self.files and holders and "nodes" not in holders:
-            raise DataError(f"has no column graph, expected one as in {self._file('edges').name}", self._file("nodes").name)
+            raise DataError(
+                f"has no column graph, expected one as in {self._file('edges').name}", self._file("nodes").name
+            )
         if holders and "graphs" in self.files and "graph" not in self.ids["graphs"]:
             raise DataError("has no column graph, expected the id of each graph", self._file("graphs").name)
         if "nodes" in self.files:

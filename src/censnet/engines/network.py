@@ -13,6 +13,7 @@ from censnet.data.tables.typed_table import encode_degree
 from censnet.engines.engine import Engine
 from censnet.engines.graph_tables import PART
 from censnet.engines.steps import run_step
+from censnet.engines.triangles import known_triangles
 from censnet.engines.works import GraphTables, Rows, Step, Tensors
 from censnet.nn.chunked import dense
 from censnet.nn.encoder import CensNet
@@ -20,6 +21,7 @@ from censnet.nn.heads import Head
 from censnet.nn.layers import LAYERS
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
+from censnet.ops.triangles import triangles_key
 from censnet.runs.uncertainty import Uncertainty
 from censnet.tasks.inputs import ModelInputs
 
@@ -49,6 +51,8 @@ class Prepare:
         else:
             nodes = rows.nodes["x"]
         edges = torch.ones(incidence.num_edges, 1) if self.schema.edges.structure == "constant" else rows.edges["x"]
+        if self.inputs.triangles:
+            incidence.cache(triangles_key(self.inputs.directed), lambda: known_triangles(rows.edges))
         graph = self.inputs.add(make_graph(nodes, edges, rows))
         assert isinstance(graph, Graph)
         if self.hidden is not None and self.inputs.levels:
@@ -164,11 +168,16 @@ def run_model(engine: Engine, tables: GraphTables, steps: Sequence[Step], name: 
 
 
 def run_outputs(engine: Engine, tables: GraphTables, steps: Sequence[Step], outputs: Outputs, name: str) -> str:
-    """The table of the outputs for nodes or edges: their keys, and the groups `out` and `far`; arguments as `run_model`."""
+    """The table of the outputs for nodes or edges: their keys, and the groups `out` and `far`.
+
+    Args:
+        engine, tables, steps, name: as in `run_model`.
+        outputs: what the head gives.
+    """
     last = steps[-1]
     # an embedding that the head alone reads is not stored
     fused = isinstance(last, Layer) and last.updates == outputs.level
-    every = [*steps[:-1], Chain([last, outputs])] if fused else [*steps, outputs]
+    every: list[Step] = [*steps[:-1], Chain([last, outputs])] if fused else [*steps, outputs]
     found = run_model(engine, tables, every, name)
     mine, other = (found.nodes, found.edges) if outputs.level == "node" else (found.edges, found.nodes)
     engine.drop(*({other} - {tables.nodes, tables.edges}))

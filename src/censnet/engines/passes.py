@@ -1,4 +1,4 @@
-"""What a step asks for, found out on three edges: its sums, which of them depend on which, and whether it reads nodes."""
+"""What a step asks for, found out on three edges: its sums, which of them depend on which, whether it reads nodes."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def pool_graphs(
     uncertainty: Uncertainty | None,
     name: str,
 ) -> str:
-    """The table of the outputs of graphs: `graph`, the number of its `nodes` and `edges`, and the groups `out` and `far`.
+    """The table of the outputs of graphs: `graph`, the number of its `nodes` and `edges`, and those groups.
 
     Args:
         engine: that computes it.

@@ -8,11 +8,9 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from censnet.data.datasets import download as sources
 from censnet.data.load import find_roles
@@ -25,9 +23,10 @@ from censnet.engines.files import open_tables
 from censnet.engines.graph_tables import PART, GraphReader, ReadGraph, UserTable
 from censnet.engines.network import Outputs, Prepare, model_steps, run_model, run_outputs
 from censnet.engines.pooling import pool_graphs
+from censnet.engines.spark_engine import SparkEngine
 from censnet.engines.support import check_support
+from censnet.engines.triangles import add_products, add_triangles
 from censnet.engines.unusual import first_unusual
-from censnet.engines.writing import write_results
 from censnet.errors import ArgumentError, DataError, quote
 from censnet.levels import Level
 from censnet.nn.encoder import CensNet
@@ -71,6 +70,7 @@ def predict_files(
     coverage: float | None = None,
     strict: bool = False,
     memory_limit: str = MEMORY_LIMIT,
+    master: str | None = None,
     spill: str | os.PathLike[str] | None = None,
 ) -> Written:
     """Predict each row of the user's table, as `Run.predict` does, on graphs that need not fit into memory.
@@ -80,10 +80,11 @@ def predict_files(
         data: a CSV or Parquet file of edges, or a folder of tables.
         to: a .csv, .tsv or .parquet file.
         level: the level to predict, where the run has several: node or edge.
-        engine: that computes it: duckdb.
+        engine: that computes it: duckdb, on one machine, or spark, on a cluster.
         keep, known_labels, coverage, strict: as in `Run.predict`.
-        memory_limit: of the engine.
-        spill: a folder with room for the tables of the computation; that of `to` if None.
+        memory_limit: of the engine duckdb.
+        master: of Spark, such as local[2] or spark://host:7077; that of the session which is there already if None.
+        spill: a folder with room for the tables of the computation, which all machines see; that of `to` if None.
     """
     source, target = Path(data), Path(to)
     if engine not in ENGINES:
@@ -99,7 +100,8 @@ def predict_files(
     if coverage is not None:
         check_coverage(coverage, run.uncertainty, level, run.targets[level])
     with _folder(target, spill) as folder:
-        computed = DuckDBEngine(folder / "tables", memory_limit)
+        tables = folder / "tables"
+        computed: Engine = DuckDBEngine(tables, memory_limit) if engine == "duckdb" else SparkEngine(tables, master)
         try:
             plan = _Plan(run, Level(level), computed, known_labels, coverage)
             return plan.write(source, target, folder, keep, strict)
@@ -138,6 +140,8 @@ class _Plan:
         run, level = self.run, self.level
         files = open_tables(source, find_roles(None, run.schema), folder)
         read = self._reader(files)()
+        if run.inputs.triangles:
+            read = replace(read, graph=add_triangles(self.engine, read.graph, run.inputs.directed))
         self._report(read, strict)
         if level not in read.levels:
             raise DataError("the data are one graph, expected many: this run predicts whole graphs")
@@ -157,12 +161,16 @@ class _Plan:
             sure.novelty.get(level),
             {*columns, "error", "split"},
         )
-        parts = [self._member(read, member, hidden, sure if decode.measures and member == 0 else None) for member in range(len(run.models))]
+        parts = [
+            self._member(read, member, hidden, sure if decode.measures and member == 0 else None)
+            for member in range(len(run.models))
+        ]
         self._decode(read, decode, parts)
         kept = _kept_columns(run.schema.table(level.table), columns, read.ids.get(level.table, {}), keep)
         names = [*decode.names, *(["error"] if table.num_bad else [])]
-        results = self._results(table, len(decode.names))
-        rows = write_results(to, self._made_rows() if file is None else file, kept, results, names)
+        rows = self.engine.write(
+            to, self._made_rows if file is None else file, kept, self._results(table, len(decode.names)), names
+        )
         return Written(to, rows, table.num_bad)
 
     def _reader(self, files: Any) -> GraphReader:
@@ -170,8 +178,14 @@ class _Plan:
         encoder = run.models[0].encoder
         assert isinstance(encoder, CensNet)
         novelty = run.uncertainty.novelty.get(self.level)
-        known = {each: run.targets[each] for each in run.inputs.levels} if self.known_labels and run.config.shows_labels else {}
-        letters = encoder.layer_order + "".join(getattr(head, "layer_order", "") for head in run.models[0].heads.values())
+        known = (
+            {each: run.targets[each] for each in run.inputs.levels}
+            if self.known_labels and run.config.shows_labels
+            else {}
+        )
+        letters = encoder.layer_order + "".join(
+            getattr(head, "layer_order", "") for head in run.models[0].heads.values()
+        )
         undirected = run.config.settings.model.directed is not True
         return GraphReader(
             self.engine,
@@ -229,13 +243,19 @@ class _Plan:
         head, found = model.heads[self.level], []
         outputs = Outputs(self.level, head, run.config.settings.model.directed is True, watch)  # type: ignore[arg-type]
         for fold in hidden:
-            steps, name = model_steps(model, Prepare(model.encoder, run.inputs, run.schema, fold)), f"m{member}_{fold or 0}"
+            steps, name = (
+                model_steps(model, Prepare(model.encoder, run.inputs, run.schema, fold)),
+                f"m{member}_{fold or 0}",
+            )
+            graph = read.graph
+            if run.inputs.triangles and fold is not None and run.inputs.balanced:
+                graph = add_products(self.engine, graph, run.inputs, fold, f"{name}_products")
             if isinstance(head, GraphHead):
-                embedded = run_model(self.engine, read.graph, steps, name)
+                embedded = run_model(self.engine, graph, steps, name)
                 table = pool_graphs(self.engine, embedded, read.graph_groups, head, watch, f"{name}_out")
-                self.engine.drop(*({embedded.nodes, embedded.edges} - {read.graph.nodes, read.graph.edges}))
+                self.engine.drop(*({embedded.nodes, embedded.edges} - {graph.nodes, graph.edges}))
             else:
-                table = run_outputs(self.engine, read.graph, steps, outputs, name)
+                table = run_outputs(self.engine, graph, steps, outputs, name)
             mine = f" WHERE {PART.name} = {fold}" if len(hidden) > 1 else ""
             found.append(f"SELECT * FROM {table}{mine}")
         return " UNION ALL ".join(found)
@@ -245,9 +265,7 @@ class _Plan:
         key = str(self.level)
         columns, joins = [f"m0.{key} AS {NUMBER}"], ""
         for member, query in enumerate(members):
-            columns += [
-                f"m{member}.out_{place} AS {name}" for place, name in enumerate(decode.outputs(member).columns)
-            ]
+            columns += [f"m{member}.out_{place} AS {name}" for place, name in enumerate(decode.outputs(member).columns)]
             joins += f"({query}) m0" if member == 0 else f" JOIN ({query}) m{member} ON m{member}.{key} = m0.{key}"
         if decode.measures:
             columns.append("m0.far_0 AS far_0")
@@ -267,23 +285,19 @@ class _Plan:
                         joins += f" LEFT JOIN {first} ON {first}.graph = m0.graph"
         self.engine.map("predictions", f"SELECT {', '.join(columns)} FROM {joins}", decode, decode.schema)
 
-    def _results(self, table: UserTable, width: int) -> Iterator[pa.RecordBatch]:
-        """A row for each row of the user's table, in order: predictions, and an error if any row has one."""
-        values = [f"p.v{place}" for place in range(width)]
-        if table.num_bad:
-            values.append("e.error")
+    def _results(self, table: UserTable, width: int) -> str:
+        """The query for a row for each row of the user's table: predictions, and an error if any row has one."""
+        values = [f"r.{ROW}", *(f"p.v{place}" for place in range(width)), *(["e.error"] if table.num_bad else [])]
         errors = f" LEFT JOIN {table.errors} e ON e.{ROW} = r.{ROW}" if table.num_bad else ""
-        query = (
-            f"SELECT {', '.join(values)} FROM {table.rows} r LEFT JOIN predictions p ON p.{NUMBER} = r.number{errors} "
-            f"ORDER BY r.{ROW}"
-        )
-        return self.engine.fetch(query)
+        joined = f"{table.rows} r LEFT JOIN predictions p ON p.{NUMBER} = r.number{errors}"
+        return f"SELECT {', '.join(values)} FROM {joined} ORDER BY r.{ROW}"
 
-    def _made_rows(self) -> Iterator[pa.RecordBatch]:
-        """The nodes that edges name, or the graphs that nodes or edges name, as rows of a table."""
+    @property
+    def _made_rows(self) -> str:
+        """The query for the nodes that edges name, or the graphs that nodes or edges name, as rows of a table."""
         if self.level is Level.GRAPH:
-            return self.engine.fetch("SELECT id AS graph FROM graph_ids ORDER BY graph_ids.graph")
-        return self.engine.fetch("SELECT id FROM ids ORDER BY node")
+            return "SELECT id AS graph FROM graph_ids ORDER BY graph_ids.graph"
+        return "SELECT id FROM ids ORDER BY node"
 
 
 def _kept_columns(fitted: TableSchema, columns: Sequence[str], keys: Any, keep: Keep) -> list[str]:

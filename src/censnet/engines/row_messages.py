@@ -36,7 +36,9 @@ class ExplainRows:
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = batch.to_pylist()
-        errors = [{"nodes": self.of_node, "edges": self.of_edge, "graphs": self.of_graph}[self.table](row) for row in rows]
+        errors = [
+            {"nodes": self.of_node, "edges": self.of_edge, "graphs": self.of_graph}[self.table](row) for row in rows
+        ]
         numbers = pa.array([row[ROW] for row in rows], pa.int64())
         return pa.RecordBatch.from_arrays([numbers, pa.array(errors, pa.string())], schema=ERRORS)
 

@@ -1,8 +1,8 @@
 """A step of a plan: a function of a graph, such as a layer, computed on a table of its nodes and one of its edges.
 
 The function is computed on batches of edges as often as it asks for sums that depend on other sums. Each time what the
-edges add is summed by SQL: T z is a GROUP BY on the node, T^t x a JOIN of nodes to edges. Once all sums are known, it is
-computed once more, on nodes or on edges, for its result.
+edges add is summed by SQL: T z is a GROUP BY on the node, T^t x a JOIN of nodes to edges. Once all sums are known, the
+function is computed once more, on nodes or on edges, for its result.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def edge_query(tables: GraphTables, work: EdgeWork, pairs: PairSums, where: str 
             place += one.width
             both = [(f"p{number}", name) for name in mine] + [(f"r{number}", name) for name in mine]
             columns += [
-                f"coalesce({side}.{name}, 0) AS {own}" for (side, name), own in zip(both, one.group.columns, strict=True)
+                f"coalesce({side}.{name}, 0) AS {own}"
+                for (side, name), own in zip(both, one.group.columns, strict=True)
             ]
         joins += f" LEFT JOIN {table} p{number} ON p{number}.s = e.s AND p{number}.t = e.t"
         joins += f" LEFT JOIN {table} r{number} ON r{number}.s = e.t AND r{number}.t = e.s"

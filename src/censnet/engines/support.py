@@ -29,7 +29,7 @@ def _lacking(run: Predictor, level: str) -> Iterator[str]:
         yield "links"
     if run.config.odd_width or any(target.kind == "oriented" for target in run.config.targets):
         yield "oriented columns"
-    if inputs.causal or not type(model.encoder) is CensNet:
+    if inputs.causal or type(model.encoder) is not CensNet:
         yield f"the encoder {type(model.encoder).__name__}"
     if model.ego_hops:
         yield "graphs in which each node is marked (model.ego_marks)"
@@ -37,7 +37,6 @@ def _lacking(run: Predictor, level: str) -> Iterator[str]:
         ("diffusion positions (model.position_steps)", inputs.position_steps),
         ("windows in time (model.windows)", inputs.widths),
         ("the order of parallel edges (model.ports)", inputs.ports),
-        ("triangles (model.triangles)", inputs.triangles),
         ("factors of known labels (model.label_factors)", inputs.label_factors),
     ):
         if wanted:
@@ -46,7 +45,7 @@ def _lacking(run: Predictor, level: str) -> Iterator[str]:
         for layer in getattr(one.encoder, "layers", ()):
             if isinstance(getattr(layer, "kernel", None), Lanczos):
                 yield "the kernel lanczos, whose steps depend on all rows"
-        head = one.heads[level] if level in one.heads else None
+        head = dict(one.heads.items()).get(level)
         if not isinstance(head, RowHead | LayerHead | GraphHead):
             yield f"the head {type(head).__name__}"
         if isinstance(head, GraphHead) and any(isinstance(r, Readout) and r.pool == "attention" for r in head.readouts):

@@ -18,6 +18,7 @@ from censnet.runs.novelty import FeatureRange
 
 ROUNDING = 1e-6  # of a distance: the threshold is that of a row, which sums in another order must not put beyond it
 
+
 @dataclass(frozen=True)
 class Explode:
     """The text of each row in as many columns as there are ranges, as a function of Arrow batches.
@@ -36,7 +37,9 @@ class Explode:
     @property
     def schema(self) -> pa.Schema:
         """Of the table."""
-        return pa.schema([("number", pa.int64()), ("graph", pa.int64()), *((name, pa.string()) for name in self.columns)])
+        return pa.schema(
+            [("number", pa.int64()), ("graph", pa.int64()), *((name, pa.string()) for name in self.columns)]
+        )
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         texts = [read_unusual(text) for text in batch.column("unusual").to_pylist()]
@@ -103,5 +106,3 @@ def read_unusual(text: str | None) -> Mapping[int, str]:
     """Range -> what to say, in order."""
     found = {} if text is None else json.loads(text)
     return {number: found[str(number)] for number in sorted(map(int, found))}
-
-

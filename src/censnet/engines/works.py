@@ -13,7 +13,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from censnet.engines.batches import EDGE_COUNTS, NODE_COUNTS, BatchIncidence, Kind, Recorded, Sums, edge_batch, node_batch
+from censnet.engines.batches import (
+    EDGE_COUNTS,
+    NODE_COUNTS,
+    BatchIncidence,
+    Kind,
+    Recorded,
+    Sums,
+    edge_batch,
+    node_batch,
+)
 from censnet.engines.columns import Group, read_integers, schema_of, write_batch
 
 Tensors = Mapping[str, Tensor]
@@ -70,7 +79,7 @@ class Asked:
 
     @property
     def group(self) -> Group:
-        """The columns that hold the sum, of each node; or of each edge that over parallel and that over reciprocal ones."""
+        """The columns that hold the sum of each node; or of each edge, those over parallel and over reciprocal ones."""
         return Group(f"q{self.number}", self.width * (2 if self.kind == "pair" else 1), self.dtype)
 
 
@@ -102,10 +111,10 @@ class EdgeWork:
             count = 2 * batch.num_rows
             nodes = {name: torch.zeros(count, one.width, dtype=one.dtype) for name, one in self._node_groups}
             return Rows(nodes, edges, edge_batch(loop, counts, {}, {}, Sums(known, wanted)))
-        ends = [{name: read_integers(batch, f"{end}_{name}") for name in NODE_COUNTS} for end in "ab"]
+        start, end = ({name: read_integers(batch, f"{at}_{name}") for name in NODE_COUNTS} for at in "ab")
         nodes = {name: _read_both(group, batch) for name, group in self._node_groups}
         known |= {one.number: _read_both(one.group, batch) for one in self.sums if one.kind != "pair"}
-        return Rows(nodes, edges, edge_batch(loop, counts, *ends, Sums(known, wanted)))
+        return Rows(nodes, edges, edge_batch(loop, counts, start, end, Sums(known, wanted)))
 
     @property
     def _node_groups(self) -> list[tuple[str, Group]]:
@@ -225,7 +234,9 @@ class UpdateNodes:
         edges = {name: torch.zeros(0, one.width, dtype=one.dtype) for name, one in self.tables.edge_groups.items()}
         counts = {name: read_integers(batch, name) for name in NODE_COUNTS}
         known = {
-            one.number: torch.zeros(0, one.group.width, dtype=one.dtype) if one.kind == "pair" else one.group.read(batch)
+            one.number: torch.zeros(0, one.group.width, dtype=one.dtype)
+            if one.kind == "pair"
+            else one.group.read(batch)
             for one in self.sums
         }
         with torch.no_grad():
@@ -234,7 +245,13 @@ class UpdateNodes:
 
 
 def _write_side(
-    batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, object], out: Mapping[str, Group], found: Tensors | None
+    batch: pa.RecordBatch,
+    schema: pa.Schema,
+    keys: Mapping[str, object],
+    out: Mapping[str, Group],
+    found: Tensors | None,
 ) -> pa.RecordBatch:
     assert found is not None
-    return write_batch(schema, [batch.column(name) for name in keys], [(group, found[name]) for name, group in out.items()])
+    return write_batch(
+        schema, [batch.column(name) for name in keys], [(group, found[name]) for name, group in out.items()]
+    )

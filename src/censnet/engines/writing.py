@@ -35,7 +35,11 @@ class Stream:
 
 
 def write_results(
-    to: Path, source: TableFile | Iterator[pa.RecordBatch], kept: Sequence[str], results: Iterator[pa.RecordBatch], names: Sequence[str]
+    to: Path,
+    source: TableFile | Iterator[pa.RecordBatch],
+    kept: Sequence[str],
+    results: Iterator[pa.RecordBatch],
+    names: Sequence[str],
 ) -> int:
     """Write the user's columns and the results behind them. -> the number of rows
 
@@ -43,21 +47,26 @@ def write_results(
         to: a .csv, .tsv or .parquet file.
         source: the user's table, or its rows.
         kept: the columns of it that are repeated.
-        results: a row for each of its rows, in the same order.
+        results: a row for each of its rows, in the same order, behind the number of the row.
         names: of the columns of the results.
     """
     stream, count = Stream(results), 0
     batches = map(source.cast, source.batches(BATCH_ROWS)) if isinstance(source, TableFile) else source
-    renamed = rename_taken(kept, names)
+    renamed = rename_kept(kept, names)
     with _open(to) as write:
         for batch in batches:
             known = pa.Table.from_batches([batch]).select(list(kept)).rename_columns([renamed[name] for name in kept])
             found = stream.take(batch.num_rows)
-            for name, column in zip(names, found.columns, strict=True):
+            for name, column in zip(names, found.columns[1:], strict=True):
                 known = known.append_column(name, column)
             write(known)
             count += len(known)
     return count
+
+
+def rename_kept(kept: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """The name that each of the user's columns gets beside results."""
+    return rename_taken(kept, names)
 
 
 class _Writer:

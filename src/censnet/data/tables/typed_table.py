@@ -279,9 +279,7 @@ class TypedTable:
         return cls(schema, [typed for typed in columns if typed.column.width], len(frame), file)
 
     @classmethod
-    def read(
-        cls, schema: TableSchema, frame: pd.DataFrame, file: str = "the table", first_row: int = 0
-    ) -> TypedTable:
+    def read(cls, schema: TableSchema, frame: pd.DataFrame, file: str = "the table", first_row: int = 0) -> TypedTable:
         """Read a later table as a fitted schema has it.
 
         The order of the columns does not matter, and columns that are not in the schema are not looked at.
@@ -302,9 +300,7 @@ class TypedTable:
         messages: dict[int, list[RowError]] = {}
         for typed in self.columns:
             for row, message in typed.errors.items():
-                messages.setdefault(row, []).append(
-                    locate(message, self.file, self.first_row + row, typed.column.name)
-                )
+                messages.setdefault(row, []).append(locate(message, self.file, self.first_row + row, typed.column.name))
         return {row: _join_messages(messages[row]) for row in sorted(messages)}
 
     def select(self, names: Collection[str]) -> TypedTable:
