@@ -72,7 +72,9 @@ def check_equal(run: Run, data: Path, to: Path, **options: object) -> pd.DataFra
     engine = {name: options.pop(name) for name in ("engine", "master") if name in options}
     predict_files(run, data, to, **engine, **options)  # type: ignore[arg-type]
     expected = run.predict(str(data), **options)  # type: ignore[arg-type]
-    found = read_table(to)
+    found = (
+        pd.concat(map(read_table, sorted(to.glob("*.parquet"))), ignore_index=True) if to.is_dir() else read_table(to)
+    )
     assert list(found.columns) == list(expected.columns)
     assert len(found) == len(expected)
     for name in expected.columns:

@@ -19,7 +19,7 @@ from censnet.data.tables.files import check_file, check_names, check_table_file,
 from censnet.errors import DataError, quote
 
 _BLOCK = 16 << 20
-_CONVERSION = re.compile(r"In CSV column #(\d+): CSV conversion error to (\w+)")
+_CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to (\w+)")
 _WIDER = {"null": pa.int64(), "int64": pa.float64()}  # a type -> the next that may hold a value it does not
 
 
@@ -42,7 +42,7 @@ class TableFile:
     def cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with the types that the columns have."""
         columns = [
-            pc.cast(_without_missing(column), self.casts[name]) if name in self.casts else column
+            _cast(column, self.casts[name]) if name in self.casts else column
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
@@ -62,6 +62,10 @@ class TableFile:
         """The first rows."""
         first = next(self.batches(rows), None)
         return self.schema.empty_table() if first is None else pa.Table.from_batches([self.cast(first)])
+
+
+def _cast(text: pa.Array, kind: pa.DataType) -> pa.Array:
+    return pa.nulls(len(text)) if pa.types.is_null(kind) else pc.cast(_without_missing(text), kind)
 
 
 def _without_missing(text: pa.Array) -> pa.Array:
@@ -133,6 +137,7 @@ def _write(stream: pa.csv.CSVStreamingReader, form: CsvForm, name: str, to: Path
     """Write the rows, and find the columns of text that are numbers in all of them."""
     whole = {column.strip(): True for column in form.integers}  # canonical integers
     plain = {column.strip(): column not in form.ids for column in form.integers}  # numbers, and none an odd integer
+    some = set[str]()  # columns that hold a value
     schema = tidy_csv(stream.schema.empty_table(), name).schema
     check_names(schema.names, name)
     with pa.parquet.ParquetWriter(to, schema, compression="none") as writer:
@@ -140,11 +145,13 @@ def _write(stream: pa.csv.CSVStreamingReader, form: CsvForm, name: str, to: Path
             table = tidy_csv(pa.Table.from_batches([batch]), name)
             writer.write_table(table)
             for column in whole:
-                whole[column] = whole[column] and as_integers(table[column]) is not None
+                found = as_integers(table[column]) if whole[column] else None
+                whole[column] = found is not None
+                some |= {column} if found is not None and found.null_count < len(found) else set()
                 if not whole[column] and plain[column]:
                     values = pa.chunked_array([_without_missing(chunk) for chunk in table[column].chunks], pa.string())
                     plain[column] = casts_to(values, pa.float64()) is not None
-    casts = {column: pa.int64() for column, fits in whole.items() if fits}
+    casts = {column: pa.int64() if column in some else pa.null() for column, fits in whole.items() if fits}
     casts |= {column: pa.float64() for column, fits in plain.items() if fits and column not in casts}
     types = [pa.field(one.name, casts.get(one.name, one.type)) for one in schema]
     return TableFile(to, name, pa.schema(types), casts)

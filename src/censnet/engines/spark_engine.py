@@ -6,6 +6,7 @@ its step alone.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -110,9 +111,11 @@ class SparkEngine:
             return write_results(to, rows, kept, self.fetch(results), names)
         renamed = rename_kept(kept, names)
         self.query("results", results)
-        casts = {name: "BIGINT" if pa.types.is_integer(kind) else "DOUBLE" for name, kind in source.casts.items()}
+        kinds = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.null(): "STRING"}
+        casts = {name: kinds[kind] for name, kind in source.casts.items()}
         columns = [
-            f"{f'try_cast(s.{_quote(name)} AS {casts[name]})' if name in casts else f's.{_quote(name)}'} AS {_quote(renamed[name])}"
+            f"{f'try_cast(s.{_quote(name)} AS {casts[name]})' if name in casts else f's.{_quote(name)}'} "
+            f"AS {_quote(renamed[name])}"
             for name in kept
         ]
         found = [name for name in self._session.table("results").columns if name != ROW]
@@ -173,7 +176,7 @@ def _runs(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The parts of a batch whose rows follow each other in the file."""
     numbers = batch.column(0).to_numpy()
     bounds = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in itertools.pairwise(bounds):
         yield batch.slice(start, stop - start)
 
 
