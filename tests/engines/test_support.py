@@ -58,5 +58,5 @@ def test_what_an_engine_lacks_is_said_before_any_work(name: str, tmp_path) -> No
     with pytest.raises(RunError) as caught:
         predict_files(run, data, tmp_path / "out.parquet", run.levels[0])
     assert str(caught.value).startswith(f"engine duckdb does not compute {what}")
-    assert str(caught.value).endswith(": leave out --engine, which computes it in memory")
+    assert str(caught.value).endswith(": leave out the engine, and it is computed in memory")
     assert list(tmp_path.iterdir()) == [data]

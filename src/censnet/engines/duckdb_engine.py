@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet
 import torch
 
-from censnet.engines.engine import BATCH_ROWS, MAPPED, ROW, Work
+from censnet.engines.columns import Group
+from censnet.engines.disk import explain_disk
+from censnet.engines.engine import BATCH_ROWS, MAPPED, ROW, Work, fetch_one, sum_query
 from censnet.engines.files import TableFile
+from censnet.engines.sums import KeySums
 from censnet.engines.writing import write_results
 from censnet.errors import MissingDependencyError, RunError, quote
+from censnet.option_names import name_option
+
+ARRAY_SHARE = 4  # one part in so many of the memory is for sums by node, the rest for DuckDB
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*")
+LEAST_MEMORY = 2**28
 
 
 class DuckDBEngine:
@@ -22,8 +32,10 @@ class DuckDBEngine:
 
     Args:
         folder: of the tables, and of what does not fit into memory.
-        memory_limit: of DuckDB, such as 4GiB; that of the process is larger by what torch and one batch take.
+        memory_limit: such as 4GiB; the process takes more by what torch and one batch do.
     """
+
+    dense = True
 
     def __init__(self, folder: Path, memory_limit: str) -> None:
         try:
@@ -34,11 +46,9 @@ class DuckDBEngine:
             ) from None
         self.folder, self._duckdb, self._limit = folder, duckdb, memory_limit
         self._connection = duckdb.connect(config={"threads": max(1, torch.get_num_threads())})
-        try:
-            self._set("memory_limit", memory_limit)
-        except duckdb.Error:
-            raise RunError(f"memory_limit is {quote(memory_limit)}, expected a size such as 4GiB") from None
+        self._memory = read_size(memory_limit)
         with self._explained():
+            self._set("memory_limit", f"{self._memory * (ARRAY_SHARE - 1) // ARRAY_SHARE // 2**20}MiB")
             self._set("temp_directory", str(folder / "spill"))
             self._set("preserve_insertion_order", "false")
 
@@ -64,12 +74,17 @@ class DuckDBEngine:
     def map(self, name: str, sql: str, work: Work, schema: pa.Schema) -> None:
         self._write(name, map(work, self.fetch(sql)), schema)
 
-    def reduce(self, name: str, sql: str, work: Work, schema: pa.Schema, over: str) -> None:
-        mapped = pa.RecordBatchReader.from_batches(schema, map(work, self.fetch(sql)))
+    def sum(self, name: str, sql: str, work: Work, schema: pa.Schema, group: Group) -> None:
+        mapped = map(work, self.fetch(sql))
+        if len(schema.names) == 1 + group.width:
+            (last,) = fetch_one(self, "SELECT max(node) AS n FROM nodes_base")
+            sums = KeySums(schema, group, 2 * last + 2, self._memory // ARRAY_SHARE, self.folder)
+            self._write(name, sums(mapped), schema)
+            return
         with self._explained():
             cursor = self._connection.cursor()
-            cursor.register(MAPPED, mapped)
-            self._copy(cursor, name, over)
+            cursor.register(MAPPED, pa.RecordBatchReader.from_batches(schema, mapped))
+            self._copy(cursor, name, sum_query(schema, group))
             cursor.unregister(MAPPED)
             cursor.close()
         self._view(name)
@@ -124,18 +139,25 @@ class DuckDBEngine:
             yield
         except self._duckdb.OutOfMemoryException:
             raise RunError(
-                f"engine duckdb needs more memory than {self._limit}: give it more with --memory-limit"
+                f"engine duckdb needs more memory than {self._limit}: give it more by {name_option('--memory-limit')}"
             ) from None
         except (self._duckdb.Error, OSError) as error:
             raise explain_disk(error, self.folder) from None
 
 
-def explain_disk(error: Exception, folder: Path) -> Exception:
-    """An error as ours, where it is of the disk; else the error itself."""
-    text = str(error)
-    if getattr(error, "errno", None) == 28 or "No space left" in text or "max_temp_directory_size" in text:
-        return RunError(f"there is no space left in {folder.parent}: free some, or name another folder with --spill")
-    return error
+def read_size(text: str) -> int:
+    """A size in bytes.
+
+    >>> read_size("4GiB"), read_size("512 MB")
+    (4294967296, 512000000)
+    """
+    found = _SIZE.fullmatch(text.upper())
+    size = 0 if found is None else int(float(found[1]) * _UNITS.get(found[2], 0))
+    if size < LEAST_MEMORY:
+        raise RunError(
+            f"{name_option('--memory-limit')} is {quote(text)}, expected a size such as 4GiB, at least 256MiB"
+        )
+    return size
 
 
 def _quote(text: str) -> str:

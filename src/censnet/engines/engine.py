@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from censnet.engines.columns import Group
 from censnet.engines.files import TableFile
 
 Work = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -17,7 +18,13 @@ ROW = "censnet_row"  # the column with the number of a row in its file, from 0
 
 
 class Engine(Protocol):
-    """Where tables are. Each step of a plan is one call, and its result a table that is on a disk when it returns."""
+    """Where tables are. Each step of a plan is one call, and its result a table that is on a disk when it returns.
+
+    Attributes:
+        dense: whether the engine is faster where the numbers of nodes have no gaps.
+    """
+
+    dense: bool
 
     def read(self, name: str, file: TableFile, work: Work, schema: pa.Schema) -> None:
         """A table of what a function gives for the rows of a file, behind the number of each, `ROW`."""
@@ -31,8 +38,8 @@ class Engine(Protocol):
         """A table of what a function gives for the rows of a query, batch by batch."""
         ...
 
-    def reduce(self, name: str, sql: str, work: Work, schema: pa.Schema, over: str) -> None:
-        """A table of the rows of a query `over` what a function gives, `MAPPED`, which is not kept."""
+    def sum(self, name: str, sql: str, work: Work, schema: pa.Schema, group: Group) -> None:
+        """A table of the sums of a group of columns of what a function gives, by the other columns, which are keys."""
         ...
 
     def fetch(self, sql: str) -> Iterator[pa.RecordBatch]:
@@ -64,3 +71,10 @@ def fetch_one(engine: Engine, sql: str) -> list[int]:
     """The one row of a query for whole numbers; 0 where there is none."""
     rows = [row for batch in engine.fetch(sql) for row in batch.to_pylist()]
     return [value or 0 for value in rows[0].values()]
+
+
+def sum_query(schema: pa.Schema, group: Group) -> str:
+    """The query for the sums of a group of columns of `MAPPED`, by the other columns."""
+    keys = ", ".join(name for name in schema.names if name not in group.columns)
+    sums = [f"CAST(sum({name}) AS {group.sql_type}) AS {name}" for name in group.columns]
+    return f"SELECT {', '.join([keys, *sums])} FROM {MAPPED} GROUP BY {keys}"

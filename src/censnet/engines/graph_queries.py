@@ -75,13 +75,15 @@ def ids_of_nodes(form: Form) -> str:
     )
 
 
-def ids_of_ends(form: Form, num_rows: int) -> str:
-    """The same of nodes that edges alone name: sources in their order, and behind them targets."""
+def ids_of_ends(form: Form, num_rows: int, dense: bool) -> str:
+    """The same of nodes that edges alone name: sources in their order, and behind them targets; dense without gaps."""
     graph, join = (", g.graph", " JOIN graph_ids g ON g.id = r.graph") if form.many else ("", "")
     sources = f"SELECT r.source AS id, r.{ROW} AS place{graph} FROM edges_read r{join}"
     targets = f"SELECT r.target AS id, r.{ROW} + {num_rows} AS place{graph} FROM edges_read r{join}"
     both = f"({sources} UNION ALL {targets}) every_end"
-    return f"SELECT id{form.graph}, min(place) AS node FROM {both} WHERE id IS NOT NULL GROUP BY id{form.graph}"
+    found = f"SELECT id{form.graph}, min(place) AS node FROM {both} WHERE id IS NOT NULL GROUP BY id{form.graph}"
+    numbered = f"SELECT id{form.graph}, row_number() OVER (ORDER BY node) - 1 AS node FROM ({found}) every_id"
+    return numbered if dense else found
 
 
 def bad_rows(table: str, form: Form) -> str:

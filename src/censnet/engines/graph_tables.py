@@ -116,7 +116,7 @@ class GraphReader:
             engine.query("ids", queries.ids_of_nodes(form))
         else:
             (rows,) = fetch_one(engine, "SELECT count(*) AS n FROM edges_read")
-            engine.query("ids", queries.ids_of_ends(form, rows))
+            engine.query("ids", queries.ids_of_ends(form, rows, engine.dense))
         (num_nodes,) = fetch_one(engine, "SELECT count(*) AS n FROM ids")
         if num_nodes == 0:
             raise DataError("has no row with an id, expected at least one node", self._file("nodes").name)

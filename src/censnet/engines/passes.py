@@ -11,7 +11,7 @@ from torch import Tensor
 
 from censnet.engines.batches import EDGE_COUNTS, NODE_COUNTS, CountMissing, Sums, edge_batch
 from censnet.engines.columns import Group, groups_of
-from censnet.engines.works import LEAST, Asked, GraphTables, Rows, Step, Tensors
+from censnet.engines.works import LEAST, GraphTables, Rows, Step, SumRequest, Tensors
 
 EDGES = 3  # of the sample, the last of which is a loop
 NUMBERS = ("x",)  # tensors whose NaN makes NaN of all that depends on them; a label that is NaN is one that is missing
@@ -34,7 +34,7 @@ class Passes:
         reads_nodes: whether the result for an edge depends on its nodes.
     """
 
-    sums: Sequence[Asked]
+    sums: Sequence[SumRequest]
     nodes: Mapping[str, Group] | None
     edges: Mapping[str, Group] | None
     reads_nodes: bool
@@ -47,7 +47,7 @@ def plan_step(step: Step, tables: GraphTables) -> Passes:
     A sum that is not known is NaN. So one that has no NaN depends on none of these, and is recorded in the next pass.
     """
     node, edge = _sample(tables.node_groups, 2 * EDGES), _sample(tables.edge_groups, EDGES)
-    asked, known, level = dict[int, Asked](), dict[int, Tensor](), 0
+    asked, known, level = dict[int, SumRequest](), dict[int, Tensor](), 0
     while True:
         sums = Sums(known)
         nodes, edges = step(_rows(node, edge, sums))
@@ -61,7 +61,7 @@ def plan_step(step: Step, tables: GraphTables) -> Passes:
         for number, one in new.items():
             found = alone.recorded.get(number)
             reads = found is None or bool(found.rows.isnan().any())
-            asked[number] = Asked(number, one.kind, one.rows.shape[1], one.rows.dtype, level, reads)
+            asked[number] = SumRequest(number, one.kind, one.rows.shape[1], one.rows.dtype, level, reads)
             shape = (EDGES, 2 * one.rows.shape[1]) if one.kind == "pair" else one.rows.shape
             known[number] = torch.rand(shape, dtype=one.rows.dtype)
         level += 1
@@ -76,7 +76,7 @@ def plan_step(step: Step, tables: GraphTables) -> Passes:
 
 
 def _reads_nodes(
-    step: Step, tables: GraphTables, edge: Tensors, asked: Mapping[int, Asked], known: Mapping[int, Tensor]
+    step: Step, tables: GraphTables, edge: Tensors, asked: Mapping[int, SumRequest], known: Mapping[int, Tensor]
 ) -> bool:
     """Whether the result for an edge depends on its nodes, or on sums at these."""
     if any(one.kind != "pair" for one in asked.values()):

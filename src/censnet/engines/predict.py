@@ -118,7 +118,9 @@ def _folder(to: Path, spill: str | os.PathLike[str] | None) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=".censnet-", dir=place))
         (folder / "tables").mkdir()
     except OSError as error:
-        raise DataError(f"cannot be written to: {error.strerror}: name another with --spill", str(place)) from None
+        raise DataError(
+            f"cannot be written to: {error.strerror}: name another by {name_option('--spill')}", str(place)
+        ) from None
     try:
         yield folder
     finally:

@@ -21,7 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from censnet.engines.engine import BATCH_ROWS, MAPPED, ROW, Work
+from censnet.engines.columns import Group
+from censnet.engines.disk import explain_disk
+from censnet.engines.engine import BATCH_ROWS, MAPPED, ROW, Work, sum_query
 from censnet.engines.files import TableFile
 from censnet.engines.writing import rename_kept, write_results
 from censnet.errors import CensNetError, MissingDependencyError, RunError, quote
@@ -34,6 +36,8 @@ class SparkEngine:
         folder: of the tables, which all machines of the cluster see.
         master: such as local[2] or spark://host:7077; that of the session which is there already if None.
     """
+
+    dense = False
 
     def __init__(self, folder: Path, master: str | None) -> None:
         if shutil.which("java") is None and not Path(os.environ.get("JAVA_HOME", ""), "bin", "java").is_file():
@@ -87,10 +91,10 @@ class SparkEngine:
         with self._explained():
             self._write(name, self._apply(self._session.sql(sql), work, schema))
 
-    def reduce(self, name: str, sql: str, work: Work, schema: pa.Schema, over: str) -> None:
+    def sum(self, name: str, sql: str, work: Work, schema: pa.Schema, group: Group) -> None:
         with self._explained():
             self._apply(self._session.sql(sql), work, schema).createOrReplaceTempView(MAPPED)
-            self._write(name, self._session.sql(over))
+            self._write(name, self._session.sql(sum_query(schema, group)))
 
     def fetch(self, sql: str) -> Iterator[pa.RecordBatch]:
         self.query("fetched", sql)
@@ -210,9 +214,9 @@ def _settings(master: str | None) -> dict[str, str]:
 
 def explain_spark(error: Exception, folder: Path) -> Exception:
     """An error of Spark as ours, in one line: the disk, an error of ours in an executor, or what Spark says."""
-    text = str(error)
-    if "No space left" in text:
-        return RunError(f"there is no space left in {folder.parent}: free some, or name another folder with --spill")
+    text, disk = str(error), explain_disk(error, folder)
+    if disk is not error:
+        return disk
     for line in text.splitlines():
         name, _, message = line.strip().partition(": ")
         if name.startswith("censnet.errors.") and message:

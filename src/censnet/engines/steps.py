@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from censnet.engines.columns import columns_of
-from censnet.engines.engine import MAPPED, Engine
+from censnet.engines.engine import Engine
 from censnet.engines.passes import plan_step
-from censnet.engines.works import Asked, Collect, EdgeWork, GraphTables, Step, UpdateEdges, UpdateNodes
+from censnet.engines.works import Collect, EdgeWork, GraphTables, Step, SumRequest, UpdateEdges, UpdateNodes
 
 SEVERAL = "e.parallel > 1 OR e.reciprocal > 0"  # of an edge: it is not alone between its nodes
 PairSums = list[tuple[str, Collect]]  # tables of sums between two nodes
@@ -28,7 +28,7 @@ def run_step(engine: Engine, tables: GraphTables, step: Step, name: str) -> Grap
         step: the function.
         name: with which no other table begins.
     """
-    passes, known, pairs = plan_step(step, tables), list[Asked](), PairSums()
+    passes, known, pairs = plan_step(step, tables), list[SumRequest](), PairSums()
     summed, made = tables, list[str]()
     for level in sorted({one.level for one in passes.sums}):
         of_level = [one for one in passes.sums if one.level == level]
@@ -39,7 +39,7 @@ def run_step(engine: Engine, tables: GraphTables, step: Step, name: str) -> Grap
             reads = any(one.reads_nodes for one in wanted)
             work = Collect(step=step, tables=tables, sums=_readable(known, reads), reads_nodes=reads, wanted=wanted)
             source, sums = edge_query(summed, work, pairs, SEVERAL if by_pair else ""), f"{name}_sums{len(made)}"
-            engine.reduce(sums, source, work, work.schema, _sum_query(work))
+            engine.sum(sums, source, work, work.schema, work.group)
             made.append(sums)
             if by_pair:
                 pairs.append((sums, work))
@@ -62,7 +62,7 @@ def run_step(engine: Engine, tables: GraphTables, step: Step, name: str) -> Grap
     return new
 
 
-def _readable(known: Sequence[Asked], reads_nodes: bool) -> list[Asked]:
+def _readable(known: Sequence[SumRequest], reads_nodes: bool) -> list[SumRequest]:
     """The sums that are beside an edge: those at its nodes only where these are read."""
     return [one for one in known if reads_nodes or one.kind == "pair"]
 
@@ -89,13 +89,6 @@ def edge_query(tables: GraphTables, work: EdgeWork, pairs: PairSums, where: str 
         joins += f" LEFT JOIN {table} p{number} ON p{number}.s = e.s AND p{number}.t = e.t"
         joins += f" LEFT JOIN {table} r{number} ON r{number}.s = e.t AND r{number}.t = e.s"
     return f"SELECT {', '.join(columns)} FROM {tables.edges} e{joins}{' WHERE ' + where if where else ''}"
-
-
-def _sum_query(work: Collect) -> str:
-    """The sums by their keys."""
-    kind, keys = work.group.sql_type, ", ".join(name for name in work.schema.names if name not in work.group.columns)
-    sums = [f"CAST(sum({name}) AS {kind}) AS {name}" for name in work.group.columns]
-    return f"SELECT {', '.join([keys, *sums])} FROM {MAPPED} GROUP BY {keys}"
 
 
 def _node_query(nodes: str, work: Collect, sums: str) -> str:

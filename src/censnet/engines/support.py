@@ -10,14 +10,14 @@ from censnet.nn.heads import GraphHead, LayerHead, Readout, RowHead
 from censnet.nn.kernels import Lanczos
 from censnet.runs.predictor import Predictor
 
-OUTSIDE = "leave out --engine, which computes it in memory"
+REMEDY = "leave out the engine, and it is computed in memory"
 
 
 def check_support(run: Predictor, level: str, engine: str) -> None:
     """Raise unless an engine computes what a run predicts for a level."""
     why = next(_lacking(run, level), None)
     if why is not None:
-        raise RunError(f"engine {engine} does not compute {why}: {OUTSIDE}")
+        raise RunError(f"engine {engine} does not compute {why}: {REMEDY}")
 
 
 def _lacking(run: Predictor, level: str) -> Iterator[str]:

@@ -59,7 +59,7 @@ class GraphTables:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SumRequest:
     """A sum that a step asks for.
 
     Args:
@@ -96,7 +96,7 @@ class EdgeWork:
 
     step: Step
     tables: GraphTables
-    sums: Sequence[Asked]
+    sums: Sequence[SumRequest]
     reads_nodes: bool
 
     def rows(self, batch: pa.RecordBatch, wanted: Sequence[int] = ()) -> Rows:
@@ -137,7 +137,7 @@ class Collect(EdgeWork):
         wanted: the sums.
     """
 
-    wanted: Sequence[Asked]
+    wanted: Sequence[SumRequest]
 
     @property
     def is_sided(self) -> bool:
@@ -156,7 +156,7 @@ class Collect(EdgeWork):
         width = max(sum(one.width for one in self.of(end)) for end in ("start", "end"))
         return Group("c", width, torch.float64 if exact else torch.float32)
 
-    def of(self, end: str) -> list[Asked]:
+    def of(self, end: str) -> list[SumRequest]:
         """The sums that an end of an edge adds to, in the order of the columns."""
         return [one for one in self.wanted if one.kind in (end, "ends", "pair")]
 
@@ -221,7 +221,7 @@ class UpdateNodes:
 
     step: Step
     tables: GraphTables
-    sums: Sequence[Asked]
+    sums: Sequence[SumRequest]
     out: Mapping[str, Group]
 
     @property
