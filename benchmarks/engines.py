@@ -97,6 +97,19 @@ def measure(run: Path, data: Path, to: Path, *options: str) -> dict[str, float]:
     return {"seconds": float(seconds), "cpu_seconds": float(cpu), "peak_gib": float(peak)}
 
 
+def measure_spark(folder: Path, edges: int) -> dict[str, Any]:
+    """The same by executors of one core and 2 GiB on this machine: one of them, and two."""
+    data, found = folder / "spark.parquet", dict[str, Any](edges=edges)
+    write_graph(data, edges)
+    for executors in (1, 2):
+        master = f"local-cluster[{executors},1,2048]"
+        to = folder / f"by_spark{executors}.parquet"
+        seconds = measure(folder / "run", data, to, "--engine", "spark", "--master", master)["seconds"]
+        found[f"seconds_{executors}"] = seconds  # executors are no children of the process, whose CPU time says nothing
+    found["one_to_two"] = round(found["seconds_1"] / found["seconds_2"], 2)
+    return found
+
+
 def compare(one: Path, other: Path) -> float:
     """The greatest difference between two files of predictions, a million rows at a time."""
     worst = 0.0
@@ -113,6 +126,7 @@ def main() -> None:
     parser.add_argument("--edges", type=int, nargs="+", default=[300_000, 3_000_000])
     parser.add_argument("--memory-limit", default="4GiB")
     parser.add_argument("--in-memory-most", type=int, default=3_000_000)
+    parser.add_argument("--spark-edges", type=int, default=0, help="also by Spark, with one executor and with two")
     parser.add_argument("--folder", type=Path, default=None, help="where graphs are made")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=arguments.folder))
@@ -131,6 +145,9 @@ def main() -> None:
             measured[str(edges)] = found
             print(edges, found, flush=True)
             data.unlink()
+        if arguments.spark_edges:
+            measured["spark"] = measure_spark(folder, arguments.spark_edges)
+            print("spark", measured["spark"], flush=True)
     finally:
         shutil.rmtree(folder)
     sizes = [edges for edges in arguments.edges if str(edges) in measured]
