@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -37,12 +37,14 @@ class Prepare:
         inputs: beside the user's columns.
         schema: of these.
         hidden: the fold whose labels are hidden, from 1; 0: none; None: no label is shown.
+        labeled: the levels whose tables have labels.
     """
 
     encoder: CensNet
     inputs: ModelInputs
     schema: Schema
     hidden: int | None
+    labeled: Collection[str]
 
     def __call__(self, rows: Rows) -> Changed:
         incidence = rows.incidence
@@ -56,12 +58,20 @@ class Prepare:
         graph = self.inputs.add(make_graph(nodes, edges, rows))
         assert isinstance(graph, Graph)
         if self.hidden is not None and self.inputs.levels:
-            sides = {"node": rows.nodes, "edge": rows.edges}
-            labels = {level: sides[level]["label"] for level in self.inputs.levels}
-            shown = {level: _is_shown(sides[level][PART.name].squeeze(1), self.hidden) for level in self.inputs.levels}
+            found = {level: self._labels(level, rows) for level in self.inputs.levels}
+            labels, shown = ({level: both[place] for level, both in found.items()} for place in (0, 1))
             graph = self.inputs.show(graph, labels, shown)
         new = self.encoder.prepare(graph.nodes, graph.edges, incidence)
         return {"x": new[0]}, {"x": new[1]}
+
+    def _labels(self, level: str, rows: Rows) -> tuple[Tensor, Tensor]:
+        """The labels of nodes or edges, and which are shown; none where their table has none."""
+        if level in self.labeled:
+            tensors = rows.nodes if level == "node" else rows.edges
+            return tensors["label"], _is_shown(tensors[PART.name].squeeze(1), self.hidden or 0)
+        count = rows.incidence.num_nodes if level == "node" else rows.incidence.num_edges
+        targets = sum(target.level == level for target in self.inputs.known)
+        return torch.full((count, targets), torch.nan), torch.zeros(count, dtype=torch.bool)
 
 
 def _is_shown(part: Tensor, hidden: int) -> Tensor:

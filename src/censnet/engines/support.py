@@ -29,6 +29,8 @@ def _lacking(run: Predictor, level: str) -> Iterator[str]:
         yield "links"
     if run.config.odd_width or any(target.kind == "oriented" for target in run.config.targets):
         yield "oriented columns"
+    if schema.time is not None and schema.edge_form == "twice":
+        yield "times of edges that are there twice"
     if inputs.causal or type(model.encoder) is not CensNet:
         yield f"the encoder {type(model.encoder).__name__}"
     if model.ego_hops:
