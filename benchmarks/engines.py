@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,7 @@ def main() -> None:
     parser.add_argument("--spark-edges", type=int, default=0, help="also by Spark, with one executor and with two")
     parser.add_argument("--folder", type=Path, default=None, help="where graphs are made")
     arguments = parser.parse_args()
+    command = f"python -m benchmarks.engines {' '.join(sys.argv[1:])}"
     folder = Path(tempfile.mkdtemp(dir=arguments.folder))
     measured: dict[str, Any] = {}
     try:
@@ -142,20 +145,27 @@ def main() -> None:
             if edges <= arguments.in_memory_most:
                 found["in_memory"] = measure(folder / "run", data, folder / "in_memory.parquet", "--device", "cpu")
                 found["most_apart"] = compare(folder / "by_engine.parquet", folder / "in_memory.parquet")
+            found["load"] = round(os.getloadavg()[1], 1)  # of the machine, over the last five minutes
             measured[str(edges)] = found
             print(edges, found, flush=True)
             data.unlink()
+            write_record("engines", measured | scaling(measured), "cpu", command)
         if arguments.spark_edges:
             measured["spark"] = measure_spark(folder, arguments.spark_edges)
             print("spark", measured["spark"], flush=True)
     finally:
         shutil.rmtree(folder)
-    sizes = [edges for edges in arguments.edges if str(edges) in measured]
-    for small, large in itertools.pairwise(sizes):
+    print(write_record("engines", measured | scaling(measured), "cpu", command))
+
+
+def scaling(measured: Mapping[str, Any]) -> dict[str, float]:
+    """How many times as long each size takes as the one before."""
+    found = {}
+    for few, many in itertools.pairwise(sorted(int(name) for name in measured if name.isdigit())):
         for name in ("seconds", "cpu_seconds"):
-            few, many = (measured[str(edges)]["duckdb"][name] for edges in (small, large))
-            measured[f"{name}_{small}_to_{large}"] = round(many / few, 2)
-    print(write_record("engines", measured, "cpu", f"python -m benchmarks.engines {' '.join(sys.argv[1:])}"))
+            times = measured[str(many)]["duckdb"][name] / measured[str(few)]["duckdb"][name]
+            found[f"{name}_{few}_to_{many}"] = round(times, 2)
+    return found
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pyarrow as pa
 import torch
 
 from censnet.engines.columns import Group, read_integers
-from censnet.engines.unusual import find_unusual, join_ends, join_reasons, read_unusual
+from censnet.engines.unusual import find_unusual, is_beyond, join_ends, join_reasons, read_unusual
 from censnet.nn.chunked import dense
 from censnet.nn.heads import Head
 from censnet.runs.novelty import LevelNovelty
@@ -97,23 +97,31 @@ class Decode:
         """Why each row is unlike training rows."""
         if self.novelty is None:
             return []
-        times: list[float | None] = [None] * batch.num_rows
+        far = torch.zeros(batch.num_rows, dtype=torch.float64)
         if self.measures and self.novelty.threshold is not None:
-            times = (Group("far", 1).read(batch).squeeze(1).double() / self.novelty.threshold).tolist()
-        own = [list(read_unusual(text).values()) for text in batch.column("unusual").to_pylist()]
-        names = batch.schema.names
-        if "a_unusual" in names:
-            ends = zip(*(batch.column(f"{end}_unusual").to_pylist() for end in "ab"), strict=True)
-            own = [[*mine, *join_ends(both)] for mine, both in zip(own, ends, strict=True)]
-        if "nodes" in names:  # of a graph: its nodes and edges come first, and its size last
-            firsts = [batch.column(name).to_pylist() for name in names if name.startswith(("nodes_u", "edges_u"))]
-            sizes = torch.stack([read_integers(batch, side) for side in ("nodes", "edges")], dim=1).float()
-            last = [
-                list(read_unusual(text).values()) for text in find_unusual(self.novelty.ranges.get("sizes", []), sizes)
-            ]
-            before = [[column[row] for column in firsts] for row in range(batch.num_rows)]
-            own = [[*first, *mine, *size] for first, mine, size in zip(before, own, last, strict=True)]
-        return [join_reasons(reasons, each) for reasons, each in zip(own, times, strict=True)]
+            far = Group("far", 1).read(batch).squeeze(1).double() / self.novelty.threshold
+        texts = [name for name in batch.schema.names if pa.types.is_string(batch.schema.field(name).type)]
+        some = is_beyond(far).numpy()
+        for name in texts:
+            some = some | batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+        found: list[str | None] = [None] * batch.num_rows
+        sizes = self._unusual_sizes(batch)
+        rows = sorted({*some.nonzero()[0].tolist(), *sizes})
+        for row, values in zip(rows, batch.select(texts).take(pa.array(rows, pa.int64())).to_pylist(), strict=True):
+            reasons = list(read_unusual(values.get("unusual")).values())
+            if "a_unusual" in values:
+                reasons += join_ends([values["a_unusual"], values["b_unusual"]])
+            firsts = [values[name] for name in texts if name.startswith(("nodes_u", "edges_u"))]
+            found[row] = join_reasons([*firsts, *reasons, *sizes.get(row, [])], float(far[row]))
+        return found
+
+    def _unusual_sizes(self, batch: pa.RecordBatch) -> dict[int, list[str]]:
+        """Of graphs, the rows whose number of nodes or edges is unusual, and what to say."""
+        if self.novelty is None or "nodes" not in batch.schema.names:
+            return {}
+        sizes = torch.stack([read_integers(batch, side) for side in ("nodes", "edges")], dim=1).float()
+        texts = find_unusual(self.novelty.ranges.get("sizes", []), sizes)
+        return {row: list(read_unusual(text).values()) for row, text in enumerate(texts) if text is not None}
 
 
 def _is_plain(kind: pa.DataType) -> bool:

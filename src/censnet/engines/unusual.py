@@ -86,18 +86,23 @@ def join_ends(texts: Iterable[str | None]) -> list[str]:
     return [found[number] for number in sorted(found)]
 
 
-def join_reasons(reasons: Iterable[str | None], times: float | None) -> str | None:
+def is_beyond(times: Tensor) -> Tensor:
+    """Which distances, in units of the threshold, are beyond it. (n,)"""
+    return times > 1 + ROUNDING
+
+
+def join_reasons(reasons: Iterable[str | None], times: float) -> str | None:
     """Why a row is unlike training rows, in words.
 
     Args:
         reasons: what is unusual, in order; None is left out.
-        times: the distance of its embedding from training rows, in units of the threshold; None where it is not asked.
+        times: the distance of its embedding from training rows, in units of the threshold; 0 where it is not asked.
 
     >>> join_reasons(["amount is 9", None, "age is 3", "amount is 9"], 1.5)
     'amount is 9; age is 3; embedding far from training rows (1.50 times the threshold)'
     """
     found = [reason for reason in reasons if reason is not None]
-    if times is not None and times > 1 + ROUNDING:
+    if times > 1 + ROUNDING:
         found.append(f"embedding far from training rows ({times:.2f} times the threshold)")
     return "; ".join(dict.fromkeys(found)) or None
 
