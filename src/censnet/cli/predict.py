@@ -17,6 +17,7 @@ from censnet.cli.options import (
     Data,
     DataOrSmiles,
     Device,
+    History,
     Json,
     Recall,
     RunDir,
@@ -72,10 +73,7 @@ def predict(
         ),
     ] = True,
     coverage: Coverage = None,
-    history: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
-    ] = None,
+    history: History = None,
     engine: Annotated[
         Engine | None,
         typer.Option(help="Compute on tables on a disk: for graphs past memory (duckdb), or many machines."),
@@ -165,10 +163,7 @@ def evaluate(
     coverage: Coverage = None,
     cost: Cost = None,
     recall: Recall = None,
-    history: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
-    ] = None,
+    history: History = None,
     as_json: Json = False,
     strict: Strict = False,
     device: Device = None,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import hash_ids
+from censnet.data.digests import hash_ids
 from censnet.data.tables.columns import as_text
 from censnet.data.tables.files import to_frame
 from censnet.data.tables.ids import read_ids

@@ -32,7 +32,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class LayeredEncoder(Recomputing):
-    """What encoders share: linear layers of the nodes before the first graph layer, and what follows a graph layer.
+    """The base of encoders: linear layers of the nodes before the first graph layer, and what follows a graph layer.
 
     Args:
         node_width, hidden, layers, dropout, norm, residual, activation, pre_layers: as in `CensNet`.

@@ -108,7 +108,7 @@ def infer_in_parts(model: Model, graph: Graph, most_edges: int) -> Outputs:
 
 
 def _by_part(parts: Parts, work: Callable[..., Tensor]) -> Tensor:
-    """What some work gives for the edges of each part, on the CPU, in the order of the graph."""
+    """The result of some work for the edges of each part, on the CPU, in the order of the graph."""
     out: Tensor | None = None
     numbers = iter(range(len(parts.rows)))
     for found in parts.each(work):

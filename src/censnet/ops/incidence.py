@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -137,6 +138,13 @@ class Incidence:
         """T z: on each node, the sum over its edges. (E, d) -> (N, d)."""
         self._check("edges", edges, self.num_edges, "(E, d)")
         return self.total(linear_map(edges, self._scatter, self._gather))
+
+    def mean(self, edges: Tensor) -> Tensor:
+        """D^-1 T z: on each node, the mean over its edges, 0 where there are none. (E, d) -> (N, d)."""
+        self._check("edges", edges, self.num_edges, "(E, d)")
+        at_entries, at_pairs = self._shares(torch.promote_types(edges.dtype, torch.float32))
+        there = partial(sum_segments, segments=self.csr.edge, weight=at_entries)
+        return self.total(linear_map(edges, there, partial(sum_pairs, pairs=self.pairs, weight=at_pairs)))
 
     def total(self, sums: Tensor, end: Literal[0, 1] | None = None) -> Tensor:
         """Sums over the edges at each node; where these are a part of a graph, over those of all parts (`parts`).
@@ -366,6 +374,18 @@ class Incidence:
     def _scatter(self, edges: Tensor) -> Tensor:
         return sum_segments(edges, self.csr.edge, self.csr_mask)
 
+    def _shares(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """One over the edges of the node, at each entry of `csr` and of `pairs`."""
+
+        def make() -> tuple[Tensor, Tensor]:
+            share = (1 / self.edge_count.clamp(min=1).double()).to(dtype)
+            node = self.ends.sum(0)[self.csr.edge.index] - self.csr.other.index
+            masked = (share[node], self.csr_mask), (share[self.pairs.index], self.pair_mask)
+            of_csr, of_pairs = (each if mask is None else each * mask for each, mask in masked)
+            return of_csr, of_pairs
+
+        return self.cache(("share", dtype), make)
+
     # -- the order of the entries -------------------------------------------------------------------------------
 
     @cached
@@ -385,7 +405,17 @@ class Incidence:
     @cached
     def entries(self) -> Segments:
         """At each node, which of the 2E ends (first ends first, then second ends) are there."""
-        return self._segments_by(self.ends.reshape(-1), self._count_entries)
+        csr: IncidenceCSR | None = stored(self, "csr").get("csr")
+        if csr is None or self.is_loop is not None:
+            return self._segments_by(self.ends.reshape(-1), self._count_entries)
+        edge = csr.edge.index
+        is_second = self.ends[1].index_select(0, edge) != csr.other.index
+        return replace(csr.edge, index=edge + self.num_edges * is_second)
+
+    @cached
+    def crossed(self) -> Tensor:
+        """The node at the other end, of the first and of the second end of each edge. (2, E)"""
+        return self.ends.flip(0).to(self._integer)
 
     def _segments_by(self, group: Tensor, lengths: Tensor) -> Segments:
         """The positions that belong to each group, in their order; `lengths` says how many."""

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.figure import Figure
 
 from censnet.data.dataset import Dataset
 from censnet.explanation.parts import Part
@@ -76,6 +74,8 @@ def _draw_molecule(one: Explained, dataset: Dataset, path: Path, suffixes: Seque
 
 
 def _draw_neighborhood(one: Explained, names: PartNames, path: Path, suffixes: Sequence[str]) -> list[Path]:
+    from matplotlib.figure import Figure  # a machine that only trains needs no matplotlib
+
     graph = one.place.graph
     nodes, edges = _changes(one, "node"), _changes(one, "edge")
     ends = graph.ends.numpy()
@@ -178,6 +178,8 @@ def _color(value: float, every: Array, around: tuple[float, float, float] | None
 
     The deepest red and blue let the letters of an atom be read.
     """
+    from matplotlib import colormaps
+
     largest = np.abs(every).max(initial=0) or 1
     share = value / largest
     found = np.array(colormaps["RdBu_r"](0.5 + DEEPEST * share)[:3])

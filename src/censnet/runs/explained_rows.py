@@ -27,7 +27,7 @@ from censnet.runs.links import one_graph
 from censnet.runs.uncertainty import Uncertainty
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, output_slices
-from censnet.training.task_data import row_labels
+from censnet.training.label_tensors import row_labels
 
 Order = Literal["score", "loss"]
 MOST_IF_SLOW = 50  # edges, and nodes, that are left out where each takes a diffusion of the graph or its whole past
