@@ -146,8 +146,11 @@ class Incidence:
         there = partial(sum_segments, segments=self.csr.edge, weight=at_entries)
         return self.total(linear_map(edges, there, partial(sum_pairs, pairs=self.pairs, weight=at_pairs)))
 
-    def total(self, sums: Tensor) -> Tensor:
-        """Sums over the edges at each node; where these are a part of a graph, over those of all parts (`parts`)."""
+    def total(self, sums: Tensor, end: Literal[0, 1] | None = None) -> Tensor:
+        """Sums over the edges at each node; where these are a part of a graph, over those of all parts (`parts`).
+
+        They are over the edges that start (`end` 0) or end (1) at a node, or over all.
+        """
         return sums
 
     # -- S and R, the two halves of T: where an edge starts, and where it ends --------------------------------------
@@ -187,12 +190,13 @@ class Incidence:
         index, segments = self.end_index[end], self.end_segments[end]
         return linear_map(nodes, lambda x: take_rows(x, index), lambda grad: sum_segments(grad, segments))
 
-    def _scatter_end_of(self, end: int, edges: Tensor) -> Tensor:
+    def _scatter_end_of(self, end: Literal[0, 1], edges: Tensor) -> Tensor:
         self._check("edges", edges, self.num_edges, "(E, d)")
         if torch.compiler.is_compiling():
             return edges.new_zeros(self.num_nodes, edges.shape[1]).index_add(0, self.ends[end], edges)
         index, segments = self.end_index[end], self.end_segments[end]
-        return self.total(linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index)))
+        sums = linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index))
+        return self.total(sums, end)
 
     # -- B = R - S, whose columns change sign with the order of the ends; 0 for a loop --------------------------------
 
@@ -287,6 +291,13 @@ class Incidence:
     def in_degree(self) -> Tensor:
         """The number of edges that end at each node, parallel ones each. (N,)"""
         return self.end_degree[1]
+
+    @cached
+    def neighbor_count(self) -> Tensor:
+        """The number of distinct nodes that the edges of a node lead to, and of those that they come from. (2, N)"""
+        first = (self.port == 0).long()
+        none = torch.zeros(self.num_nodes, dtype=torch.int64, device=first.device)
+        return torch.stack([none.index_add(0, end, first) for end in self.ends])
 
     # -- edges between the same two nodes ---------------------------------------------------------------------------
 

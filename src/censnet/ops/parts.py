@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -44,7 +44,7 @@ class PartialIncidence(Incidence):
     What it sums over its edges, `Incidence.total` replaces by the sum over the edges of all parts.
     """
 
-    def total(self, sums: Tensor) -> Tensor:
+    def total(self, sums: Tensor, end: Literal[0, 1] | None = None) -> Tensor:
         found: Tensor = stored(self, "sums")["sums"](sums)
         return found
 

@@ -33,6 +33,7 @@ class TypedTable:
         columns: the columns that are features, with their values.
         num_rows: the number of rows.
         file: the name of the table, for messages.
+        first_row: the number of the first row in its file, where this is a part of it, for messages.
 
     Example:
         >>> table = pd.DataFrame({"id": ["a", "b", "c", "d"], "age": [20, 40, 30, 90], "fee": [5.0, 7.0, 5.0, 5.5]})
@@ -46,6 +47,7 @@ class TypedTable:
     columns: list[TypedColumn]
     num_rows: int
     file: str = "the table"
+    first_row: int = 0
 
     @classmethod
     def find(
@@ -81,7 +83,7 @@ class TypedTable:
         return cls(schema, [typed for typed in columns if typed.column.width], len(frame), file)
 
     @classmethod
-    def read(cls, schema: TableSchema, frame: pd.DataFrame, file: str = "the table") -> TypedTable:
+    def read(cls, schema: TableSchema, frame: pd.DataFrame, file: str = "the table", first_row: int = 0) -> TypedTable:
         """Read a later table as a fitted schema has it.
 
         The order of the columns does not matter, and columns that are not in the schema are not looked at.
@@ -94,7 +96,7 @@ class TypedTable:
                 raise DataError(f"is missing, expected a {column.kind} as in training", file, column=column.name)
             values = as_arrow(frame[column.name])
             columns.append(TypedColumn(column, values, None if column.kind == "category" else column.parse(values)))
-        return cls(schema, columns, len(frame), file)
+        return cls(schema, columns, len(frame), file, first_row)
 
     @property
     def errors(self) -> dict[int, RowError]:
@@ -102,7 +104,7 @@ class TypedTable:
         messages: dict[int, list[RowError]] = {}
         for typed in self.columns:
             for row, message in typed.errors.items():
-                messages.setdefault(row, []).append(locate(message, self.file, row, typed.column.name))
+                messages.setdefault(row, []).append(locate(message, self.file, self.first_row + row, typed.column.name))
         return {row: _join_messages(messages[row]) for row in sorted(messages)}
 
     def select(self, names: Collection[str]) -> TypedTable:
