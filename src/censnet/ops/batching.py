@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from censnet.ops.caching import cached, forget, store
-from censnet.ops.incidence import Incidence, IncidenceCSR
+from censnet.ops.entries import IncidenceCSR
+from censnet.ops.incidence import Incidence
 from censnet.ops.segments import LONGEST, EndPairs, Segments
 
 _PAIR = 2**32 + 1  # one number twice, in the two halves of an int64
