@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -176,9 +177,8 @@ def _check_finite(column: str, x: Array) -> None:
 
 
 def _sklearn() -> ModuleType:
-    from sklearn import metrics  # a moment, for which who only predicts shall not wait
-
-    return metrics
+    """scikit-learn's metrics, which take a moment to import: who only predicts shall not wait."""
+    return import_module("sklearn.metrics")
 
 
 def _accuracy(x: Array, y: Array) -> float:
