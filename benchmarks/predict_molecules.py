@@ -113,8 +113,9 @@ def main() -> None:
     if not asked.no_record:
         device = f"{platform.machine()} CPU, {os.cpu_count()} cores"
         path = write_record(
-            "predict_molecules", {**measured, "target": TARGET}, device, "python -m benchmarks.predict_molecules"
-        )
+            "predict_molecules", {**measured, "target": TARGET}, device,
+            f"python -m benchmarks.predict_molecules --rows {asked.rows} --rounds {asked.rounds} --threads {asked.threads}",
+        )  # fmt: skip
         console.print(f"written to {path}")
 
 

@@ -154,14 +154,14 @@ def _bare(prepared: Prepared, epochs: int, validate: bool) -> list[float]:
     times, best, best_weights = [], 0.0, {}
     for _ in range(epochs):
         model.train()
-        loss = F.cross_entropy(model(graph).rows["node"][train], labels[train])
+        loss = F.cross_entropy(model(graph).by_level["node"][train], labels[train])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if validate:
             model.eval()
             with torch.no_grad():
-                right = model(graph).rows["node"][validation].argmax(1) == labels[validation]
+                right = model(graph).by_level["node"][validation].argmax(1) == labels[validation]
             if float(right.float().mean()) > best:
                 best = float(right.float().mean())
                 best_weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
