@@ -112,10 +112,9 @@ def main() -> None:
     show(f"{asked.rows:,} molecules, from CSV to CSV (target {TARGET} x chemprop)", measured["table"])
     if not asked.no_record:
         device = f"{platform.machine()} CPU, {os.cpu_count()} cores"
-        path = write_record(
-            "predict_molecules", {**measured, "target": TARGET}, device,
-            f"python -m benchmarks.predict_molecules --rows {asked.rows} --rounds {asked.rounds} --threads {asked.threads}",
-        )  # fmt: skip
+        options = f"--rows {asked.rows} --rounds {asked.rounds} --threads {asked.threads}"
+        command = f"python -m benchmarks.predict_molecules {options}"
+        path = write_record("predict_molecules", {**measured, "target": TARGET}, device, command)
         console.print(f"written to {path}")
 
 
