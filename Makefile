@@ -31,6 +31,7 @@ bench: install .bench-chemprop/.installed
 	$(BIN)/python -m benchmarks.molecules
 	$(BIN)/python -m benchmarks.tables
 	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.predict_molecules
 
 # chemprop is a peer to measure against and nothing else, so it has an environment of its own
 .bench-chemprop/.installed:

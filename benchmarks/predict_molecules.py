@@ -64,19 +64,16 @@ def commands(home: Path, rows: int) -> Mapping[str, list[str]]:
     ours = [sys.executable, "-m", "censnet"]
     places = str(home / "train.csv"), str(home / "data.csv")
     settings = ["--set", "training.epochs=1", "--set", "data.descriptors=false", "--device", "cpu"]
-    work([*ours, "train", places[0], "--target", "graph:exp", "--out", str(home / "run"), *settings], 1)
-    theirs = ["--accelerator", "cpu", "-n", "0"]
+    model, run = str(home / "chemprop" / "model_0" / "best.pt"), str(home / "run")
+    to = {name: str(home / f"{name}.csv") for name in ("chemprop", "censnet")}
+    work([*ours, "train", places[0], "--target", "graph:exp", "--out", run, *settings], 1)
+    theirs = ["-s", "smiles", "--accelerator", "cpu", "-n", "0"]
     trained = ["--target-columns", "exp", "--epochs", "3", "-o", str(home / "chemprop")]
-    work([*chemprop, "train", "-i", places[0], "-s", "smiles", *trained, *theirs], 1)
-    model, found = str(home / "chemprop" / "model_0" / "best.pt"), str(home / "chemprop.csv")
+    work([*chemprop, "train", "-i", places[0], *trained, *theirs], 1)
     return {
-        "chemprop": [
-            *chemprop, "predict", "-i", places[1], "-s", "smiles", "--model-paths", model, "-o", found, *theirs,
-        ],
-        "censnet": [
-            *ours, "predict", str(home / "run"), places[1], "--to", str(home / "censnet.csv"), "--device", "cpu",
-        ],
-    }  # fmt: skip
+        "chemprop": [*chemprop, "predict", "-i", places[1], "--model-paths", model, *theirs, "-o", to["chemprop"]],
+        "censnet": [*ours, "predict", run, places[1], "--to", to["censnet"], "--device", "cpu"],
+    }
 
 
 def measure(rows: int, rounds: int, threads: int) -> dict[str, Any]:
@@ -115,9 +112,9 @@ def main() -> None:
     show(f"{asked.rows:,} molecules, from CSV to CSV (target {TARGET} x chemprop)", measured["table"])
     if not asked.no_record:
         device = f"{platform.machine()} CPU, {os.cpu_count()} cores"
-        path = write_record(
-            "predict_molecules", {**measured, "target": TARGET}, device, "python -m benchmarks.predict_molecules"
-        )
+        options = f"--rows {asked.rows} --rounds {asked.rounds} --threads {asked.threads}"
+        command = f"python -m benchmarks.predict_molecules {options}"
+        path = write_record("predict_molecules", {**measured, "target": TARGET}, device, command)
         console.print(f"written to {path}")
 
 

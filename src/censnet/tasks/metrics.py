@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Iterator, Sequence
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -177,7 +177,8 @@ def _check_finite(column: str, x: Array) -> None:
 
 
 def _sklearn() -> ModuleType:
-    return importlib.import_module("sklearn.metrics")  # takes a moment, and predicting needs no metric
+    """scikit-learn's metrics, which take a moment to import: who only predicts shall not wait."""
+    return import_module("sklearn.metrics")
 
 
 def _accuracy(x: Array, y: Array) -> float:
