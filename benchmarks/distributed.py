@@ -31,8 +31,8 @@ from rich.table import Table
 from benchmarks.graphs import power_law
 from benchmarks.records import write_record
 from censnet.data import Tables
+from censnet.pipeline.fit_run import fit_run
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.train import fit_run
 from censnet.training import processes
 from censnet.training.devices import make_accelerator
 

@@ -70,6 +70,12 @@ def test_method(tmp_path: Path) -> None:
     assert names["dense"].shape == (4, 3)
 
 
+@pytest.mark.slow
+def test_scale(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    assert len(run_doc("scale", tmp_path)["found"]) == 3000
+
+
 def test_settings(tmp_path: Path) -> None:
     run_doc("settings", tmp_path)
 

@@ -25,6 +25,7 @@ ORDER = (
     ("comparison",),
     ("report",),
     ("serving",),
+    ("engines",),
     ("estimators", "pyg"),
     ("censnet_experiments",),
     ("cli",),

@@ -21,20 +21,20 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
 from censnet.data.tables.number_notation import is_limit
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
+from censnet.data.typed_data import TypedData
 from censnet.errors import ArgumentError, DataError, name_columns, quote
 from censnet.levels import Level
 from censnet.nn.chunked import dense
 from censnet.ops.arrays import Array
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.pipeline.fit_run import fit_run
 from censnet.pipeline.prepare import prepare_typed
-from censnet.pipeline.train import fit_run
 from censnet.pipeline.user_settings import read_settings
 from censnet.runs.run import Run
 from censnet.settings.presets import Changes, make_settings

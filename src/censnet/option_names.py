@@ -32,6 +32,8 @@ ARGUMENTS = {
     "--history": "history",
     "--number": "number",
     "--state": "state",
+    "--memory-limit": "memory_limit",
+    "--spill": "spill",
 }
 FLAGS = ContextVar("flags", default=False)  # whether messages are for the command line
 

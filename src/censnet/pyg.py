@@ -175,7 +175,7 @@ class CensNetConv(MessagePassing):  # type: ignore[misc]
             raise ValueError(f"update is {update!r}, expected 'node', 'edge' or 'both'")
         if pair_means and not directed:
             raise ValueError("pair_means is set without directed, expected both: undirected edges have no such means")
-        self.update_side, self.out_channels, self.directed = update, out_channels, directed
+        self.out_channels, self.directed = out_channels, directed
         self.edge_out_channels = out_channels if edge_out_channels is None else edge_out_channels
         self.act: Callable[[Tensor], Tensor] = nn.Identity() if act is None else activation_resolver(act)
         options = LayerOptions(

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import fingerprint
 from censnet.data.datasets.builtin import read_builtin
 from censnet.data.datasets.catalogue import DATASETS
 from censnet.data.datasets.citation import normalize_rows, read_citation
+from censnet.data.digests import fingerprint
 from censnet.data.load import read_data
 from censnet.data.molecules.featurize import featurize
 from censnet.data.splits.links import links

@@ -74,6 +74,21 @@ def test_several_levels_are_several_files(place: Path, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(one)), nodes)
 
 
+def test_an_engine_writes_what_memory_does(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    succeed("predict", place / "joint", place / "payments", "--to", tmp_path / "memory")
+    said = succeed(
+        "predict", place / "joint", place / "payments", "--to", tmp_path / "engine", "--engine", "duckdb",
+        "--memory-limit", "1GiB", "--spill", tmp_path / "spill",
+    )  # fmt: skip
+    assert "predictions_edge.csv: 120 rows, 2 of them with an error" in said.stdout.replace("\n", "")
+    assert "edges.csv: 2 of 120 rows cannot be used" in " ".join(said.stderr.split())
+    for level in ("node", "edge"):
+        one, other = (pd.read_csv(tmp_path / way / f"predictions_{level}.csv") for way in ("memory", "engine"))
+        pd.testing.assert_frame_equal(one, other, rtol=1e-5, atol=1e-5)
+    assert list((tmp_path / "spill").iterdir()) == []
+
+
 def test_links_are_suggested_and_judged(place: Path) -> None:
     top = pd.read_csv(io.StringIO(succeed("predict", place / "links", "karate", "--top", "3").stdout))
     assert len(top) == 3
@@ -99,6 +114,12 @@ def test_links_are_suggested_and_judged(place: Path) -> None:
         (["graphs", "molecules.csv", "--pairs", "pairs.csv"], "--pairs is given, which is for links, but what is"),
         (["graphs", "molecules.csv", "--to", "p"], "p is not the name of a table, expected one that ends in .csv"),
         (["links", "pairs.csv", "--top", "3", "--pairs", "pairs.csv"], "--pairs and --top are both given"),
+        (["graphs", "molecules.csv", "--to", "p.csv", "--engine", "duckdb"], "does not compute molecules, of which"),
+        (["graphs", "molecules.csv", "--engine", "duckdb"], "--engine is given without --to or with SMILES, expected"),
+        (
+            ["joint", "payments", "--to", "p", "--engine", "duckdb", "--device", "cpu"],
+            "--device is given, expected none beside --engine",
+        ),
         (["nowhere", "molecules.csv"], "there is no run nowhere"),
         (["payments", "molecules.csv"], "payments has no config.json"),
     ],

@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from censnet.comparison.edge_features import edge_features
-from censnet.comparison.node_features import node_features
+from censnet.comparison.tree_edge_features import edge_features
 from censnet.comparison.tree_gaps import time_gaps
 from censnet.comparison.tree_graph import TreeGraph
 from censnet.comparison.tree_labels import label_sums
+from censnet.comparison.tree_node_features import node_features
 from censnet.comparison.tree_triads import triad_sums
 from censnet.errors import DataError
 

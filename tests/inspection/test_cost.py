@@ -11,7 +11,8 @@ import torch
 import censnet
 from censnet.errors import SettingsError, TrainingStopped
 from censnet.inspection import cost
-from censnet.inspection.cost import PeakMemory, check_memory, estimate_cost
+from censnet.inspection.cost import check_memory, estimate_cost
+from censnet.inspection.peak_memory import PeakMemory
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings.presets import make_settings
@@ -133,6 +134,6 @@ def test_memory_that_runs_out_is_one_line_that_says_what_to_lower(monkeypatch: p
     def exhausted(*_: object, **__: object) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 512 bytes. Error code 12")
 
-    monkeypatch.setattr(sys.modules["censnet.pipeline.train"], "fit_recipes", exhausted)
+    monkeypatch.setattr(sys.modules["censnet.pipeline.fit_run"], "fit_recipes", exhausted)
     with pytest.raises(TrainingStopped, match=r"^out of memory \(512 bytes were asked for\): lower model.hidden"):
         censnet.train("karate", "node:faction")

@@ -13,7 +13,7 @@ from censnet.inspection.times import find_time_columns
 from censnet.pipeline import inspect as inspect_module
 from censnet.pipeline import inspect_data
 
-SEEMS = "seems to say when each edge happened; if so, a random split shows a model the future"
+SEEMS = "seems to be the time of each edge; if so, a random split trains on edges that are later"
 
 
 def payments(rows: int = 60, **columns: object) -> pd.DataFrame:
@@ -54,7 +54,7 @@ def test_a_random_split_beside_a_column_of_times_is_a_warning() -> None:
 
     def warns(**options: object) -> list[str]:
         report = inspect_data(tables, "edge:late", **options)  # type: ignore[arg-type]
-        return [finding.what for finding in report.findings if "when each edge happened" in finding.what]
+        return [finding.what for finding in report.findings if "the time of each edge" in finding.what]
 
     (warning,) = warns()
     assert SEEMS in warning
@@ -62,9 +62,9 @@ def test_a_random_split_beside_a_column_of_times_is_a_warning() -> None:
     assert warns(time="paid") == []
     remark = [one for one in inspect_data(tables).findings if "paid" in one.what]
     assert [one.level for one in remark] == ["note"]
-    assert "column paid: seems to say when each edge happened: time='paid' predicts edges and links" in remark[0].what
+    assert "column paid: seems to be the time of each edge: time='paid' predicts edges and links" in remark[0].what
     assert not [one for one in inspect_data(tables, time="paid").findings if "when each edge" in one.what]
-    assert "the split is not by it and shows a model the future" in inspect_split("random")
+    assert "the split is not by it and trains on edges that are later" in inspect_split("random")
     assert inspect_split("by time") == ""
 
 
@@ -72,7 +72,7 @@ def inspect_split(way: str) -> str:
     parts = np.array(["train", "validation", "test"])
     split = parts[np.arange(60) % 3] if way == "random" else parts[np.arange(60) // 20]
     report = inspect_data(Tables(edges=payments(paid=DAYS, split=split)), "edge:late")
-    return "".join(finding.what for finding in report.findings if "when each edge happened" in finding.what)
+    return "".join(finding.what for finding in report.findings if "the time of each edge" in finding.what)
 
 
 @pytest.mark.slow

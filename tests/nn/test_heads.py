@@ -14,8 +14,8 @@ from strategies import Sample, assert_near, graphs
 from torch import Tensor, nn
 
 from censnet.nn import GraphHead, RowHead
-from censnet.nn.heads import Readout
 from censnet.nn.norms import Norm
+from censnet.nn.pooling import Readout
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
 
@@ -195,7 +195,7 @@ def test_a_row_head_without_hidden_layers_is_linear() -> None:
 
 def test_hidden_layers_have_relu_and_dropout_between_them() -> None:
     head = RowHead("node", 3, 2, 2, hidden_widths=(8, 4), dropout=0.25)
-    assert [type(part).__name__ for part in head.mlp] == 2 * ["_Linear", "ReLU", "Dropout"] + ["_Linear"]
+    assert [type(part).__name__ for part in head.mlp] == 2 * ["Linear", "ReLU", "Dropout"] + ["Linear"]
     assert [part.out_features for part in head.mlp if isinstance(part, nn.Linear)] == [8, 4, 2]
     rows = torch.randn(6, 3), torch.ones(6, 2), BATCH
     assert not head(*rows).equal(head(*rows))

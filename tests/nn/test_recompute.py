@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from censnet.inspection.cost import PeakMemory
+from censnet.inspection.peak_memory import PeakMemory
 from censnet.nn import CausalEncoder, CensNet, LayerOptions
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.ops import Incidence

@@ -9,8 +9,9 @@ from timed_samples import CASES, Timed, encoder_of, timed
 
 from censnet.nn.causal_encoder import CausalEncoder
 from censnet.nn.causal_stream import CausalStream
+from censnet.nn.growing_rows import GrowingRows
 from censnet.nn.stream_arrays import from_arrays, to_arrays
-from censnet.nn.stream_state import ClockState, GrowingRows
+from censnet.nn.stream_clock import ClockState
 from censnet.nn.stream_warm_up import state_after
 from censnet.ops.incidence import Incidence
 

@@ -161,7 +161,8 @@ def test_an_edge_has_no_derivative_by_itself_or_by_the_future() -> None:
 def test_sums_are_kept_in_float64_whatever_comes_in() -> None:
     count = 100_000
     lists = TimedLists(torch.zeros(count, dtype=torch.int64), torch.arange(count).double(), 1)
-    reads = lists.window(torch.tensor([0]), torch.tensor([float(count)]).double(), torch.tensor([count - 3.0]).double())
+    end, start = (torch.tensor([float(at)]).double() for at in (count, count - 3))
+    reads = lists.before(torch.tensor([0]), end).since(start)
     messages = torch.full((count, 2), 1000.1)
     for dtype in (torch.float32, torch.bfloat16):
         values = messages.to(dtype)

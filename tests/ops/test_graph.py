@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import assert_near, fill, incidences
 from torch import Tensor
 
-from censnet.data.dataset import fingerprint
+from censnet.data.digests import fingerprint
 from censnet.ops import Incidence, propagate_edges, propagate_nodes
 from censnet.ops.caching import stored
 from censnet.ops.ego import ego_graphs, mark_egos

@@ -13,8 +13,11 @@ from censnet import load_run, train
 from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.nn.causal_stream import CausalStream
-from censnet.pipeline.prepare import describe_times, prepare
-from censnet.runs.run import FIXED_LABELS, Run
+from censnet.pipeline import causal
+from censnet.pipeline.announce import describe_times
+from censnet.pipeline.prepare import prepare
+from censnet.runs.run import Run
+from censnet.runs.scoring import FIXED_LABELS
 
 POSITIVE = "good"
 FAST = {"training.epochs": 6, "model.hidden": 8, "model.head": [], "data.time": "time"}
@@ -153,7 +156,7 @@ def test_label_delay_and_rates_are_those_of_the_run(data: Tables, tmp_path: Path
     ("changes", "words"),
     [
         ({"data.time": None, "data.split": "ratio"}, r"model\.causal is true, expected false: edges have no times"),
-        ({"model.layers": "NEN"}, r"model\.layers is NEN, expected letters C: others see the future"),
+        ({"model.layers": "NEN"}, r"model\.layers is NEN, expected letters C: others use later edges"),
         ({"model.norm": "batch"}, r"model\.causal is true, expected model\.kernel hop, model\.norm layer"),
         ({"training.sampling": "neighbors"}, r"a sampled past would lack events"),
     ],
@@ -161,6 +164,32 @@ def test_label_delay_and_rates_are_those_of_the_run(data: Tables, tmp_path: Path
 def test_what_cannot_be_causal_is_one_line(changes: dict[str, object], words: str, data: Tables) -> None:
     with pytest.raises(SettingsError, match=words):
         train(data, "edge:sign", settings={**FAST, "model.causal": True, **changes})
+
+
+def test_a_long_history_is_trained_in_parts(data: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(causal, "MANY_EDGES", 250)
+    monkeypatch.setattr(causal, "PART", 50)
+    run = train(data, "edge:sign", settings={**FAST, "training.epochs": 40})
+    training = run.config.settings.training
+    assert (training.sampling, training.batch_size) == ("history", 50)
+    assert run.metrics["test"]["edge"]["auc"] > 0.8
+    assert (
+        train(data, "edge:sign", settings={**FAST, "training.sampling": "full"}).config.settings.training.sampling
+        == "full"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model.decay_rates": 2}, r"training\.sampling is history, expected full: model\.decay_rates is 2"),
+        ({"training.stale_label_ratio": 0.5}, r"expected full: training\.stale_label_ratio is 0\.5"),
+        ({"model.causal": False}, r"training\.sampling is history, expected auto or full: layers are not causal"),
+    ],
+)
+def test_what_cannot_be_trained_in_parts_is_one_line(changes: dict[str, object], words: str, data: Tables) -> None:
+    with pytest.raises(SettingsError, match=words):
+        train(data, "edge:sign", settings={**FAST, "training.sampling": "history", **changes})
 
 
 def test_causal_settings_without_causal_layers_are_refused(data: Tables) -> None:

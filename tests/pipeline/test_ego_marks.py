@@ -23,7 +23,8 @@ from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import Run, load_run
 from censnet.settings.presets import of_ego_marks
-from censnet.training.batches import EgoBatches, make_batches
+from censnet.training.batches import make_batches
+from censnet.training.ego_batches import EgoBatches
 from censnet.training.evaluator import Evaluator, infer
 from censnet.training.task_data import build_model
 
@@ -160,7 +161,7 @@ def test_batches_have_each_training_node_once_and_are_bounded(monkeypatch: pytes
     training = (task_data.parts["node"][:, 0] == 0).nonzero().squeeze(1)
     assert torch.cat(list(plan)).sort().values.equal(training)
     assert len(plan) == 2
-    monkeypatch.setattr("censnet.training.batches.MAX_EGO_ROWS", 60)
+    monkeypatch.setattr("censnet.training.ego_batches.MAX_EGO_ROWS", 60)
     smaller = batches.plan(torch.Generator().manual_seed(0))
     assert len(smaller) > len(plan)
     assert torch.cat(list(smaller)).equal(torch.cat(list(plan)))
@@ -222,7 +223,7 @@ def test_hops_without_marks_are_refused() -> None:
 
 
 def test_neighborhoods_that_would_take_hours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("censnet.training.batches.MAX_EGO_TOTAL", 100)
+    monkeypatch.setattr("censnet.training.ego_batches.MAX_EGO_TOTAL", 100)
     with pytest.raises(SettingsError, match=r"fewer model.ego_hops: a neighborhood of 2 hops has at most \d+ nodes"):
         train(payments(), "node:vip", settings=MARKED)
 

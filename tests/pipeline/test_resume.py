@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from crashes import CrashError, stop_at
 from samples import content, payments, quick, shapes, smiles
 
+from censnet.data.tables.files import Tables
 from censnet.errors import TrainingStopped
 from censnet.pipeline import resume_run, train
 from censnet.runs import load_run
@@ -27,6 +29,15 @@ STOCHASTIC = {
     "training__warmup": 0.2,
     "training__max_grad_norm": 1.0,
 }
+
+
+def dated() -> Tables:
+    """Payments, each with its time."""
+    data = payments()
+    assert data.edges is not None
+    return Tables(data.nodes, data.edges.assign(at=np.arange(len(data.edges)) // 2))
+
+
 KINDS = {
     "whole graph": (payments, "edge:fraud", {}, 1),
     "batch norm": (payments, "edge:fee", {"model__norm": "batch", "model__residual": True}, 1),
@@ -45,6 +56,18 @@ KINDS = {
     ),
     "known labels": (payments, "edge:fraud", {"model__known_labels": True, "model__triangles": True}, 1),
     "recomputed": (payments, "edge:fraud", {"model__norm": "batch", "training__recompute": True}, 1),
+    "history": (
+        dated,
+        "edge:fraud",
+        {
+            "data__time": "at",
+            "training__sampling": "history",
+            "model__causal": True,
+            "model__layers": "CC",
+            "model__norm": "layer",
+        },
+        1,
+    ),
     "balanced": (payments, "node:vip", {"training__imbalance": "sampling"}, 1),
     "links": (payments, ["node:vip", "link"], {}, 1),
     "pairs": (
@@ -94,7 +117,7 @@ def go(kind: str, folder: Path, **more: object) -> None:
     ("kind", "how"),
     [
         *((kind, "exception") for kind in KINDS),
-        *((kind, "ctrl-c") for kind in ("whole graph", "many graphs", "links", "pairs")),
+        *((kind, "ctrl-c") for kind in ("whole graph", "history", "many graphs", "links", "pairs")),
     ],
 )
 def test_a_training_that_was_stopped_ends_with_the_same_bits(kind, how, undisturbed, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from censnet.data.tables.files import Tables
 from censnet.pipeline import resolve_inputs, resolve_sampling, train
 from censnet.pipeline.prepare import prepare
-from censnet.training import batches
+from censnet.training import choose_sampling
 
 
 def hubs(edges: int = 3000) -> Tables:
@@ -47,7 +47,7 @@ def test_a_large_graph_has_some_epochs_of_sampled_steps(monkeypatch, caplog):
 
     whole = training()
     assert whole == (300, 100), "one step an epoch"
-    for module in (batches, resolve_inputs):
+    for module in (choose_sampling, resolve_inputs):
         monkeypatch.setattr(module, "MAX_FULL_BATCH", 2**16)
     with caplog.at_level(logging.INFO):
         sampled = training()

@@ -17,7 +17,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.settings.schema import TrainingSettings
-from censnet.training.batches import SampledSubgraphs
+from censnet.training.sampled_subgraphs import SampledSubgraphs
 
 TARGET = "edge:late=binary"
 WINDOWS = quick(model__windows=True, model__known_labels=True, model__directed=True, data__time="day")
@@ -162,7 +162,7 @@ def test_labels_are_known_only_after_their_delay() -> None:
         prepared(frame, data__label_delay="-3d")
     with pytest.raises(SettingsError, match=r"data.label_delay is 3d, expected 0, or data.time"):
         prepare(Tables(edges=frame), TARGET, "strong", quick(data__label_delay="3d"), 0)
-    with pytest.raises(SettingsError, match="edges are not split by time, so labels of the future are known"):
+    with pytest.raises(SettingsError, match="edges are not split by time, so later labels are known, too"):
         prepared(frame, data__label_delay="3d", data__split="ratio")
 
 

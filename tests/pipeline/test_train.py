@@ -25,7 +25,7 @@ from censnet.settings.build import build_model
 from censnet.settings.presets import make_settings
 from censnet.tasks.losses import penalty, row_loss
 from censnet.tasks.targets import Target
-from censnet.training.batches import Batch, sample_balanced
+from censnet.training.batch import Batch, sample_balanced
 from censnet.training.objective import Objective
 
 LEARN = {

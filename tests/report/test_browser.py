@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from browsers import needs_browser, open_browser
 
 from censnet.report import report_page
 from censnet.runs.run import Run
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None or importlib.util.find_spec("playwright") is None,
-        reason="no browser: install playwright and Debian's chromium",
-    ),
-]
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A browser for all tests of this file."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+    with open_browser() as browser:
         yield browser
-        browser.close()
 
 
 class Opened:

@@ -13,12 +13,12 @@ from torch_geometric.data import Data
 
 from censnet.cli.render_run import scores_screen
 from censnet.data import Dataset, load_data
-from censnet.data.dataset import row_digests
+from censnet.data.digests import row_digests
 from censnet.data.tables.files import Tables
 from censnet.ops.graph import Graph
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.runs.run import COUNTS
+from censnet.runs.known_rows import COUNTS
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ def test_nodes_and_edges_are_hidden_together_in_a_joint_training() -> None:
 def test_many_graphs_have_no_known_labels_and_asking_for_them_is_refused_with_the_reason() -> None:
     edges = pd.concat([trust(rows=20).assign(graph=number) for number in range(4)])
     data = Tables(edges=edges.reset_index(drop=True))
-    with pytest.raises(SettingsError, match="known labels tell nothing, as there are many graphs, whose rows have no"):
+    with pytest.raises(SettingsError, match="known labels are of no use, as there are many graphs, whose rows have no"):
         train(data, "edge:good", settings=quick(**LABELS))
     assert train(data, "edge:good", settings=quick(model__known_labels="auto")).inputs.levels == []
 

@@ -13,12 +13,12 @@ from samples import payments, quick
 
 from censnet.errors import RunError
 from censnet.pipeline import replicate, train
-from censnet.runs.directory import LOCK, locked
+from censnet.runs.lock import LOCK, locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from censnet.runs.directory import locked
+from censnet.runs.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -33,9 +33,9 @@ from censnet.selection.self_training import (
 from censnet.settings.presets import make_settings
 from censnet.tasks.uncertainty import probabilities
 from censnet.training import ensemble
-from censnet.training.batches import FullBatch
 from censnet.training.ensemble import split_result
 from censnet.training.evaluator import infer
+from censnet.training.full_batches import FullBatch
 from censnet.training.objective import Objective
 from censnet.training.task_data import TaskData, build_model
 

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
+from browsers import needs_browser, open_browser
 from serving_client import serving
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None or importlib.util.find_spec("playwright") is None,
-        reason="no browser: install playwright and Debian's chromium",
-    ),
-]
+pytestmark = needs_browser
 ANSWERED = "html[data-answered='{}']"
 
 
@@ -32,11 +19,8 @@ def wait_for_why(page: Any) -> None:
 
 
 def test_molecules_and_links_are_predicted_and_explained(home: Path) -> None:
-    from playwright.sync_api import sync_playwright
-
     arguments = (home / "molecules", home / "contacts", "--workers", 1, "--max-seconds", 120)
-    with serving(*arguments) as (address, _), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+    with serving(*arguments) as (address, _), open_browser() as browser:
         page: Any = browser.new_page(viewport={"width": 390, "height": 900})
         messages: list[str] = []
         page.on("console", lambda message: messages.append(message.text))
@@ -61,4 +45,3 @@ def test_molecules_and_links_are_predicted_and_explained(home: Path) -> None:
         assert "log odds of link" in page.locator("#why h2").inner_text()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert messages == []
-        browser.close()

@@ -91,7 +91,7 @@ def test_the_kind_and_the_classes_are_found(values: Any, kind: str, classes: lis
     [
         (
             ["yes", "no"],
-            "one of two words; positive: yes (as the word says, 50 % of the labels), node:y=binary:no makes it no",
+            "one of two words; positive: yes (by its name, 50 % of the labels), node:y=binary:no makes it no",
         ),
         ([3, 5] * 3, "3 or 5; positive: 5 (the larger of the two numbers, 50 % of the labels)"),
         (

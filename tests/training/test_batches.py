@@ -12,7 +12,10 @@ from censnet.pipeline.prepare import Prepared, prepare
 from censnet.settings.build import build_model
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target
-from censnet.training.batches import CausalBatch, choose_recompute, choose_sampling, even_batches, make_batches
+from censnet.training.batch import even_batches
+from censnet.training.batches import make_batches
+from censnet.training.choose_sampling import choose_recompute, choose_sampling
+from censnet.training.full_batches import CausalBatch
 from censnet.training.task_data import TaskData
 
 

@@ -26,8 +26,9 @@ from censnet.pipeline.prepare import prepare
 from censnet.pipeline.resolve import resolve_settings
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings
-from censnet.training.batches import FullBatch, MaskedLinkBatch, make_batches
+from censnet.training.batches import make_batches
 from censnet.training.devices import make_accelerator
+from censnet.training.full_batches import FullBatch, MaskedLinkBatch
 from censnet.training.link_sampling import LinkSampler
 from censnet.training.optim import make_optimizer, seed_generators, step_seed
 from censnet.training.task_data import build_model

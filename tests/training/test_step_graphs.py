@@ -19,8 +19,9 @@ from censnet.nn.norms import BatchNorm
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import Prepared, prepare
 from censnet.training import trainer
-from censnet.training.batches import Batch, GraphBatches, PaddedGraphBatches
+from censnet.training.batch import Batch
 from censnet.training.devices import make_accelerator
+from censnet.training.graph_batches import GraphBatches, PaddedGraphBatches
 from censnet.training.objective import Objective
 from censnet.training.padding import Padding, can_pad
 from censnet.training.step_graphs import RecordedSteps, Replay, Step, copy_tensors, leaves_padding_out, signature

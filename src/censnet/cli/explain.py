@@ -16,7 +16,7 @@ from censnet.text import count
 
 
 class Order(Enum):
-    """What the rows of --top have most of."""
+    """The quantity by which the rows of --top are ranked."""
 
     score = "score"
     loss = "loss"

@@ -73,6 +73,9 @@ Recall = Annotated[
     float | None,
     typer.Option(metavar="SHARE", help="Of two classes: choose the highest threshold that finds this share, instead."),
 ]
+History = Annotated[
+    str | None, typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 

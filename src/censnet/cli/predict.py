@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,6 +17,7 @@ from censnet.cli.options import (
     Data,
     DataOrSmiles,
     Device,
+    History,
     Json,
     Recall,
     RunDir,
@@ -39,6 +40,13 @@ class Keep(Enum):
 
     all = "all"
     ids = "ids"
+
+
+class Engine(Enum):
+    """The engine that computes predictions, in the place of torch in memory."""
+
+    duckdb = "duckdb"
+    spark = "spark"
 
 
 class Format(Enum):
@@ -65,15 +73,31 @@ def predict(
         ),
     ] = True,
     coverage: Coverage = None,
-    history: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
+    history: History = None,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(help="Compute on tables on a disk: for graphs past memory (duckdb), or many machines."),
+    ] = None,
+    memory_limit: Annotated[str, typer.Option(metavar="SIZE", help="Of the engine duckdb.")] = "4GiB",
+    master: Annotated[
+        str | None, typer.Option(help="Of the engine spark: local[2], spark://host:7077; local[*] if not given.")
+    ] = None,
+    spill: Annotated[
+        Path | None, path_option("A folder with room for the tables of the engine; that of --to if not given.")
     ] = None,
     strict: Strict = False,
     device: Device = None,
 ) -> None:
     """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
     trained, source = open_run(run), one_or_smiles(data)
+    if engine is not None:
+        unused = {"--pairs": pairs, "--top": top, "--history": history, "--device": device}
+        options = {"keep": keep.value, "known_labels": known_labels, "coverage": coverage, "strict": strict}
+        predict_by_engine(
+            trained, source, to, level, unused, engine=engine.value, memory_limit=memory_limit,
+            master=master, spill=spill, **options,
+        )  # fmt: skip
+        return
     from censnet.data.tables.files import to_csv
     from censnet.runs.links import check_link_options
 
@@ -92,6 +116,28 @@ def predict(
     for path, frame in files.items():
         bad = int(frame["error"].notna().sum()) if "error" in frame else 0
         echo(f"{path}: {count(len(frame), 'row')}" + (f", {bad:,} of them with an error" if bad else ""))
+
+
+def predict_by_engine(
+    run: Run, data: str | list[str], to: Path | None, level: str | None, unused: Mapping[str, object], **options: Any
+) -> None:
+    """Write the predictions that an engine computes; `options` as in `censnet.engines.predict_files`."""
+    from censnet.engines import predict_files
+
+    given = next((flag for flag, value in unused.items() if value is not None), None)
+    if given is not None:
+        raise ArgumentError(f"{given} is given, expected none beside --engine, which does not read it: leave out one")
+    if to is None or isinstance(data, list):
+        raise ArgumentError(
+            "--engine is given without --to or with SMILES, expected tables to read and a file to write"
+        )
+    paths = prediction_files(run, to, level)
+    check_outputs([path for path in paths.values() if path is not None], run, data)
+    for name, path in paths.items():
+        if path is not None:
+            written = predict_files(run, data, path, name, **options)
+            bad = f", {written.errors:,} of them with an error" if written.errors else ""
+            echo(f"{path}: {count(written.rows, 'row')}{bad}")
 
 
 def embed(
@@ -117,10 +163,7 @@ def evaluate(
     coverage: Coverage = None,
     cost: Cost = None,
     recall: Recall = None,
-    history: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="Of a causal model: the edges before those of DATA, as context."),
-    ] = None,
+    history: History = None,
     as_json: Json = False,
     strict: Strict = False,
     device: Device = None,

@@ -18,7 +18,9 @@ from censnet.levels import Level
 from censnet.option_names import resume_option
 from censnet.pipeline.replicates import Replicates
 from censnet.runs.config import TimeBudgetRecord
-from censnet.runs.run import COUNTS, FIXED, Run
+from censnet.runs.known_rows import COUNTS
+from censnet.runs.run import Run
+from censnet.runs.scoring import FIXED
 from censnet.selection.candidates import Candidate
 from censnet.tasks.decision import RANKS
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
@@ -33,8 +35,8 @@ DRAWN = ("drawn", "graphs drawn", "scaffolds", "by time")  # splits that have ev
 SHOWN_FIXED = "test_labels_fixed"  # of the scores with fixed labels
 ALL_FIXED = f"all{FIXED}"
 _STREAM = "each edge is scored as in a stream, with every label that arrived before it"
-TOLD = f"{_STREAM}; {SHOWN_FIXED}: with none that came after validation"
-TOLD_OF_OTHERS = f"{_STREAM}; {ALL_FIXED}: with none of these data"
+LABELS_OF_STREAM = f"{_STREAM}; {SHOWN_FIXED}: with none that came after validation"
+LABELS_OF_OTHER_DATA = f"{_STREAM}; {ALL_FIXED}: with none of these data"
 _AT_RANKS = [f"{name}@{k}" for name in ("precision", "recall") for k in RANKS]
 Scores = Mapping[str, Mapping[str, Mapping[str, Any]]]  # part -> level -> metric -> what is shown
 
@@ -50,7 +52,7 @@ def run_screen(run: Run) -> RenderableType:
         facts.add_row("time budget", Text(_time_budget(run.config.time_budget, run)))
     _add_findings(facts, run)
     if SHOWN_FIXED in run.metrics:
-        facts.add_row("labels", TOLD)
+        facts.add_row("labels", LABELS_OF_STREAM)
     place = run.path or Path(".")
     return Group(
         _title(place, run),
@@ -93,9 +95,9 @@ def _without_ranks(scores: Scores) -> Scores:
 def scores_screen(run: Run, scores: Scores) -> RenderableType:
     """The scores of a run on some data."""
     shown = score_tables(scores, monitored_metric(run), _number)
-    told = [Text(f"labels: {TOLD if SHOWN_FIXED in scores else TOLD_OF_OTHERS}")]
-    told = told if any(part.endswith(FIXED) for part in scores) else []
-    return Group(*_positives(run), *_thresholds(run), *told, *shown, *_confusion_tables(run, scores))
+    lines = [Text(f"labels: {LABELS_OF_STREAM if SHOWN_FIXED in scores else LABELS_OF_OTHER_DATA}")]
+    lines = lines if any(part.endswith(FIXED) for part in scores) else []
+    return Group(*_positives(run), *_thresholds(run), *lines, *shown, *_confusion_tables(run, scores))
 
 
 def _thresholds(run: Run) -> Iterable[RenderableType]:

@@ -52,15 +52,9 @@ def report(
         raise RunError(f"--to is {to}, expected the name of a page that ends in .html")
     check_outputs([to], trained, data)
     page = report_page(
-        trained,
-        data,
-        method=method.value,
-        comparison=comparison,
-        explain=explain,
-        strict=strict,
-        device=device,
+        trained, data, method=method.value, comparison=comparison, explain=explain, strict=strict, device=device,
         progress=True,
-    )
+    )  # fmt: skip
     content = page.encode()
     atomic_write(to, content)
     echo(f"{to}: {format_bytes(len(content))}; a browser shows it, without a network")

@@ -62,18 +62,17 @@ def stream(
             gc.freeze()  # what is there stays: no collection need look at it again
             errors = feed_lines(fed, sys.stdin.buffer, sys.stdout.buffer, save_every, strict)
     if errors:
-        say = "its answer says" if errors == 1 else "their answers say"
-        logger.warning("%s could not be used: %s why", count(errors, "line"), say)
+        logger.warning("%s could not be used: see the `error` in the output", count(errors, "line"))
 
 
 def describe(fed: Stream, state: Path | None, goes_on: bool, history: str | None) -> str:
-    """Where a stream stands when it is opened."""
+    """The position of a stream when it is opened."""
     position = fed.position
     if not position.events:
         return "the stream is empty" + (f", and its state is saved to {state}" if state is not None else "")
     where = f"{state} holds" if goes_on else f"{history} has"
     have = f"{where} {count(position.events, 'event')}, the last with number {position.event}"
-    return f"{have} at {fed.reader.column.show(position.now)}: go on with the line after that, or with any before it"
+    return f"{have} at {fed.reader.column.show(position.now)}: resume at the line after it, or at any line before"
 
 
 def feed_lines(fed: Stream, lines: BinaryIO, answers: BinaryIO, save_every: float = 10.0, strict: bool = False) -> int:

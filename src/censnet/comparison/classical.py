@@ -10,14 +10,14 @@ import pandas as pd
 import torch
 
 from censnet.comparison.boosted_trees import METRICS, BoostedTrees, candidates_for
-from censnet.comparison.edge_features import edge_features
 from censnet.comparison.fit_trees import fit_described
 from censnet.comparison.forest import fit_forest, molecule_features
-from censnet.comparison.node_features import graph_features, node_features
 from censnet.comparison.skipped import NO_MOLECULES, Skipped
+from censnet.comparison.tree_columns import edge_times, graph_columns, is_by_time, tree_graph
+from censnet.comparison.tree_edge_features import edge_features
 from censnet.comparison.tree_graph import TreeGraph
-from censnet.comparison.tree_inputs import edge_times, graph_columns, is_by_time, tree_graph
 from censnet.comparison.tree_labels import label_sums
+from censnet.comparison.tree_node_features import graph_features, node_features
 from censnet.data.splits.split_file import Split
 from censnet.data.splits.splitters import ratio
 from censnet.errors import DataError

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from censnet.comparison.boosted_trees import CANDIDATES, BoostedTrees, Metric, TreeSettings
-from censnet.comparison.edge_features import edge_features
-from censnet.comparison.node_features import node_features
+from censnet.comparison.tree_edge_features import edge_features
 from censnet.comparison.tree_graph import TreeGraph
 from censnet.comparison.tree_labels import label_sums
+from censnet.comparison.tree_node_features import node_features
 from censnet.data.splits.split_file import Split
 from censnet.errors import DataError
 from censnet.ops.arrays import Array

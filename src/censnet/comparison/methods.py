@@ -12,8 +12,8 @@ from censnet.comparison.ablations import without_edge_features, without_edge_str
 from censnet.comparison.classical import boost_neighborhoods, boost_own_columns, fit_molecule_forest
 from censnet.comparison.records import Record
 from censnet.comparison.skipped import Skipped
+from censnet.pipeline.fit_run import fit_run
 from censnet.pipeline.prepare import Prepared
-from censnet.pipeline.train import fit_run
 from censnet.training.callbacks import Callback
 from censnet.training.evaluator import Scores
 

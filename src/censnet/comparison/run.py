@@ -14,15 +14,7 @@ import pandas as pd
 
 from censnet.arguments import check_arguments
 from censnet.comparison.methods import METHODS, run_method
-from censnet.comparison.records import (
-    FILE,
-    Compared,
-    Start,
-    Stored,
-    check_same_start,
-    read_stored,
-    write_stored,
-)
+from censnet.comparison.records import FILE, Compared, Start, Stored, check_same_start, read_stored, write_stored
 from censnet.comparison.skipped import NO_MOLECULES
 from censnet.comparison.summary import comparison_table, describe_comparison
 from censnet.console import show
@@ -31,9 +23,11 @@ from censnet.data.tables.target_spec import as_texts
 from censnet.errors import ArgumentError, DataError, RunError
 from censnet.option_names import name_option
 from censnet.pipeline.prepare import Prepared, prepare
-from censnet.pipeline.train import IfExists, make_start
+from censnet.pipeline.resume import make_start
+from censnet.pipeline.train import IfExists
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
-from censnet.runs.directory import check_own, is_complete, locked, run_dir
+from censnet.runs.directory import check_own, is_complete
+from censnet.runs.lock import locked, run_dir
 from censnet.settings.presets import Changes
 from censnet.training import processes
 from censnet.training.callbacks import Callback

@@ -1,48 +1,29 @@
-"""A user's data as a graph or many, with every result back on the row it belongs to, and digests to know rows again.
-
-The digest of a node is of its id and its features, that of an edge of its two ends and its features. That of a graph is
-of its structure with all features, whatever the order of its nodes: another spelling of the same SMILES has the same.
-"""
+"""A user's data as a graph or many, with every result back on the row it belongs to."""
 
 from __future__ import annotations
 
-import binascii
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.graph_features import GraphFeatures
 from censnet.data.notebook import data_html
 from censnet.data.splits.links import LinkSplit
-from censnet.data.tables.assemble import FeatureEncoder, TableGraph, TrainRows
-from censnet.data.tables.column_notes import clipping_notes, column_notes
-from censnet.data.tables.columns import as_arrow, as_text
-from censnet.data.tables.files import Tables
+from censnet.data.tables.default_features import count_degree, encode_degree
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.schema import TableSchema
-from censnet.data.tables.target_spec import TargetSpec
-from censnet.data.tables.typed_table import count_degree, encode_degree
-from censnet.errors import DataError, name_columns, quote
-from censnet.files import tensor_digest
-from censnet.levels import COLUMN_LEVELS, Level
-from censnet.ops.arrays import Array, IntArray
-from censnet.ops.colors import hash_graphs, hash_rows, splitmix64
+from censnet.data.tables.table_graph import TableGraph
+from censnet.errors import DataError, name_columns
+from censnet.levels import Level
+from censnet.ops.arrays import Array
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.text import count
-
-logger = logging.getLogger(__name__)
-Rows = Tensor | Array | Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +51,7 @@ class IndexedData(TableGraph):
 
     @property
     def is_flipped(self) -> Array | None:
-        """Which input rows of edges have the two ends in the opposite order of their edge; None if none has.
+        """A mask of the input rows whose two ends are in the opposite order of their edge; None if none are.
 
         Where each edge is there twice, the second of its rows has: what is oriented changes sign there.
         """
@@ -91,123 +72,6 @@ class IndexedData(TableGraph):
     def count(self, level: str) -> int:
         """The number of nodes, edges or graphs in the tensors."""
         return self.graph.count(Level.of_column(level))
-
-
-@dataclass(frozen=True, eq=False)
-class TypedData(IndexedData):
-    """Data whose columns have kinds and whose rows are resolved: all that a split needs, and nothing encoded yet.
-
-    The graph has its structure alone, no features, and the schema no statistics: these come from training rows.
-
-    Args:
-        encoder: the features of nodes and edges; None where the graph has its features already.
-        graph_features: the features of whole graphs.
-        targets: the targets, one for each column.
-        scaffolds: the Bemis-Murcko scaffold of each row of `graphs`, where they were asked for.
-        fitted: whether the schema was given, with its statistics.
-
-    Example:
-        >>> from censnet.data.load import read_data
-        >>> people = {"source": ["ann", "ann", "bob"], "target": ["bob", "eve", "eve"]}
-        >>> data = read_data(pd.DataFrame({**people, "eur": [10, 20, 900]}))
-        >>> data.graph
-        Graph(3 nodes x 0, 3 edges x 0, directed)
-        >>> data.encode({"edge": torch.tensor([0, 1])}).graph.edges.tolist()
-        [[-1.0], [1.0], [177.0]]
-    """
-
-    encoder: FeatureEncoder | None = None
-    graph_features: GraphFeatures | None = None
-    targets: Sequence[TargetSpec] = ()
-    scaffolds: Sequence[str | None] | None = None
-    fitted: bool = False
-
-    def encode(self, rows: Rows | Mapping[str, Rows] | None = None, links: LinkSplit | None = None) -> Dataset:
-        """Fit the statistics of every column on training rows alone, and encode all rows.
-
-        Args:
-            rows: `node`, `edge` or `graph` -> the input rows to learn from, or those of the level of the one target. A
-                level that is not there takes its rows from the training graphs, or else all of its rows.
-            links: how links are split, if they are predicted: degrees are counted on training links alone, and these
-                are the training rows of the edges, unless `rows` says otherwise.
-        """
-        schema, graph = self.schema, self.graph
-        if self.encoder is not None:
-            if not self.fitted:
-                training, message_edges = self._training_rows(rows, links)
-                schema = self.encoder.fit(graph, training, message_edges)
-                schema = schema if self.graph_features is None else self.graph_features.fit(schema, training)
-            graph = self.encoder.encode(graph, schema)
-            graph = graph if self.graph_features is None else self.graph_features.encode(graph, schema)
-        notes = self.notes
-        if self.encoder is not None:
-            clipped = clipping_notes(graph, self.tables, schema)
-            for note in clipped if self.fitted else ():
-                logger.warning("%s", note)
-            notes = column_notes(self.tables, schema) + notes + clipped
-        return Dataset(graph, self.tables, schema, self.rows_by_level, self.name, self.problems, notes)
-
-    def _training_rows(
-        self, rows: Rows | Mapping[str, Rows] | None, links: LinkSplit | None
-    ) -> tuple[dict[str, IntArray], IntArray | None]:
-        """Table -> the rows that statistics come from, and the edges that are no links to be predicted."""
-        targets = {table: names for table, names in self.schema.targets.items() if names}
-        chosen = dict(_find_training_rows(rows, targets, self.tables))
-        if "graphs" in chosen and isinstance(self.graph, GraphSet) and self.schema.smiles is None:
-            training = np.zeros(len(self.graph), bool)
-            graphs = self.rows("graph").numpy()[chosen["graphs"]]
-            training[graphs[graphs >= 0]] = True
-            for level, became in self.rows_by_level.items():
-                if level is not Level.GRAPH:
-                    of_row = np.append(training[level.owners(self.graph).numpy()], False)  # -1: it became nothing
-                    chosen.setdefault(level.table, np.flatnonzero(of_row[became.numpy()]))
-        if self.schema.smiles is not None and {"nodes", "edges"} & chosen.keys():
-            chosen["graphs"] = self._training_molecules(chosen)
-        if links is None:
-            return chosen, None
-        if "edges" not in chosen and len(self.rows("edge")):
-            chosen["edges"] = links.rows.to_input(self.rows("edge")).train.numpy()
-        return chosen, links.rows.train.numpy()
-
-    def _training_molecules(self, chosen: Mapping[str, IntArray]) -> IntArray:
-        """The rows of molecules that are for training, or one of whose atoms or bonds is."""
-        found = [chosen[table] for table in chosen if table == "graphs"]
-        for level in (Level.NODE, Level.EDGE):
-            if level.table in chosen and isinstance(self.graph, GraphSet):
-                rows = self.rows(level)[torch.from_numpy(chosen[level.table])]
-                graphs = np.unique(level.owners(self.graph)[rows[rows >= 0]].numpy())
-                found.append(np.flatnonzero(np.isin(self.rows("graph").numpy(), graphs)))
-        return np.unique(np.concatenate(found))
-
-
-def _find_training_rows(
-    rows: Rows | Mapping[str, Rows] | None, targets: Mapping[str, Sequence[str]], tables: Tables
-) -> TrainRows:
-    """Table -> the rows that statistics are taken from; a bare list is for the level of the one target."""
-    if rows is None:
-        return {}
-    if not isinstance(rows, Mapping):
-        if len(targets) != 1:
-            raise DataError("train_rows are for one level, expected {'node': rows, ...} with as many targets")
-        rows = {level: rows for level in COLUMN_LEVELS if level.table in targets}
-    found = {}
-    for level, some in rows.items():
-        table = Level.of_column(level).table
-        frame = tables.frames().get(table)
-        try:
-            given = np.asarray(some)
-            chosen = given.astype(np.int64)
-        except (TypeError, ValueError, OverflowError):
-            given = chosen = np.empty((0, 0), np.int64)
-        if chosen.ndim != 1 or given.dtype.kind not in "iu":
-            raise DataError(f"train_rows of {level} is {quote(some)}, expected a list of whole numbers, from 0")
-        count = 0 if frame is None else len(frame)
-        if len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= count:
-            raise DataError(
-                f"train_rows of {level} are not rows of {tables.name(table)}, expected some from 0 to {count - 1}"
-            )
-        found[table] = chosen
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,86 +190,3 @@ def _with_gaps(values: pd.DataFrame) -> pd.DataFrame:
     nullable = {"i": "Int64", "u": "UInt64", "b": "boolean"}
     types = {column: nullable[kind.kind] for column, kind in values.dtypes.items() if kind.kind in nullable}
     return values.reset_index(drop=True).astype(types)
-
-
-Digests = NDArray[np.uint64]
-_LETTERS = bytes.maketrans(b"0123456789abcdef", b"abcdefghijklmnop")  # no digest looks like a number
-_DIGITS = bytes.maketrans(b"abcdefghijklmnop", b"0123456789abcdef")
-
-
-def row_digests(data: Dataset, level: str) -> Digests:
-    """A digest for each INPUT row of a level; that of a row that cannot be used means nothing."""
-    level, rows, graph = Level.of_column(level), data.rows(level), data.graph
-    whole = hash_graphs(graph).cpu() if isinstance(graph, GraphSet) else torch.zeros(graph.num_graphs, dtype=torch.long)
-    if level is Level.GRAPH:
-        return _unsigned(_at(whole, rows))
-    schema, frame = data.schema.table(level.table), data.tables.frames()[level.table]
-    features = level.features(graph)
-    found = (
-        torch.zeros_like(rows)
-        if schema.structure != "none" or features is None
-        else _at(hash_rows(features).cpu(), rows)
-    )
-    for role in level.made_keys:
-        column = schema.keys.get(role)
-        if column is not None and column in frame.columns:
-            found = splitmix64(3 * found + _hash_texts(frame[column]))
-    if isinstance(graph, GraphSet):
-        found = splitmix64(found + _at(whole[level.owners(graph).cpu()], rows))
-    return _unsigned(found)
-
-
-def spell_digests(digests: Digests) -> list[str]:
-    """Digests as text of sixteen letters.
-
-    >>> spell_digests(np.array([1, 2**64 - 1], np.uint64))
-    ['aaaaaaaaaaaaaaab', 'pppppppppppppppp']
-    """
-    text = binascii.hexlify(digests.astype(">u8").tobytes()).translate(_LETTERS).decode()
-    return [text[start : start + 16] for start in range(0, len(text), 16)]
-
-
-def read_digests(texts: pd.Series[Any]) -> Digests:
-    """Read digests as `spell_digests` writes them; texts of any other form are left out.
-
-    >>> read_digests(pd.Series(spell_digests(np.array([7, 8], np.uint64)) + [None, "?"]))
-    array([7, 8], dtype=uint64)
-    """
-    good = texts[texts.astype("string").str.fullmatch("[a-p]{16}", na=False)]
-    raw = binascii.unhexlify("".join(good.tolist()).encode().translate(_DIGITS))
-    return np.frombuffer(raw, ">u8").astype(np.uint64)
-
-
-def _hash_texts(values: pd.Series[Any]) -> Tensor:
-    encoded = pc.fill_null(as_text(as_arrow(values)), "").combine_chunks().dictionary_encode()
-    words = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    hashed = (
-        np.asarray(pd.util.hash_array(words, categorize=False), np.uint64) if len(words) else words.astype(np.uint64)
-    )
-    return torch.from_numpy(hashed[encoded.indices.to_numpy()].view(np.int64))
-
-
-def _at(digests: Tensor, rows: Tensor) -> Tensor:
-    """The digest of each input row; 0 for a row that became nothing."""
-    return torch.cat([digests, digests.new_zeros(1)])[rows]
-
-
-def _unsigned(digests: Tensor) -> Digests:
-    return np.asarray(digests.numpy().view(np.uint64))
-
-
-def fingerprint(graph: Graph | GraphSet) -> str:
-    """The SHA-256 of a graph's tensors."""
-    tensors = {"edges": graph.edges, "ends": graph.ends}
-    if graph.nodes.layout == torch.sparse_csr:
-        rows, columns, values = graph.nodes.crow_indices(), graph.nodes.col_indices(), graph.nodes.values()
-        tensors |= {"node rows": rows, "node columns": columns, "node values": values}
-    else:
-        tensors["nodes"] = graph.nodes
-    if isinstance(graph, GraphSet):
-        tensors |= {"node_offset": graph.node_offset, "edge_offset": graph.edge_offset}
-    if graph.graph_features is not None:
-        tensors["graphs"] = graph.graph_features
-    if graph.times is not None:
-        tensors["times"] = graph.times
-    return tensor_digest(tensors)

@@ -9,8 +9,8 @@ import pandas as pd
 import torch
 
 from censnet.data.molecules.descriptors import encode_descriptors, fit_descriptors
-from censnet.data.tables.assemble import TrainRows
 from censnet.data.tables.schema import Schema
+from censnet.data.tables.table_graph import TrainRows
 from censnet.data.tables.typed_table import TypedTable
 from censnet.ops.arrays import IntArray
 from censnet.ops.graph import Graph

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import logging
-import re
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
 from pydantic import BaseModel
 from torch import Tensor
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from censnet.errors import SettingsError
+from censnet.inspection.peak_memory import PeakMemory, peak_memory
 from censnet.nn.model import Model
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.settings.schema import Settings
-from censnet.training.batches import (
-    MAX_EGO_ROWS,
-    SAVED_VALUES,
-    Batch,
-    choose_recompute,
-    choose_sampling,
-    make_batches,
-)
+from censnet.training.batch import Batch
+from censnet.training.batches import make_batches
+from censnet.training.choose_sampling import SAVED_VALUES, choose_recompute, choose_sampling
 from censnet.training.devices import free_memory, total_memory
+from censnet.training.ego_batches import MAX_EGO_ROWS
 from censnet.training.evaluator import infer
 from censnet.training.objective import Objective
 from censnet.training.processes import per_machine
@@ -81,45 +73,6 @@ class Cost(BaseModel):
     measured_edges: int
 
 
-class PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """The most bytes that tensors made inside took at once.
-
-    Example:
-        >>> with PeakMemory() as memory:
-        ...     kept = torch.ones(1000) + torch.ones(1000)
-        >>> memory.peak
-        12000
-    """
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.peak = 0
-        self._live: dict[int, tuple[StorageWeakRef, int]] = {}
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """False, so that torch does not import its compiler, of seconds and 100 MB, to leave this class out."""
-        return False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if _is_strided(leaf)}
-        out = func(*args, **(kwargs or {}))
-        made = [leaf.untyped_storage() for leaf in tree_leaves(out) if _is_strided(leaf)]
-        for storage in made:
-            if storage._cdata not in given:
-                self._live[storage._cdata] = StorageWeakRef(storage), storage.nbytes()  # type: ignore[no-untyped-call]
-        if made:
-            gone = [key for key, (storage, _) in self._live.items() if storage.expired()]  # type: ignore[no-untyped-call]
-            for key in gone:
-                del self._live[key]
-            self.peak = max(self.peak, sum(size for _, size in self._live.values()))
-        return out
-
-
-def _is_strided(leaf: object) -> bool:
-    return isinstance(leaf, Tensor) and leaf.layout == torch.strided
-
-
 def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
     """Estimate the memory of a training on this machine's CPU and the time of one of its epochs.
 
@@ -146,17 +99,18 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
     scale *= more
     sampled = isinstance(task_data.graph, Graph) and training.sampling in ("neighbors", "proportional")
     whole = isinstance(task_data.graph, Graph) and not sampled and not model.ego_hops
+    in_parts = training.sampling == "history"  # each step has a part, of which there are more in a larger graph
     batches = make_batches(
         few if whole else task_data, training, model.receptive_field, model.samples_pairs, model.ego_hops
     )
     plan = batches.plan(torch.Generator().manual_seed(0))
-    steps = len(plan)
+    steps = round(len(plan) * scale) if in_parts else len(plan)
     if more > 1 and not whole:
         steps = min(round(steps * more), training.max_steps_per_epoch or round(steps * more))
     draw = partial(batches.make, plan[0], torch.Generator().manual_seed(0))
     memory, seconds = _Step(few if whole else task_data, settings, model).measure(draw)
     own = sum(weight.numel() for weight in model.parameters()) * OF_A_WEIGHT
-    memory, seconds = (memory * scale, seconds * scale) if whole else (memory, seconds * steps)
+    memory, seconds = (memory * scale, seconds * scale) if whole and not in_parts else (memory, seconds * steps)
     if model.ego_hops:
         pass_memory, pass_seconds = _measure_egos(model, task_data.graph, plan[0][:FEW])
         pass_seconds *= more
@@ -170,15 +124,6 @@ def estimate_cost(task_data: TaskData, settings: Settings) -> Cost:
         batches=steps,
         measured_edges=draw().graph.num_edges,
     )
-
-
-def peak_memory() -> int:
-    """The peak memory of this process in bytes, on Linux; elsewhere what it holds now."""
-    try:
-        found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
-    except OSError:
-        found = None
-    return int(psutil.Process().memory_info().rss) if found is None else int(found[1]) * 1024
 
 
 class _Step:
@@ -198,7 +143,7 @@ class _Step:
     def __call__(self, batch: Batch) -> None:
         self.model.train()
         self.model.zero_grad()
-        self.objective(self.model(batch.graph), batch).sum().backward()  # type: ignore[no-untyped-call]
+        self.objective(self.model(batch.graph, batch.chunk), batch).sum().backward()  # type: ignore[no-untyped-call]
 
 
 def _measure_pass(model: Model, graph: Any) -> tuple[float, float]:

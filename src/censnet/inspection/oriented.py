@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from censnet.data.dataset import Dataset
-from censnet.data.tables.edge_form import share_with_reverse
 from censnet.data.tables.notes import Note
+from censnet.data.tables.reverses import share_with_reverse
 from censnet.data.tables.target_spec import quote_name
 from censnet.inspection.leakage import as_numbers
 from censnet.ops.arrays import Array
@@ -27,7 +27,7 @@ FEWEST = 20  # values
 
 
 def oriented_notes(dataset: Dataset, targets: Collection[str] = ()) -> list[Note]:
-    """Notes on signed numbers of edges whose sign follows the order of the ends, with what says so.
+    """Notes on signed numbers of edges whose sign follows the order of the ends, with the evidence.
 
     Either rows with exchanged ends have opposite signs; or the signed sums at nodes, in minus out, nearly vanish or are
     a linear function of columns of the nodes, as those of a flow that is conserved. Whether the order is arbitrary is
@@ -71,7 +71,7 @@ def _is_signed(values: Array) -> bool:
 
 
 def _opposite_signs(values: Array, ends: Array) -> str:
-    """How many pairs of rows with exchanged ends have opposite signs, if nearly all have."""
+    """The number of pairs of rows with exchanged ends that have opposite signs, if nearly all have."""
     known = ~np.isnan(values) & (values != 0) & (ends[0] != ends[1])
     up, down = (np.flatnonzero(known & (ends[0] < ends[1] if first else ends[0] > ends[1])) for first in (True, False))
     if len(up) == 0 or len(down) == 0:
@@ -88,7 +88,7 @@ def _opposite_signs(values: Array, ends: Array) -> str:
 
 
 def _balance(values: Array, ends: Array, dataset: Dataset) -> str:
-    """How much of the signed sums at nodes cancels or is explained by the columns of nodes, if nearly all does."""
+    """The share of the signed sums at nodes that cancels or follows from the columns of nodes, if it is nearly all."""
     known = ~np.isnan(values) & (ends[0] != ends[1])
     ends, flow = ends[:, known], values[known]
     if share_with_reverse(ends, dataset.graph.num_nodes) > MOST_REVERSED:  # then sums may cancel in pairs of rows

@@ -17,8 +17,9 @@ from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.notes import Note
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import DataError
-from censnet.inspection.audit import Finding, audit, sort_findings
+from censnet.inspection.audit import audit
 from censnet.inspection.cost import Cost
+from censnet.inspection.findings import Finding, sort_findings
 from censnet.inspection.leakage import as_labels, as_numbers, is_regression_target
 from censnet.inspection.oriented import oriented_notes
 from censnet.inspection.structure import LineGraph, Structure, measure_structure
@@ -39,7 +40,7 @@ class TableReport(BaseModel):
 
 
 class ColumnReport(BaseModel):
-    """What a column became, and why."""
+    """The features that a column became, and why."""
 
     table: str
     name: str
@@ -74,7 +75,7 @@ class _Summary(TypedDict):
 
 
 class Report(BaseModel):
-    """Everything `censnet inspect` says."""
+    """The content of `censnet inspect`."""
 
     name: str
     tables: list[TableReport]
@@ -89,7 +90,7 @@ class Report(BaseModel):
 
     @property
     def problems(self) -> list[Finding]:
-        """What is wrong, rather than doubtful."""
+        """The findings that are wrong, rather than doubtful."""
         return [finding for finding in self.findings if finding.level == "problem"]
 
 
@@ -147,7 +148,7 @@ def make_report(
 
 
 def _columns(dataset: Dataset) -> list[ColumnReport]:
-    """What each column became; what stands in for columns; and the columns of graphs, of which few are features."""
+    """The features that each column became; default features; and the columns of graphs, of which few are features."""
     schema, graph, found = dataset.schema, dataset.graph, list[ColumnReport]()
     if schema.smiles is not None:
         reason = f"{schema.features}: {graph.node_width} for each atom, {graph.edge_width} for each bond"

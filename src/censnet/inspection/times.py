@@ -13,7 +13,7 @@ from censnet.data.dataset import IndexedData
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.times import TimeColumn
 from censnet.errors import DataError
-from censnet.inspection.audit import Finding
+from censnet.inspection.findings import Finding
 from censnet.option_names import time_option
 from censnet.text import plural
 
@@ -74,15 +74,15 @@ def time_findings(data: IndexedData, targets: Sequence[str], split: Split | None
     seems = plural(len(found), "seems", "seem")
     if not (targets or link):
         what = (
-            f"{file}, column {names}: {seems} to say when each edge happened: {time_option(found[0].name)} predicts "
+            f"{file}, column {names}: {seems} to be the time of each edge: {time_option(found[0].name)} predicts "
             "edges and links of later times from those before"
         )
         return [] if data.schema.time is not None else [Finding(level="note", what=what)]
     drawn = "a random split" if targets else "a random split of links"
     way, asked = drawn if split is None else "the split is not by it and", "rows" if targets else "links"
     what = (
-        f"{file}, column {names}: {seems} to say when each edge happened; if so, {way} shows a model the future of the "
-        f"{asked} that it is tested on: {time_option(found[0].name)} splits by time"
+        f"{file}, column {names}: {seems} to be the time of each edge; if so, {way} trains on edges that are later "
+        f"than the {asked} it tests on: {time_option(found[0].name)} splits by time"
     )
     return [Finding(level="warning", what=what)]
 

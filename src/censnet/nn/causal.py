@@ -8,13 +8,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from censnet.nn.carried import CarriedSums
 from censnet.nn.layers import LAYERS, GraphLayer
 from censnet.ops.causal import Reads, decayed_sums, prefix_sums
 from censnet.ops.history import History, Relation
+from censnet.ops.history_chunks import HistoryChunk
 
 
 class Messages(NamedTuple):
-    """What an edge sends when it has happened, and later, when its label is known: (E, width) each."""
+    """The messages of an edge when it has happened, and later, when its label is known: (E, width) each."""
 
     out: Tensor  # to the list of the edges that leave its start
     into: Tensor  # to that of the edges that arrive at its end
@@ -143,6 +145,11 @@ class CausalLayer(GraphLayer):
             self.log_rate.data.copy_(-torch.tensor(self.time_scales, dtype=torch.float64).log())
 
     @property
+    def carried_label_width(self) -> int:
+        """Channels of labels that chunks carry on: those of their messages, and one that counts them."""
+        return self.message_width + 1 if self.message_width else 0
+
+    @property
     def rates(self) -> Tensor | None:
         """The decay rates. (K,)"""
         return None if self.log_rate is None else self.log_rate.exp()
@@ -152,6 +159,25 @@ class CausalLayer(GraphLayer):
         messages, own = self.send(edges, states, labels)
         seen, pairs = self._see(messages, labels, history), self._see_pair(messages, labels, history)
         return self.update_edges(own, states, seen, *pairs.chunk(2)), self.update_nodes(states, seen)
+
+    def forward_chunk(
+        self, edges: Tensor, states: Tensor, labels: Tensor, chunk: HistoryChunk, carried: CarriedSums
+    ) -> tuple[Tensor, Tensor]:
+        """The same of the edges of a chunk, which also see what was carried to it; then their messages are carried on.
+
+        edges (C, width), states (2C, width), labels (C, label_width) -> edges and states of the same shape.
+        """
+        messages, own = self.send(edges, states, labels)
+        label = torch.cat([messages.label, is_known(labels)], dim=1) if self.message_width else edges[:, :0]
+        arriving = carried.arriving(chunk, label)
+        sent: list[tuple[Relation, Tensor]] = [("out", messages.out), ("in", messages.into), ("pair", messages.pair)]
+        out, into, pairs = (self._see_chunk(rows, arriving, chunk, carried, of) for of, rows in sent)
+        seen = torch.cat([mean for both in zip(out, into, strict=True) for mean in both], dim=1)
+        for of, rows in sent:
+            carried.add(chunk, of, rows, arriving)
+        carried.keep(chunk, label)
+        there, back = torch.cat(pairs, dim=1).chunk(2)
+        return self.update_edges(own, states, seen, there, back), self.update_nodes(states, seen)
 
     # -- the rule -----------------------------------------------------------------------------------------------------
 
@@ -183,7 +209,7 @@ class CausalLayer(GraphLayer):
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _see(self, messages: Messages, labels: Tensor, history: History) -> Tensor:
-        """What nodes have seen: the means of all messages to their two lists. (2E + N, 2 * (width + message_width))"""
+        """The means of all messages to the two lists of each node. (2E + N, 2 * (width + message_width))"""
         out, into = (self._see_list(sent, messages.label, labels, history, of) for sent, of in _lists(messages))
         return torch.cat([mean for both in zip(out, into, strict=True) for mean in both], dim=1)
 
@@ -199,12 +225,23 @@ class CausalLayer(GraphLayer):
             return self._means([(sent, None), about], reads, decay)
         return self._means([(sent, None)], reads, decay) + self._means([about], of_labels, decay)
 
+    def _see_chunk(
+        self, sent: Tensor, arriving: Tensor, chunk: HistoryChunk, carried: CarriedSums, of: Relation
+    ) -> list[Tensor]:
+        """`_see_list` for a chunk. (2C, width), (2C, message_width)"""
+        before, known = carried.before(chunk, of, sent.dtype)
+        means = [(prefix_sums(sent, chunk.reads(of)) + before) / _at_least_one(chunk.count(of), sent)]
+        if self.message_width:
+            known = known + prefix_sums(arriving, chunk.reads(of, labels=True))
+            means.append(known[:, :-1] / known[:, -1:].clamp(min=1))
+        return means
+
     def _see_pair(self, messages: Messages, labels: Tensor, history: History) -> Tensor:
         """The means over the edges from start to end, and then over those back. (2E, width + message_width)"""
         return torch.cat(self._see_list(messages.pair, messages.label, labels, history, "pair", decay=False), dim=1)
 
     def _means(self, sent: Sequence[tuple[Tensor, Tensor | None]], reads: Reads, decay: bool) -> list[Tensor]:
-        """The sums over counts: of all messages, or of those that count as is said; half of them with decay."""
+        """The sums over counts: of all messages, or of the counted ones alone; half of them with decay."""
         rates = self.rates if decay else None
         half = [rows.shape[1] // (1 if rates is None else 2) for rows, _ in sent]
         known = [count for _, count in sent if count is not None]
@@ -238,7 +275,7 @@ class CausalLayer(GraphLayer):
 
 
 def _lists(messages: Messages) -> Iterator[tuple[Tensor, Relation]]:
-    """What is sent to the two lists of nodes."""
+    """The messages to the two lists of nodes."""
     yield messages.out, "out"
     yield messages.into, "in"
 

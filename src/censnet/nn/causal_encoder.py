@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from censnet.nn.carried import CarriedSums, ChunkInput
 from censnet.nn.causal import CausalLayer, is_known
 from censnet.nn.clock import clock_of_nodes, clock_of_pairs, clock_of_triads, node_clock_width, pair_clock_width
 from censnet.nn.dropout import Dropout
@@ -14,6 +16,7 @@ from censnet.nn.encoder import ACTIVATIONS
 from censnet.nn.norms import Norm, make_norm
 from censnet.nn.recompute import Recomputing
 from censnet.ops.history import History, Ties
+from censnet.ops.history_chunks import HistoryChunk, cut_history
 from censnet.ops.incidence import Incidence
 
 KEPT = 2  # clocks: of the graphs of training and validation
@@ -39,7 +42,7 @@ class CausalEncoder(Recomputing):
         hidden: channels that each layer gives.
         layers: as many letters C as there are layers.
         dropout: probability of a channel to be dropped after each layer.
-        norm: "layer" or None; a batch norm would let the future in.
+        norm: "layer" or None; the statistics of a batch norm include later edges.
         residual: whether to add the input of a layer.
         activation: relu, elu, gelu, silu, tanh or none.
         windows: widths of the windows in which edges and labels are counted, in the unit of the times.
@@ -84,9 +87,9 @@ class CausalEncoder(Recomputing):
     ) -> None:
         super().__init__()
         if not layers or set(layers) != {"C"}:
-            raise ValueError(f"layers is {layers!r}, expected letters C, such as 'CC': other layers see the future")
+            raise ValueError(f"layers is {layers!r}, expected letters C, such as 'CC': other layers use later edges")
         if norm == "batch":
-            raise ValueError("norm is 'batch', expected 'layer' or None: statistics over rows let the future in")
+            raise ValueError("norm is 'batch', expected 'layer' or None: statistics over rows include later edges")
         self.layer_order, self.hidden, self.label_width = layers, hidden, label_width
         self.residual, self.activation = residual, activation
         self.windows, self.ties = tuple(sorted(windows)), ties
@@ -117,7 +120,7 @@ class CausalEncoder(Recomputing):
     ) -> tuple[Tensor, Tensor]:
         """Embed the nodes, as of a time of each (N,) or after the last edge, and the edges."""
         history = self.history(incidence, times, as_of)
-        features, labels = torch.split(edges, [edges.shape[1] - self.label_width, self.label_width], dim=1)
+        features, labels = self._split(edges)
         clock, of_pairs = self.clocks(history, edges, labels)
         rows = torch.cat([*incidence.ends, torch.arange(len(nodes), device=nodes.device)])
         x = self.enter_nodes(nodes[rows], clock)
@@ -126,6 +129,48 @@ class CausalEncoder(Recomputing):
             h, x = self.call(self._update, depth, h, x, labels, history)
         starts, ends, now = torch.split(x, [len(h), len(h), len(nodes)])
         return now, torch.cat([h, starts, ends], dim=1)
+
+    def forward_chunk(self, at: ChunkInput) -> Tensor:
+        """Embed the edges of a chunk as `forward` does, but for the gradient, which ends where the chunk begins.
+
+        What was carried to it was computed by the weights of earlier steps, where this is a training. (C, 3 * hidden)
+        """
+        graph = at.graph
+        if graph.times is None or any(cast(CausalLayer, layer).num_rates for layer in self.layers):
+            raise ValueError("the graph has no times, or layers decay, expected times and no rates: a chunk needs both")
+        history = self.history(graph.incidence, graph.times)
+        chunk = self._chunks(history, at.bounds)[at.number]
+        if not at.carried:
+            widths = [cast(CausalLayer, layer).carried_label_width for layer in self.layers]
+            at.carried.extend(CarriedSums(history, self.hidden, width) for width in widths)
+        of_nodes, of_pairs = self._clocks_of_chunk(history, at)
+        features, labels = self._split(graph.edges[chunk.rows])
+        x = self.enter_nodes(graph.nodes[chunk.ends.flatten()], of_nodes)
+        h = self.enter_edges(features, of_pairs, x)
+        for depth, (layer, sums) in enumerate(zip(self.layers, at.carried, strict=True)):
+            new_h, new_x = cast(CausalLayer, layer).forward_chunk(h, x, labels, chunk, sums)
+            h, x = self.finish_edges(depth, new_h, h), self.finish_nodes(depth, new_x, x)
+        return torch.cat([h, *x.chunk(2)], dim=1)
+
+    def _split(self, edges: Tensor) -> tuple[Tensor, Tensor]:
+        """The features of edges, and their known labels."""
+        features, labels = torch.split(edges, [edges.shape[1] - self.label_width, self.label_width], dim=1)
+        return features, labels
+
+    def _chunks(self, history: History, bounds: Tensor) -> list[HistoryChunk]:
+        place = ("chunks", history.times.data_ptr(), bounds.data_ptr(), self.label_delay, self.ties)
+        return history.incidence.cache(place, lambda: cut_history(history, bounds))
+
+    def _clocks_of_chunk(self, history: History, at: ChunkInput) -> tuple[Tensor, Tensor]:
+        """The clocks of both nodes of each edge of a chunk (2C), and of its pair (C), kept for the next pass."""
+        if not at.clocks:
+            edges = at.graph.edges
+            of_nodes, of_pairs = self.clocks(history, edges, self._split(edges)[1])
+            for number, chunk in enumerate(self._chunks(history, at.bounds)):
+                both = torch.cat([chunk.rows, len(edges) + chunk.rows])
+                at.clocks[number] = of_nodes[both], of_pairs[chunk.rows]
+            history.clocks.clear()
+        return at.clocks[at.number]
 
     def _update(self, depth: int, h: Tensor, x: Tensor, labels: Tensor, history: History) -> tuple[Tensor, Tensor]:
         new_h, new_x = self.layers[depth](h, x, labels, history)

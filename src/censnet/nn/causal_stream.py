@@ -4,91 +4,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import nn
 
-from censnet.nn.causal import CausalLayer
 from censnet.nn.causal_encoder import CausalEncoder
 from censnet.nn.clock import describe_triads
-from censnet.nn.encoder import ACTIVATIONS
-from censnet.nn.stream_state import COUNT, KNOWN, LAST, LAST_LABEL, SUMS, ClockState, MessageSums, PairRows
+from censnet.nn.stream_clock import COUNT, KNOWN, LAST, LAST_LABEL, SUMS
+from censnet.nn.stream_state import SentEvent, StreamState
+from censnet.nn.stream_weights import LayerWeights, activation_of, normalize, read_norm, stack_norms
+from censnet.ops.arrays import Array
 from censnet.ops.past_triads import TYPES, legs_to_types, triad_width
 from censnet.ops.triangles import MAX_DEGREE
 
-Array = NDArray[Any]
 NODE, EDGE = 0, 1
-
-
-@dataclass(slots=True)
-class SentEvent:
-    """An edge that has happened, with what it sends.
-
-    Args:
-        number, source, target, time: of the edge.
-        messages: to the lists out, in and pair, of each layer; None when they have been added. (layers, 3, width)
-        labels: the message of each label channel. (layers, label_width, message_width)
-    """
-
-    number: int
-    source: int
-    target: int
-    time: float
-    messages: Array | None
-    labels: Array
-
-
-@dataclass
-class StreamState:
-    """All that a stream remembers.
-
-    Args:
-        clock, sums: of nodes.
-        pair_clock, pair_sums, pairs: of ordered pairs of nodes.
-        now: the time of the last event.
-        num_events: how many there were.
-        num_nodes: one more than the highest node.
-        pending: events of the present time, which no other event sees yet.
-        unlabeled: events whose label was not told, by their numbers.
-        arriving: labels that were told, by the time when they arrive: a heap of (time, number, event, label).
-    """
-
-    clock: ClockState
-    sums: MessageSums
-    pair_clock: ClockState
-    pair_sums: MessageSums
-    pairs: PairRows = field(default_factory=PairRows)
-    now: float = -np.inf
-    num_events: int = 0
-    num_nodes: int = 0
-    pending: list[SentEvent] = field(default_factory=list)
-    unlabeled: dict[int, SentEvent] = field(default_factory=dict)
-    arriving: list[tuple[float, int, SentEvent, Array]] = field(default_factory=list)
-
-    @classmethod
-    def empty(cls, encoder: CausalEncoder) -> StreamState:
-        """That of a stream before its first event."""
-        layers = [cast(CausalLayer, layer) for layer in encoder.layers]
-        none, width = np.zeros((len(layers), 0)), layers[0].message_width
-        rates = [layer.rates.detach().double().cpu().numpy() for layer in layers if layer.rates is not None]
-        clocks = [ClockState(relations, encoder.label_width, encoder.windows) for relations in (2, 1)]
-        sums = MessageSums(2, encoder.hidden, width, np.stack(rates) if rates else none)
-        pairs = PairRows(encoder.triads)
-        found = cls(clocks[0], sums, clocks[1], MessageSums(1, encoder.hidden, width, none), pairs)
-        found.pair_clock.reserve(0)
-        found.pair_sums.reserve(0)
-        return found
-
-    def reserve(self, node: int) -> None:
-        """Make room for a node."""
-        if node >= self.num_nodes:
-            self.num_nodes = node + 1
-            self.clock.reserve(node)
-            self.sums.reserve(node)
 
 
 class CausalStream:
@@ -121,13 +51,13 @@ class CausalStream:
         )
         self._pre_bias = weights["node_pre_layer.bias"], weights["edge_pre_layer.bias"]
         self._layers = [
-            _LayerWeights({name.removeprefix(start): x for name, x in weights.items() if name.startswith(start)})
+            LayerWeights({name.removeprefix(start): x for name, x in weights.items() if name.startswith(start)})
             for start in (f"layers.{depth}." for depth in range(len(encoder.layers)))
         ]
-        self._pre_norms = _norm(encoder.node_pre_norm), _norm(encoder.edge_pre_norm)
-        pairs = zip(map(_norm, encoder.edge_norms), map(_norm, encoder.node_norms), strict=True)
-        self._norms = [_stack_norms(edge, node, node) for edge, node in pairs]
-        self._activate = _activation(encoder.activation)
+        self._pre_norms = read_norm(encoder.node_pre_norm), read_norm(encoder.edge_pre_norm)
+        pairs = zip(map(read_norm, encoder.edge_norms), map(read_norm, encoder.node_norms), strict=True)
+        self._norms = [stack_norms(edge, node, node) for edge, node in pairs]
+        self._activate = activation_of(encoder.activation)
         depth, shape = len(self._layers), self._layers[0].label_bias.shape
         self._messages = np.zeros((depth, 3, encoder.hidden), self.dtype)
         self._label_messages = np.zeros((depth, *shape), self.dtype)
@@ -161,14 +91,14 @@ class CausalStream:
         clocks = [state.clock.describe(node, each, time, unit) for node, each in zip(nodes, read, strict=True)]
         rows = [[*features, *clock] for features, clock in zip((start, end), clocks, strict=True)]
         x = np.array(rows, dtype) @ self._node_pre + self._pre_bias[NODE]
-        x = self._activate(_normalize(x, self._pre_norms[NODE]))
+        x = self._activate(normalize(x, self._pre_norms[NODE]))
         own = [*edge]
         for row, each in zip(pair, of_pair, strict=True):
             own += state.pair_clock.describe(row, each, time, unit)
         if self.encoder.triads:
             own += self._triads(source, target)
         h = np.array(own, dtype) @ self._edge_pre + self._pre_bias[EDGE] + x.reshape(-1) @ self._ends_pre
-        h = self._activate(_normalize(h, self._pre_norms[EDGE]))
+        h = self._activate(normalize(h, self._pre_norms[EDGE]))
         z = np.empty((3, len(h)), dtype)
         z[0], z[1:] = h, x
         seen = state.sums.means(nodes, read, time, dtype)
@@ -231,7 +161,7 @@ class CausalStream:
         read = state.clock.read(node)
         row = [*features, *state.clock.describe(node, read, time, self.encoder.unit)]
         x = np.array([row], self.dtype) @ self._node_pre + self._pre_bias[NODE]
-        x = self._activate(_normalize(x, self._pre_norms[NODE]))
+        x = self._activate(normalize(x, self._pre_norms[NODE]))
         seen = state.sums.means([node], [read], time, self.dtype)
         for depth, layer in enumerate(self._layers):
             norm = self._norms[depth]
@@ -257,7 +187,7 @@ class CausalStream:
         return found
 
     def _finish(self, new: Array, old: Array, norm: tuple[Array, Array, float] | None) -> Array:
-        new = self._activate(_normalize(new, norm))
+        new = self._activate(normalize(new, norm))
         return old + new if self.encoder.residual else new
 
     # -- the state ----------------------------------------------------------------------------------------------------
@@ -289,85 +219,3 @@ class CausalStream:
             clock.add_label(node, relation, label, arrival)
         state.pair_sums.add(pair, 0, messages, 0.0, labels=True)
         state.pair_clock.add_label(pair, 0, label, arrival)
-
-
-class _LayerWeights:
-    """The rule of `CausalLayer` for one edge and both of its nodes, with matrices that read the same side by side.
-
-    Args:
-        weights: of the layer, by name.
-    """
-
-    def __init__(self, weights: dict[str, Array]) -> None:
-        self.width = width = len(weights["node_weight"])
-        edge = weights["edge_weight"].copy()
-        edge[:, : 2 * width] /= 2  # 2 sigmoid(x) = 1 + tanh(x / 2)
-        self.edge_weight, self.label_bias = edge, weights["label_bias"]
-        ends, seen = [], []
-        for side, message in (("start", "in"), ("end", "out")):
-            own = weights[f"{side}_weight"].copy()
-            own[:, :width] /= 2
-            ends.append(np.concatenate([weights[f"{message}_weight"], own, weights["node_weight"]], 1))
-            seen.append(np.concatenate([weights[f"{side}_seen"], weights["node_seen"]], 1))
-        self.ends_weight, self.ends_seen = np.stack(ends), np.stack(seen)
-        self.pair_seen = np.concatenate([weights["parallel_seen"], weights["reciprocal_seen"]])
-        self.node_weight, self.node_seen = weights["node_weight"], weights["node_seen"]
-        self.bias = np.stack([weights["edge_bias"], weights["node_bias"], weights["node_bias"]])
-
-    def __call__(self, z: Array, seen: Array, pairs: Array | None) -> tuple[Array, Array, Array]:
-        """What the edge and the states of its start and its end become, its messages, and those of label channels.
-
-        Args:
-            z: the edge, its start and its end. (3, width)
-            seen: by its start and by its end. (2, channels)
-            pairs: what went between the two, the same way and back; None for nothing. (2, channels)
-        """
-        width = self.width
-        parts = z[0] @ self.edge_weight
-        gate = 1 + np.tanh(parts[: 2 * width])
-        ends = np.matmul(z[1:, None], self.ends_weight)[:, 0]
-        read = np.matmul(seen[:, None], self.ends_seen)[:, 0]
-        sent = parts[2 * width : 5 * width].reshape(3, width).copy()
-        sent[:2] += gate.reshape(2, width) * ends[::-1, :width]
-        new = self.bias.copy()
-        of_ends = (1 + np.tanh(ends[:, width : 2 * width])) * read[:, :width] + ends[:, 2 * width : 3 * width]
-        new[0] += parts[5 * width : 6 * width] + of_ends[0] + of_ends[1]
-        if pairs is not None:
-            new[0] += pairs.reshape(-1) @ self.pair_seen
-        new[1:] += ends[:, 3 * width :] + read[:, width:]
-        return new, sent, parts[6 * width :].reshape(self.label_bias.shape) + self.label_bias
-
-    def update_nodes(self, x: Array, seen: Array) -> Array:
-        """What states of nodes become. (n, width)"""
-        return cast(Array, x @ self.node_weight + seen @ self.node_seen + self.bias[1])
-
-
-def _norm(norm: nn.Module) -> tuple[Array, Array, float] | None:
-    if not isinstance(norm, nn.LayerNorm):
-        return None
-    return norm.weight.detach().cpu().numpy(), norm.bias.detach().cpu().numpy(), norm.eps
-
-
-def _stack_norms(*norms: tuple[Array, Array, float] | None) -> tuple[Array, Array, float] | None:
-    """The norms of several rows as one."""
-    found = [norm for norm in norms if norm is not None]
-    return (np.stack([n[0] for n in found]), np.stack([n[1] for n in found]), found[0][2]) if found else None
-
-
-def _normalize(rows: Array, norm: tuple[Array, Array, float] | None) -> Array:
-    if norm is None:
-        return rows
-    weight, bias, eps = norm
-    width = rows.shape[-1]  # np.add.reduce costs half of what mean does
-    centered = rows - np.add.reduce(rows, -1, keepdims=True) / width
-    variance = np.add.reduce(centered * centered, -1, keepdims=True) / width
-    centered /= np.sqrt(variance + eps)
-    centered *= weight
-    centered += bias
-    return cast(Array, centered)
-
-
-def _activation(name: str) -> Any:
-    if name == "relu":
-        return lambda rows: np.maximum(rows, 0)
-    return lambda rows: ACTIVATIONS[name](torch.from_numpy(rows)).numpy()

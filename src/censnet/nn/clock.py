@@ -1,4 +1,4 @@
-"""Counts, gaps, windows, triads and means of known labels: what the past of an edge says without any parameter."""
+"""Counts, gaps, windows, triads and means of known labels: features of the past of an edge, without parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def describe(
     unit: float,
     widest: float,
 ) -> Tensor:
-    """What was seen of a relation, in channels.
+    """The past of a relation, in channels.
 
     log(1 + count) of all that was seen; of the gap g since the last of it log(1 + g / unit), which tells long gaps
     apart, and log(1 + widest / (g + unit / 100)), which tells short ones apart and is 0 where nothing was seen; the
@@ -71,7 +71,7 @@ def describe(
 
 
 def clock_of_nodes(history: History, labels: Tensor, known: Tensor, windows: Sequence[float], unit: float) -> Tensor:
-    """What nodes have seen leaving and arriving: both of each edge just before it, and all at their times.
+    """The edges that left and reached nodes: both nodes of each edge just before it, and all nodes at their times.
 
     And log(1 + the number of different nodes) that they have seen either way. (2E + N, node_clock_width)
     """
@@ -82,12 +82,12 @@ def clock_of_nodes(history: History, labels: Tensor, known: Tensor, windows: Seq
 
 
 def clock_of_pairs(history: History, labels: Tensor, known: Tensor, windows: Sequence[float], unit: float) -> Tensor:
-    """What went between the ends of each edge before it, the same way and back. (E, 2 * clock_width)"""
+    """The edges between the ends of each edge before it, the same way and back. (E, 2 * clock_width)"""
     return torch.cat(_of(history, "pair", labels, known, windows, unit).chunk(2), dim=1)
 
 
 def clock_of_triads(history: History, labels: Tensor, known: Tensor) -> Tensor:
-    """What went by way of a third node before each edge: of each type of triads both counts, and means of labels.
+    """The paths by way of a third node before each edge: of each type of triads both counts, and means of labels.
 
     log(1 + count) of edges and of those with known labels, and the sums of products of labels by count + 1.
     (E, TYPES * triad_width)

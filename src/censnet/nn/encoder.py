@@ -32,7 +32,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class LayeredEncoder(Recomputing):
-    """What encoders share: linear layers of the nodes before the first graph layer, and what follows a graph layer.
+    """The base of encoders: linear layers of the nodes before the first graph layer, and what follows a graph layer.
 
     Args:
         node_width, hidden, layers, dropout, norm, residual, activation, pre_layers: as in `CensNet`.
@@ -189,15 +189,20 @@ class CensNet(LayeredEncoder):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """Embed the nodes and edges."""
+        nodes, edges = self.prepare(nodes, edges, incidence)
+        for depth in range(len(self.layers)):
+            nodes, edges = self.call(self.update, depth, nodes, edges, incidence)
+        return nodes, edges
+
+    def prepare(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+        """Nodes and edges after the linear layers before the first graph layer."""
         for pre_layer in self.pre_layers:
             nodes = self.finish(pre_layer(nodes))
         if self.edge_pre_layer is not None and self.edge_pre_ends is not None:
             edges = self.finish(self.edge_pre_layer(edges) + incidence.gather(self.edge_pre_ends(nodes)))
-        for depth in range(len(self.layers)):
-            nodes, edges = self.call(self._update, depth, nodes, edges, incidence)
         return nodes, edges
 
-    def _update(self, depth: int, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+    def update(self, depth: int, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """Nodes and edges after a layer, and after what follows it."""
         layer, features = self._layer(depth), {"node": nodes, "edge": edges}
         old, new = features[layer.updates], layer(nodes, edges, incidence)

@@ -15,30 +15,37 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from censnet.ops.checks import check_shape
+from censnet.ops.dense import affine
 from censnet.ops.sparse import matmul
 
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
-def batched_linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """H W + b, of each member its own. Features that the members share, dense or CSR, are multiplied once for all.
+def batched_linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None, more: Tensor | None = None) -> Tensor:
+    """H W + b + Y, of each member its own. Features that the members share, dense or CSR, are multiplied once for all.
 
     Shape:
-        rows (n, i), weight (i, o) -> (n, o); rows (n, i) or (n, M i), weight (M, i, o), bias (M o,) -> (n, M o).
+        rows (n, i), weight (i, o), more (n, o) -> (n, o); rows (n, i) or (n, M i), weight (M, i, o), bias (M o,),
+        more (n, M o) -> (n, M o).
     """
+    if weight.dim() == 2 and rows.layout == torch.strided:
+        return affine(rows, weight, bias, more)
+    out = _times(rows, weight)
+    out = out if more is None else more + out
+    return out if bias is None else out + bias
+
+
+def _times(rows: Tensor, weight: Tensor) -> Tensor:
     if weight.dim() == 2:
-        return matmul(rows, weight) if bias is None else F.linear(rows, weight.t(), bias)
+        return matmul(rows, weight)
     members, width, _ = weight.shape
     if rows.shape[1] == width:
-        out = matmul(rows, weight.transpose(0, 1).flatten(1))
-    else:
-        own = rows.reshape(rows.shape[0], members, width).transpose(0, 1)
-        out = torch.bmm(own, weight).transpose(0, 1).flatten(1)
-    return out if bias is None else out + bias
+        return matmul(rows, weight.transpose(0, 1).flatten(1))
+    own = rows.reshape(rows.shape[0], members, width).transpose(0, 1)
+    return torch.bmm(own, weight).transpose(0, 1).flatten(1)
 
 
 def init_members(weight: Tensor, fill: Callable[[Tensor], object]) -> None:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 import torch
 from torch import Tensor, nn
 
 from censnet.nn.chunked import ChunkedOutputs, HeadOutputs, is_too_large
 from censnet.nn.directed import layer_type
-from censnet.nn.dropout import Dropout
-from censnet.nn.ensemble import batched_linear, check_rows
+from censnet.nn.ensemble import check_rows
 from censnet.nn.layers import LAYERS, LayerOptions, Side
-from censnet.nn.norms import BatchNorm, LayerNorm, Norm, check_norm, make_norm
+from censnet.nn.mlp import mlp
+from censnet.nn.norms import BatchNorm, LayerNorm, Norm
+from censnet.nn.pooling import POOLED_SIDES, Pool, PoolFrom, Readout
 from censnet.ops.checks import check_shape
 from censnet.ops.graph import Graph
-from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
-
-Pool = Literal["mean", "sum", "attention"]
-PoolFrom = Literal["nodes", "edges", "both"]
-POOLED_SIDES: dict[PoolFrom, tuple[Side, ...]] = {"nodes": ("node",), "edges": ("edge",), "both": ("node", "edge")}
 
 
 class Head(nn.Module):
@@ -189,57 +185,6 @@ class LayerHead(Head):
         return outputs
 
 
-class Readout(nn.Module):
-    """Pool the nodes or the edges of each graph to one vector: their mean, sum, or mean with learned attention.
-
-    A graph without edges, such as a molecule without bonds, gets zeros from them. A mean can be normalized, if it has
-    two channels or more. A sum keeps the size of the graph, and is divided by `reference_size`, the number of nodes or
-    edges of an average graph, which is 1 until it is set, so that it starts at the scale of the other inputs.
-
-    Shape:
-        (n, width) -> (graphs, width).
-    """
-
-    members = 1
-
-    def __init__(self, width: int, pool: Pool, side: Side, norm: Norm | None = None) -> None:
-        super().__init__()
-        if pool not in get_args(Pool):
-            *most, last = map(repr, get_args(Pool))
-            raise ValueError(f"pool is {pool!r}, expected {', '.join(most)} or {last}")
-        self.pool, self.side = pool, side
-        self.score = _Linear(width, 1) if pool == "attention" else None
-        check_norm(norm)
-        self.norm = None if norm is None or pool == "sum" or width == 1 else make_norm(norm, width)
-        self.reference_size: Tensor | None
-        self.register_buffer("reference_size", torch.ones(1) if pool == "sum" else None)  # of the data, of each member
-
-    def extra_repr(self) -> str:
-        return f"{self.pool} over {self.side}s"
-
-    def forward(self, rows: Tensor, incidence: Incidence) -> Tensor:
-        """Pool the nodes, or edges, of each graph."""
-        if self.score is not None:
-            share = self._attention(self.score(rows), incidence)
-            rows = (by_head(rows, self.members) * share.unsqueeze(2)).flatten(1)
-        total = incidence.pool(rows, self.side)
-        if self.reference_size is not None:
-            return total / self.reference_size.repeat_interleave(total.shape[1] // self.members)
-        if self.pool == "mean":
-            total = total / incidence.count(self.side).clamp(min=1).to(total.dtype).unsqueeze(1)
-        return total if self.norm is None else cast(Tensor, self.norm(total))
-
-    def _attention(self, score: Tensor, incidence: Incidence) -> Tensor:
-        """Softmax of (n, members) scores within each graph."""
-        owner = incidence.owner if self.side == "node" else incidence.edge_owner
-        if owner is None:
-            return score.softmax(0)
-        floor = score.new_full((incidence.num_graphs, self.members), -torch.inf)
-        highest = floor.scatter_reduce(0, owner.unsqueeze(1).expand_as(score), score.detach(), "amax")
-        raised = (score - highest[owner]).exp()
-        return raised / incidence.pool(raised, self.side)[owner]
-
-
 class GraphHead(Head):
     """Predict for each graph from its pooled nodes, edges or both by an MLP.
 
@@ -327,34 +272,6 @@ class GraphHead(Head):
     def _concatenate(self, vectors: Sequence[Tensor]) -> Tensor:
         """Vectors of each graph as one, within each member."""
         return torch.cat([by_head(vector, self.members) for vector in vectors], dim=2).flatten(1)
-
-
-def mlp(width: int, hidden_widths: Sequence[int], out_width: int, dropout: float) -> nn.Sequential:
-    """Linear layers with ReLU and dropout between them; without `hidden_widths`, one linear layer."""
-    parts: list[nn.Module] = []
-    for size in hidden_widths:
-        parts += [_Linear(width, size), nn.ReLU(), Dropout(dropout)]
-        width = size
-    return nn.Sequential(*parts, _Linear(width, out_width))
-
-
-class _Linear(nn.Linear):
-    """A linear layer with torch's initialization, which can have members: (M, out, in)."""
-
-    members = 1
-
-    def reset_parameters(self) -> None:
-        if self.weight.dim() == 2:
-            super().reset_parameters()
-        else:
-            bound = max(self.in_features, 1) ** -0.5
-            nn.init.uniform_(self.weight, -bound, bound)
-            nn.init.uniform_(self.bias, -bound, bound)
-
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
-        if self.members == 1:
-            return super().forward(input)
-        return batched_linear(input, self.weight.transpose(1, 2), self.bias)
 
 
 def check_dense(nodes: Tensor) -> None:

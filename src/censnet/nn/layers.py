@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn.ensemble import batched_linear, check_rows, init_members
+from censnet.nn.gates import bounded
 from censnet.nn.kernels import Hop, Kernel, Operator, make_kernel
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence
@@ -216,7 +217,7 @@ class IncidenceLayer(GraphLayer):
     def gates(self, read: Tensor, weight: Tensor | None = None) -> Tensor:
         """The gates of the nodes or edges that are read: H p, or 2 sigmoid(H p). (n, members * heads)."""
         gate = batched_linear(read, self.gate_weight if weight is None else weight)
-        return gate if self.gate == "linear" else 2 * torch.sigmoid(gate)
+        return gate if self.gate == "linear" else bounded(gate)
 
     def _update(self, rows: Tensor, multiply: Callable[[Tensor], Tensor], owner: Tensor | None, graphs: int) -> Tensor:
         """kernel(S) H W + bias, with W applied on the side of S where there are fewer channels to propagate."""
@@ -231,8 +232,10 @@ class IncidenceLayer(GraphLayer):
             )
         else:
             out = self.kernel(operator, batched_linear(rows, self.weight))
+            if self.root_weight is not None:
+                return batched_linear(rows, self.root_weight, self.bias, out)
             out = out if self.bias is None else out + self.bias
-        return out if self.root_weight is None else out + batched_linear(rows, self.root_weight)
+        return out if self.root_weight is None else batched_linear(rows, self.root_weight, None, out)
 
     def _check_dtypes(self, nodes: Tensor, edges: Tensor) -> None:
         for name, rows in (("nodes", nodes), ("edges", edges)):
@@ -303,9 +306,8 @@ class NodeLayer(IncidenceLayer):
         )
         if self.content_weight is None:
             return out
-        content = incidence.scatter(edges if edge_scale is None else scale_rows(edges, edge_scale))
-        content = scale_rows(content, (1 / incidence.edge_count.clamp(min=1)).to(content.dtype))
-        return out + batched_linear(content, self.content_weight)
+        content = incidence.mean(edges if edge_scale is None else scale_rows(edges, edge_scale))
+        return batched_linear(content, self.content_weight, None, out)
 
 
 class EdgeLayer(IncidenceLayer):

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from censnet.levels import COLUMN_LEVELS
+from censnet.nn.carried import ChunkInput
+from censnet.nn.causal_encoder import CausalEncoder
 from censnet.nn.chunked import HeadOutputs
 from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.dropout import Dropout
@@ -153,8 +155,11 @@ class Model(nn.Module):
             if part is not None:
                 part.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, graph: Graph) -> Outputs:
-        """Embed the graph, and apply the heads and the decoder."""
+    def forward(self, graph: Graph, chunk: ChunkInput | None = None) -> Outputs:
+        """Embed the graph, and apply the heads and the decoder; with a causal encoder also of a chunk of its edges."""
+        if chunk is not None:
+            edges: Tensor = cast(CausalEncoder, self.encoder).forward_chunk(chunk)
+            return self.apply_heads(edges[:0], edges, graph)
         return self.apply_heads(*self.embed(graph), graph)
 
     def embed(self, graph: Graph) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn.ensemble import batched_linear, check_rows, init_members
+from censnet.nn.gates import bounded
 from censnet.nn.layers import Gate
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head, scale_rows
@@ -86,7 +87,7 @@ class OrientedLayer(nn.Module):
 
     def _gates(self, read: Tensor, name: str) -> Tensor:
         gate = batched_linear(read, getattr(self, name))
-        return gate if self.gate == "linear" else 2 * torch.sigmoid(gate)
+        return gate if self.gate == "linear" else bounded(gate)
 
     def _check(self, nodes: Tensor, even: Tensor, odd: Tensor, incidence: Incidence) -> None:
         counts = {"node": incidence.num_nodes, "even": incidence.num_edges, "odd": incidence.num_edges}

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from censnet.nn.ensemble import batched_linear, check_rows, init_members
-from censnet.nn.heads import Head, RowHead, mlp
+from censnet.nn.heads import Head, RowHead
+from censnet.nn.mlp import mlp
 from censnet.ops.graph import Graph
 from censnet.ops.normalization import by_head
 

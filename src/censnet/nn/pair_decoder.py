@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from censnet.nn.decoder import LinkDecoder, LinkInputs
 from censnet.nn.diffusion import diffusion_embedding
+from censnet.nn.gates import bounded
 from censnet.ops.checks import check_numbering, check_shape
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
@@ -207,7 +208,7 @@ class PairDecoder(SampledPairDecoder):
 
     def _incident_sum(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Tensor:
         """r = diag(u) T (D_e + I)^-1/2 H_e W_e. -> (N, latent)"""
-        u = 2 * torch.sigmoid(matmul(nodes, self.gate_weight))
+        u = bounded(matmul(nodes, self.gate_weight))
         mixed = matmul(edges, self.edge_projection)
         scale = scale_of(incidence, "edge", ONE_MORE, mixed.dtype)
         assert scale is not None

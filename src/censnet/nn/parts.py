@@ -76,7 +76,7 @@ def embed_in_parts(model: Model, graph: Graph, most_edges: int) -> tuple[Tensor,
 
 def _update(encoder: CensNet, depth: int, nodes: Tensor, edges: Tensor, part: PartialIncidence, rows: Tensor) -> Tensor:
     """The side that a layer updates, of the edges of a part alone."""
-    new_nodes, new_edges = encoder._update(depth, nodes, _take(edges, rows, nodes.device), part)
+    new_nodes, new_edges = encoder.update(depth, nodes, _take(edges, rows, nodes.device), part)
     return new_nodes if LAYERS[encoder.layer_order[depth]].updates == "node" else new_edges
 
 
@@ -108,7 +108,7 @@ def infer_in_parts(model: Model, graph: Graph, most_edges: int) -> Outputs:
 
 
 def _by_part(parts: Parts, work: Callable[..., Tensor]) -> Tensor:
-    """What some work gives for the edges of each part, on the CPU, in the order of the graph."""
+    """The result of some work for the edges of each part, on the CPU, in the order of the graph."""
     out: Tensor | None = None
     numbers = iter(range(len(parts.rows)))
     for found in parts.each(work):

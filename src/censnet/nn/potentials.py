@@ -1,4 +1,4 @@
-"""The layer of potentials: every node and edge of an oriented graph hears of all others in one layer."""
+"""The layer of potentials: every node and edge of an oriented graph depends on all others in one layer."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class PotentialLayer(nn.Module):
         measures: bool = False,
     ) -> None:
         super().__init__()
-        self.widths, self.feature_widths, self.potentials = widths, features, potentials
+        self.widths, self.potentials = widths, potentials
         node, even, odd = widths["node"], widths["even"], widths["odd"]
         self.injection_weight = nn.Parameter(torch.empty(features[0], 2 * potentials))  # Q, H
         self.node_weight = nn.Parameter(torch.empty(node, potentials))  # G

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from censnet.nn.causal_encoder import CausalEncoder
-from censnet.nn.causal_stream import Array, SentEvent, StreamState
-from censnet.nn.stream_state import ClockState, Window
+from censnet.nn.stream_clock import ClockState, Window
+from censnet.nn.stream_state import SentEvent, StreamState
+from censnet.ops.arrays import Array
 
 MAX_NODES = 1 << 31  # so that a pair of them is one number
 

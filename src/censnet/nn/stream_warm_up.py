@@ -12,8 +12,9 @@ from torch import Tensor
 
 from censnet.nn.causal import CausalLayer
 from censnet.nn.causal_encoder import CausalEncoder
-from censnet.nn.causal_stream import Array, SentEvent, StreamState
-from censnet.nn.stream_state import COUNT, KNOWN, LAST, LAST_LABEL, LATEST, NEIGHBORS, SUMS, ClockState, Window
+from censnet.nn.stream_clock import COUNT, KNOWN, LAST, LAST_LABEL, LATEST, NEIGHBORS, SUMS, ClockState, Window
+from censnet.nn.stream_state import SentEvent, StreamState
+from censnet.ops.arrays import Array
 from censnet.ops.history import History
 from censnet.ops.incidence import Incidence
 
@@ -128,7 +129,7 @@ class _Collect:
 
 
 def _last(clock: ClockState, relation: int) -> Array:
-    """When the last edge and the last label came to each row. (rows, 2)"""
+    """The times of the last edge and the last label of each row. (rows, 2)"""
     return clock.rows.stacked(len(clock.rows))[:, relation][:, [LAST, LAST_LABEL]]
 
 
@@ -156,7 +157,7 @@ def _count(clock: ClockState, relation: int, key: Array, past: _Past) -> None:
 
 
 def _find_windows(clock: ClockState, keys: Sequence[Array], past: _Past) -> None:
-    """What came to each list within the widest window."""
+    """The entries of each list within the widest window."""
     if not clock.windows:
         return
     recent, since = dict[int, Window](), past.now - clock.windows[-1]

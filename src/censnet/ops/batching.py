@@ -97,7 +97,7 @@ class PackedIncidence:
             edge_degree=of_edge[:, 1].contiguous(),
         )
         if self.whole.is_loop is None:
-            store(incidence, is_loop=None)
+            store(incidence, is_loop=None, edge_count=around.long())
         if self._ones is None:
             store(incidence, multiplicity=self.whole.multiplicity.index_select(0, index.edge_rows))
         else:

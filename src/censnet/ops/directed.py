@@ -67,7 +67,7 @@ class _SumAlong(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, w: Tensor, incidence: Incidence, to: End) -> Tensor:
         ctx.save_for_backward(x, w)
         ctx.rest = incidence, to
-        return incidence.total(_sum_along(x, w, incidence, to))
+        return incidence.total(_sum_along(x, w, incidence, to), to)
 
     @staticmethod
     @once_differentiable

@@ -89,7 +89,7 @@ class History:
         return self._all_reads(relation, few).of_last()
 
     def reads(self, relation: Relation, labels: bool = False, window: float | None = None) -> Reads:
-        """What each edge sees just before it happens, at its start and then at its end, and each node at its time.
+        """The messages before each edge, at its start and then at its end, and before each node at its time.
 
         Of the relation "pair" it is what went from the start of an edge to its end, and then what came back.
 
@@ -105,15 +105,23 @@ class History:
         key = (relation, labels, window)
         if key not in self._reads:
             if window is None:
-                self._reads[key] = self._all_reads(relation, self._lists[relation, labels])
+                self._reads[key] = self._all_reads(relation, self.lists(relation, labels))
             else:
                 whole = self.reads(relation, labels)
                 self._reads[key] = whole.since(whole.time - window)
         return self._reads[key]
 
+    def lists(self, relation: Relation, labels: bool = False) -> TimedLists:
+        """The lists of edges, or of labels, of a relation."""
+        return self._lists[relation, labels and self.arrivals is not None]
+
+    def asked(self, relation: Relation) -> Tensor:
+        """The list that each edge reads, at its start and then at its end, or there and then back. (2E,)"""
+        return self._asked[relation == "pair"]
+
     def reads_of_pairs(self, pair: Tensor, edge: Tensor, labels: bool = False) -> Reads:
-        """What was sent between the nodes of some pairs (`find_pairs`) before some edges. (Q,) each"""
-        lists = self._lists["pair", labels and self.arrivals is not None]
+        """Messages between the nodes of some pairs (`find_pairs`) before some edges. (Q,) each"""
+        lists = self.lists("pair", labels)
         return lists.before(pair, self.times[edge], None if self.instants is None else self.instants[edge])
 
     def find_pairs(self, start: Tensor, end: Tensor) -> Tensor:
@@ -133,7 +141,7 @@ class History:
 
     @cached
     def is_first(self) -> Tensor:
-        """Which edges are the first between their nodes, the same way. (E,)"""
+        """A mask of the edges that are the first between their nodes, the same way. (E,)"""
         return self._first_of(self._pair[0], self._pair[1])
 
     @cached
@@ -157,7 +165,7 @@ class History:
 
     def _all_reads(self, relation: Relation, lists: TimedLists) -> Reads:
         time, instant = self._both
-        reads = lists.before(self._asked[relation == "pair"], time, instant)
+        reads = lists.before(self.asked(relation), time, instant)
         if relation == "pair":
             return reads
         every = torch.arange(self.incidence.num_nodes, device=self.times.device)
@@ -171,14 +179,14 @@ class History:
 
     @cached
     def _until(self) -> Tensor:
-        """When each node is looked at. (N,)"""
+        """The time at which each node is embedded. (N,)"""
         if self.as_of is not None:
             return self.as_of
         end = self.times.max() if len(self.times) else self.times.new_zeros(())
         return end.expand(self.incidence.num_nodes)
 
     def _first_of(self, key: Tensor, count: int) -> Tensor:
-        """Which edges are the first of their key. (E,)"""
+        """A mask of the edges that are the first of their key. (E,)"""
         first = self._number.new_full((count,), torch.inf).scatter_reduce_(0, key, self._number, "amin")
         return first[key] == self._number
 
@@ -212,7 +220,7 @@ class History:
 
     @cached
     def clocks(self) -> dict[tuple[object, ...], tuple[Tensor, Tensor, Tensor]]:
-        """What `censnet.nn.clock` has computed for some features of edges."""
+        """The results of `censnet.nn.clock` for some features of edges."""
         return {}
 
     @cached

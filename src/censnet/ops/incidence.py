@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -138,8 +139,18 @@ class Incidence:
         self._check("edges", edges, self.num_edges, "(E, d)")
         return self.total(linear_map(edges, self._scatter, self._gather))
 
-    def total(self, sums: Tensor) -> Tensor:
-        """Sums over the edges at each node; where these are a part of a graph, over those of all parts (`parts`)."""
+    def mean(self, edges: Tensor) -> Tensor:
+        """D^-1 T z: on each node, the mean over its edges, 0 where there are none. (E, d) -> (N, d)."""
+        self._check("edges", edges, self.num_edges, "(E, d)")
+        at_entries, at_pairs = self._shares(torch.promote_types(edges.dtype, torch.float32))
+        there = partial(sum_segments, segments=self.csr.edge, weight=at_entries)
+        return self.total(linear_map(edges, there, partial(sum_pairs, pairs=self.pairs, weight=at_pairs)))
+
+    def total(self, sums: Tensor, end: Literal[0, 1] | None = None) -> Tensor:
+        """Sums over the edges at each node; where these are a part of a graph, over those of all parts (`parts`).
+
+        They are over the edges that start (`end` 0) or end (1) at a node, or over all.
+        """
         return sums
 
     # -- S and R, the two halves of T: where an edge starts, and where it ends --------------------------------------
@@ -179,12 +190,13 @@ class Incidence:
         index, segments = self.end_index[end], self.end_segments[end]
         return linear_map(nodes, lambda x: take_rows(x, index), lambda grad: sum_segments(grad, segments))
 
-    def _scatter_end_of(self, end: int, edges: Tensor) -> Tensor:
+    def _scatter_end_of(self, end: Literal[0, 1], edges: Tensor) -> Tensor:
         self._check("edges", edges, self.num_edges, "(E, d)")
         if torch.compiler.is_compiling():
             return edges.new_zeros(self.num_nodes, edges.shape[1]).index_add(0, self.ends[end], edges)
         index, segments = self.end_index[end], self.end_segments[end]
-        return self.total(linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index)))
+        sums = linear_map(edges, lambda z: sum_segments(z, segments), lambda grad: take_rows(grad, index))
+        return self.total(sums, end)
 
     # -- B = R - S, whose columns change sign with the order of the ends; 0 for a loop --------------------------------
 
@@ -280,6 +292,13 @@ class Incidence:
         """The number of edges that end at each node, parallel ones each. (N,)"""
         return self.end_degree[1]
 
+    @cached
+    def neighbor_count(self) -> Tensor:
+        """The number of distinct nodes that the edges of a node lead to, and of those that they come from. (2, N)"""
+        first = (self.port == 0).long()
+        none = torch.zeros(self.num_nodes, dtype=torch.int64, device=first.device)
+        return torch.stack([none.index_add(0, end, first) for end in self.ends])
+
     # -- edges between the same two nodes ---------------------------------------------------------------------------
 
     def sum_parallel(self, edges: Tensor) -> Tensor:
@@ -355,6 +374,18 @@ class Incidence:
     def _scatter(self, edges: Tensor) -> Tensor:
         return sum_segments(edges, self.csr.edge, self.csr_mask)
 
+    def _shares(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """One over the edges of the node, at each entry of `csr` and of `pairs`."""
+
+        def make() -> tuple[Tensor, Tensor]:
+            share = (1 / self.edge_count.clamp(min=1).double()).to(dtype)
+            node = self.ends.sum(0)[self.csr.edge.index] - self.csr.other.index
+            masked = (share[node], self.csr_mask), (share[self.pairs.index], self.pair_mask)
+            of_csr, of_pairs = (each if mask is None else each * mask for each, mask in masked)
+            return of_csr, of_pairs
+
+        return self.cache(("share", dtype), make)
+
     # -- the order of the entries -------------------------------------------------------------------------------
 
     @cached
@@ -374,7 +405,17 @@ class Incidence:
     @cached
     def entries(self) -> Segments:
         """At each node, which of the 2E ends (first ends first, then second ends) are there."""
-        return self._segments_by(self.ends.reshape(-1), self._count_entries)
+        csr: IncidenceCSR | None = stored(self, "csr").get("csr")
+        if csr is None or self.is_loop is not None:
+            return self._segments_by(self.ends.reshape(-1), self._count_entries)
+        edge = csr.edge.index
+        is_second = self.ends[1].index_select(0, edge) != csr.other.index
+        return replace(csr.edge, index=edge + self.num_edges * is_second)
+
+    @cached
+    def crossed(self) -> Tensor:
+        """The node at the other end, of the first and of the second end of each edge. (2, E)"""
+        return self.ends.flip(0).to(self._integer)
 
     def _segments_by(self, group: Tensor, lengths: Tensor) -> Segments:
         """The positions that belong to each group, in their order; `lengths` says how many."""

@@ -19,6 +19,10 @@ class DegreePower(NamedTuple):
     exponent: float
     more: int = 0
 
+    def times(self, other: DegreePower) -> DegreePower:
+        """The product of two powers of the same number."""
+        return DegreePower(self.exponent + other.exponent, self.more if self.exponent else other.more)
+
 
 FACTORS = {"symmetric": (DegreePower(-0.5), DegreePower(-0.5)), "row": (DegreePower(-1.0), DegreePower(0.0))}
 
@@ -50,6 +54,18 @@ def csr_weight(incidence: Incidence, power: DegreePower, dtype: torch.dtype) -> 
 def pair_weight(incidence: Incidence, power: DegreePower, dtype: torch.dtype) -> Tensor | None:
     """The edge's factor at each of its two ends, 0 at the second end of a loop."""
     return _entry_weight(incidence, "pair", power, dtype, incidence.pair_mask)
+
+
+def minus_weights(incidence: Incidence, power: DegreePower, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Minus `csr_weight` and minus `pair_weight`, for a power that is not 0."""
+
+    def make() -> tuple[Tensor, Tensor]:
+        csr, pair = csr_weight(incidence, power, dtype), pair_weight(incidence, power, dtype)
+        assert csr is not None
+        assert pair is not None
+        return -csr, -pair
+
+    return incidence.cache(("minus", power, dtype), make)
 
 
 def _entry_weight(
@@ -103,6 +119,8 @@ def dots(a: Tensor, b: Tensor, heads: int) -> Tensor:
     """The dot product of two rows within each head. (n, d), (n, d) -> (n, heads)."""
     if triton.is_available(a):
         return triton.row_dots(a, b, heads)
+    if heads == a.shape[1]:
+        return a * b
     return by_head(a * b, heads).sum(2) if heads > 1 else (a * b).sum(1, keepdim=True)
 
 

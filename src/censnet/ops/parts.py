@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ MOST_KEPT = 16  # parts whose sorted order is kept
 
 
 class _SumMissing(Exception):  # noqa: N818 - no error, but a pause
-    """A sum that other parts have not been asked for yet."""
+    """A sum that other parts have not computed yet."""
 
 
 class _Sums:
@@ -44,7 +44,7 @@ class PartialIncidence(Incidence):
     What it sums over its edges, `Incidence.total` replaces by the sum over the edges of all parts.
     """
 
-    def total(self, sums: Tensor) -> Tensor:
+    def total(self, sums: Tensor, end: Literal[0, 1] | None = None) -> Tensor:
         found: Tensor = stored(self, "sums")["sums"](sums)
         return found
 
@@ -100,7 +100,7 @@ class Parts:
         return list(self.each(work))
 
     def each(self, work: Callable[[PartialIncidence, Tensor], Any]) -> Iterator[Any]:
-        """What `compute` returns, part by part, so that not all of it need be there at once."""
+        """The result of `compute`, part by part, so that not all of it need be in memory at once."""
         sums = _Sums()
         while True:
             for number, rows in enumerate(self.rows):

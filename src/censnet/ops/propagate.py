@@ -15,6 +15,7 @@ from torch.autograd.function import once_differentiable
 from censnet.ops import triton
 from censnet.ops.checks import check_floating, check_same_device, check_same_dtype, check_shape
 from censnet.ops.incidence import Incidence
+from censnet.ops.messages import BLOCK, make_messages, message_dots, sum_messages
 from censnet.ops.normalization import (
     DegreePower,
     Normalization,
@@ -23,6 +24,7 @@ from censnet.ops.normalization import (
     dots,
     end_weight,
     factors_of,
+    minus_weights,
     pair_weight,
     scale_of,
     scale_rows,
@@ -31,8 +33,6 @@ from censnet.ops.segments import add_chunks, sum_pairs, sum_segments, take_rows
 from censnet.ops.traceable import traceable_edges, traceable_nodes
 
 SelfWeight = Literal["incident", "one"] | float
-
-BLOCK = 16384  # edges whose dot products are taken at once on a CPU: two tables of this many rows stay in its cache
 
 
 def propagate_nodes(
@@ -178,14 +178,15 @@ def _node_product(
     left: DegreePower,
     right: DegreePower,
     diagonal: float | None,
+    messages: Tensor | None = None,
 ) -> Tensor:
     """L B R x for B = T diag(w) T^t with `diagonal` on its diagonal (None: its own). (N, d), (E, heads) -> (N, d).
 
     At each node, over its edges and the other end of each: sum w_e (y_other + y_self), or without y_self, for y = R x.
-    `w` is weighed for loops, and `around` is T w.
+    `w` is weighed for loops, and `around` is T w. Messages of x that are known already are lost.
     """
     csr = incidence.csr
-    both = DegreePower(left.exponent + right.exponent)
+    both = left.times(right)
     if triton.is_available(x):
         before, after = (scale_of(incidence, "node", power, x.dtype) for power in (right, left))
         arguments = csr.other.index, csr.edge.index, csr.other.offset, csr.other.chunk_segment
@@ -193,16 +194,14 @@ def _node_product(
         out = incidence.total(add_chunks(out, csr.other))
         return out.add_(scale_rows(x, scale_of(incidence, "node", both, x.dtype)), alpha=diagonal) if diagonal else out
     heads = w.shape[1]
-    if heads == 1 or x.shape[1] >= 8 * heads:  # the factors go where the weights are: fewer numbers than the rows have
+    if not _by_messages(x, heads):  # the factors go where the weights are: fewer numbers than the rows have
         each = torch.index_select(w.t().contiguous(), 1, csr.edge.index)
         each.mul_(crossing_weight(incidence, left, right, x.dtype))
         shares = [sum_segments(*share) for share in zip(x.chunk(heads, dim=1), heads * [csr.other], each, strict=True)]
         out = shares[0] if heads == 1 else torch.cat(shares, dim=1)
-    else:  # what passes each edge towards its first and towards its second end
-        y = scale_rows(x, scale_of(incidence, "node", right, x.dtype))
-        message = torch.stack([scale_rows(take_rows(y, end), w) for end in incidence.ends.flip(0)])
-        out = sum_segments(message.flatten(0, 1), incidence.entries)
-        out = scale_rows(out, scale_of(incidence, "node", left, x.dtype))
+    else:
+        messages = make_messages(x, incidence, right) if messages is None else messages
+        out = sum_messages(messages, w, incidence, left)
     out = incidence.total(out)
     if diagonal is None:
         own = scale_rows(cast(Tensor, around), scale_of(incidence, "node", both, x.dtype))
@@ -211,6 +210,11 @@ def _node_product(
     else:
         return out
     return out.addcmul_(x, own) if own.shape[1] == 1 else out.add_(scale_rows(x, own))
+
+
+def _by_messages(x: Tensor, heads: int) -> bool:
+    """Whether there are about as many weights as channels, which then weigh messages one by one."""
+    return heads > 1 and x.shape[1] < 8 * heads and not triton.is_available(x)
 
 
 def _edge_dots(
@@ -278,11 +282,16 @@ class _PropagateNodes(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, w, around = ctx.saved_tensors
         incidence, left, right, diagonal = ctx.rest
-        grad = grad.contiguous()
-        grad_x = _node_product(grad, w, around, incidence, right, left, diagonal) if ctx.needs_input_grad[0] else None
-        grad_w = None
-        if ctx.needs_input_grad[1]:
-            grad_w = _edge_dots(x, grad, incidence, w.shape[1], left, right, diagonal)
+        grad, heads = grad.contiguous(), w.shape[1]
+        grad_x = grad_w = messages = None
+        if _by_messages(x, heads) and diagonal is not None:  # the same ones are for both gradients
+            messages = make_messages(grad, incidence, left)
+        if ctx.needs_input_grad[1] and messages is not None:
+            grad_w = _scale_loops(message_dots(x, messages, incidence, heads, right), incidence, diagonal)
+        elif ctx.needs_input_grad[1]:
+            grad_w = _edge_dots(x, grad, incidence, heads, left, right, diagonal)
+        if ctx.needs_input_grad[0]:
+            grad_x = _node_product(grad, w, around, incidence, right, left, diagonal, messages)
         return grad_x, grad_w, None, None, None, None
 
 
@@ -296,9 +305,10 @@ def _edge_product(
     total = incidence.total(sum_segments(z, incidence.csr.edge, csr_weight(incidence, right, z.dtype)))
     own = None
     if diagonal is not None:
-        own = diagonal - sum_pairs(u, incidence.pairs, incidence.pair_mask)
-        for power in (left, right):
-            own = scale_rows(own, scale_of(incidence, "edge", power, z.dtype))
+        own = sum_pairs(u, incidence.pairs, minus_weights(incidence, left.times(right), z.dtype)[1])
+        if diagonal:
+            scale = cast(Tensor, scale_of(incidence, "edge", left.times(right), z.dtype))
+            own.add_(scale.unsqueeze(1), alpha=diagonal)
     weight = pair_weight(incidence, left, z.dtype)
     return sum_pairs(scale_rows(total, u), incidence.pairs, weight, None if own is None else z, own), total
 
@@ -330,8 +340,6 @@ class _PropagateEdges(torch.autograd.Function):
         if ctx.needs_input_grad[1]:
             grad_u = dots(total, grad_total, heads)
             if diagonal is not None:
-                own = dots(z, grad, heads)
-                for power in (left, right):
-                    own = scale_rows(own, scale_of(incidence, "edge", power, z.dtype))
-                grad_u = grad_u - sum_segments(own, incidence.csr.edge, incidence.csr_mask)
+                own, weight = dots(z, grad, heads), minus_weights(incidence, left.times(right), z.dtype)[0]
+                grad_u.add_(sum_segments(own, incidence.csr.edge, weight))
         return grad_z, grad_u, None, None, None, None

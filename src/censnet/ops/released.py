@@ -9,6 +9,8 @@ from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import DegreePower, scale_rows
 from censnet.ops.propagate import check_weight, edge_product
 
+LEAST_OTHER_DEGREE = "least other degree"  # under which an incidence caches it
+
 
 def propagate_edges_released(edges: Tensor, node_weight: Tensor, incidence: Incidence) -> Tensor:
     r"""Edge propagation of the released code, :math:`M C^{-1} z`, in :math:`O(E d)`.
@@ -39,7 +41,8 @@ def column_maximum(u: Tensor, incidence: Incidence) -> Tensor:
     """
     degree = (incidence.edge_degree + 1).to(u.dtype)
     best = (2 / degree).unsqueeze(1).expand(-1, u.shape[1])
-    for end, least in zip(incidence.ends, _least_other_degree(incidence), strict=True):
+    others = incidence.cache((LEAST_OTHER_DEGREE,), lambda: _least_other_degree(incidence))
+    for end, least in zip(incidence.ends, others, strict=True):
         best = torch.maximum(best, u[end] / least.to(u.dtype).unsqueeze(1))
     loop = (incidence.ends[0] == incidence.ends[1]).unsqueeze(1)
     both = u[incidence.ends[0]] + torch.where(loop, 0, u[incidence.ends[1]])

@@ -237,7 +237,7 @@ def take_features(table: Tensor, rows: Tensor) -> Tensor:
 
 
 def is_in(numbers: Tensor, rising: Tensor) -> Tensor:
-    """Which numbers are in a rising list."""
+    """A mask of the numbers that are in a rising list."""
     if len(rising) == 0:
         return torch.zeros_like(numbers, dtype=torch.bool)
     return rising[torch.searchsorted(rising, numbers).clamp(max=len(rising) - 1)] == numbers

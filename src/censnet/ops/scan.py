@@ -27,7 +27,7 @@ BLOCK = {"cpu": 1 << 14}  # entries that are added up together; elsewhere all, s
 
 @dataclass(frozen=True, eq=False)
 class Decay:
-    """How sums decay.
+    """The decay of sums.
 
     Args:
         rate: of equal shares of the channels. (K,), float64

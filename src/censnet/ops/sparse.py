@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from censnet.ops.checks import check_same_dtype, check_shape
+from censnet.ops.dense import affine
 from censnet.ops.segments import Segments, chunk_segments, linear_map, ranges, sum_segments
 
 
@@ -44,7 +45,7 @@ def matmul(features: Tensor, matrix: Tensor) -> Tensor:
         True
     """
     if features.layout == torch.strided:
-        return features @ matrix
+        return affine(features, matrix)
     if features.layout != torch.sparse_csr:
         raise ValueError(f"features has layout {features.layout}, expected dense or CSR: call features.to_sparse_csr()")
     check_shape("matrix", matrix, (features.shape[1], None), "(features.shape[1], k)")

@@ -28,10 +28,7 @@ def node_structure(incidence: Incidence, directed: bool) -> Tensor:
     if not directed:
         counts = [incidence.edge_count, incidence.node_degree - 1]
     else:
-        first = (incidence.port == 0).long()
-        none = torch.zeros_like(incidence.out_degree)
-        neighbors = [none.index_add(0, end, first) for end in incidence.ends]
-        counts = [incidence.out_degree, incidence.in_degree, *neighbors]
+        counts = [incidence.out_degree, incidence.in_degree, *incidence.neighbor_count]
     return torch.stack(counts, dim=1).float().log1p() / 2
 
 

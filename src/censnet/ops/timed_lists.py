@@ -54,18 +54,10 @@ class TimedLists:
         asked = time if instant is None else instant
         return Reads(self, key, time, self._by_instant.find(key, asked))
 
-    def window(self, key: Tensor, time: Tensor, since: Tensor, instant: Tensor | None = None) -> Reads:
-        """Queries for what came before a time, or an instant, and not before `since`. (Q,) each.
-
-        For two-sided windows `time` is the end of the window; what comes at that time is not in it.
-        """
-        return self.before(key, time, instant).since(since)
-
-    def until(self, key: Tensor, time: Tensor, since: Tensor | None = None) -> Reads:
-        """Queries for what came up to a time, that time included, and not before `since`. (Q,) each."""
+    def until(self, key: Tensor, time: Tensor) -> Reads:
+        """Queries for what came up to a time, that time included. (Q,) each."""
         after = torch.nextafter(time, torch.full_like(time, torch.inf))
-        found = Reads(self, key, time, self._by_time.find(key, after))
-        return found if since is None else found.since(since)
+        return Reads(self, key, time, self._by_time.find(key, after))
 
     def find(self, key: Tensor, time: Tensor) -> Tensor:
         """The place of the first message of a list that is not before a time. (Q,) each"""
@@ -143,7 +135,7 @@ class Moments:
         self._asked: tuple[Tensor, Tensor] | None = None
 
     def find(self, asked: Tensor) -> Tensor:
-        """How many different moments are before each of these. (Q,)"""
+        """The number of distinct moments before each of these. (Q,)"""
         if self._asked is None or self._asked[0] is not asked:
             self._asked = asked, torch.searchsorted(self.known, asked)
         return self._asked[1]
@@ -165,7 +157,7 @@ class _Sorted:
         self.sorted, self.order = self.code.sort(stable=True)
 
     def find(self, key: Tensor, asked: Tensor) -> Tensor:
-        """How many messages are before a moment of a list, or in a list before it. (Q,)"""
+        """The number of messages before a moment of a list, or in a list before it. (Q,)"""
         code, order = self._encode(key, self.moments.find(asked)).sort()  # a search in order stays in the cache
         return torch.empty_like(order).index_copy_(0, order, torch.searchsorted(self.sorted, code))
 
@@ -255,7 +247,7 @@ class Reads:
 
     @cached
     def mirrored(self) -> list[Mirror]:
-        """What messages read in turn, for gradients: the queries that see them are a sum of these, signs + and -."""
+        """The reads of messages in turn, for gradients: the queries that see them are a sum of these, signs + and -."""
         return [Mirror.of(self, self.stop)] if self.begin is None else [
             Mirror.of(self, self.stop), Mirror.of(self, self.begin)
         ]  # fmt: skip

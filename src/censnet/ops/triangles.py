@@ -46,6 +46,15 @@ class Triangles:
         found = sum_segments(values, self.segments)
         return found.view(*self.count.shape, values.shape[1])
 
+    def label_sums(self, values: Tensor, known: Tensor) -> Tensor:
+        """Of the labels of edges, 0 where they are not known: the sums over the pairs of each edge and type.
+
+        Of f and of g where both are known, of their products, and the number of pairs where both are. (E, types, 4)
+        """
+        first, second = values[self.first], values[self.second]
+        both = (known[self.first] & known[self.second]).to(values.dtype)
+        return self.sum(torch.stack([first * both, second * both, first * second, both], dim=1))
+
 
 def count_wedges(incidence: Incidence) -> int:
     """The number of pairs that `find_triangles` looks at."""
@@ -62,7 +71,12 @@ def find_triangles(incidence: Incidence, directed: bool) -> Triangles:
         >>> found.count.tolist(), found.first.tolist(), found.second.tolist()
         ([[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1]], [2, 0, 1], [1, 2, 0])
     """
-    return incidence.cache(("triangles", directed), lambda: _find(incidence, directed))
+    return incidence.cache(triangles_key(directed), lambda: _find(incidence, directed))
+
+
+def triangles_key(directed: bool) -> tuple[str, bool]:
+    """The key under which an incidence caches them."""
+    return "triangles", directed
 
 
 def _find(incidence: Incidence, directed: bool) -> Triangles:

@@ -50,7 +50,7 @@ def _launch(
 
 
 def tile_rows(width: int, elements: int, most: int = 1024) -> int:
-    """How many rows fill a tile of so many numbers. The sizes asked for below were the fastest on an H200."""
+    """The number of rows that fill a tile of so many numbers. The sizes below were the fastest on an H200."""
     return max(1, min(elements // tile_columns(width), most))
 
 

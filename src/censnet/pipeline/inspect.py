@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from censnet.data.dataset import Dataset, TypedData
+from censnet.data.dataset import Dataset
 from censnet.data.datasets.download import DATASETS, is_built_in
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, read_links
@@ -19,9 +19,10 @@ from censnet.data.splits.stated import find_stated, has_wide_masks
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Hydrogens
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
+from censnet.data.typed_data import TypedData
 from censnet.errors import DataError, SettingsError
-from censnet.inspection.audit import Finding
 from censnet.inspection.cost import Cost, estimate_cost
+from censnet.inspection.findings import Finding
 from censnet.inspection.report import Report, make_report
 from censnet.inspection.times import find_time_columns
 from censnet.levels import Level
@@ -87,7 +88,7 @@ def inspect_data(
 def compare_splits(
     data: object, typed: TypedData, time: str | None, overrides: Mapping[str, str] | None, link: bool = False
 ) -> str:
-    """How much a random split flatters: the scores of a quick model on it, and on a split by time, in a sentence.
+    """A sentence on how much a random split overestimates: the scores of a quick model on it, and on a split by time.
 
     Args:
         data, time, overrides: as in `inspect_data`.

@@ -10,20 +10,20 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from censnet.console import printable
-from censnet.data.dataset import Dataset, TypedData
-from censnet.data.load import read_data, suggest_targets
+from censnet.data.dataset import Dataset
+from censnet.data.input_forms import suggest_targets
+from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
+from censnet.data.typed_data import TypedData
 from censnet.errors import DataError, SettingsError
-from censnet.inspection import audit
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
-from censnet.option_names import column_option, setting_option
+from censnet.option_names import column_option
 from censnet.pipeline.causal import resolve_causal
 from censnet.pipeline.ego_marks import resolve_ego_marks
 from censnet.pipeline.resolve import resolve_recipes
@@ -34,13 +34,11 @@ from censnet.settings.build import has_ordered_links
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import DataSettings, Settings
 from censnet.tasks.targets import Target
-from censnet.text import count
 from censnet.training import processes
 from censnet.training.task_data import TaskData, make_task_data
 
 logger = logging.getLogger(__name__)
 
-MAX_FINDINGS = 8
 MIN_MEASURED = 20  # training nodes from which on their columns give means and scales
 
 
@@ -225,41 +223,6 @@ def prepare_typed(
     return Prepared(dataset, recipes, sorted(changed), list(names), targets, splits, links, task_data)
 
 
-def describe_times(prepared: Prepared) -> list[str]:
-    """What a model knows of times, and which labels are known when rows are predicted for a score, in sentences."""
-    column, task_data, found = prepared.data.schema.time, prepared.task_data, list[str]()
-    if column is None:
-        return found
-    if prepared.settings.model.windows is True:
-        widths = ", ".join(map(column.show_duration, task_data.widths))
-        found.append(f"edges also have the gaps to the edges before and after them, and windows of {widths}")
-    delay = task_data.label_delay
-    if prepared.settings.model.causal is True:
-        known = f", {column.show_duration(delay)} after their edge," if delay else ""
-        said = "each edge is embedded from the edges before it alone, and scored with the labels that arrived"
-        of_nodes = "each node is embedded as of the last edge, from what happened to it in the order of time"
-        found.append(f"{said}{known} before it" if "edge" in task_data.parts else of_nodes)
-    elif task_data.is_by_time:
-        known = f" and older than {column.show_duration(delay)}" if delay else ""
-        found.append(
-            f"validation and test rows are scored with the labels before their part{known}; no later one, though edges "
-            "of all times are seen"
-        )
-    elif "edge" in task_data.parts:
-        found.append("edges are not split by time: those of the future are seen when a row is scored")
-    elif prepared.links is None:
-        reads = setting_option("model.causal", True)
-        found.append(f"no layer reads the times of edges: {reads} embeds nodes from their edges in the order of time")
-    times = task_data.graph.times
-    span = 0.0 if times is None or not len(times) else float(times.max() - times.min())
-    if delay and delay >= span:
-        both = column.show_duration(delay), column.show_duration(span)
-        found.append(f"no label is ever known: the label delay is {both[0]}, and all edges are within {both[1]}")
-    if prepared.links is not None and prepared.settings.data.split not in ("auto", "time", "file"):
-        found.append("links are not split by time: those of the future are seen when a link is scored")
-    return found
-
-
 def label_delay(schema: Schema, settings: DataSettings) -> float:
     """The time after which a label is known, in the unit of the times of edges."""
     if schema.time is not None:
@@ -269,19 +232,6 @@ def label_delay(schema: Schema, settings: DataSettings) -> float:
             f"data.label_delay is {settings.label_delay}, expected 0, or data.time: edges have no times without it"
         )
     return 0.0
-
-
-def find_leaks(prepared: Prepared) -> list[str]:
-    """Features that tell a target, and rows that are in two parts, as `censnet inspect` finds them: the first few."""
-    targets: dict[str, list[str]] = {}
-    for target in prepared.targets:
-        targets.setdefault(target.level.table, []).append(target.column)
-    splits = {Level(level).table: split for level, split in prepared.splits.items()}
-    found = audit.find_leaks(prepared.data, targets, splits)
-    lines = [one.what for one in found if one.kind in ("leak", "duplicate") and one.level != "note"]
-    more = len(lines) - MAX_FINDINGS
-    lines = [printable(line, longest=500) for line in lines[:MAX_FINDINGS]]
-    return lines + ([f"{count(more, 'more finding')} like these, which censnet inspect shows"] if more > 0 else [])
 
 
 def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tensor) -> Target:

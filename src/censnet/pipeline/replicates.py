@@ -23,12 +23,16 @@ from censnet.console import show
 from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.option_names import name_option
-from censnet.pipeline.prepare import Prepared, find_leaks, prepare, read_targets
+from censnet.pipeline.announce import find_leaks
+from censnet.pipeline.fit_run import make_budget, record_budget
+from censnet.pipeline.prepare import Prepared, prepare, read_targets
 from censnet.pipeline.results import make_run, share_run
-from censnet.pipeline.train import IfExists, make_budget, make_start, record_budget, train
+from censnet.pipeline.resume import make_start
+from censnet.pipeline.train import IfExists, train
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings, section_of
 from censnet.runs.config import TrainingStart
-from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished, locked, run_dir
+from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished
+from censnet.runs.lock import locked, run_dir
 from censnet.runs.run import Run
 from censnet.selection.recipes import fit_recipes, select_recipe
 from censnet.selection.self_training import can_batch

@@ -19,9 +19,11 @@ from censnet.pipeline.resolve_candidates import CANDIDATES, choose_recipes, reso
 from censnet.pipeline.resolve_inputs import label_feature_recipes, resolve_inputs
 from censnet.pipeline.resolve_sampling import resolve_batches, resolve_sampling
 from censnet.pipeline.unused_settings import check_unused
+from censnet.settings.model_settings import DIFFUSION_STEPS
 from censnet.settings.oriented import is_oriented, with_steps, without_unread
 from censnet.settings.presets import make_settings, values_of
-from censnet.settings.schema import DIFFUSION_STEPS, MOLECULE, ORIENTED, Recipe, Settings
+from censnet.settings.schema import MOLECULE, ORIENTED, Settings
+from censnet.settings.training_settings import Recipe
 from censnet.training.task_data import TaskData
 
 

@@ -10,7 +10,8 @@ from censnet.errors import SettingsError
 from censnet.ops.graph import Graph
 from censnet.ops.structure import assortativity
 from censnet.settings.presets import has_high_label_recipe
-from censnet.settings.schema import MANY, Recipe, Settings
+from censnet.settings.schema import Settings
+from censnet.settings.training_settings import MANY, Recipe
 from censnet.text import count, plural
 from censnet.training.task_data import TaskData
 
@@ -43,7 +44,7 @@ def choose_recipes(task_data: TaskData, settings: Settings, changed: Collection[
 
 
 def _has_like_neighbors(task_data: TaskData) -> bool:
-    """Whether neighbors have like labels, as far as the edges between training nodes tell."""
+    """Whether neighbors have like labels, by the edges between training nodes."""
     ends = task_data.graph.global_ends
     labels = task_data.labels["node"].masked_fill(~task_data.training_rows("node").unsqueeze(1), torch.nan)
     for target, values in zip(task_data.of("node"), labels.unbind(1), strict=True):

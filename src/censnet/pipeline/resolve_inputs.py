@@ -12,12 +12,13 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.triangles import count_wedges
 from censnet.pipeline.resolve_sampling import find_sampling
+from censnet.settings.model_settings import DIFFUSION_STEPS
 from censnet.settings.presets import of_directed_links
-from censnet.settings.schema import DIFFUSION_STEPS, Settings
+from censnet.settings.schema import Settings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.label_counts import is_counted
 from censnet.tasks.targets import Target
-from censnet.training.batches import MAX_FULL_BATCH
+from censnet.training.choose_sampling import MAX_FULL_BATCH
 from censnet.training.task_data import TaskData
 
 MAX_WINDOW_VALUES = 2**28  # numbers that the features of windows of time have by default: 1 GiB
@@ -61,7 +62,7 @@ def resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection[
             changes[name] = 0 if name == "position_steps" else False
     if model.known_labels and why is not None:
         if "model.known_labels" in changed and model.known_labels is True:
-            raise SettingsError(f"model.known_labels is true, expected false: known labels tell nothing, as {why}")
+            raise SettingsError(f"model.known_labels is true, expected false: known labels are of no use, as {why}")
         changes["known_labels"] = False
     elif model.known_labels == "auto":
         changes["known_labels"] = True
@@ -69,7 +70,7 @@ def resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection[
     for name in LABEL_FEATURES:
         if getattr(model, name) is True and known is False:
             if f"model.{name}" in changed:
-                why = "model.known_labels is false" if why is None else f"known labels tell nothing, as {why}"
+                why = "model.known_labels is false" if why is None else f"known labels are of no use, as {why}"
                 raise SettingsError(f"model.{name} is true, expected false or auto: {why}")
             changes[name] = False
         elif getattr(model, name) == "auto" and not (known and name in _compared_label_features(task_data, settings)):

@@ -1,4 +1,4 @@
-"""How samples are drawn for each step, and the settings that depend on it, as the data allow them."""
+"""The sampling of the batches, and the settings that depend on it, as the data allow them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from censnet.errors import SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.settings.schema import Settings
-from censnet.training.batches import choose_sampling
+from censnet.training.choose_sampling import choose_sampling
 from censnet.training.devices import total_memory
 from censnet.training.task_data import TaskData, build_model, graphs_with
 

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import torch
 
-from censnet.data.dataset import Dataset, fingerprint, row_digests, spell_digests
+from censnet.data.dataset import Dataset
+from censnet.data.digests import fingerprint, row_digests, spell_digests
 from censnet.data.splits.links import link_rows
 from censnet.data.splits.split_file import DIGEST, PARTS, RESERVED, part_rows
 from censnet.levels import Level
@@ -20,7 +21,8 @@ from censnet.pipeline.prepare import Prepared
 from censnet.runs.config import GraphSize, Provenance, RunConfig, TimeBudgetRecord, TrainingStart
 from censnet.runs.links import HeldOutPairs, node_names, score_held_out
 from censnet.runs.novelty import fit_novelty, keep_embedded
-from censnet.runs.run import Run, score_parts, score_with_fixed_labels
+from censnet.runs.run import Run
+from censnet.runs.scoring import score_parts, score_with_fixed_labels
 from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.tasks.decision import Rule
@@ -170,7 +172,7 @@ def _with_or_without_labels(
         return shown, hidden
     better = ValidationScore(other, other_loss).is_better(monitor, ValidationScore(value, loss))
     said = f"validation {monitor} is {value:.4g} with the known labels of other rows as inputs, {other:.4g} without"
-    logger.info("%s: predictions are %s", said, "not shown any" if better else "shown those that are known")
+    logger.info("%s: predictions %s", said, "do not use them" if better else "use them")
     run.config = run.config.model_copy(update={"shows_labels": not better})
     return (hidden, None) if better else (shown, hidden)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,23 +12,21 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import TypedData
 from censnet.data.splits.links import LinkSplit, links, read_links
-from censnet.data.splits.split_file import PARTS, Split, read_splits
-from censnet.data.splits.splitters import Fractions, by_time, label_rate, ratio, scaffold, stratified
+from censnet.data.splits.split_file import Split, read_splits
+from censnet.data.splits.splitters import by_time, ratio
 from censnet.data.splits.stated import StatedSplit, find_stated, read_column
-from censnet.data.splits.timed_links import links_by_time
-from censnet.data.tables.keys import says_split
-from censnet.data.tables.times import TimeColumn
+from censnet.data.typed_data import TypedData
 from censnet.errors import DataError, first_few, name_columns, quote
 from censnet.levels import Level
-from censnet.ops.arrays import BoolArray, IntArray
+from censnet.ops.arrays import BoolArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.option_names import time_option
 from censnet.pipeline.molecule_splits import find_split_column
+from censnet.pipeline.split_inputs import SplitInputs, draw_split
+from censnet.pipeline.time_splits import is_by_time, split_by_time, split_links_by_time
 from censnet.settings.schema import DataSettings
-from censnet.text import count
 
 logger = logging.getLogger(__name__)
 
@@ -60,16 +58,16 @@ def split_rows(
     found = {}
     for level, names in columns.items():
         labels = pd.DataFrame({name: data.labels(level, name) for name in names})
-        draw = _Draw(data, Level(level), labels, settings, seed)
-        if hidden is not None and level == Level.EDGE and _is_by_time(draw):
-            draw = replace(draw, labels=labels.where(pd.Series(~hidden, index=labels.index), None))
-        split = _stated(draw) if settings.split_times is None else None
-        if split is None and _is_by_time(draw):
-            split = _by_time(draw)
-        if split is None and isinstance(data.graph, GraphSet) and draw.level is not Level.GRAPH:
-            split = _with_their_graphs(draw)
+        inputs = SplitInputs(data, Level(level), labels, settings, seed)
+        if hidden is not None and level == Level.EDGE and is_by_time(inputs):
+            inputs = replace(inputs, labels=labels.where(pd.Series(~hidden, index=labels.index), None))
+        split = _stated(inputs) if settings.split_times is None else None
+        if split is None and is_by_time(inputs):
+            split = split_by_time(inputs)
+        if split is None and isinstance(data.graph, GraphSet) and inputs.level is not Level.GRAPH:
+            split = _with_their_graphs(inputs)
         if split is None:
-            split = _drawn(draw)
+            split = draw_split(inputs)
         found[level] = _usable(split, data.rows(level), labels)
     return found
 
@@ -89,102 +87,16 @@ def split_links(data: TypedData, settings: DataSettings, seed: int, ordered: boo
     else:
         seed = seed if settings.split_seed is None else settings.split_seed
         if data.graph.times is not None and settings.split in ("auto", "time"):
-            return _links_by_time(data, settings, seed, ordered)
+            return split_links_by_time(data, settings, seed, ordered)
         found, source = links(data.graph, settings.link_fractions, seed, ordered), f"drawn at random, seed {seed}"
     return replace(found, rows=replace(found.rows, source=source))
 
 
-def _links_by_time(data: TypedData, settings: DataSettings, seed: int, ordered: bool) -> LinkSplit:
-    """Later links that are new; the source of the split says when parts begin, and what is left out."""
-    graph, column, file = data.graph, data.schema.time, data.tables.name("edges")
-    assert isinstance(graph, Graph)
-    assert graph.times is not None
-    column = column or TimeColumn(name="time")
-    starts = None if settings.split_times is None else _read_starts(settings, column)
-    found = links_by_time(graph, settings.link_fractions, seed, ordered, starts=starts, file=file, column=column.name)
-    when = _from_when(column, graph.times, found.rows.parts)
-    left = graph.num_edges - sum(map(len, found.rows.parts.values()))
-    source = f"by time, column {column.name} of {file}{when}, of links that are new between known nodes"
-    if left:
-        source += f"; {count(left, 'later edge')} repeat a link, join a new node or are loops: not seen, not judged"
-    return replace(found, rows=replace(found.rows, source=source))
-
-
-@dataclass(frozen=True, eq=False)
-class _Draw:
-    """The inputs of a split of one level: its labels, the settings and a seed."""
-
-    data: TypedData
-    level: Level
-    labels: pd.DataFrame
-    settings: DataSettings
-    seed: int
-
-    @property
-    def rows(self) -> IntArray:
-        """For each input row its row in the tensors, or -1."""
-        return np.asarray(self.data.rows(self.level).numpy())
-
-    @property
-    def labeled(self) -> BoolArray:
-        """A mask of the input rows that can be used and have a label."""
-        return np.asarray((self.rows >= 0) & self.labels.notna().any(axis=1).to_numpy())
-
-    def _count_classes(self, column: str) -> int:
-        """The number of different labels of a column."""
-        try:
-            return int(self.labels[column].nunique())
-        except TypeError:  # arrays, frames and the like
-            kind = type(self.labels[column].dropna().iloc[0]).__name__
-            file = self.data.tables.name(self.level.table)
-            raise DataError(
-                f"holds {kind}, expected one number or one class in each row", file, column=column
-            ) from None
-
-    def at_random(self, chosen: BoolArray, fractions: Fractions) -> tuple[Split, str]:
-        """Some of the input rows, at random in these shares, and how it was done."""
-        groups = self.rows if self.level is Level.EDGE else None
-        few = all(self._count_classes(str(name)) <= 20 for name in self.labels)
-        if self.settings.split == "stratified" or (
-            self.settings.split != "ratio" and few and self.level is not Level.GRAPH
-        ):
-            labels = self.labels.where(pd.Series(chosen, index=self.labels.index), None)
-            return stratified(labels, fractions, self.seed, groups=groups), f"stratified, seed {self.seed}"
-        rows = np.flatnonzero(chosen)
-        return ratio(len(chosen), fractions, self.seed, rows=rows, groups=groups), f"seed {self.seed}"
-
-
-def _drawn(draw: _Draw) -> Split:
-    """A split at random, or by the structure of the molecules."""
-    data, settings, labels = draw.data, draw.settings, draw.labels
-    where = data.tables.name(draw.level.table)
-    if not draw.labeled.any():
-        raise DataError(f"no row has a label, expected some in {first_few(labels.columns)}", where)
-    unread = _unread_columns(draw)
-    if settings.split == "scaffold":
-        if draw.level is not Level.GRAPH or data.schema.smiles is None:
-            raise DataError("data.split is scaffold, expected molecules: use stratified or ratio")
-        if data.scaffolds is None:
-            raise ValueError("the scaffolds were not computed, expected read_data(..., scaffolds=True)")
-        split = scaffold(data.scaffolds, settings.fractions, draw.seed)
-        how = f"scaffolds, seed {draw.seed}"
-    elif settings.split == "label-rate":
-        if labels.shape[1] > 1:
-            raise DataError(f"data.split is label-rate with {labels.shape[1]} columns of labels, expected one")
-        rate = settings.label_rate
-        split = label_rate(labels.iloc[:, 0].where(draw.rows >= 0), rate, draw.seed)
-        return replace(split, source=f"drawn at random, label rate {rate:g}, seed {draw.seed}{unread}")
-    else:
-        split, how = draw.at_random(draw.labeled, settings.fractions)
-        how = f"drawn at random, {how}"
-    return replace(split, source=f"{how}{unread}", by_fractions=True)
-
-
-def _stated(draw: _Draw) -> Split | None:
+def _stated(inputs: SplitInputs) -> Split | None:
     """The split that the user's table states, if it is asked for or plainly there."""
-    settings, table = draw.settings, draw.level.table
-    frame, file = draw.data.tables.frames()[table], draw.data.tables.name(table)
-    if settings.split == "column" or (settings.split == "time" and not _is_by_time(draw)):
+    settings, table = inputs.settings, inputs.level.table
+    frame, file = inputs.data.tables.frames()[table], inputs.data.tables.name(table)
+    if settings.split == "column" or (settings.split == "time" and not is_by_time(inputs)):
         name = settings.split_column or ("split" if settings.split == "column" else None)
         if name is None or name not in frame.columns:
             found = "not set" if name is None else quote(name)
@@ -195,71 +107,22 @@ def _stated(draw: _Draw) -> Split | None:
         if settings.split == "time":
             split = by_time(frame[name], settings.fractions, file=file, column=name)
             return replace(split, source=f"by time, column {name} of {file}", by_fractions=True)
-        return _complete(read_column(frame[name], file, name), draw)
+        return _complete(read_column(frame[name], file, name), inputs)
     if settings.split != "auto":
         return None
-    stated = find_stated(frame, draw.data.schema.table(table), file, settings.split_index)
-    return None if stated is None else _complete(stated, draw)
+    stated = find_stated(frame, inputs.data.schema.table(table), file, settings.split_index)
+    return None if stated is None else _complete(stated, inputs)
 
 
-def _is_by_time(draw: _Draw) -> bool:
-    """Whether edges are split by their own times."""
-    settings = draw.settings
-    timed = draw.level is Level.EDGE and draw.data.graph.times is not None
-    return timed and (settings.split == "auto" or (settings.split == "time" and settings.split_column is None))
-
-
-def _by_time(draw: _Draw) -> Split:
-    """The labeled edges by their times: in these shares, or with validation and test from the times that are given."""
-    times, column, settings = draw.data.graph.times, draw.data.schema.time, draw.settings
-    assert times is not None
-    name, where = "time" if column is None else column.name, draw.data.tables.name("edges")
-    labeled = np.flatnonzero(draw.labeled)
-    if len(labeled) == 0:
-        raise DataError(f"no row has a label, expected some in {first_few(draw.labels.columns)}", where)
-    found = times.numpy()[draw.rows[labeled]]
-    codes = np.full(len(draw.rows), -1)
-    if settings.split_times is None:
-        codes[labeled] = by_time(found, settings.fractions, file=where, column=name).codes(len(labeled))
-    else:
-        starts = _read_starts(settings, column or TimeColumn(name=name))
-        codes[labeled] = (found >= starts[0]).astype(int) + (found >= starts[1])
-        empty = [part for code, part in ((1, "validation"), (2, "test")) if len(found) and code not in codes[labeled]]
-        if empty:
-            last = (column or TimeColumn(name=name)).show(float(found.max()))
-            logger.warning(
-                "data.split_times leaves no labeled edge for %s: the last one is at %s", " and ".join(empty), last
-            )
-    split = Split.of(codes)
-    edges = {part: torch.from_numpy(draw.rows[rows.numpy()]) for part, rows in split.parts.items()}
-    source = f"by time, column {name} of {where}{'' if column is None else _from_when(column, times, edges)}"
-    return replace(split, source=source, by_fractions=settings.split_times is None)
-
-
-def _read_starts(settings: DataSettings, column: TimeColumn) -> tuple[float, float]:
-    """The times at which validation and test begin, as they are given."""
-    assert settings.split_times is not None
-    first, second = (column.read_one(time, "data.split_times") for time in settings.split_times)
-    if first > second:
-        raise DataError(f"data.split_times is {settings.split_times}, expected the first time to be earlier")
-    return first, second
-
-
-def _from_when(column: TimeColumn, times: Tensor, edges: Mapping[str, Tensor]) -> str:
-    """When validation and test begin, for the user."""
-    starts = ((part, edges[part]) for part in PARTS[1:])
-    return "".join(f", {part} from {column.show(float(times[some].min()))}" for part, some in starts if len(some))
-
-
-def _complete(stated: StatedSplit, draw: _Draw) -> Split:
+def _complete(stated: StatedSplit, inputs: SplitInputs) -> Split:
     """A stated split with the parts that it lacks.
 
     Validation rows are drawn from training rows, or with them from the rows in no part if training rows are not stated
     either. Where training rows alone are stated, all others with a label are test rows; else no test rows are made up.
     """
     codes, parts, source = stated.codes.copy(), stated.parts, stated.source
-    shares = (draw.settings.fractions[0], draw.settings.fractions[1], 0.0)
-    free, drawn, drawn_from = draw.labeled & (codes < 0), "", ""
+    shares = (inputs.settings.fractions[0], inputs.settings.fractions[1], 0.0)
+    free, drawn, drawn_from = inputs.labeled & (codes < 0), "", ""
     if 0 not in parts and free.any():
         codes[free] = 0
         source += "; all other rows train"
@@ -269,45 +132,36 @@ def _complete(stated: StatedSplit, draw: _Draw) -> Split:
         if parts == {0} and free.any():
             codes[free] = 2
             source += "; all other rows test"
-    training = draw.labeled & (codes == 0)
+    training = inputs.labeled & (codes == 0)
     if not drawn or 1 in parts or shares[1] == 0 or training.sum() < 2:
         return replace(Split.of(codes), source=source)
-    split, how = draw.at_random(training, shares)
+    split, how = inputs.at_random(training, shares)
     codes[split.validation.numpy()] = 1
     return replace(Split.of(codes), source=f"{source}; {drawn} drawn from {drawn_from}, {how}", by_fractions=True)
 
 
-def _unread_columns(draw: _Draw) -> str:
-    """A remark where the table states a split and another one was asked for."""
-    if draw.settings.split == "auto":
-        return ""
-    frame = draw.data.tables.frames()[draw.level.table]
-    found = [name for name in map(str, frame.columns) if says_split(name)]
-    return f" ({', '.join(found)} not read: data.split is {draw.settings.split})" if found else ""
-
-
-def _with_their_graphs(draw: _Draw) -> Split:
+def _with_their_graphs(inputs: SplitInputs) -> Split:
     """The rows of each graph in the part of the graph: as the table of graphs states it, or at random."""
-    graphs, settings = draw.data.graph, draw.settings
+    graphs, settings = inputs.data.graph, inputs.settings
     assert isinstance(graphs, GraphSet)
     if settings.split not in ("auto", "random", "ratio"):
         raise DataError(
             f"data.split is {settings.split}, expected auto, random, ratio, column, time or file: the "
-            f"{draw.level.table} of many graphs go with their graphs"
+            f"{inputs.level.table} of many graphs go with their graphs"
         )
-    frame, by_fractions = draw.data.tables.frames().get("graphs"), True
-    source = f"graphs drawn at random, seed {draw.seed}"
+    frame, by_fractions = inputs.data.tables.frames().get("graphs"), True
+    source = f"graphs drawn at random, seed {inputs.seed}"
     part = None
     if frame is not None and settings.split == "auto":
-        stated = find_stated(frame, draw.data.schema.graphs, draw.data.tables.name("graphs"), settings.split_index)
+        stated = find_stated(frame, inputs.data.schema.graphs, inputs.data.tables.name("graphs"), settings.split_index)
         if stated is not None:
-            whole = replace(draw, level=Level.GRAPH, labels=pd.DataFrame({"": np.zeros(len(frame))}))
+            whole = replace(inputs, level=Level.GRAPH, labels=pd.DataFrame({"": np.zeros(len(frame))}))
             split = _complete(stated, whole)
             source, by_fractions = f"graphs by {split.source}", split.by_fractions
-            part = split.to_graph(draw.data.rows("graph")).codes(len(graphs))
+            part = split.to_graph(inputs.data.rows("graph")).codes(len(graphs))
     if part is None:
-        part = ratio(len(graphs), settings.fractions, draw.seed).codes(len(graphs))
-    of_row, rows = part[draw.level.owners(graphs).numpy()], draw.rows
+        part = ratio(len(graphs), settings.fractions, inputs.seed).codes(len(graphs))
+    of_row, rows = part[inputs.level.owners(graphs).numpy()], inputs.rows
     split = Split.of(np.where(rows >= 0, of_row[rows], -1))
     return replace(split, source=source, by_fractions=by_fractions)
 
@@ -342,9 +196,9 @@ def _with_molecules(
                 "bonds go with their molecules, which have no label"
             )
         given = pd.DataFrame({"": np.where(labeled, 1.0, np.nan)})
-    whole = _Draw(data, Level.GRAPH, given, settings, seed)
+    whole = SplitInputs(data, Level.GRAPH, given, settings, seed)
     column = find_split_column(data, settings)
-    split = (_stated(whole) or _drawn(whole)) if column is None else _complete(read_column(*column), whole)
+    split = (_stated(whole) or draw_split(whole)) if column is None else _complete(read_column(*column), whole)
     codes = split.codes(num_rows)
     part = np.full(len(graphs), -1, codes.dtype)
     part[graph_of_row[kept]] = codes[kept]

@@ -2,65 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Literal
 
 from accelerate import Accelerator
 
 from censnet.arguments import check_arguments
 from censnet.console import show
-from censnet.data.dataset import fingerprint
 from censnet.errors import ArgumentError, RunError, WriteError, quote
-from censnet.files import tensor_digest
 from censnet.inspection.cost import check_memory, what_to_lower
-from censnet.levels import Level
-from censnet.option_names import name_option, resume_option
-from censnet.pipeline.prepare import Prepared, describe_times, find_leaks, prepare
-from censnet.pipeline.results import make_run, share_run
+from censnet.option_names import resume_option
+from censnet.pipeline.announce import announce, find_leaks
+from censnet.pipeline.fit_run import fit_run
+from censnet.pipeline.prepare import Prepared, prepare
+from censnet.pipeline.resume import how_finished, how_started, load_finished, make_start
 from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
-from censnet.runs.config import MAX_MEMBERS, TimeBudgetRecord, TrainingStart
-from censnet.runs.directory import (
-    CHECKPOINT,
-    close_directory,
-    commit,
-    ended_by_budget,
-    history_path,
-    is_finished,
-    keep_training,
-    locked,
-    open_directory,
-    read_config,
-    read_start,
-    run_dir,
-)
-from censnet.runs.resume import asks_other_epochs, check_extends, table_content
-from censnet.runs.run import Run, load_run
-from censnet.selection.candidates import Selection
-from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
+from censnet.runs.config import MAX_MEMBERS
+from censnet.runs.directory import close_directory, keep_training, open_directory, read_config
+from censnet.runs.lock import locked, run_dir
+from censnet.runs.resume import check_extends
+from censnet.runs.run import Run
 from censnet.settings.presets import Changes
-from censnet.text import show_seconds
 from censnet.training import processes
-from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback, TensorBoardCallback
+from censnet.training.choose_sampling import choose_sampling
 from censnet.training.devices import check_processes, make_accelerator, total_memory
-from censnet.training.ensemble import TrainingFiles
-from censnet.training.history import HistoryFile
 from censnet.training.interrupt import is_out_of_memory, out_of_memory
 from censnet.training.task_data import build_model
-from censnet.training.time_budget import TimeBudget, now_or_before
-
-logger = logging.getLogger(__name__)
+from censnet.training.time_budget import now_or_before
 
 IfExists = Literal["error", "resume", "overwrite"]
-MAX_SHOWN = 12  # targets that are described one by one
 
 
 def train(
@@ -144,9 +120,9 @@ def train(
     folder = None if out is None else run_dir(out)
     resume, again = finish or if_exists == "resume", False
     if folder is not None and resume:
-        finished, again = processes.on_first(partial(_how_finished, folder, changes, finish))
+        finished, again = processes.on_first(partial(how_finished, folder, changes, finish))
         if finished and not again:
-            return _load_finished(folder)
+            return load_finished(folder)
 
     def read() -> tuple[Prepared, Accelerator]:
         found = prepare(data, specs, preset, changes, seed, strict=strict, overrides=overrides)
@@ -171,7 +147,7 @@ def train(
 
         processes.on_first(open_folder)
         prepared = replace(prepared, findings=processes.on_first(partial(find_leaks, prepared)))
-        _announce(prepared, folder)
+        announce(prepared, folder)
         callbacks: list[Callback] = [show()] if progress else []
         if tensorboard and folder is not None and accelerator.is_main_process:
             callbacks.append(TensorBoardCallback(folder / "tensorboard"))
@@ -214,9 +190,9 @@ def resume_run(
     check_arguments(resume_run, locals())
     folder = run_dir(out)
     processes.join(device)
-    start, changes = processes.on_first(partial(_how_started, folder, settings, finish))
+    start, changes = processes.on_first(partial(how_started, folder, settings, finish))
     if start is None:
-        return _load_finished(folder)
+        return load_finished(folder)
     if not start.data:
         raise RunError(f"{folder} was trained on data that were in memory: call train again with if_exists='resume'")
     return train(
@@ -236,33 +212,6 @@ def resume_run(
     )
 
 
-def _how_finished(folder: Path, changes: Mapping[str, object], finish: bool) -> tuple[bool, bool]:
-    """Whether a folder holds a finished run, and whether it is asked for other epochs; else it holds a training."""
-    if is_finished(folder):
-        return True, not finish and asks_other_epochs(read_config(folder), changes)
-    if finish:
-        read_start(folder)  # an error if there is none
-    return False, False
-
-
-def _how_started(
-    folder: Path, settings: Changes | None, finish: bool
-) -> tuple[TrainingStart | None, dict[str, object]]:
-    """What the training in a folder was started with, and the changes; None if it is finished and stays as it is."""
-    if not is_finished(folder):
-        start = read_start(folder)
-        return start, read_settings(settings, start.target_specs, start.settings.preset, start.settings.seed)[0]
-    config = read_config(folder)
-    changes = read_settings(settings, config.target_specs, config.settings.preset, config.settings.seed)[0]
-    if finish or not asks_other_epochs(config, changes):
-        return None, changes
-    if config.start is None:
-        raise RunError(
-            f"{folder} does not say what it was started with: train it again with {name_option('--overwrite')}"
-        )
-    return config.start, changes
-
-
 def _save(run: Run, folder: Path) -> None:
     """Save a run, and remove its checkpoints, unless the training may go on."""
     run.save(folder)
@@ -270,106 +219,6 @@ def _save(run: Run, folder: Path) -> None:
         keep_training(folder)
     else:
         close_directory(folder)
-
-
-def fit_run(
-    prepared: Prepared,
-    ensemble: int,
-    accelerator: Accelerator,
-    started: float,
-    *,
-    folder: Path | None = None,
-    resume: bool = False,
-    finish: bool = False,
-    callbacks: Sequence[Callback] = (),
-    start: TrainingStart | None = None,
-) -> Run:
-    """Fit every recipe on prepared data, select one, and make its run.
-
-    Args:
-        prepared: data, split and settings.
-        ensemble: members of each recipe.
-        accelerator: where to compute.
-        started: when the training began, by `time.monotonic`.
-        folder: for checkpoints; without one, nothing is written.
-        resume, finish: as in `train`.
-        callbacks: called after every step and epoch.
-        start: the inputs of the training, to be stored in the run.
-    """
-    task_data, recipes = prepared.task_data, prepared.recipes
-    if ensemble > 1:
-        parts = {level: part.expand(-1, ensemble) for level, part in task_data.parts.items()}
-        task_data = replace(task_data, parts=parts)
-    files, budget = None, make_budget(prepared, ensemble, started)
-    if folder is not None:
-        extend = resume and processes.on_first(partial(ended_by_budget, folder))
-        files = TrainingFiles(folder / CHECKPOINT, HistoryFile(history_path(folder)), resume, extend=extend)
-    if finish and files is not None:
-        found = restore_recipes(task_data, recipes, ensemble, files, accelerator)
-    else:
-        found = fit_recipes(
-            task_data, recipes, ensemble, accelerator=accelerator, files=files, callbacks=callbacks, budget=budget
-        )
-    selected, members = select_recipe(found, recipes)
-    seconds = monotonic() - started
-    chosen = prepared.select(selected)
-    record = None if finish else record_budget(prepared, members)
-    make = partial(make_run, chosen, members, seconds, accelerator.device, start, finish, record)
-    return share_run(chosen, members, make)
-
-
-def make_budget(prepared: Prepared, models: int, started: float) -> TimeBudget | None:
-    """The time of a training that began at a moment, if its settings limit it.
-
-    Args:
-        prepared: the data and the settings.
-        models: how many predict each row.
-        started: by `time.monotonic`.
-    """
-    seconds = prepared.settings.training.budget_seconds
-    if seconds is None:
-        return None
-    logger.info("the training has %s (training.time_budget)", show_seconds(seconds))
-    rows = sum(len(prepared.data.rows(level)) for level in prepared.splits)
-    ways = 2 if prepared.settings.model.known_labels else 1  # with the labels of other rows, and without
-    return TimeBudget.of(seconds, started, num_rows=rows, outputs=models * ways)
-
-
-def record_budget(prepared: Prepared, members: Sequence[Selection]) -> TimeBudgetRecord | None:
-    """The time that a training was given and what it was enough for, to be stored, if it was limited."""
-    seconds = prepared.settings.training.budget_seconds
-    if seconds is None:
-        return None
-    planned = [one.fit_result.planned_epochs for one in members]
-    return TimeBudgetRecord(seconds=seconds, planned_epochs=planned, ended=any(one.out_of_time for one in members))
-
-
-def make_start(prepared: Prepared, ensemble: int, overrides: Mapping[str, str] | None, has_name: bool) -> TrainingStart:
-    """The inputs of a training, to compare with when it is resumed.
-
-    Args:
-        prepared, ensemble, overrides: as in `train`.
-        has_name: whether the data can be read again by their name or path.
-    """
-    tables, task_data = prepared.data.tables, prepared.task_data
-    named = {"labels": task_data.labels, "parts": task_data.parts, "censoring": task_data.censoring}
-    tensors = {f"{name} {level}": tensor for name, found in named.items() for level, tensor in found.items()}
-    return TrainingStart(
-        target_specs=prepared.target_specs,
-        settings=prepared.settings,
-        other_recipes=prepared.recipes[1:],
-        changed=prepared.changed,
-        ensemble=ensemble,
-        overrides=dict(overrides or {}),
-        processes=processes.count(),
-        data=prepared.data.name if has_name else "",
-        fingerprint=f"{fingerprint(prepared.data.graph)}-{tensor_digest(tensors)}",
-        tables={table: table_content(frame, tables.name(table)) for table, frame in tables.frames().items()},
-        parts={
-            level: hashlib.blake2b(part.numpy().tobytes(), digest_size=8).hexdigest()
-            for level, part in task_data.parts.items()
-        },
-    )
 
 
 def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
@@ -381,36 +230,3 @@ def _check_processes(accelerator: Accelerator, prepared: Prepared) -> None:
         model, on_cpu = build_model(task_data, settings), accelerator.device.type == "cpu"
         chosen = choose_sampling(task_data, settings.training, model, memory, on_cpu)
         check_processes(accelerator, task_data, chosen, model.ego_hops)
-
-
-def _announce(prepared: Prepared, folder: Path | None) -> None:
-    """Log the notes on the data, the targets, the split and the findings before the training starts."""
-    for note in prepared.data.notes:
-        if note.kind != "row error":  # a warning was logged when the rows were read
-            logger.info("%s", note)
-    for target in prepared.targets[:MAX_SHOWN]:
-        logger.info("%s is %s: %s", target.name, target.kind, target.reason)
-    if len(prepared.targets) > MAX_SHOWN:
-        logger.info("... and %d more targets", len(prepared.targets) - MAX_SHOWN)
-    for level, source in prepared.split_sources.items():
-        logger.info("split of %s: %s", Level(level).table, source)
-    for line in describe_times(prepared):
-        logger.info("%s", line)
-    for finding in prepared.findings:
-        logger.warning("%s", finding)
-    if folder is not None:
-        logger.info("the run goes to %s", folder)
-
-
-def _load_finished(folder: Path) -> Run:
-    """Load the finished run of a directory, and remove what a crash at its end may have left."""
-    logger.info("%s is finished already", folder)
-
-    def tidy() -> None:
-        with locked(folder):
-            commit(folder)
-            close_directory(folder)
-
-    run = load_run(folder)
-    processes.on_first(tidy)
-    return run

@@ -1,4 +1,4 @@
-"""Settings that nothing reads on the data at hand: a user who chose one is told so."""
+"""Settings that nothing reads on the data at hand, for which there is an error if the user chose them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _unused_of_data(
     if way not in ("time", "column"):
         yield "data.split_column", f"data.split is {way}, and time and column would read it"
     if not task_data.is_by_time:
-        yield "data.label_delay", "edges are not split by time, so labels of the future are known"
+        yield "data.label_delay", "edges are not split by time, so later labels are known, too"
     timed = task_data.graph.times is not None and way in ("auto", "time")
     links_by_time = timed and task_data.links is not None
     if not (timed and "edge" in task_data.parts) and not links_by_time:

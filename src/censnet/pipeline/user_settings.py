@@ -1,4 +1,4 @@
-"""What a user asks for: targets and settings in any of their forms."""
+"""Targets and settings as a user gives them, in any of their forms."""
 
 from __future__ import annotations
 

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from censnet.data.dataset import Dataset, fingerprint
+from censnet.data.dataset import Dataset
 from censnet.data.datasets.download import is_built_in
+from censnet.data.digests import fingerprint
 from censnet.data.tables.files import is_there
 from censnet.errors import CensNetError, DataError
 from censnet.levels import Level

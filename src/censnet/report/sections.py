@@ -14,7 +14,8 @@ from censnet.ops.arrays import Array
 from censnet.report.content import Content
 from censnet.report.intervals import LEVEL, Interval, part_with_intervals, score_intervals
 from censnet.report.rows import PARTS, TargetRows
-from censnet.runs.run import COUNTS, Run
+from censnet.runs.known_rows import COUNTS
+from censnet.runs.run import Run
 from censnet.settings.presets import setting_names, values_of
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better, score
 from censnet.tasks.targets import Target

@@ -261,7 +261,7 @@ class RunConfig(BaseModel):
 
     @property
     def shape(self) -> TaskShape:
-        """What the models of the run are built for."""
+        """The task that the models of the run are built for."""
         return TaskShape(
             self.node_width, self.edge_width, self.targets, self.link, self.node_features, self.widths,
             self.label_delay, self.graph_width, self.odd_width,

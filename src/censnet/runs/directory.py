@@ -9,23 +9,18 @@ directory is the one that the training made, and the rest of `checkpoint/` is of
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
 
-from filelock import FileLock, Timeout
-from pydantic import BaseModel, ValidationError
-
-from censnet.errors import RunError, quote, shorten
+from censnet.errors import RunError, quote
 from censnet.files import atomic_write, open_regular, read_regular
 from censnet.levels import Level
 from censnet.option_names import name_option, resume_option
-from censnet.runs.config import FORMAT, RunConfig, TrainingStart
+from censnet.runs.checksums import CHECKSUM, MAX_CONFIG, dump_with_checksum, read_checked
+from censnet.runs.config import RunConfig, TrainingStart
 from censnet.runs.resume import check_epochs, check_same
 
 CONFIG, MODEL, SCHEMA = "config.json", "model.safetensors", "schema.json"
@@ -33,7 +28,6 @@ SPLITS, HISTORY, METRICS, CALIBRATION = "splits.csv", "history.csv", "metrics.js
 CHECKPOINT = "checkpoint"
 START = "start.json"  # of an unfinished training, in CHECKPOINT
 SAVING = ".saving"  # a complete run that is not yet moved to its place
-LOCK = ".lock"  # held by the process that trains in the directory
 FILES = re.compile(
     r"model\.safetensors|schema\.json|splits\.csv|history\.csv|metrics\.json|calibration\.json"
     rf"|predictions(_{'|_'.join(Level)})?\.csv"
@@ -42,66 +36,8 @@ STATES = re.compile(r"start\.json|history\.csv|(recipe-\d+-)?(round-\d+-)?(membe
 LEFTOVERS = re.compile(  # of a killed training, or of no program in particular
     r"\.lock|\.saving|checkpoint|tensorboard|\..*\.part|\.DS_Store|\.git(keep|ignore)|lost\+found"
 )
-_CHECKSUM = re.compile(rb'"sha256": "([0-9a-f]{64})"\n}\n?\Z')
-MAX_CONFIG = 64 * 2**20
 PIECE = 2**20  # bytes of a file that are read, and checked, at a time
-Kind = TypeVar("Kind", bound=BaseModel)
 Check = Callable[[Path, bytes, bytearray], None]  # the file, the piece that was just read, all of it so far
-
-
-def run_dir(out: str | os.PathLike[str]) -> Path:
-    """The directory that a user names for a run: a folder, or nothing yet. A symlink is not written through.
-
-    An empty name, as of a variable that is not set, is refused rather than taken for the working directory.
-    """
-    if not os.fspath(out).strip():
-        raise RunError(f"out is {os.fspath(out)!r}, expected the name of a folder for the run")
-    folder = Path(out)
-    try:
-        is_link, is_file = folder.is_symlink(), folder.exists() and not folder.is_dir()
-    except (OSError, ValueError) as error:  # too long, or with a NUL
-        why = getattr(error, "strerror", None) or error
-        raise RunError(f"{shorten(folder)} cannot be a folder: {why}: choose another {name_option('--out')}") from None
-    if is_link:
-        raise RunError(
-            f"{folder} is a link to {os.readlink(folder)}, expected a folder: give that one as {name_option('--out')}"
-        )
-    if is_file:
-        raise RunError(f"{folder} is a file, expected a directory for the run")
-    return folder
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Let one training at a time run in a directory. The operating system drops the lock of a process that dies."""
-    run_dir(folder)
-    made = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise RunError(f"{folder} cannot be made: {why}: choose another {name_option('--out')}") from None
-    path = folder.resolve() / LOCK  # only the folder is resolved: the file itself could be a link
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise RunError(f"{path} is a link, a folder or a pipe, expected a file: remove it")
-    lock = FileLock(path, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise RunError(
-            f"{folder} is being trained in by another process: wait for it, or choose another {name_option('--out')}"
-        ) from None
-    except OSError as error:
-        raise RunError(f"{path} cannot be locked: {error.strerror}: choose another {name_option('--out')}") from None
-    try:
-        yield
-    finally:
-        try:
-            path.unlink(missing_ok=True)  # while it is held: a process that has opened it sees that it is gone
-        finally:
-            lock.release()
-        if made and not any(folder.iterdir()):
-            folder.rmdir()
 
 
 def is_complete(path: Path) -> bool:
@@ -148,7 +84,7 @@ def check_own(path: Path, more: re.Pattern[str] | None = None) -> None:
 def _has_checksum(path: Path) -> bool:
     """Whether a file ends in a checksum; it may still be damaged."""
     try:
-        return path.is_file() and _CHECKSUM.search(read_regular(path, MAX_CONFIG)) is not None
+        return path.is_file() and CHECKSUM.search(read_regular(path, MAX_CONFIG)) is not None
     except RunError:
         return False
 
@@ -340,52 +276,3 @@ def _read_config(path: Path) -> RunConfig:
         if name not in config.files:
             raise RunError(f"{place} does not name {name}, expected it in every run")
     return config
-
-
-def read_checked(kind: type[Kind], place: Path, what: str) -> Kind:
-    """Read what `dump_with_checksum` wrote as a pydantic model; `what` names it in errors."""
-    raw = load_with_checksum(read_regular(place, MAX_CONFIG), place)
-    if raw.get("format", 1) == 1:  # runs of the first format, and start.json beside them, which had no number
-        raise RunError(f"{place} has format 1, expected {FORMAT}: an earlier version wrote it: train again")
-    try:
-        return kind.model_validate(raw)
-    except (ValidationError, RecursionError) as error:
-        if isinstance(error, RecursionError):
-            raise RunError(f"{place} is not {what}: it is nested too deep") from None
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))[:200]
-        raise RunError(f"{place} is not {what}: {where}: {first['msg'][:200]}") from None
-
-
-def dump_with_checksum(content: Mapping[str, Any]) -> bytes:
-    """JSON whose last entry is the SHA-256 of the whole text, with zeros in its own place."""
-    text = json.dumps({**content, "sha256": "0" * 64}, indent=1).encode() + b"\n"
-    digest = hashlib.sha256(text).hexdigest().encode()
-    return text.replace(b'"sha256": "' + b"0" * 64 + b'"\n}\n', b'"sha256": "' + digest + b'"\n}\n')
-
-
-def load_with_checksum(text: bytes, path: Path) -> dict[str, Any]:
-    """Read what `dump_with_checksum` wrote."""
-    found = _CHECKSUM.search(text)
-    if found is None:
-        raise RunError(f"{path} does not end in its checksum: it is damaged, cut short, or not ours")
-    blank = text[: found.start(1)] + b"0" * 64 + text[found.end(1) :]
-    if hashlib.sha256(blank).hexdigest().encode() != found[1]:
-        raise RunError(f"{path} is not what was written (its SHA-256 differs): it is damaged or was changed")
-    try:
-        content: dict[str, Any] = json.loads(text, object_pairs_hook=_once, parse_constant=_finite)
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{path} is not JSON: {str(error)[:200]}") from None
-    content.pop("sha256")
-    return content
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name comes twice")
-    return found
-
-
-def _finite(text: str) -> float:
-    raise ValueError(f"it has {text}, expected numbers")

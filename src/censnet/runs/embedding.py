@@ -20,7 +20,7 @@ from censnet.nn.parts import embed_in_parts
 from censnet.ops.ego import ego_batches, ego_graphs, mark_egos
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
-from censnet.training.evaluator import BATCH_ROWS, edges_of_part, graph_batches
+from censnet.training.evaluator import batch_rows, edges_of_part, graph_batches
 
 ENDS = ("source", "target")
 
@@ -138,7 +138,7 @@ def _embed_egos(
     whole = graph if isinstance(graph, Graph) else graph.whole
     every, parts = torch.arange(whole.num_nodes, device=whole.ends.device), list[Tensor]()
     sums = torch.zeros(whole.num_edges, model.encoder.out_edge_width)
-    for chosen in ego_batches(whole, every, model.ego_hops, BATCH_ROWS):
+    for chosen in ego_batches(whole, every, model.ego_hops, batch_rows(whole)):
         egos = ego_graphs(whole, chosen, model.ego_hops)
         batch = mark_egos(egos)
         nodes, edges = model.embed(batch)

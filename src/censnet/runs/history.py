@@ -11,7 +11,7 @@ import torch
 from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_text
 from censnet.data.tables.files import Tables
-from censnet.data.tables.ids import as_ids
+from censnet.data.tables.id_index import as_ids
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
 from censnet.text import count, plural

@@ -4,7 +4,7 @@ The label of a row must not reach its own prediction. So rows without a label ar
 rows that have one in folds, each with the labels of the other folds shown. On the training data, where predictions are
 scored, validation rows are predicted with training labels, and test rows with the labels of both, as far as these are
 known by then (`data.label_delay`). While a model is trained, each batch hides the labels that it predicts:
-`training/batches.py`.
+`training/full_batches.py` and `training/sampled_subgraphs.py`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from censnet.data.dataset import Dataset, row_digests
+from censnet.data.dataset import Dataset
+from censnet.data.digests import row_digests
 from censnet.data.splits.split_file import PARTS
 from censnet.nn.chunked import HeadOutputs, dense
 from censnet.nn.model import Outputs
 from censnet.ops.graph import Graph
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target
-from censnet.training.task_data import TaskData, row_labels
+from censnet.training.label_tensors import row_labels
+from censnet.training.task_data import TaskData
 
 FOLDS = 5
 

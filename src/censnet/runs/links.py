@@ -14,7 +14,7 @@ from torch import Tensor
 from censnet.console import counting
 from censnet.data.dataset import Dataset
 from censnet.data.splits.links import LinkSplit
-from censnet.data.tables.ids import IdIndex, as_ids, find_alike, read_ids
+from censnet.data.tables.id_index import IdIndex, as_ids, find_alike, read_ids
 from censnet.data.tables.keys import find_key
 from censnet.errors import ArgumentError, DataError, name_columns, quote
 from censnet.levels import Level

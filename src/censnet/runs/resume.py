@@ -177,11 +177,6 @@ def _table_changes(old: TableContent, new: TableContent) -> list[str]:
     return found
 
 
-def digest_of(parts: Mapping[str, bytes]) -> dict[str, str]:
-    """Name -> a short digest of its bytes."""
-    return {name: hashlib.blake2b(content, digest_size=8).hexdigest() for name, content in parts.items()}
-
-
 def _digest(column: pd.Series) -> str:
     """A digest of the values of a column; empty for types that cannot be compared."""
     found = hashlib.blake2b(digest_size=8)

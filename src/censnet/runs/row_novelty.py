@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from censnet.ops.arrays import Array
-from censnet.runs.novelty import NEAREST, FeatureRange, LevelNovelty
+from censnet.runs.feature_ranges import FeatureRange
+from censnet.runs.novelty import NEAREST, LevelNovelty
 
 
 class RowNovelty:

@@ -3,53 +3,36 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from numpy.typing import NDArray
 from safetensors.torch import save
-from torch import Tensor
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset, fingerprint, read_digests, row_digests
-from censnet.data.splits.links import LinkSplit, links, read_links
-from censnet.data.splits.split_file import PARTS, Split, read_splits
-from censnet.data.splits.timed_links import links_by_time
+from censnet.data.digests import fingerprint
+from censnet.data.splits.links import read_links
+from censnet.data.splits.split_file import Split, read_splits
 from censnet.data.tables.files import to_csv
-from censnet.errors import ArgumentError, DataError, RunError, quote
+from censnet.errors import ArgumentError, RunError, quote
 from censnet.levels import Level
-from censnet.nn.model import Outputs
 from censnet.option_names import name_option
-from censnet.runs.directory import (
-    CALIBRATION,
-    HISTORY,
-    METRICS,
-    MODEL,
-    SCHEMA,
-    SPLITS,
-    read_config,
-    run_dir,
-    write_directory,
-)
+from censnet.runs.directory import CALIBRATION, HISTORY, METRICS, MODEL, SCHEMA, SPLITS, read_config, write_directory
 from censnet.runs.embedding import Embeddings
-from censnet.runs.known_labels_in_prediction import KnownLabels
-from censnet.runs.links import HeldOutPairs, node_names, one_graph, score_held_out
+from censnet.runs.links import score_held_out
 from censnet.runs.loading import read_metrics, read_models, read_schema, read_table_file, read_uncertainty
+from censnet.runs.lock import run_dir
 from censnet.runs.notebook import run_html
 from censnet.runs.predictor import Keep, Predictor
+from censnet.runs.scoring import score_other_data, score_parts, score_with_fixed_labels
 from censnet.runs.stream import Stream
 from censnet.runs.stream_directory import has_state
 from censnet.runs.stream_history import feed_history
 from censnet.runs.stream_lines import NUMBER
-from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores, replace_decision
+from censnet.runs.uncertainty import replace_decision
 from censnet.settings.build import has_ordered_links
 from censnet.tasks.decision import Decision, Rule, score_decision
 from censnet.tasks.predictions import class_names
@@ -57,9 +40,9 @@ from censnet.tasks.targets import Target
 from censnet.tasks.uncertainty import COVERAGE
 from censnet.text import count
 from censnet.training.devices import find_device
-from censnet.training.evaluator import Scores, score_rows, score_split
+from censnet.training.evaluator import Scores
 from censnet.training.history import history_csv
-from censnet.training.task_data import TaskData, make_task_data, row_censoring, row_labels
+from censnet.training.task_data import make_task_data
 
 __all__ = ["Embeddings", "Keep", "Run", "load_run"]
 
@@ -274,194 +257,3 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         config, schema, models, read_metrics(path, config), tables[HISTORY], tables[SPLITS], predictions, path,
         uncertainty=read_uncertainty(path, config),
     )  # fmt: skip
-
-
-logger = logging.getLogger(__name__)
-
-FIXED = "_labels_fixed"  # behind the name of a part that is scored without the labels that came with it
-FIXED_LABELS = {f"validation{FIXED}": ("validation", "train"), f"test{FIXED}": ("test", "validation")}
-# of scores, with the last part whose labels are known
-COUNTS = ("rows", "known_train", "known_validation")  # beside the metrics of an evaluation
-KNOWN = ("train", "validation")  # parts that training has used
-_SEPARATOR = "\x1f"
-
-
-def score_parts(
-    task_data: TaskData,
-    outputs: Sequence[Outputs],
-    held_out: Sequence[HeldOutPairs] | None = None,
-    uncertainty: Uncertainty | None = None,
-    coverage: float = COVERAGE,
-) -> dict[str, Scores]:
-    """Part -> level -> metric -> value on the training data.
-
-    Args:
-        task_data: labels and split.
-        outputs: of each member for `task_data.graph`; they are averaged.
-        held_out: the probabilities of the held-out links, where links are predicted.
-        uncertainty: by which probabilities are calibrated, and which gives intervals and sets.
-        coverage: of these.
-    """
-    sure = uncertainty or Uncertainty()
-    rows = {
-        level: sure.combine(level, task_data.of(level), [member.by_level[level] for member in outputs])
-        for level in task_data.labels
-    }
-    found = score_split(task_data, rows)
-    for code, part in enumerate(PARTS):
-        for level, scores in found.get(part, {}).items():
-            inside = (task_data.parts[level][:, 0] == code).nonzero().squeeze(1)
-            labels, exact = task_data.labels[level], exact_labels(task_data, level)
-            more = sure.score(level, task_data.of(level), outputs, labels, exact, inside, coverage)
-            found[part][level] = merge_scores(scores, more)
-    if held_out is not None:
-        for part, values in sure.score_links(held_out, coverage).items():
-            found.setdefault(part, {})["link"] = values
-    return found
-
-
-def score_with_fixed_labels(
-    run: Run, task_data: TaskData, device: torch.device, coverage: float = COVERAGE
-) -> dict[str, Scores]:
-    """The parts `FIXED_LABELS` of a causal model: rows of a part with no label that came after the part before it.
-
-    Its other scores are those of a stream: each edge with every label that arrived before it. Empty for other models.
-    """
-    inputs, scores = run.inputs, dict[str, Scores]()
-    if not inputs.causal or not inputs.known:
-        return scores
-    labels = {level: task_data.labels[level] for level in inputs.levels}
-    for name, (part, last) in FIXED_LABELS.items():
-        if not task_data.has(part):
-            continue
-        known = {level: task_data.known_until(last, level) for level in inputs.levels}
-        outputs = run.outputs(task_data.graph, device, known=KnownLabels.in_stream(labels, known))
-        found = score_parts(task_data, outputs, None, run.uncertainty, coverage)[part]
-        scores[name] = {level: found[level] for level in inputs.levels}
-    return scores
-
-
-def score_other_data(
-    run: Predictor,
-    splits: pd.DataFrame,
-    dataset: Dataset,
-    device: torch.device,
-    progress: bool = False,
-    coverage: float = COVERAGE,
-    past: Dataset | None = None,
-) -> dict[str, Scores]:
-    """Scores on data other than the training data: `all` and, where some rows are known from training, `new`.
-
-    Of causal layers that read labels, these are scores of a stream, and `all_labels_fixed` is without the labels of the
-    data.
-
-    Args:
-        run: whose predictions are scored.
-        splits: the rows of its training data, as in splits.csv.
-        dataset: the data, with labels.
-        device, progress, coverage: as in `Run.evaluate`.
-        past: of a causal model, the edges before those of `dataset`.
-    """
-    config, scores, fresh, fixed = run.config, Scores(), Scores(), Scores()
-    uncertainty, in_stream = run.uncertainty.where_known(0.0), run.inputs.causal and "edge" in run.targets
-    if config.targets:
-        if in_stream:
-            uncertainty = run.uncertainty
-            outputs = run.outputs_in_stream(dataset, past, device, progress)
-        else:
-            outputs = run.outputs(dataset.graph, device, progress)
-        for level, targets in run.targets.items():
-            if past is not None and level != "edge":
-                continue
-            columns = [dataset.labels(level, target.column) for target in targets]
-            shape = dataset.rows(level), dataset.count(level)
-            pairs = list(zip(targets, columns, strict=True))
-            labels = row_labels(targets, [target.encode(column) for target, column in pairs], *shape)
-            censoring = row_censoring([target.encode_censoring(column) for target, column in pairs], *shape)
-            predicted = uncertainty.combine(level, targets, [member.by_level[level] for member in outputs])
-            labeled = ~labels.isnan().all(1)
-            exact = ~labels.isnan() if censoring is None else ~labels.isnan() & (censoring == 0)
-            if not bool(labeled.any()):
-                raise DataError(f"no {level} has a label that the run knows, expected some to score")
-            rows = labeled.nonzero().squeeze(1)
-            sure = partial(uncertainty.score, level, targets, outputs, labels, exact, coverage=coverage)
-            scores[level] = merge_scores(score_rows(targets, predicted, labels, rows, censoring), sure(rows))
-            if in_stream and level == "edge" and run.inputs.known and config.shows_labels:
-                without = run.outputs_in_stream(dataset, past, device, progress, "none" if past is None else "past")
-                few = run.uncertainty.where_known(0.0) if past is None else uncertainty
-                of_fixed = few.combine(level, targets, [member.by_level[level] for member in without])
-                more = few.score(level, targets, without, labels, exact, rows, coverage)
-                fixed[level] = merge_scores(score_rows(targets, of_fixed, labels, rows, censoring), more)
-            known = known_rows(splits, dataset, level)
-            if known is not None:
-                scores[level] |= count_known(labeled, known)
-                others = labeled & ~known["train"] & ~known["validation"]
-                if 0 < int(others.sum()) < int(labeled.sum()):
-                    rows = others.nonzero().squeeze(1)
-                    fresh[level] = merge_scores(score_rows(targets, predicted, labels, rows, censoring), sure(rows))
-    if config.link:
-        graph, of = one_graph(dataset), config.settings
-        about = of.data.link_fractions, of.seed, has_ordered_links(of.model, graph.directed)
-        by_time = graph.times is not None and of.data.split in ("auto", "time")
-        hidden = links_by_time(graph, *about, file=dataset.tables.name("edges")) if by_time else links(graph, *about)
-        held_out = score_held_out(run.models, run.outputs(dataset.message_graph(hidden), device), hidden)
-        scores["link"] = run.uncertainty.score_links(held_out, coverage)["test"] | count_known_links(
-            splits, dataset, hidden
-        )
-    for level, found in scores.items():
-        note = describe_known(found, Level(level).table)
-        if note is not None:
-            logger.warning("%s", note)
-    parts = {"all": scores, "new": fresh, f"all{FIXED}": fixed}
-    return {part: found for part, found in parts.items() if found or part == "all"}
-
-
-def known_rows(splits: pd.DataFrame, dataset: Dataset, level: str) -> dict[str, Tensor] | None:
-    """Part -> mask of the rows that are in that part of the training data; None if the run has no digests of them."""
-    if "digest" not in splits:
-        return None
-    mine = splits[splits["table"] == Level(level).table]
-    digests, rows, found = row_digests(dataset, level), dataset.rows(level).numpy(), dict[str, Tensor]()
-    for part in KNOWN:
-        known = np.isin(digests, read_digests(mine.loc[mine["split"] == part, "digest"])) & (rows >= 0)
-        here = torch.zeros(dataset.count(level), dtype=torch.bool)
-        here[torch.from_numpy(rows[known])] = True
-        found[part] = here
-    return {**found, "validation": found["validation"] & ~found["train"]}  # equal rows may be in both
-
-
-def count_known(labeled: Tensor, known: Mapping[str, Tensor]) -> dict[str, float]:
-    """The number of labeled rows, and of those in each part of the training data."""
-    found = (labeled, *(labeled & known[part] for part in KNOWN))
-    return {name: float(rows.sum()) for name, rows in zip(COUNTS, found, strict=True)}
-
-
-def count_known_links(splits: pd.DataFrame, dataset: Dataset, hidden: LinkSplit) -> dict[str, float]:
-    """The same for links: those between two nodes, by their ids, with a link in that part of the training data."""
-    if not {"source", "target"} <= set(splits.columns):
-        return {}
-    names = node_names(dataset)[hidden.test_links.numpy()]
-    here, mine = _pairs(names[0], names[1], hidden.ordered), splits[splits["table"] == "links"]
-    found = [len(here)]
-    for part in KNOWN:
-        some = mine[mine["split"] == part]
-        first, second = (some[side].astype("string").fillna("").to_numpy(dtype=object) for side in ("source", "target"))
-        found.append(int(np.isin(here, _pairs(first, second, hidden.ordered)).sum()))
-    return dict(zip(COUNTS, map(float, found), strict=True))
-
-
-def describe_known(scores: dict[str, float], table: str) -> str | None:
-    """A warning if rows of an evaluation are known from training; None if all are new, or nothing is known."""
-    rows, train, validation = (int(scores.get(name, 0)) for name in COUNTS)
-    if not train + validation:
-        return None
-    return (
-        f"{train + validation:,} of {rows:,} {table} to score are known from training ({train:,} for training, "
-        f"{validation:,} for validation): their scores do not show how the run generalizes to new ones"
-    )
-
-
-def _pairs(first: Any, second: Any, ordered: bool) -> NDArray[np.str_]:
-    """The two ids of each pair as one text, in sorted order unless the order of a pair matters."""
-    pairs = zip(first, second, strict=True)
-    return np.array([_SEPARATOR.join(pair if ordered else sorted(pair)) for pair in pairs], dtype=str)

@@ -17,10 +17,10 @@ from censnet.errors import CensNetError, DataError, RunError, quote
 from censnet.nn.causal_encoder import CausalEncoder
 from censnet.nn.causal_stream import CausalStream
 from censnet.nn.dropout import Dropout
+from censnet.nn.growing_rows import GrowingRows
 from censnet.nn.heads import RowHead
 from censnet.nn.model import Model
 from censnet.nn.stream_arrays import from_arrays, to_arrays
-from censnet.nn.stream_state import GrowingRows
 from censnet.ops.arrays import Array
 from censnet.option_names import name_option
 from censnet.runs.predictor import UNLIKE, Predictor, free_name
@@ -58,7 +58,7 @@ class StreamMember:
                 raise RunError(f"the head has a {type(part).__name__}, expected linear layers with ReLU between them")
 
     def outputs(self, embedded: Array) -> Array:
-        """What the head makes of an embedding. (width,)"""
+        """The outputs of the head for an embedding. (width,)"""
         x = embedded
         for part in self._parts:
             x = np.maximum(x, 0) if part is None else x @ part[0] + part[1]
@@ -67,7 +67,7 @@ class StreamMember:
 
 @dataclass
 class Position:
-    """Where a stream stands.
+    """The position of a stream.
 
     Args:
         event: the highest number of an event; 0 before the first.

@@ -26,7 +26,8 @@ from censnet.errors import RunError, WriteError, quote, shorten
 from censnet.files import atomic_write, open_regular, tensor_digest
 from censnet.ops.arrays import Array
 from censnet.option_names import name_option
-from censnet.runs.directory import PIECE, dump_with_checksum, read_checked
+from censnet.runs.checksums import dump_with_checksum, read_checked
+from censnet.runs.directory import PIECE
 from censnet.runs.predictor import Predictor
 
 RECORD, LOCK = "stream.json", ".lock"
@@ -70,7 +71,7 @@ class StreamRecord(BaseModel):
 
 
 def run_digest(run: Predictor) -> str:
-    """What a state depends on: weights, schema, targets and label delay. Thresholds may be chosen anew."""
+    """A digest of what a state depends on: weights, schema, targets and label delay. Thresholds may be chosen anew."""
     found = hashlib.sha256(run.schema.to_json().encode())
     about = [run.config.label_delay, run.config.widths, run.config.shows_labels, run.config.node_features]
     found.update(json.dumps([*about, [target.model_dump(mode="json") for target in run.config.targets]]).encode())

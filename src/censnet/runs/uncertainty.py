@@ -1,4 +1,4 @@
-"""How sure a run is: `calibration.json`, fitted on its validation rows, and the scores of what it promises."""
+"""Uncertainty of a run: `calibration.json`, fitted on its validation rows, and the scores of its intervals and sets."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def replace_decision(scores: Mapping[str, float], column: str, more: Mapping[str
 
 
 def exact_labels(task_data: TaskData, level: str) -> Tensor:
-    """Which labels of a level are known, and not by a limit alone. (n, targets)"""
+    """A mask of the labels of a level that are known, and not by a limit alone. (n, targets)"""
     known = ~task_data.labels[level].isnan()
     return known if level not in task_data.censoring else known & (task_data.censoring[level] == 0)
 

@@ -12,7 +12,8 @@ from censnet.errors import SettingsError
 from censnet.nn.model import Model
 from censnet.selection.pseudo_labels import INVERSE_TEMPERATURES
 from censnet.settings.presets import make_settings
-from censnet.settings.schema import Gates, Recipe, Settings, TrainingSettings
+from censnet.settings.schema import Settings, TrainingSettings
+from censnet.settings.training_settings import Gates, Recipe
 from censnet.text import count
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.trainer import FitResult

@@ -13,7 +13,8 @@ from censnet.errors import RunError
 from censnet.option_names import resume_option
 from censnet.selection.candidates import Candidate, Selection, best_of
 from censnet.selection.self_training import fit_ensemble, restore_ensemble
-from censnet.settings.schema import Recipe, Settings
+from censnet.settings.schema import Settings
+from censnet.settings.training_settings import Recipe
 from censnet.training.callbacks import Callback
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.ensemble import TrainingFiles
@@ -103,7 +104,7 @@ def select_recipe(
 
 
 def _as_read_by(settings: Settings, task_data: TaskData) -> TaskData:
-    """What a recipe trains on."""
+    """The data that a recipe trains on."""
     return task_data if settings.data.descriptors is True else task_data.without_descriptors()
 
 

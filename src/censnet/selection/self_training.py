@@ -34,15 +34,10 @@ from censnet.settings.build import MakeEncoder
 from censnet.settings.schema import Settings
 from censnet.tasks.uncertainty import probabilities
 from censnet.training import processes
-from censnet.training.batches import choose_sampling
 from censnet.training.callbacks import Callback
+from censnet.training.choose_sampling import choose_sampling
 from censnet.training.devices import make_accelerator, total_memory
-from censnet.training.ensemble import (
-    TrainingFiles,
-    can_batch_members,
-    fit_members,
-    restore_members,
-)
+from censnet.training.ensemble import TrainingFiles, can_batch_members, fit_members, restore_members
 from censnet.training.evaluator import infer
 from censnet.training.task_data import TaskData, build_model
 from censnet.training.time_budget import TimeBudget

@@ -20,8 +20,9 @@ from censnet.nn.model import Encoder, Model
 from censnet.nn.oriented_encoder import OrientedNet
 from censnet.nn.pair_decoder import PairDecoder
 from censnet.nn.vae import VariationalDecoder
+from censnet.settings.model_settings import DIFFUSION_STEPS
 from censnet.settings.oriented import FeatureStatistics, build_edge_head, build_oriented_encoder, is_oriented
-from censnet.settings.schema import DIFFUSION_STEPS, ModelSettings
+from censnet.settings.schema import ModelSettings
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, target_range
 
@@ -31,7 +32,7 @@ MakeEncoder = Callable[[int, int, ModelSettings], Encoder]  # from node_width, e
 
 @dataclass(frozen=True)
 class TaskShape:
-    """What a model is built for: the widths of the features that it reads, and what it predicts.
+    """The task that a model is built for: the widths of the features that it reads, and its targets.
 
     Args:
         node_width, edge_width: channels of the features, without the inputs that are added to them.
@@ -147,7 +148,7 @@ def build_causal_encoder(
     if settings.kernel != "hop" or settings.norm == "batch" or settings.normalization == "symmetric":
         raise SettingsError(
             f"model.causal is true, expected model.kernel hop, model.norm layer and model.normalization row beside it: "
-            f"{settings.kernel}, {settings.norm} and {settings.normalization} would let the future in"
+            f"{settings.kernel}, {settings.norm} and {settings.normalization} would use later edges"
         )
     return CausalEncoder(
         node_width,

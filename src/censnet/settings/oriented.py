@@ -34,7 +34,7 @@ UNREAD: dict[
 
 
 class FeatureStatistics(NamedTuple):
-    """What layers of oriented data know of the features.
+    """The features that layers of oriented data read.
 
     Args:
         edges: features of edges that train.

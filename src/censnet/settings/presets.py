@@ -16,7 +16,8 @@ from censnet.arguments import check_arguments
 from censnet.errors import SettingsError, quote, shorten
 from censnet.levels import Level
 from censnet.nn.layers import letters
-from censnet.settings.schema import LAYER_PATTERN, MOLECULE, OF_LINKS, ORIENTED, PRESETS, Settings
+from censnet.settings.model_settings import LAYER_PATTERN
+from censnet.settings.schema import MOLECULE, OF_LINKS, ORIENTED, PRESETS, Settings
 
 Changes = Settings | Mapping[str, object]  # an object, or nested or dotted names -> value
 

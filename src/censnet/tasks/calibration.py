@@ -9,9 +9,7 @@ from typing import Literal, Self
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
-from scipy.optimize import minimize_scalar
 from scipy.special import log_expit, log_softmax
-from sklearn.isotonic import IsotonicRegression
 from torch import Tensor
 
 from censnet.ops.arrays import Array, BoolArray
@@ -147,6 +145,8 @@ def _fit_none(x: Array, y: Array) -> ClassCalibration:
 
 
 def _fit_temperature(x: Array, y: Array) -> ClassCalibration:
+    from scipy.optimize import minimize_scalar  # a moment, for which who only predicts shall not wait
+
     found = minimize_scalar(lambda log: row_log_loss(x / np.exp(log), y).mean(), bounds=(-3, 3), method="bounded")
     return ClassCalibration(method="temperature", temperature=float(np.exp(found.x)))
 
@@ -173,6 +173,8 @@ def _fit_isotonic_top(x: Array, y: Array) -> ClassCalibration:
 
 def _knots(at: Array, hit: BoolArray) -> list[tuple[float, float]]:
     """Logits, and what the isotonic regression of whether something is true on them says."""
+    from sklearn.isotonic import IsotonicRegression  # as above
+
     order = np.argsort(at, kind="stable")
     at, true = at[order], hit[order].astype(np.float64)
     level = IsotonicRegression().fit_transform(at, true)

@@ -105,7 +105,7 @@ class ModelInputs:
             own += count_width(self._of(level), Level(level), self.directed)
         if level == "edge":
             each = 3 * TYPES[self.directed] * self.triangles + FACTORS_WIDTH * self.label_factors
-            own += each * len(self._balanced) + self.window_width
+            own += each * len(self.balanced) + self.window_width
         return own
 
     def counts_of(self, level: str) -> bool:
@@ -124,7 +124,7 @@ class ModelInputs:
         return [*self.widths, math.inf]
 
     @property
-    def _balanced(self) -> list[int]:
+    def balanced(self) -> list[int]:
         """Of the known targets of edges, those whose labels have a product: numbers, and one of two classes."""
         return [number for number, target in enumerate(self._of("edge")) if target.kind != "multiclass"]
 
@@ -190,7 +190,7 @@ class ModelInputs:
             if self.counts_of(level):
                 mine = self.label_sums(level, labels[level], visible, graph.incidence) if sums is None else sums[level]
                 channels.append(count_channels(mine, self._of(level), Level(level), self.directed))
-            for number in self._balanced if level == "edge" and (self.triangles or self.label_factors) else ():
+            for number in self.balanced if level == "edge" and (self.triangles or self.label_factors) else ():
                 values, binary = labels[level][:, number], self._of("edge")[number].kind == "binary"
                 values = 2 * values - 1 if binary else values
                 if self.triangles:
@@ -249,10 +249,7 @@ class ModelInputs:
         """
         triangles = find_triangles(graph.incidence, self.directed)
         known = shown & ~values.isnan()
-        number = torch.where(known, values, 0.0)
-        first, second = number[triangles.first], number[triangles.second]
-        both = (known[triangles.first] & known[triangles.second]).to(number.dtype)
-        sums = triangles.sum(torch.stack([first * both, second * both, first * second, both], dim=1))
+        sums = triangles.label_sums(torch.where(known, values, 0.0), known)
         return (sums[..., :3] / (sums[..., 3:] + 1)).flatten(1)
 
 

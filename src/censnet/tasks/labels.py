@@ -115,7 +115,7 @@ def infer_positive_class(words: Sequence[str], counts: Sequence[int]) -> tuple[s
     lower = [word.lower() for word in words]
     for known in (_TRUTH, _SIGNS):
         if {known.get(word) for word in lower} == {0, 1}:
-            return words[int(known[lower[1]] == 1)], "as the word says"
+            return words[int(known[lower[1]] == 1)], "by its name"
     try:
         first, second = map(float, words)
     except ValueError:

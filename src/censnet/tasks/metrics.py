@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Collection, Iterator, Sequence
+from types import ModuleType
 
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
-from sklearn import metrics as sklearn_metrics
 
 from censnet.errors import ArgumentError, RunError
 from censnet.ops.arrays import Array
@@ -175,6 +176,10 @@ def _check_finite(column: str, x: Array) -> None:
         raise RunError(f"the outputs for {column} are not finite in row {row}, expected numbers: training diverged")
 
 
+def _sklearn() -> ModuleType:
+    return importlib.import_module("sklearn.metrics")  # takes a moment, and predicting needs no metric
+
+
 def _accuracy(x: Array, y: Array) -> float:
     return float(np.mean((x > 0 if x.ndim == 1 else x.argmax(1)) == y))
 
@@ -182,8 +187,8 @@ def _accuracy(x: Array, y: Array) -> float:
 def _f1(x: Array, y: Array) -> float:
     """Of the positive class, or the mean over the classes that occur or are predicted."""
     if x.ndim == 1:
-        return float(sklearn_metrics.f1_score(y, x > 0, zero_division=0))
-    return float(sklearn_metrics.f1_score(y, x.argmax(1), average="macro", zero_division=0))
+        return float(_sklearn().f1_score(y, x > 0, zero_division=0))
+    return float(_sklearn().f1_score(y, x.argmax(1), average="macro", zero_division=0))
 
 
 def _log_loss(x: Array, y: Array) -> float:
@@ -197,7 +202,7 @@ def _log_loss(x: Array, y: Array) -> float:
 def _auc(x: Array, y: Array) -> float:
     """Of two classes, or the mean over the classes, each against the rest."""
     if x.ndim == 1:
-        return float(sklearn_metrics.roc_auc_score(*_sorted(x, y)))
+        return float(_sklearn().roc_auc_score(*_sorted(x, y)))
     if x.shape[1] == 2:
         return _auc(x[:, 1].astype(np.float64) - x[:, 0], y == 1)  # that of one class is that of the other
     p = softmax(x.astype(np.float64), axis=1)
@@ -205,7 +210,7 @@ def _auc(x: Array, y: Array) -> float:
 
 
 def _ap(x: Array, y: Array) -> float:
-    return float(sklearn_metrics.average_precision_score(*_sorted(x, y)))
+    return float(_sklearn().average_precision_score(*_sorted(x, y)))
 
 
 def _brier(x: Array, y: Array) -> float:
@@ -255,14 +260,14 @@ _FUNCTIONS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
     "multiclass": _BINARY,
     "wide": {
         "accuracy": lambda x, y: float(np.mean(x[:, 0] == y)),
-        "f1": lambda x, y: sklearn_metrics.f1_score(y, x[:, 0].astype(np.int64), average="macro", zero_division=0),
+        "f1": lambda x, y: _sklearn().f1_score(y, x[:, 0].astype(np.int64), average="macro", zero_division=0),
         "log_loss": lambda x, y: -float(np.mean(x[:, 1])),
         "brier": lambda x, y: float(np.mean(x[:, 3] - 2 * np.exp(x[:, 1]) + 1)),
         "ece": lambda x, y: expected_calibration_error(x[:, 2], x[:, 0] == y),
     },
     "number": {
-        "rmse": lambda x, y: sklearn_metrics.root_mean_squared_error(y, x),
-        "mae": lambda x, y: sklearn_metrics.mean_absolute_error(y, x),
-        "r2": lambda x, y: sklearn_metrics.r2_score(y, x),
+        "rmse": lambda x, y: _sklearn().root_mean_squared_error(y, x),
+        "mae": lambda x, y: _sklearn().mean_absolute_error(y, x),
+        "r2": lambda x, y: _sklearn().r2_score(y, x),
     },
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import chain
 
+import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.optim.swa_utils import AveragedModel
 
 
 class EMA(AveragedModel):
@@ -34,15 +35,23 @@ class EMA(AveragedModel):
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
-        super().__init__(model, multi_avg_fn=self._average, use_buffers=True)
+        super().__init__(model, use_buffers=True)
         self.decay = decay
+        pairs = list(zip(_tensors(self.module), _tensors(model), strict=True))  # found once: a step has to be short
+        self._floats = [pair for pair in pairs if pair[0].is_floating_point()]
+        self._others = [pair for pair in pairs if not pair[0].is_floating_point()]
         self.update_parameters(model)
 
-    def _average(self, averaged: Sequence[Tensor], current: Sequence[Tensor], _: Tensor | int) -> None:
+    @torch.no_grad()
+    def update_parameters(self, model: nn.Module) -> None:
+        """Add the weights of the model, which is the one given at first."""
         updates = int(self.n_averaged)  # on the CPU, so that no GPU is waited for
-        decay = min(self.decay, updates / (9 + updates))
-        if averaged[0].is_floating_point():
-            get_ema_multi_avg_fn(decay)(averaged, current, updates)  # type: ignore[no-untyped-call]
-            return
-        for old, new in zip(averaged, current, strict=True):  # such as the number of batches of a batch norm
+        averaged, current = zip(*self._floats, strict=True)
+        torch._foreach_lerp_(averaged, current, 1 - min(self.decay, updates / (9 + updates)))
+        for old, new in self._others:  # such as the number of batches of a batch norm
             old.copy_(new)
+        self.n_averaged += 1
+
+
+def _tensors(model: nn.Module) -> list[Tensor]:
+    return list(chain(model.parameters(), model.buffers()))

@@ -41,11 +41,11 @@ class HistoryFile:
 
     Args:
         path: the file.
-        numbered: whether several models are trained, whose numbers are in the column `member`.
     """
 
-    def __init__(self, path: Path, numbered: bool = False) -> None:
-        self.path, self.numbered = path, numbered
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.numbered = False  # whether several models are trained, whose numbers are in the column `member`
         self.first = self.after = 0  # numbers of the models that are trained now
         self.names: list[str] = []
 

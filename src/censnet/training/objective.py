@@ -16,7 +16,7 @@ from censnet.ops.normalization import by_head
 from censnet.settings.schema import TrainingSettings
 from censnet.tasks.losses import balanced_class_weights, label_count, penalty, row_loss, soft_label_loss
 from censnet.tasks.targets import Target
-from censnet.training.batches import Batch
+from censnet.training.batch import Batch
 from censnet.training.task_data import TaskData
 
 

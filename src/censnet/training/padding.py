@@ -112,7 +112,7 @@ def sizes(span: int, most: int) -> list[int]:
 
 
 def greedy(total: int, falling: Sequence[int]) -> list[bool] | None:
-    """Which of these sizes sum to the total; None where none do.
+    """Those of these sizes that sum to the total; None where none do.
 
     >>> greedy(6, [4, 4, 2, 1])
     [True, False, True, False]

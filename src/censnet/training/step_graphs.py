@@ -23,7 +23,7 @@ from censnet.nn.model import Model
 from censnet.nn.norms import BatchNorm
 from censnet.ops.caching import unchecked
 from censnet.settings.schema import TrainingSettings
-from censnet.training.batches import Batch
+from censnet.training.batch import Batch
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ def leaves_padding_out(model: Model) -> bool:
 
 
 def signature(value: object, tensors: list[Tensor]) -> Hashable:
-    """What has to be the same of two batches for the same recording; different tensors are added to a list."""
+    """The properties that batches of one recording have in common; different tensors are added to a list."""
     known: dict[int, int] = {}
     found: list[Hashable] = []
 

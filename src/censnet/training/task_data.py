@@ -23,6 +23,7 @@ from censnet.settings.oriented import FeatureStatistics, is_oriented
 from censnet.settings.schema import ModelSettings, Settings
 from censnet.tasks.inputs import ModelInputs, choose_widths
 from censnet.tasks.targets import Target
+from censnet.training.label_tensors import row_censoring, row_labels, row_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ class TaskData:
         return len(groups) > 1 and all(bool(a.max() <= b.min()) for a, b in itertools.pairwise(groups))
 
     def known_for(self, part: str, level: str) -> Tensor:
-        """Which labels of a level are known when validation or test rows are predicted: those of the parts before. (n,)
+        """A mask of the labels known when validation or test rows are predicted: those of the parts before. (n,)
 
         Where the split is by time, the label of an edge is known from `label_delay` after it, and the rows of a part
         are predicted at the time of the first of them.
@@ -92,7 +93,7 @@ class TaskData:
         return known & self._is_known(asked)
 
     def known_before(self, edges: Tensor) -> Tensor:
-        """Which labels of training edges are known at the time of the first of some edges. (E,)"""
+        """A mask of the training edges whose label is known at the time of the first of some edges. (E,)"""
         return self.training_rows("edge") & self._is_known(edges)
 
     def _is_known(self, edges: Tensor) -> Tensor:
@@ -148,7 +149,7 @@ class TaskData:
 
     @property
     def shape(self) -> TaskShape:
-        """What a model of these data is built for."""
+        """The widths and levels that a model of these data is built for."""
         added, graph = self.inputs or ModelInputs(), self.graph
         return TaskShape(
             graph.node_width - added.node_width, graph.edge_width - added.edge_width, self.targets,
@@ -162,7 +163,7 @@ class TaskData:
         return [] if self.inputs is None else self.inputs.levels
 
     def training_rows(self, level: str) -> Tensor:
-        """Which rows of a level are training rows of some member. (n,)"""
+        """A mask of the rows of a level that are training rows of some member. (n,)"""
         return (self.parts[level] == 0).any(1)
 
     @property
@@ -171,7 +172,7 @@ class TaskData:
         return self.inputs is not None and self.inputs.causal
 
     def known_until(self, part: str, level: str) -> Tensor:
-        """Which rows have a label in a part, or in one before it. (n,)"""
+        """A mask of the rows that have a label in a part, or in one before it. (n,)"""
         own = self.parts[level]
         return ((own >= 0) & (own <= PARTS.index(part))).any(1) & ~self.labels[level].isnan().all(1)
 
@@ -238,33 +239,6 @@ def build_model(task_data: TaskData, settings: Settings, make_encoder: MakeEncod
 def _widened(zero: Tensor, width: int) -> Tensor:
     """With NaN for the inputs that are added to the features."""
     return torch.cat([zero, zero.new_full((width - len(zero),), torch.nan)])
-
-
-def row_labels(targets: Sequence[Target], encoded: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:
-    """Labels of the nodes or edges of the graph, where input row r became number rows[r]. -> (count, k)."""
-    labels = torch.full((count, len(targets)), torch.nan)
-    good = (rows >= 0).nonzero().squeeze(1).flip(0)  # where rows were merged, the first label wins
-    for column, values in enumerate(encoded):
-        known = good[~values[good].isnan()]
-        labels[rows[known], column] = values[known]
-    return labels
-
-
-def row_censoring(encoded: Sequence[Tensor | None], rows: Tensor, count: int) -> Tensor | None:
-    """Side of each censored label, in the order of `row_labels`; None if no label is censored."""
-    if all(values is None for values in encoded):
-        return None
-    censoring = torch.zeros(count, len(encoded), dtype=torch.int8)
-    good = (rows >= 0).nonzero().squeeze(1).flip(0)
-    for column, values in enumerate(encoded):
-        if values is not None:
-            censoring[rows[good], column] = values[good]
-    return censoring
-
-
-def row_parts(splits: Sequence[Split], rows: Tensor, count: int) -> Tensor:
-    """Part of each node or edge of the graph for each member, from splits of the input rows. -> (count, members)."""
-    return torch.stack([torch.from_numpy(split.to_graph(rows).codes(count)).long() for split in splits], dim=1)
 
 
 def graphs_with(graph: GraphSet, parts: Mapping[str, Tensor], code: int) -> Tensor:

@@ -57,7 +57,7 @@ class _Whole:
 
     @property
     def end(self) -> float:
-        """When the last training has to end, so that scoring and saving fit into the time."""
+        """The moment at which the last training has to end, so that scoring and saving fit into the time."""
         return self.started + max(self.seconds - self.fixed - self.passes * self.pass_seconds, 0.0)
 
 
@@ -112,7 +112,7 @@ class TimeBudget:
 
     @property
     def end(self) -> float:
-        """When training has to end by the clock."""
+        """The moment at which training has to end."""
         if self.parent is None:
             return self.whole.end
         return self.begun + max(self.parent.end - self.begun, 0.0) / self.among

@@ -19,9 +19,11 @@ from censnet.data.splits.split_file import PARTS
 from censnet.nn.model import Model
 from censnet.settings.schema import TrainingSettings
 from censnet.training import processes
-from censnet.training.batches import Batch, choose_recompute, choose_sampling, make_batches, share_of
+from censnet.training.batch import Batch
+from censnet.training.batches import make_batches, share_of
 from censnet.training.callbacks import Callback
 from censnet.training.checkpoint import Progress, Weights
+from censnet.training.choose_sampling import choose_recompute, choose_sampling
 from censnet.training.devices import check_processes, make_accelerator, total_memory
 from censnet.training.early_stopping import EarlyStopping, ValidationScore
 from censnet.training.evaluator import Evaluator, Scores, choose_monitor, mean_over_levels
@@ -214,7 +216,7 @@ class Trainer:
         self.saved_at = time.monotonic()
 
     def _epoch(self, interrupted: threading.Event) -> None:
-        progress = self.progress
+        progress, settings = self.progress, self.settings
         if not self.model.training:
             self.model.train()
         plan = self._plan(progress.epoch)
@@ -236,8 +238,9 @@ class Trainer:
             last = progress.step == len(plan) or self._steps_done >= self.pace.total
             if seen or last:
                 self._check_loss(totals)
-            stop = not last and (seen and bool(asked > 0) if several else interrupted.is_set())
-            if not last and (stop or self._checkpoint_is_due()):
+            may_stop = not last and settings.sampling != "history"  # whose steps depend on those before them
+            stop = may_stop and (seen and bool(asked > 0) if several else interrupted.is_set())
+            if may_stop and (stop or self._checkpoint_is_due()):
                 progress.loss = totals.tolist()
                 self._check_loss(totals)
                 self.save()
@@ -273,7 +276,7 @@ class Trainer:
         """Leave the gradients of a batch in the parameters. -> the loss of each member"""
         settings = self.settings
         with self.accelerator.autocast() if settings.precision == "bf16" else nullcontext():
-            loss: Tensor = self.objective(self.model(batch.graph), batch)
+            loss: Tensor = self.objective(self.model(batch.graph, batch.chunk), batch)
         self.optimizer.zero_grad()
         loss.sum().backward()  # type: ignore[no-untyped-call]
         self.gradients.average()

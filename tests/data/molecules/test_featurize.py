@@ -15,7 +15,7 @@ from torch_geometric.utils import from_smiles
 from censnet.data.molecules import atoms_and_bonds as chemistry
 from censnet.data.molecules import parallel as workers
 from censnet.data.molecules.atoms import ATOM_CODES, PAPER_ATOM, RICH_ATOM, RICH_BOND, encode, names_of
-from censnet.data.molecules.featurize import Molecules, canonical, featurize, scaffolds
+from censnet.data.molecules.featurize import Molecules, canonical, featurize, read_smiles
 from censnet.data.tables.schema import MoleculeReading
 from censnet.errors import MissingDependencyError
 from censnet.ops.graph_set import GraphSet
@@ -279,8 +279,9 @@ def test_canonical_texts_are_equal_for_one_molecule():
 
 
 def test_scaffolds_are_rings_and_what_joins_them():
-    found = scaffolds([ASPIRIN, "c1ccccc1CCc1ccncc1C", "CCO", "nonsense", "C[C@H]1CCCO1"])
-    assert found == ["c1ccccc1", "c1ccc(CCc2ccncc2)cc1", "", "", "C1CCOC1"]
+    smiles = [ASPIRIN, "c1ccccc1CCc1ccncc1C", "CCO", "nonsense", "C[C@H]1CCCO1"]
+    found = read_smiles(smiles, scaffolds=True).scaffolds
+    assert found == ["c1ccccc1", "c1ccc(CCc2ccncc2)cc1", "", None, "C1CCOC1"]
 
 
 @pytest.mark.slow

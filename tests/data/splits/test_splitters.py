@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import write_splits
 
-from censnet.data.molecules.featurize import read_smiles, scaffolds
+from censnet.data.molecules.featurize import read_smiles
 from censnet.data.splits.links import LinkSplit, link_rows, links, read_links
 from censnet.data.splits.split_file import Split, read_splits
 from censnet.data.splits.splitters import by_column, by_time, label_rate, ratio, scaffold, stratified
@@ -167,14 +167,14 @@ ALONE = ["C1CC1C", "C1CCC1C", "C1CCCC1C", "C1CCCCC1C"]
 
 
 def test_a_scaffold_is_in_one_part_and_the_largest_trains():
-    split = scaffold(scaffolds([*ALONE, *PYRIDINES, *BENZENES]), (0.5, 0.25, 0.25))
+    split = scaffold(read_smiles([*ALONE, *PYRIDINES, *BENZENES], scaffolds=True).scaffolds, (0.5, 0.25, 0.25))
     assert split.train.tolist() == list(range(8, 16))
     assert split.validation.tolist() == list(range(4, 8))
     assert split.test.tolist() == [0, 1, 2, 3]
 
 
 def test_the_seed_of_a_scaffold_split_decides_among_equals_only():
-    found = scaffolds([*ALONE, *PYRIDINES, *BENZENES])
+    found = read_smiles([*ALONE, *PYRIDINES, *BENZENES], scaffolds=True).scaffolds
     splits = [scaffold(found, (0.75, 0.125, 0.125), seed=seed) for seed in range(12)]
     assert all(split.train.tolist() == list(range(4, 16)) for split in splits)
     assert len({tuple(split.test.tolist()) for split in splits}) > 1

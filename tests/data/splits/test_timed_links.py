@@ -13,8 +13,9 @@ from censnet.data.splits.timed_links import links_by_time
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
+from censnet.pipeline.announce import describe_times
 from censnet.pipeline.inspect import inspect_data
-from censnet.pipeline.prepare import describe_times, prepare
+from censnet.pipeline.prepare import prepare
 
 
 def history(seed: int, nodes: int = 30, edges: int = 300, bipartite: bool = False) -> Graph:
@@ -121,7 +122,7 @@ def test_links_with_times_are_split_by_them_and_a_run_scores_them_again(tmp_path
     run = train(tables, "link", tmp_path / "run", settings=quick, time="sent")
     split = prepare(tables, "link", "strong", quick | {"data.time": "sent"}).split_sources["link"]
     assert "by time, column sent of edges, validation from 2024-03-" in split
-    assert "later edges repeat a link, join a new node or are loops: not seen, not judged" in split
+    assert "later edges repeat a link, join a new node or are loops: neither seen nor scored" in split
     again = load_run(tmp_path / "run").evaluate(tables)
     assert again["test"]["link"]["auc"] == pytest.approx(run.metrics["test"]["link"]["auc"])
 
@@ -131,7 +132,7 @@ def test_a_random_split_of_links_with_times_says_that_it_sees_the_future() -> No
     assert "by time" in prepare(Tables(edges=messages()), "link", "strong", changes).split_sources["link"]
     found = prepare(Tables(edges=messages()), "link", "strong", {**changes, "data.split": "random"})
     assert "drawn at random" in found.split_sources["link"]
-    assert describe_times(found) == ["links are not split by time: those of the future are seen when a link is scored"]
+    assert describe_times(found) == ["links are not split by time: later edges are seen when a link is scored"]
     times = "2024-03-12", "2024-03-15"
     found = prepare(Tables(edges=messages()), "link", "strong", {**changes, "data.split_times": times})
     assert "validation from 2024-03-12 03:00, test from 2024-03-15 02:00" in found.split_sources["link"]
@@ -152,6 +153,6 @@ def test_inspection_warns_of_a_random_split_of_links() -> None:
     (warning,) = [
         finding.what
         for finding in inspect_data(Tables(edges=messages()), "link").findings
-        if "when each edge happened" in finding.what
+        if "the time of each edge" in finding.what
     ]
-    assert "a random split of links shows a model the future" in warning
+    assert "a random split of links trains on edges that are later" in warning

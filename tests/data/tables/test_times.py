@@ -58,7 +58,7 @@ def test_what_is_read_is_said() -> None:
         "times of column when are seconds since 1970, in UTC, from 2017-07-14 02:40 to 2020-09-13 12:26" in note
         for note in notes
     )
-    assert any("left out when (when each edge happened)" in note for note in notes)
+    assert any("left out when (the time of each edge)" in note for note in notes)
     notes = load_data(edges(["2024-01-31 10:00", "2024-01-31T11:00Z"]), time="when").notes
     assert any("1 timestamps name no zone, and are read as UTC" in note for note in notes)
     notes = load_data(edges(["31/01/2024", "01/02/2024"]), time="when").notes
@@ -80,7 +80,7 @@ def test_what_is_read_is_said() -> None:
             [1_700_000_000, 1_700_000_500, 1_700_000_900_000],
             "row 3, column when: 1700000900000 would be milliseconds since 1970, and 1700000000 in row 1 seconds, exp",
         ),
-        (["03/04/2024", "05/06/2024"], "03/04/2024 may have the day or the month first, and no row tells"),
+        (["03/04/2024", "05/06/2024"], "03/04/2024 may have the day or the month first, and no row decides"),
         (pd.to_datetime(["2024-01-01 10:00", "2024-01-01 11:00"]).time, "holds times of day, expected dates"),
     ],
 )

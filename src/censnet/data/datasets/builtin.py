@@ -10,10 +10,10 @@ from torch import Tensor
 from censnet.data.datasets import download as sources
 from censnet.data.datasets.citation import RELEASED_NAMES, Citation, normalize_rows, read_citation, released_links
 from censnet.data.datasets.karate import read_karate
-from censnet.data.tables.assemble import Assembled
 from censnet.data.tables.feature_encoding import Column
 from censnet.data.tables.files import Tables, read_table
 from censnet.data.tables.schema import Features, Schema, TableSchema
+from censnet.data.tables.table_graph import Assembled
 from censnet.errors import DataError
 from censnet.levels import Level
 from censnet.ops.graph import Graph

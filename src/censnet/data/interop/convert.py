@@ -41,7 +41,7 @@ def to_tables(data: object) -> Tables | None:
     is not used, and a note says so, but for single values and texts.
     """
     if is_networkx(data):
-        return _plain_names(from_networkx(data).tables)
+        return _plain_names(from_networkx(data))
     refuse_other_objects(data)
     if isinstance(data, list | tuple) and any(isinstance(item, BaseData) for item in data):
         data = _as_batch([_check_item(item, number) for number, item in enumerate(data)])

@@ -1,20 +1,15 @@
-"""To and from networkx: graphs of any names and attributes as tables, and tables as such graphs."""
+"""networkx graphs, with nodes of any names and attributes, as tables."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from censnet.data.interop.pandas_tables import to_pandas
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError, MissingDependencyError
-from censnet.ops.graph import Graph
-from censnet.ops.graph_set import GraphSet
 
 try:
     import networkx as nx
@@ -24,38 +19,17 @@ except ImportError:  # an extra
 KEYS = ("id", "source", "target", "key", "graph")
 
 
-@dataclass(frozen=True, eq=False)
-class FromNetworkx:
-    """A networkx graph as `tables`, and what no table holds.
-
-    Args:
-        tables: `nodes` with `id` and a column for each attribute, `edges` with `source`, `target`, for a multigraph
-            `key`, and a column for each attribute. An attribute called like one of these, as `id`, is `id_` here.
-        directed: whether it was; a row then runs from `source` to `target`.
-        attributes: of the graph itself.
-    """
-
-    tables: Tables
-    directed: bool = False
-    attributes: dict[Any, Any] = field(default_factory=dict)
-
-    def to_networkx(self) -> Any:
-        """The graph that was read: the same class, names, attributes, keys and order."""
-        graph = to_networkx(self.tables, directed=self.directed)
-        graph.graph.update(self.attributes)
-        return graph
-
-
 def is_networkx(graph: object) -> bool:
     """Whether this is a networkx graph."""
     return nx is not None and isinstance(graph, nx.Graph)
 
 
-def from_networkx(graph: Any) -> FromNetworkx:
+def from_networkx(graph: Any) -> Tables:
     """The nodes and edges of a networkx graph as tables, in its order.
 
     Nodes keep their names, of any type. An attribute that some nodes lack is a missing value there. The edges of a
-    DiGraph are directed, those of a Graph are not.
+    DiGraph are directed, those of a Graph are not. A multigraph has a column `key`, and an attribute that is called
+    like a key, as `id`, is `id_` here.
     """
     if nx is None:
         raise MissingDependencyError("networkx is not installed: pip install networkx")
@@ -68,62 +42,7 @@ def from_networkx(graph: Any) -> FromNetworkx:
     if graph.is_multigraph():
         edges["key"] = _column([edge[2] for edge in triples])
     edges |= _attributes([edge[-1] for edge in triples])
-    tables = Tables(nodes=pd.DataFrame(nodes), edges=pd.DataFrame(edges), directed=graph.is_directed())
-    return FromNetworkx(tables, graph.is_directed(), dict(graph.graph))
-
-
-def to_networkx(source: Graph | GraphSet | Tables, directed: bool = False) -> Any:
-    """A networkx graph with the nodes and edges of a graph or of tables, in order.
-
-    It is a multigraph if there is a column `key` or if two edges join the same nodes. Missing values are left out. For
-    a set of graphs, the name of a node is (graph, id).
-
-    Args:
-        source: the graph, its features as the attributes node_0, ..., edge_0, ...; or tables.
-        directed: whether each edge runs from `source` to `target`.
-    """
-    if nx is None:
-        raise MissingDependencyError("networkx is not installed: pip install networkx")
-    tables = source if isinstance(source, Tables) else to_pandas(source)
-    frame = tables.edges
-    if frame is None:
-        raise DataError("the tables have no edges, expected a table with source and target")
-    first, second = (_names(frame, key) for key in ("source", "target"))
-    kind: Any = nx.DiGraph if directed else nx.Graph
-    if "key" in frame or _parallel(first, second, directed):
-        kind = nx.MultiDiGraph if directed else nx.MultiGraph
-    graph = kind()
-    if tables.nodes is not None:
-        graph.add_nodes_from(zip(_names(tables.nodes, "id"), _dicts(tables.nodes, ("id", "graph")), strict=True))
-    data = _dicts(frame, ("source", "target", "key", "graph"))
-    if "key" in frame:
-        graph.add_edges_from(zip(first, second, frame["key"].tolist(), data, strict=True))
-    else:
-        graph.add_edges_from(zip(first, second, data, strict=True))
-    return graph
-
-
-def _parallel(first: Sequence[Any], second: Sequence[Any], directed: bool) -> bool:
-    pairs: Iterable[Any] = zip(first, second, strict=True)
-    return len({pair if directed else frozenset(pair) for pair in pairs}) < len(first)
-
-
-def _names(frame: pd.DataFrame, key: str) -> list[Any]:
-    names: list[Any] = frame[key].tolist()
-    return list(zip(frame["graph"].tolist(), names, strict=True)) if "graph" in frame else names
-
-
-def _dicts(frame: pd.DataFrame, keys: Sequence[str]) -> list[dict[Any, Any]]:
-    """The attributes of each row: what is not a key and not missing."""
-    rows: list[dict[Any, Any]] = [{} for _ in range(len(frame))]
-    for name in frame.columns:
-        if name in keys:
-            continue
-        absent = [value is pd.NA for value in frame[name]]
-        for row, value, missing in zip(rows, frame[name].tolist(), absent, strict=True):
-            if not missing:
-                row[_unescape(name)] = value
-    return rows
+    return Tables(nodes=pd.DataFrame(nodes), edges=pd.DataFrame(edges), directed=graph.is_directed())
 
 
 def _attributes(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
@@ -151,9 +70,5 @@ def _column(values: list[Any]) -> Any:
 
 
 def _escape(name: Any) -> Any:
-    """A name that is not the name of a key: `id` is `id_`, and `id_` is `id__`, so that both come back."""
+    """A name that is not the name of a key: `id` is `id_`, and `id_` is `id__`."""
     return f"{name}_" if isinstance(name, str) and name.rstrip("_") in KEYS else name
-
-
-def _unescape(name: Any) -> Any:
-    return name[:-1] if isinstance(name, str) and re.fullmatch(f"({'|'.join(KEYS)})_+", name) else name

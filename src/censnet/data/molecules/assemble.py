@@ -18,12 +18,13 @@ from censnet.data.molecules.atoms_and_bonds import Read, descriptor_names
 from censnet.data.molecules.featurize import encode_molecules, kinds_of_bonds, read_smiles, structure_of
 from censnet.data.molecules.label_sources import LEVELS, LabelSources
 from censnet.data.molecules.match_molecules import MoleculeTable
-from censnet.data.tables.assemble import Assembled, TrainRows, find_table_keys, invert_rows
+from censnet.data.tables.assemble import find_table_keys
 from censnet.data.tables.columns import as_arrow, as_text
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.keys import find_keys, names_smiles
 from censnet.data.tables.notes import Note
 from censnet.data.tables.row_errors import RowErrors
+from censnet.data.tables.row_order import invert_rows
 from censnet.data.tables.schema import (
     Descriptors,
     Features,
@@ -33,6 +34,7 @@ from censnet.data.tables.schema import (
     Standardize,
     find_graph_columns,
 )
+from censnet.data.tables.table_graph import Assembled, TrainRows
 from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError, location, name_columns, quote
 from censnet.levels import Level

@@ -182,27 +182,13 @@ def canonical(
     return list(chain.from_iterable(map_smiles(partial(read_canonical, reading=reading), smiles, processes)))
 
 
-def scaffolds(smiles: Sequence[str], processes: int | None = None, reading: MoleculeReading = PLAIN) -> list[str]:
-    """The Bemis-Murcko scaffold of each molecule, without stereochemistry: its rings and what joins them.
-
-    It is '' where there is no ring, or no molecule. A molecule of more than 500 atoms is its own scaffold.
-
-    >>> scaffolds(["CCc1ccccc1", "OCC1CCCCC1", "CCO"])
-    ['c1ccccc1', 'C1CCCCC1', '']
-    """
-    read = read_smiles(smiles, reading, scaffolds=True, processes=processes)
-    return [found or "" for found in read.scaffolds]
-
-
-def atom_positions(
-    smiles: Sequence[str], processes: int | None = None, reading: MoleculeReading = PLAIN
-) -> list[list[int]]:
+def atom_positions(smiles: Sequence[str], reading: MoleculeReading = PLAIN) -> list[list[int]]:
     """For each atom of each graph, its position in the SMILES, from 0; hydrogens that are written as atoms count.
 
     >>> atom_positions(["CCO", "[H]OC", "not one"])
     [[0, 1, 2], [1, 2], []]
     """
-    return list(chain.from_iterable(map_smiles(partial(read_positions, reading=reading), smiles, processes)))
+    return list(chain.from_iterable(map_smiles(partial(read_positions, reading=reading), smiles, None)))
 
 
 def map_smiles(

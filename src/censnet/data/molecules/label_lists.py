@@ -37,7 +37,7 @@ class LabelLists:
 
     @property
     def first(self) -> IntArray:
-        """Where each list begins."""
+        """The position where each list begins."""
         length = np.maximum(self.lengths, 0)
         return np.cumsum(length) - length
 

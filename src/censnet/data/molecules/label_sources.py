@@ -54,7 +54,7 @@ class LongTable:
 
 @dataclass(frozen=True, eq=False)
 class LabelSources:
-    """Where the labels of atoms and bonds are.
+    """The places of the labels of atoms and bonds.
 
     Args:
         targets: level -> the columns that are predicted.

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from censnet.data.molecules.atoms_and_bonds import Read
 from censnet.data.molecules.label_sources import LongTable
-from censnet.data.tables.assemble import invert_rows
 from censnet.data.tables.columns import as_arrow, as_text, read_numbers
 from censnet.data.tables.notes import RowError
 from censnet.data.tables.row_errors import locate
+from censnet.data.tables.row_order import invert_rows
 from censnet.errors import quote
 from censnet.levels import Level
 from censnet.ops.arrays import BoolArray, IntArray

@@ -73,7 +73,7 @@ def refusal(text: str, why: str, what: str = "not a molecule") -> MoleculeError:
 
 
 def other_notation(text: str) -> str | None:
-    """Why a text that is no SMILES may be there: it is another name of a molecule.
+    """A hint on a text that is no SMILES: it is another name of a molecule.
 
     >>> other_notation("64-17-5")
     'a CAS number, expected the SMILES of the molecule'

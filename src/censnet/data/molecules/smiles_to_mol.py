@@ -169,7 +169,7 @@ def _check_size(text: str) -> None:
 
 
 def _refuse(text: str) -> MoleculeError:
-    """Why rdkit refuses a text: it writes that to a log only, so the text is looked at here."""
+    """The reason why rdkit refuses a text: it writes that to a log only, so the text is looked at here."""
     molecule = Chem.MolFromSmiles(text, sanitize=False)
     if molecule is not None:
         return refusal(text, describe_refusal(molecule))

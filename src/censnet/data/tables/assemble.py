@@ -6,16 +6,14 @@ Nothing is encoded here: `Assembled.encode` takes the statistics of the training
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import scipy.sparse
 import torch
-from torch import Tensor
 
 from censnet.data.tables.columns import CHOICES
+from censnet.data.tables.default_features import add_default_features
 from censnet.data.tables.direction import decide_direction, direction_note
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.files import Tables, check_names
@@ -24,10 +22,12 @@ from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.oriented import oriented_columns
 from censnet.data.tables.row_errors import RowErrors
+from censnet.data.tables.row_order import inverse_permutation, invert_rows, order_by_end, pack
 from censnet.data.tables.schema import EdgeForm, Features, Schema, TableSchema, find_graph_columns
 from censnet.data.tables.suggest_keys import ends_hint
+from censnet.data.tables.table_graph import Assembled, TableEncoder
 from censnet.data.tables.times import TimeColumn
-from censnet.data.tables.typed_table import TypedTable, add_default_features, count_degree, encode_degree, fit_degree
+from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError, name_columns
 from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray
@@ -35,113 +35,6 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
 EMPTY = "no node is in this graph"
-TrainRows = Mapping[str, IntArray]  # table -> the rows that statistics come from; all rows of a table that is absent
-
-
-class FeatureEncoder(Protocol):
-    """Features of typed data, by a schema that is fitted on training rows."""
-
-    def fit(self, graph: Graph | GraphSet, rows: TrainRows, message_edges: IntArray | None) -> Schema:
-        """The schema with the statistics of the training rows.
-
-        Args:
-            graph: the structure.
-            rows: table -> training rows.
-            message_edges: the edges that are no links to be predicted, if links are; degrees are counted on these.
-        """
-        ...
-
-    def encode(self, graph: Graph | GraphSet, schema: Schema) -> Graph | GraphSet:
-        """The structure with the features of its nodes and edges."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class TableGraph:
-    """A graph, or many, and the way back to the rows of the tables it came from.
-
-    Args:
-        graph: the tensors.
-        tables: what was read, with those that were made, as nodes from the ends of the edges.
-        schema: what each column became; `schema.to_json()` is all that a later table needs.
-        rows_by_level: for each row of the table of a level, its row in the tensors; -1 for a row that cannot be used.
-            Edges are sorted by their lower end, and rows that were merged share one.
-    """
-
-    graph: Graph | GraphSet
-    tables: Tables
-    schema: Schema
-    rows_by_level: Mapping[Level, Tensor]
-
-    def rows(self, level: str) -> Tensor:
-        """For each input row of a level, its row in the tensors, or -1."""
-        found = self.rows_by_level.get(Level.of_column(level))
-        return torch.zeros(0, dtype=torch.long) if found is None else found
-
-
-@dataclass(frozen=True, eq=False)
-class Assembled(TableGraph):
-    """Tables as a structure without features; the schema has statistics only if it was given.
-
-    Args:
-        encoder: makes the features; None if the graph has them already.
-        graph_source: for each graph of a set, its row in `graphs`.
-        graph_table: the typed columns of `graphs` that are features of each graph.
-        descriptors: of molecules, for each row of `graphs`, if they are features of each graph.
-        scaffolds: of molecules, for each row of `graphs`, if they were asked for.
-    """
-
-    encoder: FeatureEncoder | None = None
-    graph_source: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
-    graph_table: TypedTable | None = None
-    descriptors: pd.DataFrame | None = None
-    scaffolds: Sequence[str | None] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class TableEncoder:
-    """Features of nodes and edges from the columns of their tables.
-
-    Args:
-        schema: keys and kinds of columns.
-        tables: the typed tables.
-        node_rows: for each row of `nodes`, its node, or -1.
-        node_source, edge_source: for each node and edge, its row in the table.
-    """
-
-    schema: Schema
-    tables: Mapping[str, TypedTable]
-    node_rows: IntArray
-    node_source: IntArray
-    edge_source: IntArray
-
-    def fit(self, graph: Graph | GraphSet, rows: TrainRows, message_edges: IntArray | None) -> Schema:
-        fitted = {
-            name: table.fit(rows.get(name), only=name == "edges" and message_edges is not None)
-            for name, table in self.tables.items()
-        }
-        schema = add_default_features(self.schema.with_tables(fitted))
-        if schema.nodes.structure != "degree":
-            return schema
-        ends, nodes = graph.global_ends.cpu().numpy(), None
-        if "nodes" in rows:
-            nodes = self.node_rows[rows["nodes"]]
-            nodes = nodes[nodes >= 0]
-        degree = count_degree(ends if message_edges is None else ends[:, message_edges], len(self.node_source))
-        return fit_degree(schema, degree, nodes)
-
-    def encode(self, graph: Graph | GraphSet, schema: Schema) -> Graph | GraphSet:
-        if schema.nodes.structure == "degree":
-            nodes = encode_degree(schema, count_degree(graph.global_ends.cpu().numpy(), len(self.node_source)))
-        else:
-            nodes = take_rows(self.tables["nodes"].encode(schema.nodes), self.node_source)
-        if schema.edges.structure == "constant":
-            edges = torch.ones(len(self.edge_source), 1)
-        elif len(self.edge_source) == 0:
-            edges = torch.zeros(0, schema.edges.width)
-        else:
-            edges = take_rows(self.tables["edges"].encode(schema.edges), self.edge_source)
-        return graph.with_features(nodes, edges, schema.edges.odd_width)
 
 
 def assemble(
@@ -256,7 +149,7 @@ def _read_times(
 def _name_times(typed: TypedTable, time: str) -> TypedTable:
     """The table of edges, in whose schema the column of times says what it is where it is no feature."""
     columns = [
-        column.model_copy(update={"reason": "when each edge happened"})
+        column.model_copy(update={"reason": "the time of each edge"})
         if column.name == time and column.kind == "drop"
         else column
         for column in typed.schema.columns
@@ -380,95 +273,3 @@ def _lay_out(
 def _follow(rows: IntArray, position: IntArray) -> IntArray:
     """The rows after each thing has gone to its new position; -1 stays."""
     return np.where(rows < 0, -1, position[rows]) if len(position) else rows
-
-
-_BLOCK = 1 << 18
-
-
-class Packed(NamedTuple):
-    """Many graphs end to end, without features.
-
-    Args:
-        graphs: the structure.
-        present: for each graph of the set, its number before; graphs without nodes are left out.
-        node_order, edge_order: for each node and edge of the set, its number before.
-    """
-
-    graphs: GraphSet
-    present: IntArray
-    node_order: IntArray
-    edge_order: IntArray
-
-
-def pack(ends: IntArray, graph: IntArray, num_graphs: int) -> Packed:
-    """Sort nodes and edges by graph, and number each graph's nodes from 0.
-
-    Args:
-        ends: the two nodes of each edge.
-        graph: the graph of each node.
-        num_graphs: how many there are, with those that have no node.
-    """
-    size = np.bincount(graph, minlength=num_graphs)
-    present = np.flatnonzero(size)
-    number = (np.cumsum(size > 0) - 1)[graph]
-    order = np.argsort(number, kind="stable")
-    node_offset = np.concatenate([[0], np.cumsum(size[present])])
-    edge_graph = number[ends[0]]
-    edge_order = np.argsort(edge_graph, kind="stable")
-    edge_offset = np.concatenate([[0], np.cumsum(np.bincount(edge_graph, minlength=len(present)))])
-    local = inverse_permutation(order)[ends[:, edge_order]] - node_offset[edge_graph[edge_order]]
-    structure = GraphSet(
-        nodes=torch.empty(len(order), 0),
-        edges=torch.empty(len(edge_order), 0),
-        ends=torch.from_numpy(local),
-        node_offset=torch.from_numpy(node_offset),
-        edge_offset=torch.from_numpy(edge_offset),
-    )
-    return Packed(structure, present, order, edge_order)
-
-
-def order_by_end(ends: IntArray, num_nodes: int) -> Array | None:
-    """The order of edges by their lower end, equal ones as they were; None when they are in this order already.
-
-    A stable counting sort, O(N + E): the entries of a matrix with a row for each edge, by column. A propagation then
-    finds the edges of a node beside each other.
-
-    >>> order_by_end(np.array([[5, 1, 3, 0], [2, 3, 1, 4]]), 6)
-    array([3, 1, 2, 0], dtype=int32)
-    """
-    low = np.minimum(ends[0], ends[1])
-    count = len(low)
-    if bool((low[1:] >= low[:-1]).all()):
-        return None
-    integer = np.int32 if max(count, num_nodes) < 2**31 else np.int64
-    entries = (np.ones(count, bool), low.astype(integer), np.arange(count + 1, dtype=integer))
-    return np.asarray(scipy.sparse.csr_array(entries, shape=(count, num_nodes)).tocsc().indices)
-
-
-def take_rows(features: Tensor, rows: Array) -> Tensor:
-    """These rows, written block by block: nothing else as large is needed. All of them in order are the same tensor."""
-    if len(rows) == len(features) and np.array_equal(rows, np.arange(len(rows))):
-        return features
-    out, index = torch.empty(len(rows), features.shape[1], dtype=features.dtype), torch.from_numpy(rows)
-    for start in range(0, len(rows), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        torch.index_select(features, 0, index[block], out=out[block])
-    return out
-
-
-def inverse_permutation(order: Array) -> IntArray:
-    """The position of each thing that is put in this order."""
-    position = np.empty(len(order), np.int64)
-    position[order] = np.arange(len(order))
-    return position
-
-
-def invert_rows(source: IntArray, count: int) -> IntArray:
-    """For each of `count` rows its position in `source`, or -1 where it is not there.
-
-    >>> invert_rows(np.array([2, 0]), 4).tolist()
-    [1, -1, 0, -1]
-    """
-    position = np.full(count, -1, np.int64)
-    position[source] = np.arange(len(source))
-    return position

@@ -36,7 +36,7 @@ def find_kind(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
     ('category', '2 categories')
     """
     if says_split(name):
-        return "id", "says which rows train, and is not a feature"
+        return "id", "states the split, and is not a feature"
     values = values.drop_null()
     if len(values) == 0:
         return "constant", "holds no value"

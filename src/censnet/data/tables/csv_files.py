@@ -9,6 +9,7 @@ import itertools
 import mmap
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -55,13 +56,13 @@ def as_plain(text: pa.ChunkedArray) -> pa.ChunkedArray:
     if integers is not None:
         return integers
     trimmed = pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), trimmed)
-    if _casts(trimmed, pa.int64()) is not None:
+    if casts_to(trimmed, pa.int64()) is not None:
         return text
-    numbers = _casts(trimmed, pa.float64())
+    numbers = casts_to(trimmed, pa.float64())
     return text if numbers is None else numbers
 
 
-def _casts(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+def casts_to(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
     try:
         return pc.cast(text, kind)
     except pa.ArrowInvalid:
@@ -107,31 +108,67 @@ _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (cod
           (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))  # fmt: skip
 
 
+@dataclass(frozen=True)
+class CsvForm:
+    """How a text table is written, by its first lines.
+
+    Args:
+        encoding, delimiter: of its text.
+        names: of the columns.
+        ids: columns of ids.
+        text: columns that hold integers Arrow would change, such as 007.
+        integers: columns whose first values are integers.
+        quoted: whether a field may hold a line break.
+        is_header: whether there is one line alone, which Arrow does not read without a line break behind it.
+    """
+
+    encoding: str
+    delimiter: str
+    names: list[str]
+    ids: set[str]
+    text: set[str]
+    integers: set[str]
+    quoted: bool
+    is_header: bool
+
+    @classmethod
+    def find(cls, path: Path, keys: Sequence[str] = ()) -> CsvForm:
+        """The form of a file."""
+        sample, encoding = _sample(path)
+        delimiter = _delimiter(sample)
+        records = _records(sample, delimiter, path.name)
+        columns = list(itertools.zip_longest(*records, fillvalue=""))[: len(records[0])]
+        ids = {name for name, *_ in columns if name.strip() in keys or name.strip().lower() in _KEY_NAMES}
+        text = {name for name, *values in columns if any(map(_REWRITTEN.fullmatch, values))}
+        integers = {name for name, *values in columns if name not in text and _are_integers(values, name in ids)}
+        is_header = len(records) == 1 and len(sample) < _SAMPLE // 4
+        return cls(encoding, delimiter, records[0], ids, text, integers, _has_quotes(path), is_header)
+
+    @property
+    def as_text(self) -> set[str]:
+        """The columns that are read as text, whatever they become."""
+        return self.ids | self.text | self.integers
+
+
 def read_csv(path: Path, keys: Sequence[str] = ()) -> pa.Table:
     """Read a text table; a row with too many or too few fields is an error that names it.
 
     Ids are as they are written. A column of ids, which its name or `keys` says, is integers only if every row is an
     integer in canonical form; any other column that starts as integers is so unless a later row is 007 or the like.
     """
-    sample, encoding = _sample(path)
-    delimiter = _delimiter(sample)
-    records = _records(sample, delimiter, path.name)
-    if len(records) == 1 and len(sample) < _SAMPLE // 4:  # Arrow reads no header without a line break behind it
-        return _tidy(pa.table([pa.array([], pa.string())] * len(records[0]), names=records[0]), path.name)
-    columns = list(itertools.zip_longest(*records, fillvalue=""))[: len(records[0])]
-    ids = {name for name, *_ in columns if name.strip() in keys or name.strip().lower() in _KEY_NAMES}
-    text = {name for name, *values in columns if any(map(_REWRITTEN.fullmatch, values))}
-    integers = {name for name, *values in columns if name not in text and _are_integers(values, name in ids)}
-    table = _read(path, encoding, delimiter, records[0], ids | text | integers, _has_quotes(path))
+    form = CsvForm.find(path, keys)
+    if form.is_header:
+        return tidy_csv(pa.table([pa.array([], pa.string())] * len(form.names), names=form.names), path.name)
+    table = _read(path, form.encoding, form.delimiter, form.names, form.as_text, form.quoted)
     for number, name in enumerate(table.column_names):
-        if name in integers and pa.types.is_string(table.schema.types[number]):
+        if name in form.integers and pa.types.is_string(table.schema.types[number]):
             values = table.column(number)
             found = as_integers(values)
-            if found is None and name not in ids:
+            if found is None and name not in form.ids:
                 found = as_plain(values)
             if found is not None:
                 table = table.set_column(number, name, found if found.null_count < len(found) else pa.nulls(len(found)))
-    return _tidy(table, path.name)
+    return tidy_csv(table, path.name)
 
 
 def _are_integers(values: Iterable[str], exact: bool) -> bool:
@@ -213,12 +250,12 @@ def _read(path: Path, encoding: str, delimiter: str, names: Sequence[str], text:
             if ("straddl" in message or "block" in message) and reading.block_size < 1 << 30:
                 reading.block_size *= 16  # one field is longer than a block
                 continue
-            raise _explain(path, encoding, delimiter, quoted, message) from None
+            raise explain_csv(path, encoding, delimiter, quoted, message) from None
         except (UnicodeError, pa.ArrowException) as error:
             raise DataError(f"cannot be read: {quote(str(error), 200)[1:-1]}", path.name) from None
 
 
-def _explain(path: Path, encoding: str, delimiter: str, quoted: bool, message: str) -> DataError:
+def explain_csv(path: Path, encoding: str, delimiter: str, quoted: bool, message: str) -> DataError:
     """Find the first row with a wrong number of fields; read again for this, since rows are not counted in parallel."""
     first: list[pa.csv.InvalidRow] = []
 
@@ -237,7 +274,7 @@ def _explain(path: Path, encoding: str, delimiter: str, quoted: bool, message: s
     return DataError(f"cannot be read: {quote(message.splitlines()[0], 200)[1:-1]}", path.name)
 
 
-def _tidy(table: pa.Table, name: str) -> pa.Table:
+def tidy_csv(table: pa.Table, name: str) -> pa.Table:
     """Names without spaces around them, an unnamed column called as pandas does, and empty text as missing."""
     names = [column.strip() or f"Unnamed: {number}" for number, column in enumerate(table.column_names)]
     columns = []

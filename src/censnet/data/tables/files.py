@@ -106,17 +106,21 @@ def read_table(path: str | os.PathLike[str], keys: Sequence[str] = ()) -> pd.Dat
         keys: columns of ids beyond those known by name. An id is never rounded, dated or stripped of its zeros.
     """
     path = Path(path)
-    kind = _suffix(path)
-    if kind is None:
+    check_table_file(path)
+    try:
+        table = _read_parquet(path) if is_parquet(path) else read_csv(path, keys)
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or _first_line(error)}", path.name) from None
+    return to_frame(table, path.name)
+
+
+def check_table_file(path: Path) -> None:
+    """Raise unless this is a file that can be a table, by its name."""
+    if _suffix(path) is None:
         raise DataError(f"expected a file that ends in {', '.join((*SUFFIXES, '.smi', '.sdf'))}", str(path))
     check_file(path)
     if not str(path).isascii() and any("\udc80" <= letter <= "\udcff" for letter in str(path)):
         raise DataError("has bytes in its name or path that are no text, expected UTF-8: rename it", str(path))
-    try:
-        table = _read_parquet(path) if kind in (".parquet", ".pq") else read_csv(path, keys)
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or _first_line(error)}", path.name) from None
-    return to_frame(table, path.name)
 
 
 def check_file(path: Path, folder: bool = False) -> None:
@@ -208,7 +212,7 @@ def _from_frame(frame: pd.DataFrame, name: str) -> pa.Table:
 
 def _write_csv(table: pa.Table, file: IO[bytes], delimiter: str) -> None:
     options = pa.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-    pa.csv.write_csv(_lists_as_text(table), file, options)
+    pa.csv.write_csv(lists_as_text(table), file, options)
 
 
 def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None = None) -> Tables:
@@ -225,21 +229,29 @@ def read_tables(source: str | os.PathLike[str], roles: Mapping[str, str] | None 
         frame = read_table(source, keys)
         return as_tables(frame, source.name, roles)
     frames: dict[str, pd.DataFrame] = {}
-    names: dict[str, str] = {}
+    files = find_tables(source)
+    for table, path in files.items():
+        frames[table] = read_table(path, keys)
+        if table != "edges":
+            _check_rows(frames[table], path.name)
+    return Tables().with_frames(frames, {table: path.name for table, path in files.items()})
+
+
+def find_tables(folder: Path) -> dict[str, Path]:
+    """Table -> its file, in a folder."""
     try:
-        inside = sorted(source.iterdir())
+        inside = sorted(folder.iterdir())
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", str(source)) from None
+        raise DataError(f"cannot be read: {error.strerror}", str(folder)) from None
+    found = dict[str, Path]()
     for path, table in _tables_of(inside):
+        if table is not None and table in found:
+            raise DataError(f"stands beside {found[table].name}, expected one file of {table}", path.name)
         if table is not None:
-            if table in names:
-                raise DataError(f"stands beside {names[table]}, expected one file of {table}", path.name)
-            frames[table], names[table] = read_table(path, keys), path.name
-            if table != "edges":
-                _check_rows(frames[table], path.name)
-    if not frames:
-        raise DataError("holds no nodes, edges or graphs table, expected files such as edges.csv", str(source))
-    return Tables().with_frames(frames, names)
+            found[table] = path
+    if not found:
+        raise DataError("holds no nodes, edges or graphs table, expected files such as edges.csv", str(folder))
+    return found
 
 
 def _tables_of(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
@@ -286,6 +298,11 @@ def _suffix(path: Path) -> str | None:
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), None)
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet by its name; a folder of that name has the files of one table."""
+    return _suffix(path) in (".parquet", ".pq")
+
+
 def _read_parquet(path: Path) -> pa.Table:
     try:
         table = pa.parquet.read_table(path, partitioning=None)
@@ -294,7 +311,7 @@ def _read_parquet(path: Path) -> pa.Table:
     return table.select([number for number, name in enumerate(table.column_names) if name != "__index_level_0__"])
 
 
-def _lists_as_text(table: pa.Table) -> pa.Table:
+def lists_as_text(table: pa.Table) -> pa.Table:
     """Lists as `[1, 2, 3]`: a CSV file has no other place for them, and they are read back as vectors."""
     for number, column in enumerate(table.schema):
         kind = column.type

@@ -53,7 +53,7 @@ class Note(str):
 
 
 class RowError(str):
-    """Why a row cannot be used. Its `cause` is the same for rows with the same mistake, whatever value they have.
+    """The reason why a row cannot be used. Its `cause` is the same for all rows with the same mistake.
 
     >>> error = RowError("is not a finite number", "'a lot' is not a finite number")
     >>> error.cause

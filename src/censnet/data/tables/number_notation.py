@@ -1,4 +1,4 @@
-"""What the commas and points of a number mean in a column of text, and numbers that are limits, such as `<5`."""
+"""The meaning of commas and points in a column of numbers as text, and numbers that are limits, such as `<5`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIMIT = rf"^\s*(?:{_BELOW}|{ABOVE}){_NUMBER}"
 
 
 def find_notation(text: pa.ChunkedArray) -> Notation:
-    """The notation of a column of text, by all of its values; `point` where nothing speaks against it.
+    """The notation of a column of text, by all of its values; `point` where there is no evidence against it.
 
     >>> find_notation(pa.chunked_array([["3,14", "1.234,56", "7"]])), find_notation(pa.chunked_array([["1,175"]]))
     ('comma', 'point')

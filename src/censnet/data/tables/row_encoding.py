@@ -18,7 +18,8 @@ import pandas as pd
 from censnet.data.tables.columns import as_arrow, as_text, is_missing
 from censnet.data.tables.feature_encoding import FARTHEST, Column
 from censnet.data.tables.schema import TableSchema
-from censnet.data.tables.times import EPOCH, EXPECTED, PER_SECOND, TimeColumn
+from censnet.data.tables.time_formats import EPOCH, PER_SECOND
+from censnet.data.tables.times import EXPECTED, TimeColumn
 from censnet.errors import DataError, quote
 from censnet.ops.arrays import Array
 

@@ -71,7 +71,7 @@ class TableSchema(BaseModel):
 
     @property
     def zeros(self) -> list[float]:
-        """What the number 0 is in each feature, in their order; NaN for a feature that is no number."""
+        """The value of the number 0 in each feature, in their order; NaN for a feature that is no number."""
         if self.structure != "none":
             return [math.nan] * len(self.names)
         found = [zero for column in self.columns for zero in column.zeros]

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 import samples
 
-from censnet.comparison.edge_features import edge_features
-from censnet.comparison.node_features import graph_features
+from censnet.comparison.tree_columns import edge_times, is_by_time, tree_graph
+from censnet.comparison.tree_edge_features import edge_features
 from censnet.comparison.tree_graph import TreeGraph
-from censnet.comparison.tree_inputs import edge_times, is_by_time, tree_graph
 from censnet.comparison.tree_labels import label_sums
+from censnet.comparison.tree_node_features import graph_features
 from censnet.levels import Level
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from censnet.comparison.edge_features import number_pairs
+from censnet.comparison.tree_edge_features import number_pairs
 from censnet.comparison.tree_graph import TreeGraph, aggregates, as_features, count_neighbors
 from censnet.comparison.tree_labels import LabelSums, sum_by
 from censnet.ops.arrays import Array
