@@ -26,7 +26,7 @@ def test_the_worst_rows_have_the_parts_and_the_fidelity_of_explain(fraud: tuple[
     run, rows = fraud[0], worst(fraud_page)
     assert [("why" in row) for row in rows] == [True, True] + [False] * (len(rows) - 2)
     dataset = run.read(run.config.data)
-    expected = run.explain_rows(dataset, [row["row"] + 1 for row in rows[:2]], most=explanations.LEFT_OUT)
+    expected = run.explain_rows(dataset, [row["row"] + 1 for row in rows[:2]], effort=explanations.EFFORT)
     for row, one in zip(rows[:2], expected, strict=True):
         why = row["why"]
         assert why["answer"] == pytest.approx(one.answer)
@@ -45,8 +45,10 @@ def test_atoms_and_bonds_are_colored_by_their_changes(molecules: tuple[Run, Path
         graphs = next(panel for panel in content_of(molecule_page)["map"]["panels"] if panel["level"] == "graph")
         drawn = graphs["molecules"][graphs["names"].index(row["ids"][0])]
         colors = row["why"]["colors"]
-        assert sorted(at for at, _ in colors["atoms"]) == list(range(min(len(drawn["atoms"]), explanations.LEFT_OUT)))
-        assert len(colors["bonds"]) == min(len(drawn["bonds"]), explanations.LEFT_OUT)
+        assert sorted(at for at, _ in colors["atoms"]) == list(
+            range(min(len(drawn["atoms"]), explanations.EFFORT.most))
+        )
+        assert len(colors["bonds"]) == min(len(drawn["bonds"]), explanations.EFFORT.most)
         change = {part.index: part.change for part in one.parts if part.kind == "node"}
         for at, value in colors["atoms"]:
             assert value == pytest.approx(change[at], abs=1e-5)
