@@ -15,7 +15,7 @@ from torch import Tensor
 from censnet.data.digests import hash_ids
 from censnet.data.tables.columns import as_text
 from censnet.data.tables.files import to_frame
-from censnet.data.tables.ids import read_ids
+from censnet.data.tables.id_index import read_ids
 from censnet.data.tables.row_errors import locate
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.typed_table import TypedTable
@@ -25,8 +25,8 @@ from censnet.engines.files import TableFile
 from censnet.engines.unusual import find_unusual
 from censnet.levels import Level
 from censnet.ops.colors import hash_rows
+from censnet.runs.feature_ranges import FeatureRange
 from censnet.runs.known_labels_in_prediction import FOLDS
-from censnet.runs.novelty import FeatureRange
 from censnet.tasks.targets import Target
 
 TEXTS = ("error", "unusual")  # of each row: why it cannot be used, and what no training row has, as `find_unusual` says

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from censnet.errors import RunError
 from censnet.nn.encoder import CensNet
-from censnet.nn.heads import GraphHead, LayerHead, Readout, RowHead
+from censnet.nn.heads import GraphHead, LayerHead, RowHead
 from censnet.nn.kernels import Lanczos
+from censnet.nn.pooling import Readout
 from censnet.runs.predictor import Predictor
 
 REMEDY = "leave out the engine, and it is computed in memory"
