@@ -153,6 +153,8 @@ def test_wrong_arguments_are_refused_before_any_work(run, tmp_path: Path) -> Non
             predict_files(run, data, tmp_path / "out.csv", **options)
     with pytest.raises(DataError, match="karate: there is no such file or folder, expected one: engine duckdb reads"):
         predict_files(run, "karate", tmp_path / "out.csv")
+    with pytest.raises(DataError, match=r"out\.json: expected a name that ends in \.csv, \.tsv, \.parquet or \.pq"):
+        predict_files(run, data, tmp_path / "out.json")
     with pytest.raises(RunError, match="memory_limit is '4 apples', expected a size such as 4GiB, at least 256MiB"):
         predict_files(run, data, tmp_path / "out.csv", memory_limit="4 apples")
     with pytest.raises(DataError, match=r"nodes\.csv, row 5, column age: 'old' is not a finite number"):

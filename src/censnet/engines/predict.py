@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from censnet.data.datasets import download as sources
+from censnet.data.tables.files import check_written_name
 from censnet.engines.duckdb_engine import DuckDBEngine
 from censnet.engines.engine import Engine
 from censnet.engines.plan import LevelPlan, Written
@@ -63,6 +64,7 @@ def predict_files(
     level = level or run.levels[0]
     if level not in run.levels:
         raise ArgumentError(f"level is {quote(level)}, expected {' or '.join(run.levels)}: this run predicts no other")
+    check_written_name(target)
     check_support(run, level, engine)
     if coverage is not None:
         check_coverage(coverage, run.uncertainty, level, run.targets[level])

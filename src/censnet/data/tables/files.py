@@ -181,9 +181,7 @@ def check_names(names: Iterable[object], file: str) -> None:
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a frame as CSV or Parquet, whole or not at all: a reader never sees half a file."""
     path = Path(path)
-    kind = _suffix(path)
-    if kind is None or kind.endswith(".gz"):
-        raise DataError("expected a name that ends in .csv, .tsv, .parquet or .pq", str(path))
+    kind = check_written_name(path)
     table = _from_frame(frame, path.name)
     try:
         with atomic_file(path) as file:
@@ -193,6 +191,14 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
                 _write_csv(table, file, "\t" if kind == ".tsv" else ",")
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"cannot be written: {_first_line(error)}", str(path)) from None
+
+
+def check_written_name(path: Path) -> str:
+    """The kind of file to be written; raise unless it is a table, by its name."""
+    kind = _suffix(path)
+    if kind is None or kind.endswith(".gz"):
+        raise DataError("expected a name that ends in .csv, .tsv, .parquet or .pq", str(path))
+    return kind
 
 
 def to_csv(frame: pd.DataFrame, name: str) -> bytes:
