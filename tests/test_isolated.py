@@ -112,3 +112,11 @@ def test_python_is_started_in_one_place() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "executable"
     }
     assert starts == {"isolated.py"}, "start Python by isolated_python"
+
+
+@pytest.mark.slow
+def test_a_folder_named_triton_is_not_taken_for_the_library(tmp_path: Path) -> None:
+    (tmp_path / "triton" / "data").mkdir(parents=True)
+    code = "import censnet.ops.triton_scan, importlib.util; print(importlib.util.find_spec('triton').origin)"
+    here = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE.parent}"}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, cwd=tmp_path, env=here)

@@ -15,7 +15,8 @@ from torch import Tensor
 
 kernels: Any = None
 directed_kernels: Any = None
-if importlib.util.find_spec("triton") is not None:
+_found = importlib.util.find_spec("triton")
+if _found is not None and _found.origin is not None:  # a folder of that name on the path has no origin
     from censnet.ops import triton_directed_kernels as directed_kernels
     from censnet.ops import triton_kernels as kernels
 

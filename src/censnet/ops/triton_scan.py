@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from censnet.ops import triton
 from censnet.ops.triton import tile_columns, tile_rows
 
 kernels: Any = None
-if importlib.util.find_spec("triton") is not None:
+if triton.kernels is not None:
     from censnet.ops import triton_scan_kernels as kernels
 
 TILE = (256, 256, 128)  # numbers in a tile of sums without decay, with decay, and with moments
