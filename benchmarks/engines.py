@@ -131,7 +131,8 @@ def main() -> None:
     parser.add_argument("--spark-edges", type=int, default=0, help="also by Spark, with one executor and with two")
     parser.add_argument("--folder", type=Path, default=None, help="where graphs are made")
     arguments = parser.parse_args()
-    command = f"python -m benchmarks.engines {' '.join(sys.argv[1:])}"
+    given = [word for word in sys.argv[1:] if word != "--folder" and word != str(arguments.folder)]
+    command = f"python -m benchmarks.engines {' '.join(given)}"  # the folder is of this machine alone
     folder = Path(tempfile.mkdtemp(dir=arguments.folder))
     measured: dict[str, Any] = {}
     try:

@@ -89,7 +89,8 @@ def predict(
     device: Device = None,
 ) -> None:
     """Predict classes with their probabilities, numbers or links, for each row. CSV on stdout unless --to is given."""
-    trained, source = open_run(run), one_or_smiles(data)
+    trained = open_run(run, keeps_heap=engine is None)  # an engine has a limit of memory
+    source = one_or_smiles(data)
     if engine is not None:
         unused = {"--pairs": pairs, "--top": top, "--history": history, "--device": device}
         options = {"keep": keep.value, "known_labels": known_labels, "coverage": coverage, "strict": strict}
@@ -185,10 +186,11 @@ def evaluate(
         echo(scores_screen(trained, scores))
 
 
-def open_run(run: Path) -> Run:
-    """The run to compute with, in a process that keeps its memory and shows the notes of the data."""
+def open_run(run: Path, keeps_heap: bool = True) -> Run:
+    """The run to compute with, in a process that shows the notes of the data, and keeps its memory if it is to."""
     show_notes()
-    keep_heap()
+    if keeps_heap:
+        keep_heap()
     from censnet.runs import load_run
 
     return load_run(run)

@@ -52,7 +52,7 @@ class TableFile:
         paths = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [self.path]
         try:
             for path in paths:
-                with pa.parquet.ParquetFile(path) as file:
+                with open_parquet(path) as file:
                     for batch in file.iter_batches(size):
                         yield batch.select([name for name in batch.schema.names if name != "__index_level_0__"])
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -98,6 +98,11 @@ def open_table(path: Path, keys: Sequence[str], folder: Path) -> TableFile:
     kept = [number for number, name in enumerate(schema.names) if name != "__index_level_0__"]
     check_names([schema.names[number] for number in kept], path.name)
     return TableFile(path, path.name, pa.schema([schema.field(number).remove_metadata() for number in kept]))
+
+
+def open_parquet(path: Path) -> pa.parquet.ParquetFile:
+    """A Parquet file whose rows are read as they are taken: with Arrow's default all of it would be in memory."""
+    return pa.parquet.ParquetFile(path, pre_buffer=False)
 
 
 def _unreadable(error: Exception, name: str) -> DataError:

@@ -24,7 +24,7 @@ import pyarrow.parquet
 from censnet.engines.columns import Group
 from censnet.engines.disk import explain_disk
 from censnet.engines.engine import BATCH_ROWS, MAPPED, ROW, Work, sum_query
-from censnet.engines.files import TableFile
+from censnet.engines.files import TableFile, open_parquet
 from censnet.engines.writing import rename_kept, write_results
 from censnet.errors import CensNetError, MissingDependencyError, RunError, quote
 
@@ -99,7 +99,7 @@ class SparkEngine:
     def fetch(self, sql: str) -> Iterator[pa.RecordBatch]:
         self.query("fetched", sql)
         for path in sorted(self._path("fetched").glob("*.parquet")):  # a sorted query has sorted files
-            with pa.parquet.ParquetFile(path) as file:
+            with open_parquet(path) as file:
                 yield from file.iter_batches(BATCH_ROWS)
         self.drop("fetched")
 

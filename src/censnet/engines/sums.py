@@ -19,6 +19,7 @@ import torch
 
 from censnet.engines.columns import Group, read_integers, write_batch
 from censnet.engines.engine import BATCH_ROWS
+from censnet.engines.files import open_parquet
 
 MAX_PARTITIONS = 256
 _EXACT = 8  # bytes of a sum
@@ -73,7 +74,7 @@ class KeySums:
                     for number, file in enumerate(files):
                         file.write_batch(ordered.slice(bounds[number], bounds[number + 1] - bounds[number]))
             for number, path in enumerate(paths):
-                with pa.parquet.ParquetFile(path) as file:
+                with open_parquet(path) as file:
                     rows = file.iter_batches(BATCH_ROWS)
                     yield from self._sum(rows, number * width, min(self.keys, (number + 1) * width))
                 path.unlink()
