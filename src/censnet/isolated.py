@@ -31,6 +31,11 @@ def _import_path() -> list[str]:
     return [entry for entry in sys.path if entry and os.path.isabs(entry) and Path(entry).resolve() != working]
 
 
+def this_python() -> str:
+    """The Python of this process, for another program that starts it."""
+    return sys.executable
+
+
 @contextmanager
 def safe_path() -> Iterator[None]:
     """Meanwhile a Python that is started, where there is no fork, imports nothing from the working directory."""

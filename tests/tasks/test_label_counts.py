@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis.strategies import booleans, integers, sampled_from
 
-import censnet.training.batches as module
+import censnet.training.sampled_subgraphs as module
 from censnet.ops.graph import Graph
 from censnet.ops.incidence import Incidence
 from censnet.settings.schema import TrainingSettings

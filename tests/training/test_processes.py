@@ -190,7 +190,8 @@ def test_torchrun_ends_with_a_line_after_a_kill_and_leaves_no_process(tmp_path):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     launcher = subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True, env=environment)
     try:
-        wait_for(lambda: list((tmp_path / "run" / "checkpoint").glob("*.safetensors")))
+        history = tmp_path / "run" / "history.csv"
+        wait_for(lambda: history.exists() and len(history.read_text().splitlines()) > 2)  # both take steps
         workers = psutil.Process(launcher.pid).children()
         assert len(workers) == 2
         first = next(worker for worker in workers if worker.environ()["RANK"] == "0")

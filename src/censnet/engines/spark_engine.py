@@ -10,7 +10,6 @@ import itertools
 import os
 import re
 import shutil
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from censnet.engines.engine import BATCH_ROWS, MAPPED, ROW, Work, sum_query
 from censnet.engines.files import TableFile, open_parquet
 from censnet.engines.writing import rename_kept, write_results
 from censnet.errors import CensNetError, MissingDependencyError, RunError, quote
+from censnet.isolated import safe_path, this_python
 
 
 class SparkEngine:
@@ -54,14 +54,15 @@ class SparkEngine:
         self.folder, self._sources = folder, dict[str, str]()
         self._mine = SparkSession.getActiveSession() is None
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_PYTHON", this_python())
         builder = SparkSession.builder.appName("censnet")
         for name, value in _settings(master).items():
             builder = builder.config(name, value)
         if master is not None:
             builder = builder.master(master)
         try:
-            self._session = builder.getOrCreate()
+            with safe_path():  # processes that apply functions import nothing from the working directory
+                self._session = builder.getOrCreate()
         except Exception as error:
             raise RunError(
                 f"Spark at {quote(master or 'the default master')} does not start: {_first_line(error)}"
@@ -207,6 +208,7 @@ def _settings(master: str | None) -> dict[str, str]:
     if cores is not None:
         number = (os.cpu_count() or 1) if cores[1] == "*" else int(cores[1]) * int(cores[2] or 1)
         found["spark.sql.shuffle.partitions"] = str(2 * number)
+    found["spark.executorEnv.PYTHONSAFEPATH"] = "1"
     if "PYTHONPATH" in os.environ:
         found["spark.executorEnv.PYTHONPATH"] = os.environ["PYTHONPATH"]
     return found

@@ -46,10 +46,8 @@ class TrainingSettings(Section):
     lp_power: float = Field(2.0, ge=1, description="p of the l^p penalty")
     sampling: Literal["auto", "full", "neighbors", "proportional", "history"] = Field(
         "auto",
-        description="batches of one large graph: the full graph, sampled neighborhoods, nodes in proportion "
-        "to the split (the paper's Algorithm 2), or, with causal layers, parts of the history one after the other; "
-        "auto is neighbors if the graph does not fit into memory, or if several processes share it, and history for "
-        "causal layers on many edges",
+        description="batches of one large graph: full, sampled neighbors, nodes in proportion to the split (the "
+        "paper's Algorithm 2), or parts of a history, for causal layers; auto decides by memory, edges and processes",
     )
     recompute: bool | Literal["auto"] = Field(
         "auto",
