@@ -142,7 +142,7 @@ def measure_stream() -> dict[str, Any]:
     for number, (source, target) in enumerate(ends.tolist()):
         start = time.perf_counter()
         stream.step(source, target, float(now[number]), nodes[source], nodes[target], features[number])
-        stream.tell(number, (1.0, 0.0))
+        stream.set_label(number, (1.0, 0.0))
         seconds[number] = time.perf_counter() - start
     state = stream.state
     return {

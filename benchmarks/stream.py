@@ -71,7 +71,7 @@ def measure_network(events: int, most_seconds: float) -> dict[str, Any]:
         start, cpu = time.perf_counter(), time.thread_time()
         row = nodes[source % 1000], nodes[target % 1000], features[number % 1000]
         stream.step(source, target, float(now[number]), *row)
-        stream.tell(number, (1.0, 0.0))
+        stream.set_label(number, (1.0, 0.0))
         own[number], seconds[number] = time.thread_time() - cpu, time.perf_counter() - start
         done = number + 1
         if number % 1000 == 0 and time.monotonic() > stop:

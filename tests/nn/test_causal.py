@@ -134,7 +134,7 @@ def run_stream(encoder: CausalEncoder, sample: Timed) -> tuple[np.ndarray, np.nd
     for number, (s, t) in enumerate(sample.incidence.ends.t().tolist()):
         found.append(stream.step(s, t, float(sample.times[number]), nodes[s], nodes[t], edges[number, :2]))
         if edges[number, 2:].any():
-            stream.tell(number, edges[number, 2:])
+            stream.set_label(number, edges[number, 2:])
     return np.stack(found), np.stack([stream.node(v, nodes[v], after(sample)) for v in range(len(nodes))])
 
 
@@ -168,9 +168,9 @@ def test_stream_refuses_what_comes_late() -> None:
     with pytest.raises(ValueError, match=r"time is 4.0, expected 5.0 or later: the event comes late"):
         stream.step(0, 1, 4.0, *zeros)
     with pytest.raises(ValueError, match="event is 3, expected one of 1 events without a label"):
-        stream.tell(3, [1.0, 0.0])
+        stream.set_label(3, [1.0, 0.0])
     with pytest.raises(ValueError, match=r"time is 2.0, expected 5.0 or later: the label comes late"):
-        stream.tell(0, [1.0, 0.0], time=2.0)
+        stream.set_label(0, [1.0, 0.0], time=2.0)
 
 
 # -- only the past ----------------------------------------------------------------------------------------------------

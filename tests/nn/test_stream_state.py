@@ -23,7 +23,7 @@ def step(stream: CausalStream, sample: Timed, row: int, tell: bool = True) -> np
     source, target = sample.incidence.ends[:, row].tolist()
     found = stream.step(source, target, float(sample.times[row]), nodes[source], nodes[target], edges[row, :2], row)
     if tell and edges[row, 2:].any():
-        stream.tell(row, edges[row, 2:])
+        stream.set_label(row, edges[row, 2:])
     return found
 
 

@@ -93,7 +93,7 @@ def test_stream_of_a_run_gives_its_predictions(run: Run, data: Tables) -> None:
     for number, edge in enumerate(graph.times.argsort(stable=True).tolist()):
         s, t = graph.ends[:, edge].tolist()
         found[int(row[edge])] = stream.step(s, t, float(graph.times[edge]), nodes[s], nodes[t], edges[edge])
-        stream.tell(number, np.eye(width)[classes.index(labels[int(row[edge])])])
+        stream.set_label(number, np.eye(width)[classes.index(labels[int(row[edge])])])
     with torch.no_grad():
         embedded = torch.from_numpy(np.stack([found[number] for number in range(len(found))]))
         scores = torch.sigmoid(head.mlp(embedded)).squeeze(1)  # type: ignore[union-attr, operator]

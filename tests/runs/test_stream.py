@@ -172,7 +172,7 @@ LINE = {"source": 1, "target": 2, "amount": 1.0, "kind": "a", "at": "2024-03-05T
         ({"sign": [1]}, r"column sign: has \[1\], expected a label"),
         ({"label_of": 99, "sign": "bad"}, "label_of is 99, expected the number of an event that was counted"),
         ({"label_of": 7, "sign": "ugly"}, "column sign: has 'ugly', expected 'bad' or 'good'"),
-        ({"label_of": 7}, "the line tells no label, expected sign"),
+        ({"label_of": 7}, "the line has no label, expected sign"),
         ({"label_of": "7", "sign": "bad"}, "label_of is '7', expected the number of an event"),
     ],
 )

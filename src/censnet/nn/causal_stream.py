@@ -37,7 +37,7 @@ class CausalStream:
         >>> stream = CausalStream(encoder)
         >>> stream.step(0, 1, 1.0, start=[0.5], end=[0.1], edge=[2.0]).shape
         (24,)
-        >>> stream.tell(0, label=[1.0, 0.0])
+        >>> stream.set_label(0, label=[1.0, 0.0])
         >>> stream.step(1, 0, 2.0, start=[0.1], end=[0.5], edge=[1.0]).shape
         (24,)
     """
@@ -80,7 +80,7 @@ class CausalStream:
             time: not before that of the last one.
             start, end: features of the two nodes.
             edge: features of the edge, without labels.
-            number: by which its label is told; `num_events` if None.
+            number: by which its label is set later; `num_events` if None.
         """
         self.advance(time)
         state, unit, dtype = self.state, self.encoder.unit, self.dtype
@@ -119,7 +119,7 @@ class CausalStream:
             self._commit()
         return cast(Array, z.reshape(-1))
 
-    def tell(self, event: int, label: Sequence[float] | Array, time: float | None = None) -> None:
+    def set_label(self, event: int, label: Sequence[float] | Array, time: float | None = None) -> None:
         """Give the label of an event.
 
         Args:

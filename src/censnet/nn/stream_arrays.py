@@ -61,7 +61,7 @@ def _of_events(state: StreamState) -> dict[str, Array]:
         "messages": np.array([event.messages for event in state.pending], np.float64).reshape(-1, shape[0], 3, width),
         "arriving": np.array([at[id(each[2])] for each in state.arriving], np.int64),
         "arrivals": np.array([each[0] for each in state.arriving]),
-        "told": np.array([each[3] for each in state.arriving], np.float64).reshape(-1, shape[1]),
+        "arriving_labels": np.array([each[3] for each in state.arriving], np.float64).reshape(-1, shape[1]),
     }
 
 
@@ -131,7 +131,7 @@ def _read_events(check: _Checked, state: StreamState, nodes: int, encoder: Causa
     )
     messages = check.finite("events.messages", len(pending), layers, 3, width)
     arrivals = check.finite("events.arrivals", len(arriving))
-    told = check.finite("events.told", len(arriving), encoder.label_width)
+    arriving_labels = check.finite("events.arriving_labels", len(arriving), encoder.label_width)
     every = np.concatenate([waiting, pending, arriving])
     again = any(len(np.unique(each)) < len(each) for each in (waiting, pending, arriving))
     if _beyond(ends[:, 1:].ravel(), nodes) or _beyond(every, len(ends)) or again:
@@ -146,7 +146,7 @@ def _read_events(check: _Checked, state: StreamState, nodes: int, encoder: Causa
     for row, message in zip(pending.tolist(), messages, strict=True):
         events[row].messages = message.astype(dtype)
         state.pending.append(events[row])
-    for row, time, label in zip(arriving.tolist(), arrivals.tolist(), told, strict=True):
+    for row, time, label in zip(arriving.tolist(), arrivals.tolist(), arriving_labels, strict=True):
         state.arriving.append((time, events[row].number, events[row], label.astype(dtype)))
     state.arriving.sort(key=lambda each: each[:2])  # a sorted list is a heap
 

@@ -44,8 +44,8 @@ class StreamState:
         num_events: how many there were.
         num_nodes: one more than the highest node.
         pending: events of the present time, which no other event sees yet.
-        unlabeled: events whose label was not told, by their numbers.
-        arriving: labels that were told, by the time when they arrive: a heap of (time, number, event, label).
+        unlabeled: events without a label so far, by their numbers.
+        arriving: labels that have been set, by the time when they arrive: a heap of (time, number, event, label).
     """
 
     clock: ClockState

@@ -33,7 +33,7 @@ def state_after(
     Args:
         encoder: trained. It is set to evaluate.
         nodes, edges, incidence, times: as `CausalEncoder.forward` takes them, edges in any order.
-        numbers: of the edges, by which their labels can still be told; their rows if None.
+        numbers: of the edges, by which their labels can still be set; their rows if None.
 
     Example:
         >>> path = Incidence(torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
@@ -84,15 +84,15 @@ class _Past:
         self.labels = edges[:, edges.shape[1] - encoder.label_width :].numpy()
         self.numbers = list(range(len(self.times))) if numbers is None else list(numbers)
         self.now, self.arrival = float(self.times.max()), self.times + encoder.label_delay
-        self.told = (self.labels != 0).any(1)
+        self.labeled = (self.labels != 0).any(1)
         at_once = encoder.ties == "row"
         self.committed = (self.times < self.now) | at_once
-        self.arrived = self.told & ((self.arrival < self.now) | (at_once and not encoder.label_delay))
+        self.arrived = self.labeled & ((self.arrival < self.now) | (at_once and not encoder.label_delay))
         seen = np.flatnonzero(self.committed)
         self.is_first = np.zeros(len(self.times), bool)  # between its nodes, the same way
         self.is_first[seen[np.unique(self.ends[:, seen], axis=1, return_index=True)[1]]] = True
-        kept = ~self.committed | (self.told & ~self.arrived)
-        kept |= ~self.told if encoder.label_width else False
+        kept = ~self.committed | (self.labeled & ~self.arrived)
+        kept |= ~self.labeled if encoder.label_width else False
         self.kept = np.flatnonzero(kept)[np.argsort(self.times[kept], kind="stable")]  # of events, in their order
 
 
@@ -198,8 +198,8 @@ def _keep_events(state: StreamState, past: _Past, sent: dict[int, list[tuple[Arr
         event = SentEvent(past.numbers[row], source, target, when, messages, np.stack([label for _, label in each]))
         if pending:
             state.pending.append(event)
-        if past.labels.shape[1] and not past.told[row]:
+        if past.labels.shape[1] and not past.labeled[row]:
             state.unlabeled[event.number] = event
-        elif past.told[row] and not past.arrived[row]:
+        elif past.labeled[row] and not past.arrived[row]:
             arriving = float(past.arrival[row]), event.number, event, past.labels[row].copy()
             heapq.heappush(state.arriving, arriving)

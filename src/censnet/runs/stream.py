@@ -181,7 +181,7 @@ class Stream:
             self.recent.popitem(last=False)
         if event.label is not None:
             for member in self.members:
-                member.stream.tell(number, event.label)
+                member.stream.set_label(number, event.label)
         return found
 
     def label(self, event: object, labels: Mapping[str, object], time: float | None = None) -> Answer:
@@ -195,7 +195,7 @@ class Stream:
         """
         number = read_number(event, LABEL_OF)
         if not self.known:
-            raise RunError("the model reads no labels, expected none: it is not told any")
+            raise RunError("the model reads no labels, expected none")
         stream = self.members[0].stream
         channels = self.reader.labels.check(labels)
         if number not in stream.state.unlabeled:
@@ -205,7 +205,7 @@ class Stream:
         sent = stream.state.unlabeled[number].time + stream.encoder.label_delay
         arrival = max(sent, self.position.now, -np.inf if time is None else time)
         for member in self.members:
-            member.stream.tell(number, channels, arrival)
+            member.stream.set_label(number, channels, arrival)
         return {LABEL_OF: number}
 
     def node(self, row: Mapping[str, object]) -> Answer:

@@ -46,7 +46,7 @@ class LabelReader:
         return found if known else None
 
     def check(self, row: Row) -> Array:
-        """The channels of labels that are told, which the run has to know."""
+        """The channels of labels that are given, whose classes the run has to know."""
         found = self(row)
         for target in self.targets:
             value, code = row.get(target.column), self._encode(target, row.get(target.column))
@@ -55,7 +55,7 @@ class LabelReader:
                 raise DataError(f"has {quote(value)}, expected {expected}", column=target.column)
         if found is None:
             names = ", ".join(target.column for target in self.targets)
-            raise DataError(f"the line tells no label, expected {names}")
+            raise DataError(f"the line has no label, expected {names}")
         return found
 
     def _encode(self, target: Target, value: object) -> float:

@@ -41,7 +41,7 @@ class TimeColumn(BaseModel):
         name: of the column.
         form: what its values are: numbers of any unit, seconds since 1970 or parts of these, dates and timestamps, or
             dates written as 20240131.
-        day_first: whether 03/04/2024 is the third of April; None where no value told, and such a date is refused.
+        day_first: whether 03/04/2024 is the third of April; None where no value decides it, and such a date is refused.
 
     Example:
         >>> column, notes = TimeColumn.find("day", pd.Series(["2024-01-31", "2024-02-01"]))
