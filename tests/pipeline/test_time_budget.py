@@ -156,4 +156,4 @@ def test_a_real_training_ends_in_time() -> None:
     run: Run = train(payments(), "edge:fee", settings=LONG | {"training.epochs": 10**6}, time_budget="12s")
     assert run.config.time_budget is not None
     assert run.config.time_budget.ended
-    assert 2 < time.monotonic() - started < 16  # planned from the first steps, when others may load the machine
+    assert 2 < time.monotonic() - started < 14  # planned from the first steps, when others may load the machine
