@@ -13,7 +13,7 @@ from censnet.data import Tables, load_data
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split_file import Split
 from censnet.inspection.audit import audit, find_leaks
-from censnet.inspection.groupings import edge_ends
+from censnet.inspection.cross_table import edge_ends
 from censnet.inspection.leakage import id_correlates, leaking_features, leaks_target
 from censnet.ops.colors import hash_graphs
 
