@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from censnet.data.input_forms import find_roles
+from censnet.data.load import find_roles
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.schema import TableSchema
 from censnet.engines.decoding import NUMBER, Decode

@@ -11,8 +11,7 @@ import pandas as pd
 from torch import Tensor
 
 from censnet.data.dataset import Dataset
-from censnet.data.input_forms import suggest_targets
-from censnet.data.load import read_data
+from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.schema import Schema

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from censnet.console import counting
 from censnet.data.dataset import Dataset
-from censnet.data.input_forms import given_smiles, tables_of
-from censnet.data.load import load_data
+from censnet.data.load import given_smiles, load_data, tables_of
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Schema
 from censnet.errors import DataError, RunError

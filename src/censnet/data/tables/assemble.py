@@ -1,6 +1,6 @@
 """Tables to the structure of a graph: resolve ids, type columns, merge edges that are there twice, order the rows.
 
-Nothing is encoded here: `Assembled.encode` takes the statistics of the training rows, once the split is known.
+Nothing is encoded here: `TableEncoder.encode` takes the statistics of the training rows, once the split is known.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ import torch
 
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.default_features import add_default_features
-from censnet.data.tables.direction import decide_direction, direction_note
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.ids import Keys, ResolvedIds, resolve_ids
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.notes import Note, RowError
-from censnet.data.tables.oriented import oriented_columns
+from censnet.data.tables.oriented import check_direction, oriented_columns
 from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.row_order import inverse_permutation, invert_rows, order_by_end, pack
 from censnet.data.tables.schema import EdgeForm, Features, Schema, TableSchema, find_graph_columns
@@ -33,6 +32,7 @@ from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet.option_names import name_option
 
 EMPTY = "no node is in this graph"
 
@@ -273,3 +273,32 @@ def _lay_out(
 def _follow(rows: IntArray, position: IntArray) -> IntArray:
     """The rows after each thing has gone to its new position; -1 stays."""
     return np.where(rows < 0, -1, position[rows]) if len(position) else rows
+
+
+def decide_direction(asked: bool | None, tables: Tables, oriented: Sequence[str]) -> bool | None:
+    """Whether edges are directed, by the user or by the source of the tables; None leaves it to the form of the edges.
+
+    Edges that are left are directed unless each is there twice, once in each direction (`edge_form`).
+
+    Args:
+        asked: what the user says.
+        tables: whose source, such as networkx, may say it.
+        oriented: columns of edges whose sign follows the order of the ends, which is arbitrary then.
+    """
+    if oriented:
+        check_direction(asked, oriented, tables.name("edges"))
+        return False
+    return tables.directed if asked is None else asked
+
+
+def direction_note(schema: Schema, tables: Tables, asked: bool | None, oriented: Sequence[str]) -> list[Note]:
+    """Whether edges are directed, and where that comes from; nothing where there are no edges."""
+    if not len(tables.frames()["edges"]):
+        return []
+    source, target = (schema.edges.keys.get(role, role) for role in ("source", "target"))
+    what = f"edges are directed, from {source} to {target}" if schema.directed else "edges are undirected"
+    if oriented:
+        what += f" and the order of {source} and {target} is arbitrary: the sign of {', '.join(oriented)} follows it"
+    other = name_option("--undirected" if schema.directed else "--directed")
+    overrule = f"; {other} overrules" if asked is None else ""
+    return [Note("direction", f"{tables.name('edges')}: {what}{overrule}")]

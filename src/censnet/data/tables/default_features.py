@@ -9,7 +9,7 @@ from torch import Tensor
 
 from censnet.data.tables.feature_encoding import Column
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.typed_column import standardize_column
+from censnet.data.tables.typed_table import standardize_column
 from censnet.levels import Level
 from censnet.ops.arrays import IntArray
 

@@ -1,7 +1,7 @@
 """The form of a table of edges: each edge once, or twice, once in each direction with the same attributes.
 
 The form is found when a schema is fitted, from features alone, and stored in it. Later data are read in that form.
-Whether edges have a direction is decided in `direction.py`.
+Whether edges have a direction is decided in `assemble.py`.
 """
 
 from __future__ import annotations
