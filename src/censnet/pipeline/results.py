@@ -25,7 +25,7 @@ from censnet.runs.run import Run
 from censnet.runs.scoring import score_parts, score_with_fixed_labels
 from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
-from censnet.tasks.decision import Rule
+from censnet.tasks.uncertainty import Rule
 from censnet.training import processes
 from censnet.training.early_stopping import ValidationScore
 from censnet.training.evaluator import Scores, mean_over_levels

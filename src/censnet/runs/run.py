@@ -34,10 +34,9 @@ from censnet.runs.stream_history import feed_history
 from censnet.runs.stream_lines import NUMBER
 from censnet.runs.uncertainty import replace_decision
 from censnet.settings.build import has_ordered_links
-from censnet.tasks.decision import Decision, Rule, score_decision
 from censnet.tasks.predictions import class_names
 from censnet.tasks.targets import Target
-from censnet.tasks.uncertainty import COVERAGE
+from censnet.tasks.uncertainty import COVERAGE, Decision, Rule, score_decision
 from censnet.text import count
 from censnet.training.devices import find_device
 from censnet.training.evaluator import Scores
