@@ -28,7 +28,7 @@ from censnet.runs.links import one_graph
 from censnet.runs.uncertainty import Uncertainty
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target, output_slices
-from censnet.training.label_tensors import row_labels
+from censnet.training.task_data import row_labels
 
 Order = Literal["score", "loss"]
 TIMED, TIMED_ROWS = 16, 10_000  # copies of a neighborhood, and nodes and edges in all of them

@@ -23,8 +23,7 @@ from censnet.nn.model import Outputs
 from censnet.ops.graph import Graph
 from censnet.tasks.inputs import ModelInputs
 from censnet.tasks.targets import Target
-from censnet.training.label_tensors import row_labels
-from censnet.training.task_data import TaskData
+from censnet.training.task_data import TaskData, row_labels
 
 FOLDS = 5
 

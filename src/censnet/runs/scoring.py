@@ -24,8 +24,7 @@ from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores
 from censnet.settings.build import has_ordered_links
 from censnet.tasks.uncertainty import COVERAGE
 from censnet.training.evaluator import Scores, score_rows, score_split
-from censnet.training.label_tensors import row_censoring, row_labels
-from censnet.training.task_data import TaskData
+from censnet.training.task_data import TaskData, row_censoring, row_labels
 
 logger = logging.getLogger(__name__)
 
