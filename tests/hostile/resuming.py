@@ -10,7 +10,7 @@ from typing import Any
 
 import censnet.training.trainer as fit
 from censnet.pipeline import resume_run, train
-from censnet.runs.checksums import dump_with_checksum, load_with_checksum
+from censnet.runs.directory import dump_with_checksum, load_with_checksum
 from hostile.place import Place, Refusal, says, snapshot
 from hostile.runs import IDS, QUICK, home
 from hostile.tables import Table, world, write_all

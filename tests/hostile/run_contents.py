@@ -15,7 +15,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from censnet import load_run
-from censnet.runs.checksums import dump_with_checksum, load_with_checksum
+from censnet.runs.directory import dump_with_checksum, load_with_checksum
 from hostile.place import Place, Refusal, says
 from hostile.runs import copied, data_of, trained
 

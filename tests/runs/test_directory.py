@@ -16,8 +16,7 @@ from samples import RUN_FILES, content, payments, quick, shapes
 from censnet.errors import RunError
 from censnet.pipeline import train
 from censnet.runs import Run, load_run
-from censnet.runs.checksums import dump_with_checksum, load_with_checksum
-from censnet.runs.directory import MODEL, SAVING
+from censnet.runs.directory import MODEL, SAVING, dump_with_checksum, load_with_checksum
 from censnet.runs.loading import read_frame
 
 

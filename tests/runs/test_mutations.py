@@ -27,8 +27,7 @@ from censnet.cli.render_run import run_screen
 from censnet.errors import TrainingStopped
 from censnet.pipeline import resume_run, train
 from censnet.runs import load_run
-from censnet.runs.checksums import dump_with_checksum, load_with_checksum
-from censnet.runs.directory import CONFIG, MODEL
+from censnet.runs.directory import CONFIG, MODEL, dump_with_checksum, load_with_checksum
 from censnet.training.checkpoint import load_tensors, save_tensors
 
 MUTATIONS = 500

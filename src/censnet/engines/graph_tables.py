@@ -21,7 +21,7 @@ from censnet.engines.row_messages import ERRORS, ExplainRows
 from censnet.engines.works import LEAST, GraphTables
 from censnet.errors import DataError
 from censnet.levels import Level
-from censnet.runs.feature_ranges import FeatureRange
+from censnet.runs.novelty import FeatureRange
 from censnet.tasks.targets import Target
 from censnet.text import count
 

@@ -25,8 +25,8 @@ from censnet.engines.files import TableFile
 from censnet.engines.unusual import find_unusual
 from censnet.levels import Level
 from censnet.ops.colors import hash_rows
-from censnet.runs.feature_ranges import FeatureRange
 from censnet.runs.known_labels_in_prediction import FOLDS
+from censnet.runs.novelty import FeatureRange
 from censnet.tasks.targets import Target
 
 TEXTS = ("error", "unusual")  # of each row: why it cannot be used, and what no training row has, as `find_unusual` says

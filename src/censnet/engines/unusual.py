@@ -14,7 +14,7 @@ import pyarrow as pa
 from torch import Tensor
 
 from censnet.engines.engine import Engine
-from censnet.runs.feature_ranges import FeatureRange
+from censnet.runs.novelty import FeatureRange
 
 ROUNDING = 1e-6  # of a distance: the threshold is that of a row, which sums in another order must not put beyond it
 

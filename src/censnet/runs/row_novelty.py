@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from censnet.ops.arrays import Array
-from censnet.runs.feature_ranges import FeatureRange
-from censnet.runs.novelty import NEAREST, LevelNovelty
+from censnet.runs.novelty import NEAREST, FeatureRange, LevelNovelty
 
 
 class RowNovelty:

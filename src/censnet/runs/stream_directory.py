@@ -26,8 +26,7 @@ from censnet.errors import RunError, WriteError, quote, shorten
 from censnet.files import atomic_write, open_regular, tensor_digest
 from censnet.ops.arrays import Array
 from censnet.option_names import name_option
-from censnet.runs.checksums import dump_with_checksum, read_checked
-from censnet.runs.directory import PIECE
+from censnet.runs.directory import PIECE, dump_with_checksum, read_checked
 from censnet.runs.predictor import Predictor
 
 RECORD, LOCK = "stream.json", ".lock"
