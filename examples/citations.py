@@ -24,8 +24,8 @@ from censnet.data.splits.split_file import Split
 from censnet.data.tables.files import Tables, write_table
 from censnet.errors import DataError
 from censnet.pipeline import train
+from censnet.pipeline.fit_run import make_run
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.results import make_run
 from censnet.runs import Run
 from censnet.selection.self_training import fit_ensemble
 from censnet.training.devices import make_accelerator

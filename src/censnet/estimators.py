@@ -34,8 +34,7 @@ from censnet.ops.arrays import Array
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.fit_run import fit_run
-from censnet.pipeline.prepare import prepare_typed
-from censnet.pipeline.user_settings import read_settings
+from censnet.pipeline.prepare import prepare_typed, read_settings
 from censnet.runs.run import Run
 from censnet.settings.presets import Changes, make_settings
 from censnet.settings.schema import Settings

@@ -14,9 +14,8 @@ from censnet.data.splits.split_file import PARTS
 from censnet.errors import ArgumentError
 from censnet.levels import Level
 from censnet.ops.arrays import Array
-from censnet.pipeline.prepare import prepare
+from censnet.pipeline.prepare import prepare, section_of
 from censnet.pipeline.train import train
-from censnet.pipeline.user_settings import section_of
 from censnet.tasks.targets import Target
 from censnet_experiments.baselines.edge_peers import fit_edge_peer
 from censnet_experiments.cells import find_cell

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from censnet.data.tables.target_spec import parse_targets
-from censnet.pipeline.user_settings import section_of
+from censnet.pipeline.prepare import section_of
 from censnet.settings.presets import has_high_label_recipe, make_settings, of_causal
 from censnet_experiments.cells import TABLES, find_cell
 

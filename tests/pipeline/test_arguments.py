@@ -11,7 +11,7 @@ import censnet
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import ArgumentError, CensNetError, RunError, SettingsError
 from censnet.pipeline import replicate, train
-from censnet.pipeline.user_settings import read_settings
+from censnet.pipeline.prepare import read_settings
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ModelSettings, Settings, TrainingSettings
 

@@ -14,8 +14,8 @@ from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.nn.causal_stream import CausalStream
 from censnet.pipeline import causal
-from censnet.pipeline.announce import describe_times
 from censnet.pipeline.prepare import prepare
+from censnet.pipeline.train import describe_times
 from censnet.runs.run import Run
 from censnet.runs.scoring import FIXED_LABELS
 

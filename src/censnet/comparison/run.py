@@ -22,10 +22,9 @@ from censnet.data.splits.split_file import PARTS
 from censnet.data.tables.target_spec import as_texts
 from censnet.errors import ArgumentError, DataError, RunError
 from censnet.option_names import name_option
-from censnet.pipeline.prepare import Prepared, prepare
+from censnet.pipeline.prepare import Prepared, TargetsLike, as_specs, prepare, read_settings
 from censnet.pipeline.resume import make_start
 from censnet.pipeline.train import IfExists
-from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings
 from censnet.runs.directory import check_own, is_complete
 from censnet.runs.lock import locked, run_dir
 from censnet.settings.presets import Changes

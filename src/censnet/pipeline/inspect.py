@@ -26,9 +26,8 @@ from censnet.inspection.findings import Finding
 from censnet.inspection.report import Report, make_report
 from censnet.inspection.times import find_time_columns
 from censnet.levels import Level
-from censnet.pipeline.prepare import prepare_typed
+from censnet.pipeline.prepare import prepare_typed, section_of
 from censnet.pipeline.train import train
-from censnet.pipeline.user_settings import section_of
 from censnet.settings.presets import make_settings
 from censnet.settings.schema import ORIENTED
 from censnet.tasks.metrics import MONITORS

@@ -1,11 +1,11 @@
-"""From a user's data and targets to the tensors of a training: read, split, fit on training rows, encode."""
+"""From a user's data, targets and settings to the tensors of a training: read, split, fit on training rows, encode."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 from torch import Tensor
@@ -15,9 +15,9 @@ from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.target_spec import Targets, TargetSpec, as_items, as_texts, parse_targets
+from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, as_items, as_texts, parse_targets
 from censnet.data.typed_data import TypedData
-from censnet.errors import DataError, SettingsError
+from censnet.errors import ArgumentError, DataError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
@@ -28,10 +28,9 @@ from censnet.pipeline.ego_marks import resolve_ego_marks
 from censnet.pipeline.resolve import resolve_recipes
 from censnet.pipeline.resolve_sampling import share_graph
 from censnet.pipeline.splitting import hidden_rows, split_links, split_rows
-from censnet.pipeline.user_settings import section_of
 from censnet.settings.build import has_ordered_links
-from censnet.settings.presets import make_settings
-from censnet.settings.schema import DataSettings, Settings
+from censnet.settings.presets import Changes, dotted, make_settings, values_of
+from censnet.settings.schema import MOLECULE, ORIENTED, DataSettings, Settings
 from censnet.tasks.targets import Target
 from censnet.training import processes
 from censnet.training.task_data import TaskData, make_task_data
@@ -39,6 +38,7 @@ from censnet.training.task_data import TaskData, make_task_data
 logger = logging.getLogger(__name__)
 
 MIN_MEASURED = 20  # training nodes from which on their columns give means and scales
+TargetsLike = Targets | Target | Sequence[TargetLike | Target]  # as users write them, or of another run
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,3 +248,53 @@ def _fit(dataset: Dataset, item: TargetSpec, labels: pd.Series[Any], rows: Tenso
 def _without(split: Split, hidden: Tensor) -> Split:
     rest = Split(*(part[~hidden[part]] for part in split.parts.values()))
     return replace(rest, source=split.source, by_fractions=split.by_fractions)
+
+
+def as_specs(target: TargetsLike) -> Targets:
+    """Targets, with a `TargetSpec` of the same level, column, kind and positive class for each fitted `Target`.
+
+    >>> as_specs(Target(level="edge", column="fraud", kind="binary", classes=["no", "yes"]))
+    [TargetSpec(edge:fraud=binary:yes)]
+    """
+    items = [target] if isinstance(target, str | TargetSpec | Target) else list(target)
+    if not any(isinstance(item, Target) for item in items):
+        return cast(Targets, target)
+    return [
+        TargetSpec(item.level, item.column, item.kind, item.classes[1] if item.kind == "binary" else None)
+        if isinstance(item, Target)
+        else item
+        for item in items
+    ]
+
+
+def read_settings(
+    settings: Changes | None, target: Targets, preset: str, seed: int
+) -> tuple[dict[str, object], str, int]:
+    """A user's settings as changes of a preset by dotted names, the preset, and the seed.
+
+    A `Settings` object brings its own preset and seed; its changes are the fields that were set and differ from the
+    preset.
+
+    Args:
+        settings: as given to `train`.
+        target: decides the section of the preset.
+        preset, seed: as given to `train`.
+    """
+    changes = dotted(settings)
+    if not isinstance(settings, Settings):
+        return changes, preset, seed
+    for name, given, default, own in (("preset", preset, "strong", settings.preset), ("seed", seed, 0, settings.seed)):
+        if given not in (default, own):
+            raise ArgumentError(f"{name} is {given!r}, and that of settings is {own!r}, expected one of them")
+    specs, link = parse_targets(target)
+    usual = values_of(make_settings(settings.preset, section_of(specs), None, settings.seed, link), changes)
+    return {name: value for name, value in changes.items() if value != usual[name]}, settings.preset, settings.seed
+
+
+def section_of(specs: Collection[TargetSpec], overrides: Mapping[str, str] | None = None) -> str:
+    """The section of a preset for some targets: that of the first, or of links; oriented where one or a column is."""
+    if any(spec.kind == "oriented" for spec in specs) or "oriented" in (overrides or {}).values():
+        return ORIENTED
+    if any(spec.of_molecules for spec in specs) and next(iter(specs)).level != Level.GRAPH:
+        return MOLECULE
+    return next((spec.level for spec in specs), Level.LINK)

@@ -23,13 +23,10 @@ from censnet.console import show
 from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.option_names import name_option
-from censnet.pipeline.announce import find_leaks
-from censnet.pipeline.fit_run import make_budget, record_budget
-from censnet.pipeline.prepare import Prepared, prepare, read_targets
-from censnet.pipeline.results import make_run, share_run
+from censnet.pipeline.fit_run import make_budget, make_run, record_budget, share_run
+from censnet.pipeline.prepare import Prepared, TargetsLike, as_specs, prepare, read_settings, read_targets, section_of
 from censnet.pipeline.resume import make_start
-from censnet.pipeline.train import IfExists, train
-from censnet.pipeline.user_settings import TargetsLike, as_specs, read_settings, section_of
+from censnet.pipeline.train import IfExists, find_leaks, train
 from censnet.runs.config import TrainingStart
 from censnet.runs.directory import check_own, close_directory, has_checkpoint, is_complete, is_finished
 from censnet.runs.lock import locked, run_dir

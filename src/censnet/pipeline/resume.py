@@ -11,8 +11,7 @@ from censnet.data.digests import fingerprint
 from censnet.errors import RunError
 from censnet.files import tensor_digest
 from censnet.option_names import name_option
-from censnet.pipeline.prepare import Prepared
-from censnet.pipeline.user_settings import read_settings
+from censnet.pipeline.prepare import Prepared, read_settings
 from censnet.runs.config import TrainingStart
 from censnet.runs.directory import close_directory, commit, is_finished, read_config, read_start
 from censnet.runs.lock import locked

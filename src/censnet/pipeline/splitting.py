@@ -23,9 +23,8 @@ from censnet.ops.arrays import BoolArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.option_names import time_option
+from censnet.pipeline.drawn_splits import SplitInputs, draw_split, is_by_time, split_by_time, split_links_by_time
 from censnet.pipeline.molecule_splits import find_split_column
-from censnet.pipeline.split_inputs import SplitInputs, draw_split
-from censnet.pipeline.time_splits import is_by_time, split_by_time, split_links_by_time
 from censnet.settings.schema import DataSettings
 
 logger = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from censnet.nn.ensemble import count_members, split_members, stack_members
 from censnet.nn.kernels import Hop, PageRank
 from censnet.ops import Incidence
 from censnet.ops.graph import Graph
+from censnet.pipeline.fit_run import make_run
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.results import make_run
 from censnet.selection.self_training import fit_ensemble
 from censnet.settings import build
 from censnet.settings.build import MakeEncoder

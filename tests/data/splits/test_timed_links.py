@@ -13,9 +13,9 @@ from censnet.data.splits.timed_links import links_by_time
 from censnet.data.tables.files import Tables
 from censnet.errors import DataError
 from censnet.ops.graph import Graph
-from censnet.pipeline.announce import describe_times
 from censnet.pipeline.inspect import inspect_data
 from censnet.pipeline.prepare import prepare
+from censnet.pipeline.train import describe_times
 
 
 def history(seed: int, nodes: int = 30, edges: int = 300, bipartite: bool = False) -> Graph:
