@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from censnet.data.tables.assemble import EMPTY
+from censnet.data.tables.row_order import EMPTY
 from censnet.engines.engine import ROW
 from censnet.errors import location, quote
 

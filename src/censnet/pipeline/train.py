@@ -157,7 +157,7 @@ def train(
         if tensorboard and folder is not None and accelerator.is_main_process:
             callbacks.append(TensorBoardCallback(folder / "tensorboard"))
         try:
-            with processes.losses_named("" if folder is None else resume_option(folder)):
+            with processes.losses_named(folder):
                 run = fit_run(
                     prepared, ensemble, accelerator, started,
                     folder=folder, resume=resume, finish=finish, callbacks=callbacks, start=start,

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -20,6 +21,7 @@ from accelerate import PartialState
 from torch import Tensor, nn
 
 from censnet.errors import CensNetError, TrainingStopped
+from censnet.option_names import resume_option
 
 T = TypeVar("T")
 Failure = tuple[type[CensNetError], str, dict[str, Any]]
@@ -193,18 +195,18 @@ def is_lost(error: BaseException) -> bool:
 
 
 @contextmanager
-def losses_named(how_to_resume: str = "") -> Iterator[None]:
+def losses_named(folder: Path | None = None) -> Iterator[None]:
     """Say of a process that is gone what happened, in one line.
 
     Args:
-        how_to_resume: the command, if there is something to resume.
+        folder: the run directory, if there is something to resume.
     """
     try:
         yield
     except RuntimeError as error:
         if isinstance(error, CensNetError) or not is_lost(error):
             raise
-        how = f": start all of them again with {how_to_resume}" if how_to_resume else ""
+        how = "" if folder is None else f": start all of them again with {resume_option(folder)}"
         raise TrainingStopped(f"one of the {count()} processes has ended, so the others ended too{how}") from None
 
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from censnet.data import Tables, load_data
-from censnet.data.tables.row_order import inverse_permutation, order_by_end, take_rows
+from censnet.data.tables.row_order import inverse_permutation, order_by_end
+from censnet.data.tables.table_graph import take_rows
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
 

@@ -5,36 +5,30 @@ Nothing is encoded here: `TableEncoder.encode` takes the statistics of the train
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import torch
 
 from censnet.data.tables.columns import CHOICES
 from censnet.data.tables.default_features import add_default_features
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.files import Tables, check_names
-from censnet.data.tables.ids import Keys, ResolvedIds, resolve_ids
+from censnet.data.tables.ids import Keys, resolve_ids
 from censnet.data.tables.keys import check_keys, find_keys, table_overrides
 from censnet.data.tables.notes import Note, RowError
-from censnet.data.tables.oriented import check_direction, oriented_columns
 from censnet.data.tables.row_errors import RowErrors
-from censnet.data.tables.row_order import inverse_permutation, invert_rows, order_by_end, pack
+from censnet.data.tables.row_order import lay_out
 from censnet.data.tables.schema import EdgeForm, Features, Schema, TableSchema, find_graph_columns
 from censnet.data.tables.suggest_keys import ends_hint
-from censnet.data.tables.table_graph import Assembled, TableEncoder
+from censnet.data.tables.table_graph import Assembled
 from censnet.data.tables.times import TimeColumn
 from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError, name_columns
 from censnet.levels import Level
-from censnet.ops.arrays import Array, IntArray
-from censnet.ops.graph import Graph
-from censnet.ops.graph_set import GraphSet
-from censnet.option_names import name_option
-
-EMPTY = "no node is in this graph"
+from censnet.ops.arrays import Array
+from censnet.option_names import column_option, name_option, target_option
 
 
 def assemble(
@@ -120,7 +114,39 @@ def assemble(
             )
         )
         notes.extend(direction_note(schema, tables, directed, odd))
-    return _lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems, times)
+    return lay_out(tables, schema, typed, ids, usable, pairing.first, list(node_errors), problems, times)
+
+
+def oriented_columns(
+    decided: Mapping[str, str], targets: Collection[str], oriented: Collection[str], file: str
+) -> list[str]:
+    """The oriented columns of edges, by name: features that the user said are, and such targets.
+
+    Args:
+        decided: column of edges -> kind, as the user says.
+        targets: the columns of edges that are predicted.
+        oriented: those of them that are oriented.
+        file: of edges, for messages.
+    """
+    features = [name for name, kind in decided.items() if kind == "oriented"]
+    both = next((name for name in features if name in targets), None)
+    if both is not None:
+        said, asked = column_option((both, "oriented")), target_option(f"edge:{both}=oriented")
+        raise DataError(
+            f"is predicted, and said to be oriented by {said}, expected one of both: ask for {asked}", file, column=both
+        )
+    return [*features, *oriented]
+
+
+def check_direction(asked: bool | None, names: Collection[str], file: str) -> None:
+    """Raise where edges are said to be directed, and a column is oriented."""
+    if asked:
+        raise DataError(
+            f"edges are said to be directed, and {', '.join(names)} to be oriented, expected one of both: with what is "
+            "oriented, the order of the ends of a row is arbitrary; a direction that means something enters as an "
+            "oriented column that is 1 in each row",
+            file,
+        )
 
 
 def _read_times(
@@ -208,71 +234,6 @@ def _read_tables(tables: Tables, schema: Schema) -> dict[str, TypedTable]:
         elif fitted.columns or Level.of_table(table).takes_columns:
             typed[table] = TypedTable.read(fitted, frame, tables.name(table))
     return typed
-
-
-def _lay_out(
-    tables: Tables,
-    schema: Schema,
-    typed: Mapping[str, TypedTable],
-    ids: ResolvedIds,
-    usable: IntArray,
-    first: IntArray | None,
-    bad_nodes: Sequence[int],
-    problems: RowErrors,
-    times: Array | None = None,
-) -> Assembled:
-    """The order of nodes and edges in memory: by graph, and by the lower end of an edge.
-
-    Args:
-        tables, schema, typed, ids: as in `assemble`.
-        usable: the rows of `edges` that can be used.
-        first: for each of these, the first of the two rows that are its edge, or -1; None if each is an edge.
-        bad_nodes: rows of `nodes` that cannot be used.
-        problems: where graphs without a node are noted.
-        times: of each row of `edges`, if they have times.
-    """
-    source, became = usable, np.arange(len(usable))
-    if first is not None:
-        own = first == became
-        source, became = usable[own], np.where(first < 0, -1, (np.cumsum(own) - 1)[first])
-    ends = ids.ends[:, source]
-    order = order_by_end(ends, len(ids.rows))
-    if order is not None:
-        ends, source, became = ends[:, order], source[order], _follow(became, inverse_permutation(order))
-    edge_rows = np.full(len(tables.frames()["edges"]), -1, np.int64)
-    edge_rows[usable] = became
-    node_rows, node_source = ids.node_rows.copy(), ids.rows
-    node_rows[list(bad_nodes)] = -1
-    graph: Graph | GraphSet
-    present = np.zeros(0, np.int64)
-    if ids.graph is None:
-        graph_rows = np.zeros(0 if tables.graphs is None else len(tables.graphs), np.int64)
-        empty = torch.empty(len(node_source), 0), torch.empty(len(source), 0)
-        graph = Graph(*empty, torch.from_numpy(np.ascontiguousarray(ends)), directed=schema.directed)
-    else:
-        num_graphs = len(tables.frames()["graphs"])
-        graph, present, node_order, edge_order = pack(ends, ids.graph, num_graphs)
-        graph = replace(graph, directed=schema.directed)
-        graph_rows = invert_rows(present, num_graphs)
-        known = problems.found.get("graphs", {})
-        without = [row for row in np.flatnonzero(graph_rows < 0).tolist() if row not in known]
-        column = schema.graphs.keys.get("graph", "graph")
-        problems.add("graphs", column, dict.fromkeys(without, RowError(EMPTY, EMPTY)))
-        node_rows = _follow(node_rows, inverse_permutation(node_order))
-        edge_rows = _follow(edge_rows, inverse_permutation(edge_order))
-        node_source, source = node_source[node_order], source[edge_order]
-    if times is not None:
-        graph = graph.with_times(torch.from_numpy(times[source]))
-    encoder = TableEncoder(schema, typed, node_rows, node_source, source)
-    rows = {Level.NODE: node_rows, Level.EDGE: edge_rows, Level.GRAPH: graph_rows}
-    graph_table = typed["graphs"].select(schema.graph_columns) if schema.graph_columns else None
-    rows_by_level = {level: torch.from_numpy(found) for level, found in rows.items()}
-    return Assembled(graph, tables, schema, rows_by_level, encoder, present, graph_table)
-
-
-def _follow(rows: IntArray, position: IntArray) -> IntArray:
-    """The rows after each thing has gone to its new position; -1 stays."""
-    return np.where(rows < 0, -1, position[rows]) if len(position) else rows
 
 
 def decide_direction(asked: bool | None, tables: Tables, oriented: Sequence[str]) -> bool | None:

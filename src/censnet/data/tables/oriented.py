@@ -6,51 +6,16 @@ order, what is oriented in one row is the negative of the other's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-
 import numpy as np
 import pandas as pd
 
 from censnet.data.tables.columns import as_arrow, read_numbers
 from censnet.errors import DataError
 from censnet.ops.arrays import FloatArray, IntArray
-from censnet.option_names import column_option, target_option
 
 NEGATIVE = (
     "expected the negative, since its sign follows the order of the ends: leave one row of each pair out, or negate"
 )
-
-
-def oriented_columns(
-    decided: Mapping[str, str], targets: Collection[str], oriented: Collection[str], file: str
-) -> list[str]:
-    """The oriented columns of edges, by name: features that the user said are, and such targets.
-
-    Args:
-        decided: column of edges -> kind, as the user says.
-        targets: the columns of edges that are predicted.
-        oriented: those of them that are oriented.
-        file: of edges, for messages.
-    """
-    features = [name for name, kind in decided.items() if kind == "oriented"]
-    both = next((name for name in features if name in targets), None)
-    if both is not None:
-        said, asked = column_option((both, "oriented")), target_option(f"edge:{both}=oriented")
-        raise DataError(
-            f"is predicted, and said to be oriented by {said}, expected one of both: ask for {asked}", file, column=both
-        )
-    return [*features, *oriented]
-
-
-def check_direction(asked: bool | None, names: Collection[str], file: str) -> None:
-    """Raise where edges are said to be directed, and a column is oriented."""
-    if asked:
-        raise DataError(
-            f"edges are said to be directed, and {', '.join(names)} to be oriented, expected one of both: with what is "
-            "oriented, the order of the ends of a row is arbitrary; a direction that means something enters as an "
-            "oriented column that is 1 in each row",
-            file,
-        )
 
 
 def end_signs(ends: IntArray) -> FloatArray:

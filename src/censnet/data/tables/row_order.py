@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 import torch
-from torch import Tensor
 
+from censnet.data.tables.files import Tables
+from censnet.data.tables.ids import ResolvedIds
+from censnet.data.tables.notes import RowError
+from censnet.data.tables.row_errors import RowErrors
+from censnet.data.tables.schema import Schema
+from censnet.data.tables.table_graph import Assembled, TableEncoder
+from censnet.data.tables.typed_table import TypedTable
+from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray
+from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
-BLOCK = 1 << 18
+EMPTY = "no node is in this graph"
 
 
 class Packed(NamedTuple):
@@ -75,17 +85,6 @@ def order_by_end(ends: IntArray, num_nodes: int) -> Array | None:
     return np.asarray(scipy.sparse.csr_array(entries, shape=(count, num_nodes)).tocsc().indices)
 
 
-def take_rows(features: Tensor, rows: Array) -> Tensor:
-    """These rows, written block by block: nothing else as large is needed. All of them in order are the same tensor."""
-    if len(rows) == len(features) and np.array_equal(rows, np.arange(len(rows))):
-        return features
-    out, index = torch.empty(len(rows), features.shape[1], dtype=features.dtype), torch.from_numpy(rows)
-    for start in range(0, len(rows), BLOCK):
-        block = slice(start, start + BLOCK)
-        torch.index_select(features, 0, index[block], out=out[block])
-    return out
-
-
 def inverse_permutation(order: Array) -> IntArray:
     """The position of each thing that is put in this order."""
     position = np.empty(len(order), np.int64)
@@ -102,3 +101,68 @@ def invert_rows(source: IntArray, count: int) -> IntArray:
     position = np.full(count, -1, np.int64)
     position[source] = np.arange(len(source))
     return position
+
+
+def lay_out(
+    tables: Tables,
+    schema: Schema,
+    typed: Mapping[str, TypedTable],
+    ids: ResolvedIds,
+    usable: IntArray,
+    first: IntArray | None,
+    bad_nodes: Sequence[int],
+    problems: RowErrors,
+    times: Array | None = None,
+) -> Assembled:
+    """The order of nodes and edges in memory: by graph, and by the lower end of an edge.
+
+    Args:
+        tables, schema, typed, ids: as in `assemble`.
+        usable: the rows of `edges` that can be used.
+        first: for each of these, the first of the two rows that are its edge, or -1; None if each is an edge.
+        bad_nodes: rows of `nodes` that cannot be used.
+        problems: where graphs without a node are noted.
+        times: of each row of `edges`, if they have times.
+    """
+    source, became = usable, np.arange(len(usable))
+    if first is not None:
+        own = first == became
+        source, became = usable[own], np.where(first < 0, -1, (np.cumsum(own) - 1)[first])
+    ends = ids.ends[:, source]
+    order = order_by_end(ends, len(ids.rows))
+    if order is not None:
+        ends, source, became = ends[:, order], source[order], _follow(became, inverse_permutation(order))
+    edge_rows = np.full(len(tables.frames()["edges"]), -1, np.int64)
+    edge_rows[usable] = became
+    node_rows, node_source = ids.node_rows.copy(), ids.rows
+    node_rows[list(bad_nodes)] = -1
+    graph: Graph | GraphSet
+    present = np.zeros(0, np.int64)
+    if ids.graph is None:
+        graph_rows = np.zeros(0 if tables.graphs is None else len(tables.graphs), np.int64)
+        empty = torch.empty(len(node_source), 0), torch.empty(len(source), 0)
+        graph = Graph(*empty, torch.from_numpy(np.ascontiguousarray(ends)), directed=schema.directed)
+    else:
+        num_graphs = len(tables.frames()["graphs"])
+        graph, present, node_order, edge_order = pack(ends, ids.graph, num_graphs)
+        graph = replace(graph, directed=schema.directed)
+        graph_rows = invert_rows(present, num_graphs)
+        known = problems.found.get("graphs", {})
+        without = [row for row in np.flatnonzero(graph_rows < 0).tolist() if row not in known]
+        column = schema.graphs.keys.get("graph", "graph")
+        problems.add("graphs", column, dict.fromkeys(without, RowError(EMPTY, EMPTY)))
+        node_rows = _follow(node_rows, inverse_permutation(node_order))
+        edge_rows = _follow(edge_rows, inverse_permutation(edge_order))
+        node_source, source = node_source[node_order], source[edge_order]
+    if times is not None:
+        graph = graph.with_times(torch.from_numpy(times[source]))
+    encoder = TableEncoder(schema, typed, node_rows, node_source, source)
+    rows = {Level.NODE: node_rows, Level.EDGE: edge_rows, Level.GRAPH: graph_rows}
+    graph_table = typed["graphs"].select(schema.graph_columns) if schema.graph_columns else None
+    rows_by_level = {level: torch.from_numpy(found) for level, found in rows.items()}
+    return Assembled(graph, tables, schema, rows_by_level, encoder, present, graph_table)
+
+
+def _follow(rows: IntArray, position: IntArray) -> IntArray:
+    """The rows after each thing has gone to its new position; -1 stays."""
+    return np.where(rows < 0, -1, position[rows]) if len(position) else rows

@@ -13,14 +13,14 @@ from torch import Tensor
 
 from censnet.data.tables.default_features import add_default_features, count_degree, encode_degree, fit_degree
 from censnet.data.tables.files import Tables
-from censnet.data.tables.row_order import take_rows
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.typed_table import TypedTable
 from censnet.levels import Level
-from censnet.ops.arrays import IntArray
+from censnet.ops.arrays import Array, IntArray
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 
+BLOCK = 1 << 18  # rows that are written at a time
 TrainRows = Mapping[str, IntArray]  # table -> the rows that statistics come from; all rows of a table that is absent
 
 
@@ -128,3 +128,14 @@ class TableEncoder:
         else:
             edges = take_rows(self.tables["edges"].encode(schema.edges), self.edge_source)
         return graph.with_features(nodes, edges, schema.edges.odd_width)
+
+
+def take_rows(features: Tensor, rows: Array) -> Tensor:
+    """These rows, written block by block: nothing else as large is needed. All of them in order are the same tensor."""
+    if len(rows) == len(features) and np.array_equal(rows, np.arange(len(rows))):
+        return features
+    out, index = torch.empty(len(rows), features.shape[1], dtype=features.dtype), torch.from_numpy(rows)
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, start + BLOCK)
+        torch.index_select(features, 0, index[block], out=out[block])
+    return out
