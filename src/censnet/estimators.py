@@ -21,12 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from censnet.arguments import check_arguments
+from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import find_key
 from censnet.data.tables.number_notation import is_limit
 from censnet.data.tables.target_spec import TargetKind, TargetSpec
-from censnet.data.typed_data import TypedData
 from censnet.errors import ArgumentError, DataError, name_columns, quote
 from censnet.levels import Level
 from censnet.nn.chunked import dense

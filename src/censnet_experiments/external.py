@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
-from censnet.data.typed_data import TypedData
 from censnet.errors import DataError
 from censnet.pipeline.splitting import split_rows
 from censnet.settings.presets import make_settings

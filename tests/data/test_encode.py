@@ -11,11 +11,11 @@ import torch
 
 from censnet import Graph
 from censnet.data import DataError, Dataset, Tables, load_data
+from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split_file import Split
 from censnet.data.tables import feature_encoding, typed_table
-from censnet.data.typed_data import TypedData
 from censnet.ops.graph_set import GraphSet
 
 

@@ -16,7 +16,7 @@ from commands import SMALL, run
 from pair import run_pairs
 from samples import payments, quick, shapes
 
-from censnet.data import Tables
+from censnet.data import DataError, Tables
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
 from censnet.runs import load_run
@@ -54,7 +54,9 @@ def test_each_share_of_a_proportional_batch_is_in_proportion():
 def test_one_process_needs_nobody(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     assert processes.launched() == processes.count() == processes.per_machine() == 1
-    assert processes.on_first(lambda: 3) == processes.together(lambda: 3) == 3
+    assert processes.on_first(lambda: 3) == 3
+    with pytest.raises(DataError, match="no such column"), processes.together():
+        raise DataError("no such column")
     lost = RuntimeError("[gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:3432")
     assert not processes.is_lost(lost)
     monkeypatch.setattr(processes, "count", lambda: 2)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from censnet.arguments import check_arguments
-from censnet.data.dataset import Dataset
+from censnet.data.dataset import Dataset, Rows, TypedData
 from censnet.data.datasets import download as sources
 from censnet.data.datasets.builtin import from_tensors, read_builtin
 from censnet.data.graph_features import GraphFeatures
@@ -46,7 +46,6 @@ from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.schema import Descriptors, Features, Hydrogens, Schema, Standardize
 from censnet.data.tables.table_graph import Assembled
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
-from censnet.data.typed_data import Rows, TypedData
 from censnet.errors import DataError, quote, shorten
 from censnet.levels import COLUMN_LEVELS, Level
 from censnet.ops.graph import Graph

@@ -11,13 +11,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from censnet.data.dataset import TypedData
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import PARTS, Split
 from censnet.data.splits.splitters import Fractions, by_time, label_rate, ratio, scaffold, stratified
 from censnet.data.splits.timed_links import links_by_time
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.times import TimeColumn
-from censnet.data.typed_data import TypedData
 from censnet.errors import DataError, first_few
 from censnet.levels import Level
 from censnet.ops.arrays import BoolArray, IntArray

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from censnet.data.dataset import Dataset
+from censnet.data.dataset import Dataset, TypedData
 from censnet.data.datasets.download import DATASETS, is_built_in
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, read_links
@@ -19,7 +19,6 @@ from censnet.data.splits.stated import find_stated, has_wide_masks
 from censnet.data.tables.notes import Note
 from censnet.data.tables.schema import Hydrogens
 from censnet.data.tables.target_spec import Targets, TargetSpec, parse_targets
-from censnet.data.typed_data import TypedData
 from censnet.errors import DataError, SettingsError
 from censnet.inspection.cost import Cost, estimate_cost
 from censnet.inspection.findings import Finding

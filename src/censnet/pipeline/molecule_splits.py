@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from censnet.data.dataset import TypedData
 from censnet.data.splits.split_file import SPELLINGS
 from censnet.data.tables.keys import is_split, says_split
-from censnet.data.typed_data import TypedData
 from censnet.errors import DataError
 from censnet.levels import Level
 from censnet.settings.schema import DataSettings

@@ -10,13 +10,12 @@ from typing import Any, cast
 import pandas as pd
 from torch import Tensor
 
-from censnet.data.dataset import Dataset
+from censnet.data.dataset import Dataset, TypedData
 from censnet.data.load import read_data, suggest_targets
 from censnet.data.splits.links import LinkSplit
 from censnet.data.splits.split_file import Split
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, as_items, as_texts, parse_targets
-from censnet.data.typed_data import TypedData
 from censnet.errors import ArgumentError, DataError, SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph

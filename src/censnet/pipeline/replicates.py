@@ -127,14 +127,13 @@ def replicate(
             found = [where for where in folders if where is not None]
             return any(map(has_checkpoint, found)), bool(found) and all(map(is_finished, found))
 
-        def read() -> list[Prepared]:
-            found = [prepare_one(0)]
-            if can_batch(found[0].task_data, found[0].settings, replicates, accelerator.device):
-                found += [prepare_one(number) for number in range(1, replicates)]
-            return found
-
         begun, done = processes.on_first(look)
-        every = [] if resume and (begun or done) else processes.together(read)
+        every = list[Prepared]()
+        if not (resume and (begun or done)):
+            with processes.together():
+                every.append(prepare_one(0))
+                if can_batch(every[0].task_data, every[0].settings, replicates, accelerator.device):
+                    every += [prepare_one(number) for number in range(1, replicates)]
         if len(every) == replicates and _can_share(every):
             if folder is not None:
                 logger.info("the runs go to %s", folder)

@@ -12,11 +12,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from censnet.data.dataset import TypedData
 from censnet.data.splits.links import LinkSplit, links, read_links
 from censnet.data.splits.split_file import Split, read_splits
 from censnet.data.splits.splitters import by_time, ratio
 from censnet.data.splits.stated import StatedSplit, find_stated, read_column
-from censnet.data.typed_data import TypedData
 from censnet.errors import DataError, first_few, name_columns, quote
 from censnet.levels import Level
 from censnet.ops.arrays import BoolArray

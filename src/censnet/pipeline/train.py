@@ -129,15 +129,12 @@ def train(
         if finished and not again:
             return load_finished(folder)
 
-    def read() -> tuple[Prepared, Accelerator]:
-        found = prepare(data, specs, preset, changes, seed, strict=strict, overrides=overrides)
-        accelerator = make_accelerator(found.settings.training.precision, device)
-        _check_processes(accelerator, found)
-        for recipe in found.recipes if not finish else ():
-            check_memory(found.task_data, recipe, accelerator.device)
-        return found, accelerator
-
-    prepared, accelerator = processes.together(read)
+    with processes.together():
+        prepared = prepare(data, specs, preset, changes, seed, strict=strict, overrides=overrides)
+        accelerator = make_accelerator(prepared.settings.training.precision, device)
+        _check_processes(accelerator, prepared)
+        for recipe in prepared.recipes if not finish else ():
+            check_memory(prepared.task_data, recipe, accelerator.device)
     start = None
     with ExitStack() as held:
 

@@ -27,12 +27,11 @@ from censnet.runs.loading import read_metrics, read_models, read_schema, read_ta
 from censnet.runs.lock import run_dir
 from censnet.runs.notebook import run_html
 from censnet.runs.predictor import Keep, Predictor
-from censnet.runs.scoring import score_other_data, score_parts, score_with_fixed_labels
+from censnet.runs.scoring import replace_decision, score_other_data, score_parts, score_with_fixed_labels
 from censnet.runs.stream import Stream
 from censnet.runs.stream_directory import has_state
 from censnet.runs.stream_history import feed_history
 from censnet.runs.stream_lines import NUMBER
-from censnet.runs.uncertainty import replace_decision
 from censnet.settings.build import has_ordered_links
 from censnet.tasks.predictions import class_names
 from censnet.tasks.targets import Target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -20,9 +20,9 @@ from censnet.runs.known_labels_in_prediction import KnownLabels
 from censnet.runs.known_rows import count_known, count_known_links, describe_known, known_rows
 from censnet.runs.links import HeldOutPairs, one_graph, score_held_out
 from censnet.runs.trained_models import TrainedModels
-from censnet.runs.uncertainty import Uncertainty, exact_labels, merge_scores
+from censnet.runs.uncertainty import Uncertainty, exact_labels
 from censnet.settings.build import has_ordered_links
-from censnet.tasks.uncertainty import COVERAGE
+from censnet.tasks.uncertainty import COVERAGE, DECISIONS
 from censnet.training.evaluator import Scores, score_rows, score_split
 from censnet.training.task_data import TaskData, row_censoring, row_labels
 
@@ -161,3 +161,35 @@ def score_other_data(
             logger.warning("%s", note)
     parts = {"all": scores, "new": fresh, f"all{FIXED}": fixed}
     return {part: found for part, found in parts.items() if found or part == "all"}
+
+
+def merge_scores(scores: dict[str, float], more: dict[str, float]) -> dict[str, float]:
+    """Scores of columns and their means; what both have is that of `more`, and its mean is over all columns."""
+    found = scores | more
+    for name in (name for name in more if name in scores and "/" not in name):
+        values = [value for key, value in found.items() if "/" in key and key.rpartition("/")[2] == name]
+        found[name] = sum(values) / len(values)
+    return found
+
+
+def replace_decision(scores: Mapping[str, float], column: str, more: Mapping[str, float]) -> dict[str, float]:
+    """Scores of columns and their means where a column has another threshold.
+
+    Args:
+        scores: those of a part.
+        column: whose threshold it is.
+        more: the scores of its decisions by `score_decision`; empty drops the old ones.
+
+    >>> replace_decision({"fraud/recall": 0.5, "late/recall": 0.9, "recall": 0.7, "auc": 0.8}, "fraud", {"recall": 0.7})
+    {'late/recall': 0.9, 'recall': 0.8, 'auc': 0.8, 'fraud/recall': 0.7}
+    """
+    old = {f"{column}/{name}" for name in DECISIONS}
+    found = {key: value for key, value in scores.items() if key not in old}
+    found |= {f"{column}/{name}": value for name, value in more.items()}
+    for name in DECISIONS:
+        values = [value for key, value in found.items() if "/" in key and key.rpartition("/")[2] == name]
+        if values:
+            found[name] = sum(values) / len(values)
+        else:
+            found.pop(name, None)
+    return found

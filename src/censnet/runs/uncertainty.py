@@ -23,7 +23,7 @@ from censnet.runs.novelty import LevelNovelty
 from censnet.tasks.calibration import MAX_ROWS, ClassCalibration, Conformal
 from censnet.tasks.predictions import summarize
 from censnet.tasks.targets import Target, output_slices
-from censnet.tasks.uncertainty import DECISIONS, Rows, Rule, TargetUncertainty, calibrate
+from censnet.tasks.uncertainty import Rows, Rule, TargetUncertainty, calibrate
 from censnet.text import count
 from censnet.training.ensemble import average, combine
 from censnet.training.task_data import TaskData
@@ -193,38 +193,6 @@ class Uncertainty(BaseModel):
         }
         unlabeled = None if self.unlabeled is None else self.unlabeled.decide(targets, rule)
         return self.model_copy(update={"levels": levels, "unlabeled": unlabeled})
-
-
-def merge_scores(scores: dict[str, float], more: dict[str, float]) -> dict[str, float]:
-    """Scores of columns and their means; what both have is that of `more`, and its mean is over all columns."""
-    found = scores | more
-    for name in (name for name in more if name in scores and "/" not in name):
-        values = [value for key, value in found.items() if "/" in key and key.rpartition("/")[2] == name]
-        found[name] = sum(values) / len(values)
-    return found
-
-
-def replace_decision(scores: Mapping[str, float], column: str, more: Mapping[str, float]) -> dict[str, float]:
-    """Scores of columns and their means where a column has another threshold.
-
-    Args:
-        scores: those of a part.
-        column: whose threshold it is.
-        more: the scores of its decisions by `score_decision`; empty drops the old ones.
-
-    >>> replace_decision({"fraud/recall": 0.5, "late/recall": 0.9, "recall": 0.7, "auc": 0.8}, "fraud", {"recall": 0.7})
-    {'late/recall': 0.9, 'recall': 0.8, 'auc': 0.8, 'fraud/recall': 0.7}
-    """
-    old = {f"{column}/{name}" for name in DECISIONS}
-    found = {key: value for key, value in scores.items() if key not in old}
-    found |= {f"{column}/{name}": value for name, value in more.items()}
-    for name in DECISIONS:
-        values = [value for key, value in found.items() if "/" in key and key.rpartition("/")[2] == name]
-        if values:
-            found[name] = sum(values) / len(values)
-        else:
-            found.pop(name, None)
-    return found
 
 
 def exact_labels(task_data: TaskData, level: str) -> Tensor:

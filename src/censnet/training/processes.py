@@ -81,19 +81,18 @@ def per_machine() -> int:
     return max(1, int(size)) if size.isdigit() and count() > 1 else 1
 
 
-def together(work: Callable[[], T]) -> T:
-    """Do some work in every process; where it fails in one, its error is raised in all.
-
-    Args:
-        work: takes about as long in each.
-    """
-    if count() == 1:
-        return work()
-    result, error = None, None
+@contextmanager
+def together() -> Iterator[None]:
+    """Do the work of a block in every process, about as long in each; an error of one is raised in all."""
+    several, error = count() > 1, None
     try:
-        result = work()
+        yield
     except CensNetError as raised:
+        if not several:
+            raise
         error = raised
+    if not several:
+        return
     failures: list[Failure | None] = [None] * count()
     dist.all_gather_object(failures, None if error is None else _describe(error))
     if error is not None:
@@ -101,7 +100,6 @@ def together(work: Callable[[], T]) -> T:
     for failure in failures:
         if failure is not None:
             raise _revive(failure)
-    return result  # type: ignore[return-value]
 
 
 def on_first(work: Callable[[], T]) -> T:
