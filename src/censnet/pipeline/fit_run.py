@@ -91,8 +91,7 @@ def fit_run(
     selected, members = select_recipe(found, recipes)
     seconds = monotonic() - started
     chosen = prepared.select(selected)
-    record = None if finish else record_budget(prepared, members)
-    make = partial(make_run, chosen, members, seconds, accelerator.device, start, finish, record)
+    make = partial(make_run, chosen, members, seconds, accelerator.device, start, finish)
     return share_run(chosen, members, make)
 
 
@@ -129,7 +128,6 @@ def make_run(
     device: torch.device,
     start: TrainingStart | None = None,
     finished_early: bool = False,
-    time_budget: TimeBudgetRecord | None = None,
 ) -> Run:
     """A run from trained models, scored on every part, with predictions for every row.
 
@@ -140,7 +138,6 @@ def make_run(
         device: where to compute.
         start: the inputs of the training, to be stored.
         finished_early: whether the training was closed before its end.
-        time_budget: the time that the training was given, to be stored.
     """
     data, task_data, links = prepared.data, prepared.task_data, prepared.links
     models, fit_results = [one.model for one in members], [one.fit_result for one in members]
@@ -170,7 +167,7 @@ def make_run(
         shows_labels=True if prepared.settings.model.known_labels else None,
         start=None if start is None else start.model_copy(update={"tables": {}, "parts": {}, "replaces": ""}),
         finished_early=finished_early,
-        time_budget=time_budget,
+        time_budget=None if finished_early else record_budget(prepared, members),
         findings=prepared.findings,
         provenance=Provenance.now(seconds, str(device)),
     )

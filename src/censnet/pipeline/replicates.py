@@ -23,7 +23,7 @@ from censnet.console import show
 from censnet.errors import ArgumentError, RunError
 from censnet.files import atomic_write
 from censnet.option_names import name_option
-from censnet.pipeline.fit_run import make_budget, make_run, record_budget, share_run
+from censnet.pipeline.fit_run import make_budget, make_run, share_run
 from censnet.pipeline.prepare import Prepared, TargetsLike, as_specs, prepare, read_settings, read_targets, section_of
 from censnet.pipeline.resume import make_start
 from censnet.pipeline.train import IfExists, find_leaks, train
@@ -255,7 +255,6 @@ def _fit_batched(
         selected, members = select_recipe([[ensemble[number]] for ensemble in found], one.recipes)
         start = None if make is None else make(one)
         own = replace(one, data=first.data).select(selected)
-        record = record_budget(own, members)
-        made = partial(make_run, own, members, seconds, accelerator.device, start, time_budget=record)
+        made = partial(make_run, own, members, seconds, accelerator.device, start)
         runs.append(share_run(own, members, made))
     return runs
