@@ -83,6 +83,36 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+def document(title: str, head: str, style: str, nav: str, links: str, main: str, scripts: str) -> str:
+    """A page of HTML; all arguments are HTML already.
+
+    Args:
+        title: of the page.
+        head: further elements of its head.
+        style: the style sheet.
+        nav, links: the name of the navigation, and its links.
+        main: the content.
+        scripts: elements behind it.
+    """
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{head}
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<nav aria-label="{nav}">{links}</nav>
+<main>
+{main}
+</main>
+{scripts}
+</body>
+</html>
+"""
+
+
 def _cell(value: object) -> str:
     if isinstance(value, Html):
         return value

@@ -17,7 +17,7 @@ from censnet.arguments import check_arguments
 from censnet.comparison import Comparison, load_comparison
 from censnet.comparison.records import FILE
 from censnet.levels import Level
-from censnet.markup import escape, escape_attribute, script_json, visible
+from censnet.markup import document, escape, escape_attribute, script_json, visible
 from censnet.report.content import Content, gather
 from censnet.report.explanations import explain_worst
 from censnet.report.figures import target_figures
@@ -146,27 +146,12 @@ def _assemble(title: str, body: str, parts: Mapping[str, Any]) -> str:
         )
         if f'<section id="{name}"' in body
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
+    head = f"""<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<nav aria-label="Sections">{links}</nav>
-<main>
-<noscript><p class="caution">Figures need JavaScript. The tables below do not.</p></noscript>
-{body}
-</main>
-<script type="application/json" id="content">{script_json(parts)}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+<meta name="referrer" content="no-referrer">"""
+    main = f'<noscript><p class="caution">Figures need JavaScript. The tables below do not.</p></noscript>\n{body}'
+    code = f'<script type="application/json" id="content">{script_json(parts)}</script>\n<script>{script}</script>'
+    return document(title, head, style, "Sections", links, main, code)
 
 
 def _asset(name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from censnet.markup import script_json
+from censnet.markup import document, script_json
 
 STYLES = (("censnet.report", "page.css"), ("censnet.serving", "serve.css"))
 DOM = ("censnet.report", "dom.js")
@@ -33,27 +33,8 @@ def assemble(
     policy = f"default-src 'none'; {allowed}style-src '{_digest(style)}'; img-src data:; base-uri 'none'; "
     policy += "form-action 'none'; frame-ancestors 'none'"
     code = f'<script type="application/json" id="content">{script_json(content)}</script>\n<script>{script}</script>'
-    return (
-        f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<nav aria-label="Pages">{links}</nav>
-<main>
-{body}
-</main>
-{code if script else ""}
-</body>
-</html>
-""",
-        policy,
-    )
+    head = '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">'
+    return document(title, head, style, "Pages", links, body, code if script else ""), policy
 
 
 def _asset(package: str, name: str) -> str:
